@@ -1,0 +1,39 @@
+//! Fields in and out of bytes: a bounds-checked [`Reader`], a [`Writer`], the decoding [`Budget`]
+//! and HDF5's metadata checksum ([`lookup3`]).
+//!
+//! Every decoder of Pumice is built on these few pieces, so that no decoder can read past its
+//! input, allocate from an unchecked count, or report an error without saying where it stands:
+//!
+//! ```
+//! use pumice_bytes::{Reader, Writer};
+//!
+//! let mut out = Vec::new();
+//! out.put_bytes(b"DEMO");
+//! out.put_uint(70_000, 3);
+//!
+//! let mut reader = Reader::new("demo block", 0x800, &out);
+//! reader.signature(b"DEMO")?;
+//! assert_eq!(reader.uint(3)?, 70_000);
+//!
+//! let error = reader.u8().unwrap_err();
+//! assert_eq!(error.to_string(), "demo block at 0x807: expected 1 more byte(s), found 0");
+//! # Ok::<(), pumice_bytes::DecodeError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic))]
+
+mod budget;
+mod error;
+mod lookup3;
+mod reader;
+mod writer;
+
+pub use budget::Budget;
+pub use error::DecodeError;
+pub use lookup3::lookup3;
+pub use reader::Reader;
+pub use writer::Writer;
+
+/// The address that HDF5 stores for "nothing is there": all bits set, at any width.
+pub const UNDEFINED: u64 = u64::MAX;

@@ -1,0 +1,1 @@
+//! A file as a living thing: metadata staging and commit, space allocator, objects, chunk indexes, and the layouts that plug into the cache.

@@ -1,0 +1,1 @@
+//! Bytes to bytes: filters and pipelines, found by HDF5 filter id.

@@ -1,0 +1,1 @@
+//! What the bytes mean: one module per on-disk structure, no input or output, no state, no panics.

@@ -1,0 +1,1 @@
+//! Where bytes live: positional, vectored reads and writes on files and memory.

@@ -1,0 +1,1 @@
+//! Never published: file builders, oracles, damaged files, fault-injecting stores.

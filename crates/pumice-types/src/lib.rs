@@ -1,0 +1,1 @@
+//! Elements: the datatype model, conversion kernels, data-transform expressions.
