@@ -1,0 +1,1 @@
+//! Chunk indexes: from a chunk's coordinates to its place in the file.

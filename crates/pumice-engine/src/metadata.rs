@@ -1,0 +1,26 @@
+//! Metadata blocks as the rest of the engine sees them: read, allocate, free, stage.
+//!
+//! Nothing on disk changes while a program runs: a changed block is *staged*, and one commit
+//! writes all staged blocks. Reading a staged block gives the staged bytes.
+
+use crate::Result;
+use pumice_format::Sizes;
+
+/// Where metadata blocks come from and go to.
+pub trait MetadataIo: Send + Sync {
+    /// The widths of addresses and lengths in this file.
+    fn sizes(&self) -> Sizes;
+
+    /// The `length` bytes at `address`: the staged image if there is one, else what the file has.
+    fn read(&self, address: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// Space for `length` bytes that nothing refers to.
+    fn allocate(&self, length: u64) -> Result<u64>;
+
+    /// Gives space back; it is reused only after the next commit.
+    fn free(&self, address: u64, length: u64);
+
+    /// The bytes that the next commit writes at `address`, replacing any staged there before.
+    /// Blocks are always staged whole and begin at the same address that they are read from.
+    fn stage(&self, address: u64, bytes: Vec<u8>);
+}
