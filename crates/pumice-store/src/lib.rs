@@ -1,1 +1,87 @@
 //! Where bytes live: positional, vectored reads and writes on files and memory.
+//!
+//! A [`Store`] is a growable array of bytes that many threads read and write at once, without a
+//! shared cursor. Nothing here knows of HDF5.
+//!
+//! ```
+//! use pumice_store::{MemoryStore, ReadOp, Store, WriteOp};
+//!
+//! let store = MemoryStore::default();
+//! store.write_vectored(&[
+//!     WriteOp { offset: 0, bytes: b"pu" },
+//!     WriteOp { offset: 2, bytes: b"mice" },
+//! ])?;
+//! let (mut head, mut tail) = ([0; 3], [0; 3]);
+//! store.read_vectored(&mut [
+//!     ReadOp { offset: 0, buffer: &mut head },
+//!     ReadOp { offset: 3, buffer: &mut tail },
+//! ])?;
+//! assert_eq!((&head, &tail), (b"pum", b"ice"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod file;
+mod memory;
+
+pub use file::FileStore;
+pub use memory::MemoryStore;
+
+use std::io;
+
+/// One piece of a vectored read.
+#[derive(Debug)]
+pub struct ReadOp<'a> {
+    /// Where the bytes begin.
+    pub offset: u64,
+    /// Where they go; its length is how many are wanted.
+    pub buffer: &'a mut [u8],
+}
+
+/// One piece of a vectored write.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOp<'a> {
+    /// Where the bytes go.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A growable array of bytes with positional access.
+///
+/// Calls that touch different bytes may run at the same time from any number of threads. The order
+/// of calls that touch the same bytes is the caller's business.
+pub trait Store: Send + Sync {
+    /// How many bytes there are.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Fills `buffer` from `offset` on; `UnexpectedEof` if the store ends before.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset`; the store grows as needed and gaps read as zeros.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Does all reads; pieces that follow one another in the list and in the store become one call.
+    fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
+        ops.iter_mut()
+            .try_for_each(|op| self.read_at(op.offset, op.buffer))
+    }
+
+    /// Does all writes; pieces that follow one another in the list and in the store become one call.
+    fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
+        ops.iter()
+            .try_for_each(|op| self.write_at(op.offset, op.bytes))
+    }
+
+    /// Cuts or extends (with zeros) to `len` bytes.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Returns when everything written before has reached the device.
+    fn sync(&self) -> io::Result<()>;
+}

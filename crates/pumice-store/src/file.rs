@@ -1,0 +1,174 @@
+//! A store in a file of the operating system, by positional reads and writes.
+
+use crate::{ReadOp, Store, WriteOp};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// As many pieces as the system takes in one call (`IOV_MAX` is 1024 on Linux and macOS).
+const PIECES: usize = 1024;
+
+/// A file of the operating system.
+///
+/// ```
+/// use pumice_store::{FileStore, Store};
+/// let folder = tempfile::tempdir()?;
+/// let store = FileStore::create(folder.path().join("a.bin"))?;
+/// store.write_at(10, b"here")?;
+/// assert_eq!(store.len()?, 14);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct FileStore {
+    file: File,
+}
+
+impl FileStore {
+    /// Creates a file, or empties the one that is there.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        Ok(Self { file })
+    }
+
+    /// Creates a file; fails if there is one.
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        Ok(Self { file })
+    }
+
+    /// Opens a file for reading.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(path)?,
+        })
+    }
+
+    /// Opens a file for reading and writing.
+    pub fn open_writable(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self {
+            file: OpenOptions::new().read(true).write(true).open(path)?,
+        })
+    }
+}
+
+impl Store for FileStore {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
+        let mut rest = ops;
+        while !rest.is_empty() {
+            let pieces = neighbours(rest.iter().map(|op| (op.offset, op.buffer.len())));
+            let (now, later) = rest.split_at_mut(pieces);
+            self.read_neighbours(now)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
+        let mut rest = ops;
+        while !rest.is_empty() {
+            let pieces = neighbours(rest.iter().map(|op| (op.offset, op.bytes.len())));
+            let (now, later) = rest.split_at(pieces);
+            self.write_neighbours(now)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+impl FileStore {
+    /// One system call where it suffices; what a short read leaves is read piece by piece.
+    fn read_neighbours(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
+        let [first, _, ..] = ops else {
+            return ops
+                .iter_mut()
+                .try_for_each(|op| self.read_at(op.offset, op.buffer));
+        };
+        let offset = first.offset;
+        let mut slices: Vec<_> = ops
+            .iter_mut()
+            .map(|op| IoSliceMut::new(&mut *op.buffer))
+            .collect();
+        let mut done = match rustix::io::preadv(&self.file, &mut slices, offset) {
+            Err(Errno::INTR) => 0,
+            answer => answer?,
+        };
+        for op in ops {
+            let have = done.min(op.buffer.len());
+            done -= have;
+            if have < op.buffer.len() {
+                self.read_at(op.offset + have as u64, &mut op.buffer[have..])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_neighbours(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
+        let [first, _, ..] = ops else {
+            return ops
+                .iter()
+                .try_for_each(|op| self.write_at(op.offset, op.bytes));
+        };
+        let slices: Vec<_> = ops.iter().map(|op| IoSlice::new(op.bytes)).collect();
+        let mut done = match rustix::io::pwritev(&self.file, &slices, first.offset) {
+            Err(Errno::INTR) => 0,
+            answer => answer?,
+        };
+        for op in ops {
+            let have = done.min(op.bytes.len());
+            done -= have;
+            if have < op.bytes.len() {
+                self.write_at(op.offset + have as u64, &op.bytes[have..])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many pieces at the front follow one another without a gap.
+fn neighbours(mut pieces: impl Iterator<Item = (u64, usize)>) -> usize {
+    let Some((offset, len)) = pieces.next() else {
+        return 0;
+    };
+    let mut end = offset.checked_add(len as u64);
+    let mut count = 1;
+    for (offset, len) in pieces.take(PIECES - 1) {
+        if end != Some(offset) {
+            break;
+        }
+        end = offset.checked_add(len as u64);
+        count += 1;
+    }
+    count
+}
