@@ -1,1 +1,34 @@
-//! Elements: the datatype model, conversion kernels, data-transform expressions.
+//! Elements: the HDF5 datatype model, its DDL names and the conversion kernels.
+//!
+//! A [`Datatype`] says everything that an HDF5 datatype message says, as plain data. [`Element`] ties the
+//! number types of Rust to their datatypes, [`ddl`] writes a datatype as h5dump does, and [`Conversion`]
+//! turns packed elements of one datatype into packed elements of another.
+//!
+//! This crate reads no files and knows no encoding: the datatype message's bytes are `pumice-format`'s.
+//!
+//! ```
+//! use pumice_types::{Conversion, Datatype};
+//!
+//! let conversion = Conversion::new(&Datatype::i16_be(), &Datatype::f32_le())?;
+//! let mut target = [0u8; 8];
+//! conversion.convert(&[0, 1, 0xFF, 0xFE], &mut target)?;
+//! assert_eq!(target[..4], 1f32.to_le_bytes());
+//! assert_eq!(target[4..], (-2f32).to_le_bytes());
+//! # Ok::<(), pumice_types::TypeError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod conversion;
+pub mod ddl;
+mod element;
+mod error;
+mod model;
+
+pub use conversion::Conversion;
+pub use element::Element;
+pub use error::TypeError;
+pub use model::{
+    Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Complex, Compound, Datatype, Enumeration,
+    FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference, ReferenceKind,
+    StringPadding, Time, VarLen, VarLenKind,
+};

@@ -1,0 +1,1 @@
+//! The text h5dump writes for a datatype.

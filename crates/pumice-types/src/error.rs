@@ -1,0 +1,57 @@
+//! What can go wrong with datatypes: one non-exhaustive enum for the crate.
+
+use thiserror::Error;
+
+/// Why a datatype was refused or a conversion could not be made.
+///
+/// ```
+/// use pumice_types::{Conversion, Datatype, TypeError};
+///
+/// let error = Conversion::new(&Datatype::i32_le(), &Datatype::fixed_string(4)).unwrap_err();
+/// assert!(matches!(error, TypeError::NoConversion { .. }));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TypeError {
+    /// No rule turns elements of `from` into elements of `to`.
+    #[error("no conversion from {from} to {to}")]
+    NoConversion {
+        /// DDL of the source datatype.
+        from: String,
+        /// DDL of the target datatype.
+        to: String,
+    },
+    /// The source is not a whole number of elements.
+    #[error("source of {found} bytes is not a whole number of {element}-byte elements")]
+    SourceLength {
+        /// Bytes of one source element.
+        element: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The target has not the size that the source's elements need.
+    #[error("target has {found} bytes, expected {expected}")]
+    TargetLength {
+        /// Bytes that the converted elements take.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// A datatype contradicts itself.
+    #[error("invalid {class} datatype: {reason}")]
+    Invalid {
+        /// Class of the offending datatype, as in "compound".
+        class: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl TypeError {
+    pub(crate) fn invalid(class: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            class,
+            reason: reason.into(),
+        }
+    }
+}
