@@ -1,0 +1,226 @@
+//! The file as space: a store, the allocator of its ranges, and the metadata blocks that the next
+//! commit writes.
+//!
+//! Addresses here are HDF5's: relative to the base address, which is not zero when a user block
+//! stands in front.
+//!
+//! Invariants:
+//! - A staged image begins where the block it replaces begins, so a read finds it by address.
+//! - The one lock is held for map look-ups only, never during input or output of raw data.
+
+use crate::allocator::Allocator;
+use crate::metadata::MetadataIo;
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_format::Sizes;
+use pumice_store::{ReadOp, Store, WriteOp};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A store with an allocator and staged metadata.
+pub struct Medium {
+    store: Arc<dyn Store>,
+    base: u64,
+    sizes: Sizes,
+    writable: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    allocator: Allocator,
+    images: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Medium {
+    /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
+    pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
+        let state = State { allocator: Allocator::new(end), images: BTreeMap::new() };
+        Self { store, base, sizes, writable, state: Mutex::new(state) }
+    }
+
+    /// Whether changes are allowed.
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Fails unless changes are allowed.
+    pub fn require_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(Error::Invalid("the file is open for reading only; open it for editing".into()))
+    }
+
+    /// Whether the next commit has blocks to write.
+    pub fn has_staged(&self) -> bool {
+        !self.state().images.is_empty()
+    }
+
+    /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
+    pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        if let Some(image) = self.state().images.get(&address) {
+            return Ok(image[..length.min(image.len())].to_vec());
+        }
+        let at = self.absolute(address)?;
+        let total = self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        let room = usize::try_from(total.saturating_sub(at)).unwrap_or(usize::MAX);
+        if room == 0 {
+            return Err(DecodeError::new(
+                "metadata block",
+                address,
+                format!("an address inside the file of {total} byte(s)"),
+                format_args!("{at:#x}"),
+            )
+            .into());
+        }
+        let mut bytes = vec![0; length.min(room)];
+        self.fetch(&mut [ReadOp { offset: address, buffer: &mut bytes }])?;
+        Ok(bytes)
+    }
+
+    /// Reads raw data.
+    pub fn fetch(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
+        for op in ops.iter_mut() {
+            op.offset = self.absolute(op.offset)?;
+        }
+        self.store.read_vectored(ops).map_err(|source| self.failed("read", source))
+    }
+
+    /// Writes raw data.
+    pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        self.require_writable()?;
+        for op in ops.iter_mut() {
+            op.offset = self.absolute(op.offset)?;
+        }
+        self.store.write_vectored(ops).map_err(|source| self.failed("write", source))
+    }
+
+    /// Writes all staged blocks, then the superblock that `superblock` makes for the end of the
+    /// file, then gives back what became free. The superblock goes last: until it is written, the
+    /// file has the end it had before.
+    pub fn commit(&self, superblock: impl Fn(u64) -> Vec<u8>) -> Result<()> {
+        self.require_writable()?;
+        let (images, end) = {
+            let mut state = self.state();
+            state.allocator.begin_commit();
+            (state.images.clone(), state.allocator.end())
+        };
+        self.reserve(end)?;
+        let mut ops: Vec<WriteOp<'_>> =
+            images.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
+        self.put(&mut ops)?;
+        self.put(&mut [WriteOp { offset: 0, bytes: &superblock(end) }])?;
+        // From here to the end under the lock: nobody may take space above the new end before the
+        // file is cut there.
+        let mut state = self.state();
+        // A block staged again meanwhile is newer than what was written.
+        state.images.retain(|address, bytes| images.get(address) != Some(bytes));
+        let shorter = state.allocator.finish_commit();
+        if shorter < end {
+            self.put(&mut [WriteOp { offset: 0, bytes: &superblock(shorter) }])?;
+            let len = self.absolute(shorter)?;
+            self.store.set_len(len).map_err(|source| self.failed("shorten the file", source))?;
+        }
+        Ok(())
+    }
+
+    /// Returns when what was committed has reached the device.
+    pub fn sync(&self) -> Result<()> {
+        self.store.sync().map_err(|source| self.failed("synchronise the file", source))
+    }
+
+    /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
+    fn reserve(&self, end: u64) -> Result<()> {
+        let wanted = self.absolute(end)?;
+        let have = self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        if have < wanted {
+            self.store.set_len(wanted).map_err(|source| self.failed("extend the file", source))?;
+        }
+        Ok(())
+    }
+
+    fn absolute(&self, address: u64) -> Result<u64> {
+        self.base.checked_add(address).ok_or_else(|| {
+            DecodeError::new("file", address, "an address below 2^64", "one beyond").into()
+        })
+    }
+
+    fn failed(&self, action: &str, source: std::io::Error) -> Error {
+        Error::Io { action: action.into(), source }
+    }
+
+    // Nothing under the lock panics half-way through a change: poisoning carries no meaning.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MetadataIo for Medium {
+    fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.read_up_to(address, length)?;
+        if bytes.len() == length {
+            return Ok(bytes);
+        }
+        let found = format!("{} before the end", bytes.len());
+        Err(DecodeError::new("metadata block", address, format!("{length} byte(s)"), found).into())
+    }
+
+    fn allocate(&self, length: u64) -> Result<u64> {
+        self.require_writable()?;
+        self.state()
+            .allocator
+            .allocate(length)
+            .ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
+    }
+
+    fn free(&self, address: u64, length: u64) {
+        let mut state = self.state();
+        state.images.remove(&address);
+        state.allocator.free(address, length);
+    }
+
+    fn stage(&self, address: u64, bytes: Vec<u8>) {
+        self.state().images.insert(address, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_store::MemoryStore;
+
+    #[test]
+    fn staged_blocks_are_read_before_and_after_the_commit_that_writes_them() {
+        let store = Arc::new(MemoryStore::new(vec![0; 16]));
+        let medium = Medium::new(store.clone(), 0, 16, Sizes::default(), true);
+        let address = medium.allocate(4).unwrap();
+        medium.stage(address, vec![1, 2, 3, 4]);
+        assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
+        assert_eq!(store.len().unwrap(), 16, "nothing is written before the commit");
+        medium.commit(|end| vec![end as u8; 8]).unwrap();
+        assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
+        assert_eq!(store.to_vec()[..8], [20; 8]);
+        assert!(!medium.has_staged());
+    }
+
+    #[test]
+    fn addresses_outside_the_file_are_errors() {
+        let medium =
+            Medium::new(Arc::new(MemoryStore::new(vec![0; 16])), 0, 16, Sizes::default(), false);
+        assert!(medium.read(12, 8).is_err());
+        assert!(medium.read(u64::MAX, 1).is_err());
+        assert!(medium.read_up_to(16, 1).is_err());
+        assert_eq!(medium.read_up_to(12, 100).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn a_user_block_shifts_every_address() {
+        let store = Arc::new(MemoryStore::new((0..32).collect()));
+        let medium = Medium::new(store, 16, 16, Sizes::default(), false);
+        assert_eq!(medium.read(0, 2).unwrap(), [16, 17]);
+    }
+}
