@@ -1,0 +1,8 @@
+//! Header messages: one module per message.
+
+mod layout;
+
+pub use layout::{
+    ChunkIndexInfo, Layout, SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, SingleChunk,
+    SingleSection, VARIABLE_LENGTH, structured_size_width,
+};
