@@ -3,6 +3,5 @@
 mod layout;
 
 pub use layout::{
-    ChunkIndexInfo, Layout, SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, SingleChunk,
-    SingleSection, VARIABLE_LENGTH, structured_size_width,
+    ChunkIndexInfo, Layout, SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, SingleChunk, VARIABLE_LENGTH,
 };

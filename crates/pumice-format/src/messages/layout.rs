@@ -14,7 +14,7 @@
 mod chunk_index;
 mod structured;
 
-pub use chunk_index::{ChunkIndexInfo, SingleChunk, SingleSection, structured_size_width};
+pub use chunk_index::{ChunkIndexInfo, SingleChunk};
 pub use structured::{SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, VARIABLE_LENGTH};
 
 use crate::error::fits;

@@ -4,8 +4,10 @@
 //! The exception is the single chunk, whose whole record stands in the message.
 
 use super::STRUCTURE;
-use crate::{Context, DecodeError, FormatError, Sizes};
+use crate::index::{ChunkRecord, RecordFormat, SectionRecord};
+use crate::{Context, DecodeError, FormatError, Sizes, UNDEFINED};
 use pumice_bytes::{Reader, Writer};
+use smallvec::SmallVec;
 
 const BTREE1: u8 = 0;
 const SINGLE: u8 = 1;
@@ -59,11 +61,16 @@ pub enum ChunkIndexInfo {
     },
 }
 
-/// The record of the only chunk of a dataset. Its address is the layout's.
+/// The record of the only chunk of a dataset, without its address, which is the layout's.
 ///
 /// ```
-/// let chunk = pumice_format::messages::SingleChunk::default();
-/// assert!(!chunk.filtered && chunk.sections.is_empty());
+/// use pumice_format::index::ChunkRecord;
+/// use pumice_format::messages::SingleChunk;
+///
+/// let record = ChunkRecord::dense(0x800, 40);
+/// let chunk = SingleChunk::from_record(&record, false);
+/// assert_eq!(chunk.record(0x800), Some(record));
+/// assert_eq!(chunk.record(pumice_format::UNDEFINED), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SingleChunk {
@@ -75,18 +82,57 @@ pub struct SingleChunk {
     /// Filters that were skipped, one bit each; for dense chunks.
     pub filter_mask: u32,
     /// The sections of a structured chunk; empty for dense chunks.
-    pub sections: Vec<SingleSection>,
+    pub sections: SmallVec<[SectionRecord; 3]>,
 }
 
-/// A section of the only chunk of a dataset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SingleSection {
-    /// Where the section begins, from the start of the chunk. Always 0 for the first.
-    pub offset: u64,
-    /// Its bytes before filters, checksum included; 0 if the dataset has no filters.
-    pub unfiltered: u64,
-    /// Filters that were skipped, one bit each.
-    pub filter_mask: u32,
+impl SingleChunk {
+    /// The record of a chunk of `sections` sections (0 for dense) that is not stored yet.
+    pub fn unset(sections: u8, filtered: bool) -> Self {
+        let sections = SmallVec::from_elem(SectionRecord::default(), usize::from(sections));
+        Self {
+            filtered,
+            size: 0,
+            filter_mask: 0,
+            sections,
+        }
+    }
+
+    /// What the message keeps of `record`.
+    pub fn from_record(record: &ChunkRecord, filtered: bool) -> Self {
+        Self {
+            filtered,
+            size: record.size,
+            filter_mask: record.filter_mask,
+            sections: record.sections.clone(),
+        }
+    }
+
+    /// The record of the chunk at `address`; `None` if that is undefined.
+    pub fn record(&self, address: u64) -> Option<ChunkRecord> {
+        (address != UNDEFINED).then(|| self.at(address))
+    }
+
+    fn at(&self, address: u64) -> ChunkRecord {
+        ChunkRecord {
+            address,
+            size: self.size,
+            filter_mask: self.filter_mask,
+            sections: self.sections.clone(),
+        }
+    }
+
+    fn decode(
+        reader: &mut Reader<'_>,
+        filtered: bool,
+        format: RecordFormat,
+    ) -> Result<Self, DecodeError> {
+        let record = format.decode_body(0, reader)?;
+        Ok(Self::from_record(&record, filtered))
+    }
+
+    fn encode(&self, format: RecordFormat, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        Ok(format.encode_body(&self.at(0), out)?)
+    }
 }
 
 impl ChunkIndexInfo {
@@ -141,16 +187,17 @@ impl ChunkIndexInfo {
     ) -> Result<Self, DecodeError> {
         let start = reader.clone();
         match reader.u8()? {
-            SINGLE if filtered => Ok(Self::Single(SingleChunk {
-                filtered,
-                size: reader.uint(context.length_width())?,
-                filter_mask: reader.u32()?,
-                sections: Vec::new(),
-            })),
-            SINGLE => Ok(Self::Single(SingleChunk {
-                size: chunk_bytes,
-                ..Default::default()
-            })),
+            SINGLE if filtered => {
+                let format = dense_format(context.sizes);
+                SingleChunk::decode(reader, filtered, format).map(Self::Single)
+            }
+            SINGLE => {
+                let chunk = SingleChunk {
+                    size: chunk_bytes,
+                    ..SingleChunk::unset(0, false)
+                };
+                Ok(Self::Single(chunk))
+            }
             IMPLICIT => Ok(Self::Implicit),
             number => Self::decode_shared(number, &start, reader),
         }
@@ -166,7 +213,8 @@ impl ChunkIndexInfo {
         let start = reader.clone();
         match reader.u8()? {
             SINGLE => {
-                SingleChunk::decode(reader, filtered, chunk_bytes, sections).map(Self::Single)
+                let format = structured_format(filtered, chunk_bytes, sections);
+                SingleChunk::decode(reader, filtered, format).map(Self::Single)
             }
             number => Self::decode_shared(number, &start, reader),
         }
@@ -203,11 +251,7 @@ impl ChunkIndexInfo {
     pub(super) fn encode_dense(&self, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
         out.put_u8(self.number());
         match self {
-            Self::Single(chunk) if chunk.filtered => {
-                out.put_uint(chunk.size, usize::from(sizes.length));
-                out.put_u32(chunk.filter_mask);
-                Ok(())
-            }
+            Self::Single(chunk) if chunk.filtered => chunk.encode(dense_format(sizes), out),
             Self::Single(_) | Self::Implicit => Ok(()),
             other => other.encode_shared(out),
         }
@@ -222,8 +266,10 @@ impl ChunkIndexInfo {
     ) -> Result<(), FormatError> {
         out.put_u8(self.number());
         match self {
-            Self::Single(chunk) => chunk.encode(chunk_bytes, sections, out),
-            Self::Implicit => Err(FormatError::unencodable(STRUCTURE, "an implicit index")),
+            Self::Single(chunk) => chunk.encode(
+                structured_format(chunk.filtered, chunk_bytes, sections),
+                out,
+            ),
             other => other.encode_shared(out),
         }
     }
@@ -257,7 +303,7 @@ impl ChunkIndexInfo {
             _ => {
                 return Err(FormatError::unencodable(
                     STRUCTURE,
-                    "this index at this version",
+                    "this index for this layout",
                 ));
             }
         }
@@ -265,78 +311,17 @@ impl ChunkIndexInfo {
     }
 }
 
-impl SingleChunk {
-    fn decode(
-        reader: &mut Reader<'_>,
-        filtered: bool,
-        chunk_bytes: u64,
-        sections: u8,
-    ) -> Result<Self, DecodeError> {
-        let size = reader.uint(structured_size_width(chunk_bytes, sections))?;
-        let mut records = vec![SingleSection::default(); usize::from(sections)];
-        for record in records.iter_mut().skip(1) {
-            record.offset = reader.u64()?;
-        }
-        if filtered {
-            for record in &mut records {
-                record.unfiltered = reader.u64()?;
-            }
-            for record in &mut records {
-                record.filter_mask = reader.u32()?;
-            }
-        }
-        Ok(Self {
-            filtered,
-            size,
-            filter_mask: 0,
-            sections: records,
-        })
-    }
-
-    fn encode(&self, chunk_bytes: u64, sections: u8, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        if self.sections.len() != usize::from(sections) {
-            let what = format!("a record of {} section(s)", self.sections.len());
-            return Err(FormatError::unencodable(STRUCTURE, what));
-        }
-        let width = structured_size_width(chunk_bytes, sections);
-        if width < 8 && self.size >> (8 * width) != 0 {
-            let limit = (1 << (8 * width)) - 1;
-            return Err(FormatError::too_large(
-                STRUCTURE,
-                "chunk size",
-                limit,
-                self.size,
-            ));
-        }
-        out.put_uint(self.size, width);
-        for section in self.sections.iter().skip(1) {
-            out.put_u64(section.offset);
-        }
-        if self.filtered {
-            for section in &self.sections {
-                out.put_u64(section.unfiltered);
-            }
-            for section in &self.sections {
-                out.put_u32(section.filter_mask);
-            }
-        }
-        Ok(())
+/// A dense, filtered single chunk has its size in a field as wide as lengths, at every version.
+fn dense_format(sizes: Sizes) -> RecordFormat {
+    // Only records without filters take their size from the chunk.
+    RecordFormat {
+        size_width: sizes.length,
+        ..RecordFormat::filtered(sizes, 5, 0)
     }
 }
 
-/// Bytes of the chunk-size field of a structured chunk's record: 8 for chunks of three sections,
-/// else one more than the size of a fully defined chunk needs, at most 8.
-///
-/// ```
-/// assert_eq!(pumice_format::messages::structured_size_width(40, 2), 2);
-/// assert_eq!(pumice_format::messages::structured_size_width(40, 3), 8);
-/// ```
-pub fn structured_size_width(chunk_bytes: u64, sections: u8) -> usize {
-    if sections >= 3 {
-        return 8;
-    }
-    let bits = chunk_bytes.max(1).ilog2() as usize;
-    (1 + (bits + 8) / 8).min(8)
+fn structured_format(filtered: bool, chunk_bytes: u64, sections: u8) -> RecordFormat {
+    RecordFormat::structured(Sizes::default(), sections, filtered, chunk_bytes)
 }
 
 fn nonzero(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {

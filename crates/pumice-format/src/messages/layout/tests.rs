@@ -1,5 +1,6 @@
 use super::*;
 use crate::UNDEFINED;
+use crate::index::{ChunkRecord, SectionRecord};
 
 fn example(address: u64) -> Layout {
     Layout::Structured {
@@ -47,18 +48,18 @@ fn the_single_chunk_of_the_worked_example_encodes_byte_for_byte() {
     let Layout::Structured { index, .. } = &mut layout else {
         unreachable!()
     };
-    *index = ChunkIndexInfo::Single(SingleChunk {
-        filtered: false,
-        size: 0x57,
+    let mut record = ChunkRecord::dense(0x800, 0x57);
+    record.sections.push(SectionRecord {
+        offset: 0,
+        unfiltered: 0x4B,
         filter_mask: 0,
-        sections: vec![
-            SingleSection::default(),
-            SingleSection {
-                offset: 0x4B,
-                ..Default::default()
-            },
-        ],
     });
+    record.sections.push(SectionRecord {
+        offset: 0x4B,
+        unfiltered: 12,
+        filter_mask: 0,
+    });
+    *index = ChunkIndexInfo::Single(SingleChunk::from_record(&record, false));
     let bytes = encode(&layout);
     assert_eq!(
         &bytes[14..],
@@ -111,22 +112,6 @@ fn every_shorter_message_is_refused() {
 }
 
 #[test]
-fn chunk_size_widths_follow_the_table() {
-    let table = [
-        (1, 2),
-        (255, 2),
-        (256, 3),
-        (65_535, 3),
-        (65_536, 4),
-        ((1 << 24) - 1, 4),
-    ];
-    for (bytes, width) in table {
-        assert_eq!(structured_size_width(bytes, 2), width, "{bytes}");
-    }
-    assert_eq!(structured_size_width(u64::MAX, 2), 8);
-}
-
-#[test]
 fn dense_layouts_survive_a_round_trip() {
     let chunked = |version, index| Layout::Chunked {
         version,
@@ -140,7 +125,7 @@ fn dense_layouts_survive_a_round_trip() {
         filtered: true,
         size: 99,
         filter_mask: 2,
-        sections: Vec::new(),
+        sections: Default::default(),
     };
     let plain = SingleChunk {
         size: 300 * 7 * 8,
