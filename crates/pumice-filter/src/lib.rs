@@ -1,1 +1,50 @@
 //! Bytes to bytes: filters and pipelines, found by HDF5 filter id.
+//!
+//! A filter turns the bytes of a chunk (or of one section of a structured chunk) into other bytes
+//! and back. A [`Pipeline`] runs several in a row, as the filter pipeline message of a dataset lists
+//! them, and keeps the filter mask that says which were skipped.
+//!
+//! | id | filter | what it does |
+//! |---|---|---|
+//! | 1 | [deflate](FilterSpec::deflate) | zlib streams, through libdeflate |
+//! | 2 | [shuffle](FilterSpec::shuffle) | groups the bytes of equal significance |
+//! | 3 | [fletcher32](FilterSpec::fletcher32) | appends a checksum |
+//! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
+//! | 32015 | [zstd](FilterSpec::zstd) | Zstandard frames |
+//!
+//! ```
+//! use pumice_filter::{FilterSpec, Pipeline};
+//!
+//! let pipeline = Pipeline::new(vec![FilterSpec::shuffle(4), FilterSpec::deflate(6)])?;
+//! let values: Vec<u8> = (0..1000u32).flat_map(u32::to_le_bytes).collect();
+//!
+//! let (stored, mask) = pipeline.encode(values.clone())?;
+//! assert!(stored.len() < values.len() / 2);
+//! assert_eq!(mask, 0, "no filter was skipped");
+//! assert_eq!(pipeline.decode(stored, mask, values.len())?, values);
+//! # Ok::<(), pumice_filter::FilterError>(())
+//! ```
+//!
+//! Decoding never produces more than the `limit` the caller gives, whatever the bytes say.
+
+#![forbid(unsafe_code)]
+
+mod deflate;
+mod error;
+mod filter;
+mod fletcher32;
+pub mod location;
+mod pipeline;
+mod registry;
+pub mod scratch;
+mod section;
+mod shuffle;
+mod spec;
+mod zstandard;
+
+pub use error::FilterError;
+pub use filter::Filter;
+pub use pipeline::{MAX_FILTERS, Pipeline};
+pub use registry::{find, registered_name};
+pub use section::EncodedCells;
+pub use spec::FilterSpec;

@@ -1,0 +1,89 @@
+//! What can go wrong between bytes and bytes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Any failure of this crate. Every variant names the filter.
+///
+/// ```
+/// use pumice_filter::{FilterSpec, Pipeline};
+///
+/// let blosc = FilterSpec { id: 32001, optional: false, name: None, parameters: vec![] };
+/// let error = Pipeline::new(vec![blosc])?.decode(vec![1, 2, 3], 0, 100).unwrap_err();
+/// assert!(error.to_string().starts_with("filter 32001 (blosc) is not available"));
+/// # Ok::<(), pumice_filter::FilterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// The data went through a filter that this build does not have.
+    #[error(
+        "filter {id} ({name}) is not available: rewrite the dataset without it where the filter \
+         is installed, for example with `h5repack -f NONE old.h5 new.h5`"
+    )]
+    Missing {
+        /// The filter's id.
+        id: u16,
+        /// The name in the file, the name registered for the id, or "unregistered".
+        name: Cow<'static, str>,
+    },
+    /// The parameters of a filter in the file or from the caller make no sense.
+    #[error("filter {filter}, parameters: expected {expected}, found {found}")]
+    Parameters {
+        /// The filter.
+        filter: &'static str,
+        /// What would make sense.
+        expected: &'static str,
+        /// What was given.
+        found: String,
+    },
+    /// Bytes that the filter did not write, or that were damaged since.
+    #[error("filter {filter}, decoding: expected {expected}, found {found}")]
+    Corrupt {
+        /// The filter.
+        filter: &'static str,
+        /// What valid bytes have.
+        expected: Cow<'static, str>,
+        /// What these have.
+        found: String,
+    },
+    /// Decoding would give more bytes than the chunk can have.
+    #[error("filter {filter}, decoding: expected at most {limit} byte(s), found {found}")]
+    TooLarge {
+        /// The filter.
+        filter: &'static str,
+        /// The most that was acceptable.
+        limit: usize,
+        /// What the bytes announce or contain.
+        found: String,
+    },
+    /// The filter could not encode its input.
+    #[error("filter {filter}, encoding: {reason}")]
+    Encode {
+        /// The filter.
+        filter: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// More filters than a filter mask has bits.
+    #[error("filter pipeline: expected at most 32 filters, found {0}")]
+    TooMany(usize),
+}
+
+impl FilterError {
+    pub(crate) fn corrupt(
+        filter: &'static str,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::Corrupt { filter, expected: expected.into(), found: found.to_string() }
+    }
+
+    pub(crate) fn too_large(filter: &'static str, limit: usize, found: impl fmt::Display) -> Self {
+        Self::TooLarge { filter, limit, found: found.to_string() }
+    }
+
+    pub(crate) fn encode(filter: &'static str, reason: impl fmt::Display) -> Self {
+        Self::Encode { filter, reason: reason.to_string() }
+    }
+}

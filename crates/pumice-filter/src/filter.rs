@@ -1,0 +1,76 @@
+//! The seam between a pipeline and its filters.
+
+use crate::FilterError;
+
+/// One way of turning bytes into other bytes and back.
+///
+/// A filter has no state of its own: what varies is in the `parameters` that the file stores beside
+/// the filter's id. `out` is scratch space: its content is replaced, and whatever initialised length
+/// it has on entry may be used to avoid clearing memory twice.
+///
+/// ```
+/// use pumice_filter::Filter;
+///
+/// let shuffle = pumice_filter::find(2).expect("shuffle is built in");
+/// let mut out = Vec::new();
+/// shuffle.encode(&[2], &[1, 2, 3, 4], &mut out)?;
+/// assert_eq!(out, [1, 3, 2, 4]);
+/// # Ok::<(), pumice_filter::FilterError>(())
+/// ```
+pub trait Filter: Send + Sync {
+    /// The id under which HDF5 files refer to the filter.
+    fn id(&self) -> u16;
+
+    /// The filter's name, for errors and for the file.
+    fn name(&self) -> &'static str;
+
+    /// Replaces `out` by the encoded form of `input`.
+    fn encode(
+        &self,
+        parameters: &[u32],
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError>;
+
+    /// Replaces `out` by what `input` encodes, or fails if that is more than `limit` bytes. Never
+    /// allocates more than `limit` and a little slack.
+    fn decode(
+        &self,
+        parameters: &[u32],
+        input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError>;
+
+    /// Encodes without a second buffer. `Ok(false)`, with `data` untouched, if that is not possible;
+    /// an error leaves `data` untouched, too.
+    fn encode_in_place(
+        &self,
+        _parameters: &[u32],
+        _data: &mut Vec<u8>,
+    ) -> Result<bool, FilterError> {
+        Ok(false)
+    }
+
+    /// Decodes without a second buffer. `Ok(false)`, with `data` untouched, if that is not possible.
+    fn decode_in_place(
+        &self,
+        _parameters: &[u32],
+        _data: &mut Vec<u8>,
+        _limit: usize,
+    ) -> Result<bool, FilterError> {
+        Ok(false)
+    }
+
+    /// The longest encoded form of `len` bytes that a reader should accept. Other writers may be
+    /// less thrifty than this crate, so this is generous.
+    fn encoded_bound(&self, len: usize) -> usize {
+        len.saturating_add(len / 8).saturating_add(4096)
+    }
+
+    /// Whether an optional use of the filter is skipped when its output is not shorter than its
+    /// input.
+    fn must_shrink(&self) -> bool {
+        false
+    }
+}

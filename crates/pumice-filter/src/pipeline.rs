@@ -1,0 +1,229 @@
+//! Several filters in a row, with the mask of those that were skipped.
+//!
+//! Encoding runs the filters in the order of their specifications, decoding in the opposite order.
+//! Bit `i` of the mask is set if filter `i` did not run on these bytes. An optional filter is skipped
+//! when it is missing, fails, or does not shrink the data although that is its whole purpose; a
+//! mandatory one that fails fails the pipeline.
+//!
+//! A stage either works in place or from one buffer into another; buffers come from and go back to
+//! [`scratch`]. Decoding bounds every stage: the last by the caller's limit, those before it by the
+//! longest encoding that the filters after it could have produced.
+
+use crate::{Filter, FilterError, FilterSpec, find, registered_name, scratch};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The most filters a pipeline may have: the bits of a filter mask.
+pub const MAX_FILTERS: usize = 32;
+
+/// The filters of a dataset or of one section of a structured chunk.
+///
+/// ```
+/// use pumice_filter::{FilterSpec, Pipeline};
+///
+/// let pipeline = Pipeline::new(vec![FilterSpec::zstd(3), FilterSpec::fletcher32()])?;
+/// // One byte does not shrink, so the optional zstd is skipped; the checksum is not optional.
+/// let (stored, mask) = pipeline.encode(vec![7])?;
+/// assert_eq!((stored.len(), mask), (5, 0b01));
+/// assert_eq!(pipeline.decode(stored, mask, 1)?, [7]);
+/// # Ok::<(), pumice_filter::FilterError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Pipeline {
+    specs: Vec<FilterSpec>,
+    /// The filter of each spec, if it is built in.
+    filters: Vec<Option<&'static dyn Filter>>,
+}
+
+impl Pipeline {
+    /// A pipeline of these filters. One that is not built in matters only once it is needed.
+    pub fn new(specs: Vec<FilterSpec>) -> Result<Self, FilterError> {
+        if specs.len() > MAX_FILTERS {
+            return Err(FilterError::TooMany(specs.len()));
+        }
+        let filters = specs.iter().map(|spec| find(spec.id)).collect();
+        Ok(Self { specs, filters })
+    }
+
+    /// The filters, first to run on encoding first.
+    pub fn specs(&self) -> &[FilterSpec] {
+        &self.specs
+    }
+
+    /// Whether there is no filter.
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// Runs the filters over `input`; gives the stored form and the mask of skipped filters.
+    pub fn encode(&self, input: Vec<u8>) -> Result<(Vec<u8>, u32), FilterError> {
+        self.encode_from(0, Cow::Owned(input))
+    }
+
+    /// [`encode`](Self::encode) for bytes that the caller keeps; the input is copied only if no
+    /// filter reads it first.
+    pub fn encode_slice(&self, input: &[u8]) -> Result<(Vec<u8>, u32), FilterError> {
+        self.encode_from(0, Cow::Borrowed(input))
+    }
+
+    /// Undoes [`encode`](Self::encode). `limit` is the most bytes the result may have.
+    pub fn decode(&self, input: Vec<u8>, mask: u32, limit: usize) -> Result<Vec<u8>, FilterError> {
+        self.decode_until(0, Cow::Owned(input), mask, limit)
+    }
+
+    /// [`decode`](Self::decode) for bytes that the caller keeps, such as a part of a larger read.
+    pub fn decode_slice(
+        &self,
+        input: &[u8],
+        mask: u32,
+        limit: usize,
+    ) -> Result<Vec<u8>, FilterError> {
+        self.decode_until(0, Cow::Borrowed(input), mask, limit)
+    }
+
+    /// Runs the filters from number `first` on. Masks bits of earlier ones are left clear.
+    pub(crate) fn encode_from(
+        &self,
+        first: usize,
+        input: Cow<'_, [u8]>,
+    ) -> Result<(Vec<u8>, u32), FilterError> {
+        let mut data = input;
+        let mut mask = 0;
+        for (at, (spec, filter)) in self.specs.iter().zip(&self.filters).enumerate().skip(first) {
+            let done = match filter {
+                Some(filter) => encode_stage(*filter, spec, &mut data),
+                None => Err(missing(spec)),
+            };
+            match done {
+                Ok(true) => {}
+                Ok(false) => mask |= 1 << at,
+                Err(_) if spec.optional => mask |= 1 << at,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((into_owned(data), mask))
+    }
+
+    /// Undoes the filters down to and including number `first`.
+    pub(crate) fn decode_until(
+        &self,
+        first: usize,
+        input: Cow<'_, [u8]>,
+        mask: u32,
+        limit: usize,
+    ) -> Result<Vec<u8>, FilterError> {
+        let mut data = input;
+        for at in (first..self.specs.len()).rev().filter(|at| mask & (1 << at) == 0) {
+            let spec = &self.specs[at];
+            let Some(filter) = self.filters[at] else {
+                return Err(missing(spec));
+            };
+            let limit = self.stage_limit(at, mask, limit);
+            decode_stage(filter, spec, &mut data, limit)?;
+        }
+        if data.len() > limit {
+            return Err(FilterError::too_large("pipeline", limit, data.len()));
+        }
+        Ok(trimmed(into_owned(data)))
+    }
+
+    /// The most that decoding filter `at` may give, if the whole pipeline may give `limit`.
+    fn stage_limit(&self, at: usize, mask: u32, limit: usize) -> usize {
+        let earlier = self.filters[..at].iter().enumerate();
+        earlier
+            .filter(|(at, _)| mask & (1 << at) == 0)
+            .filter_map(|(_, filter)| *filter)
+            .fold(limit, |limit, filter| filter.encoded_bound(limit))
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(&self.specs).finish()
+    }
+}
+
+impl PartialEq for Pipeline {
+    fn eq(&self, other: &Self) -> bool {
+        self.specs == other.specs
+    }
+}
+
+impl Eq for Pipeline {}
+
+/// Encodes one stage; `false` if the filter is to be marked as skipped. On an error `data` is as before.
+fn encode_stage(
+    filter: &dyn Filter,
+    spec: &FilterSpec,
+    data: &mut Cow<'_, [u8]>,
+) -> Result<bool, FilterError> {
+    if let Cow::Owned(owned) = data
+        && filter.encode_in_place(&spec.parameters, owned)?
+    {
+        return Ok(true);
+    }
+    let mut out = scratch::take(filter.encoded_bound(data.len()));
+    if let Err(error) = filter.encode(&spec.parameters, data, &mut out) {
+        scratch::give(out);
+        return Err(error);
+    }
+    if spec.optional && filter.must_shrink() && out.len() >= data.len() {
+        scratch::give(out);
+        return Ok(false);
+    }
+    replace(data, out);
+    Ok(true)
+}
+
+fn decode_stage(
+    filter: &dyn Filter,
+    spec: &FilterSpec,
+    data: &mut Cow<'_, [u8]>,
+    limit: usize,
+) -> Result<(), FilterError> {
+    if let Cow::Owned(owned) = data
+        && filter.decode_in_place(&spec.parameters, owned, limit)?
+    {
+        return Ok(());
+    }
+    let mut out = scratch::take(limit);
+    let decoded = filter.decode(&spec.parameters, data, limit, &mut out);
+    replace(data, out);
+    decoded
+}
+
+/// Puts `new` in the place of `data`, whose buffer becomes a spare.
+fn replace(data: &mut Cow<'_, [u8]>, new: Vec<u8>) {
+    if let Cow::Owned(old) = std::mem::replace(data, Cow::Owned(new)) {
+        scratch::give(old);
+    }
+}
+
+fn into_owned(data: Cow<'_, [u8]>) -> Vec<u8> {
+    match data {
+        Cow::Owned(owned) => owned,
+        Cow::Borrowed(bytes) => {
+            let mut owned = scratch::take(bytes.len());
+            owned.clear();
+            owned.extend_from_slice(bytes);
+            owned
+        }
+    }
+}
+
+/// A result may be kept for long: it must not hold on to a much larger buffer.
+fn trimmed(mut data: Vec<u8>) -> Vec<u8> {
+    if data.capacity() - data.len() > data.len() / 4 + 256 {
+        data.shrink_to_fit();
+    }
+    data
+}
+
+fn missing(spec: &FilterSpec) -> FilterError {
+    let name = match (&spec.name, registered_name(spec.id)) {
+        (_, Some(registered)) => Cow::Borrowed(registered),
+        (Some(name), None) if !name.is_empty() => Cow::Owned(name.clone()),
+        _ => Cow::Borrowed("unregistered"),
+    };
+    FilterError::Missing { id: spec.id, name }
+}

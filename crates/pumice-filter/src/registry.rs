@@ -1,0 +1,109 @@
+//! Filters by id: those that are built in, and the names of those that others have registered.
+//!
+//! The names are facts of The HDF Group's registry of filters, so that an error can say which plugin
+//! a file was written with. Having a name here does not mean having the filter.
+
+use crate::deflate::Deflate;
+use crate::fletcher32::Fletcher32;
+use crate::location::Location;
+use crate::shuffle::Shuffle;
+use crate::zstandard::Zstandard;
+use crate::{Filter, location};
+
+pub(crate) const DEFLATE: u16 = 1;
+pub(crate) const SHUFFLE: u16 = 2;
+pub(crate) const FLETCHER32: u16 = 3;
+pub(crate) const ZSTD: u16 = 32015;
+
+/// The built-in filter with this id.
+///
+/// ```
+/// assert_eq!(pumice_filter::find(1).unwrap().name(), "deflate");
+/// assert!(pumice_filter::find(32001).is_none(), "blosc is not built in");
+/// ```
+pub fn find(id: u16) -> Option<&'static dyn Filter> {
+    match id {
+        DEFLATE => Some(&Deflate),
+        SHUFFLE => Some(&Shuffle),
+        FLETCHER32 => Some(&Fletcher32),
+        location::ID => Some(&Location),
+        ZSTD => Some(&Zstandard),
+        _ => None,
+    }
+}
+
+/// The name that is registered for a filter id, whether or not the filter is built in.
+///
+/// ```
+/// assert_eq!(pumice_filter::registered_name(32008), Some("bitshuffle"));
+/// assert_eq!(pumice_filter::registered_name(77), None);
+/// ```
+pub fn registered_name(id: u16) -> Option<&'static str> {
+    let at = NAMES.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+    Some(NAMES[at].1)
+}
+
+/// Sorted by id.
+const NAMES: [(u16, &str); 38] = [
+    (DEFLATE, "deflate"),
+    (SHUFFLE, "shuffle"),
+    (FLETCHER32, "fletcher32"),
+    (4, "szip"),
+    (5, "nbit"),
+    (6, "scaleoffset"),
+    (location::ID, location::NAME),
+    (305, "lzo"),
+    (307, "bzip2"),
+    (32000, "lzf"),
+    (32001, "blosc"),
+    (32002, "mafisc"),
+    (32003, "snappy"),
+    (32004, "lz4"),
+    (32005, "apax"),
+    (32006, "cbf"),
+    (32007, "jpeg-xr"),
+    (32008, "bitshuffle"),
+    (32009, "spdp"),
+    (32010, "lpc-rice"),
+    (32011, "ccsds-123"),
+    (32012, "jpeg-ls"),
+    (32013, "zfp"),
+    (32014, "fpzip"),
+    (ZSTD, "zstd"),
+    (32016, "b3d"),
+    (32017, "sz"),
+    (32018, "fcidecomp"),
+    (32019, "jpeg"),
+    (32020, "vbz"),
+    (32021, "fapec"),
+    (32022, "bitgroom"),
+    (32023, "granular bitround"),
+    (32024, "sz3"),
+    (32025, "delta-rice"),
+    (32026, "blosc2"),
+    (32027, "flac"),
+    (32028, "h5z-sperr"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_so_that_every_one_is_found() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (id, name) in NAMES {
+            assert_eq!(registered_name(id), Some(name));
+        }
+    }
+
+    #[test]
+    fn every_built_in_filter_is_found_under_its_own_id_and_name() {
+        let built_in: Vec<_> = (0..=u16::MAX).filter_map(|id| Some((id, find(id)?))).collect();
+        assert_eq!(built_in.len(), 5);
+        for (id, filter) in built_in {
+            assert_eq!(filter.id(), id);
+            assert_eq!(registered_name(id), Some(filter.name()));
+        }
+    }
+}
