@@ -1,0 +1,138 @@
+//! What a cache and its datasets are told when they are made.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::executor::{Executor, Inline};
+use crate::policy::{Lirs, Lru, Policy};
+
+/// The settings of a [`ChunkCache`](crate::ChunkCache).
+///
+/// The default keeps 128 MiB when idle: more than a hundred of the largest chunks that HDF5's
+/// guides recommend (1 MiB), so that one row or column of chunks of a usual dataset fits, and
+/// little for a program that handles arrays. It may hold 192 MiB while requests run: the 64 MiB
+/// between let 16 threads each hold a chunk of 2 MiB decoded and encoded. Replacement is by LIRS,
+/// which was measured to suit the loops in which arrays are read. Work is done by the calling
+/// thread; a library gives its pool with [`executor`](Config::executor).
+///
+/// ```
+/// use pumice_cache::{Config, PolicyKind};
+/// let config = Config::default().resident_limit(1 << 20).policy(PolicyKind::Lru);
+/// assert_eq!(config.limits(), (1 << 20, 192 << 20));
+/// ```
+#[derive(Clone)]
+pub struct Config {
+    pub(crate) resident_limit: u64,
+    pub(crate) active_limit: u64,
+    pub(crate) policy: PolicyKind,
+    pub(crate) executor: Arc<dyn Executor>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            resident_limit: 128 << 20,
+            active_limit: 192 << 20,
+            policy: PolicyKind::default(),
+            executor: Arc::new(Inline),
+        }
+    }
+}
+
+impl Config {
+    /// Sets the bytes that chunks may take between requests.
+    pub fn resident_limit(mut self, bytes: u64) -> Self {
+        self.resident_limit = bytes;
+        self
+    }
+
+    /// Sets the bytes that chunks, loads and encodings together may take while requests run.
+    ///
+    /// Never less than the resident limit counts.
+    pub fn active_limit(mut self, bytes: u64) -> Self {
+        self.active_limit = bytes;
+        self
+    }
+
+    /// Sets how chunks are chosen to leave.
+    pub fn policy(mut self, policy: PolicyKind) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets who decodes and encodes.
+    pub fn executor(mut self, executor: Arc<dyn Executor>) -> Self {
+        self.executor = executor;
+        self
+    }
+
+    /// The resident and the active limit in force.
+    pub fn limits(&self) -> (u64, u64) {
+        (self.resident_limit, self.active_limit.max(self.resident_limit))
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("resident_limit", &self.resident_limit)
+            .field("active_limit", &self.active_limit)
+            .field("policy", &self.policy)
+            .field("threads", &self.executor.threads())
+            .finish()
+    }
+}
+
+/// The replacement policies to choose from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PolicyKind {
+    /// Low inter-reference recency set: resists loops and scans.
+    #[default]
+    Lirs,
+    /// Least recently used.
+    Lru,
+}
+
+impl PolicyKind {
+    /// A fresh policy of this kind for a cache of `capacity` bytes.
+    ///
+    /// ```
+    /// let mut policy = pumice_cache::PolicyKind::Lru.build(100);
+    /// policy.admit(0, 0xfeed, 10);
+    /// ```
+    pub fn build(self, capacity: u64) -> Box<dyn Policy> {
+        match self {
+            PolicyKind::Lirs => Box::new(Lirs::new(capacity)),
+            PolicyKind::Lru => Box::new(Lru::new()),
+        }
+    }
+}
+
+/// What the cache is told about one dataset.
+///
+/// ```
+/// let options = pumice_cache::DatasetOptions::default().minimum(1 << 20);
+/// assert_eq!(options, options.direct(false));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatasetOptions {
+    pub(crate) minimum: u64,
+    pub(crate) direct: bool,
+}
+
+impl DatasetOptions {
+    /// Keeps this many bytes of the dataset's chunks from being pushed out by other datasets, as
+    /// long as the cache's own limits allow it.
+    pub fn minimum(mut self, bytes: u64) -> Self {
+        self.minimum = bytes;
+        self
+    }
+
+    /// Asks not to keep this dataset's chunks: go direct where the layout can, and let chunks leave
+    /// as soon as their request is served.
+    pub fn direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
+    }
+}

@@ -1,0 +1,162 @@
+//! Who runs the cache's tasks: the calling thread alone, or a pool beside it.
+//!
+//! The cache's tasks never wait for each other, so an executor may run them in any order, on any
+//! number of threads, also one after another.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs numbered tasks to the end.
+///
+/// ```
+/// use pumice_cache::{Executor, Inline};
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// let sum = AtomicUsize::new(0);
+/// Inline.run(4, &|i| {
+///     sum.fetch_add(i, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 6);
+/// ```
+pub trait Executor: Send + Sync {
+    /// Calls `task` once with each number below `count` and returns when all calls have returned.
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync));
+
+    /// How many tasks run at once at most.
+    fn threads(&self) -> usize;
+}
+
+/// Runs every task on the calling thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inline;
+
+impl Executor for Inline {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        (0..count).for_each(task);
+    }
+
+    fn threads(&self) -> usize {
+        1
+    }
+}
+
+/// Runs tasks on the calling thread and, as far as they are idle, on the threads of a private pool.
+///
+/// ```
+/// use pumice_cache::{Executor, Rayon};
+/// let pool = Rayon::new(2)?;
+/// assert_eq!(pool.threads(), 2);
+/// pool.run(100, &|_| ());
+/// # Ok::<(), rayon::ThreadPoolBuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Rayon {
+    /// Absent when the calling thread is enough.
+    pool: Option<rayon::ThreadPool>,
+    threads: usize,
+    /// Pool threads that are working or about to. Helpers beyond them would queue behind another
+    /// request's work, and the request that called for them would wait for nothing.
+    busy: AtomicUsize,
+}
+
+impl Rayon {
+    /// An executor of `threads` threads: the calling one and a pool of `threads - 1`.
+    pub fn new(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let threads = threads.max(1);
+        let pool = match threads {
+            1 => None,
+            _ => Some(
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads - 1)
+                    .thread_name(|i| format!("pumice-{i}"))
+                    .build()?,
+            ),
+        };
+        Ok(Rayon { pool, threads, busy: AtomicUsize::new(0) })
+    }
+
+    /// As many threads as the machine runs at once.
+    pub fn with_available_threads() -> Result<Self, rayon::ThreadPoolBuildError> {
+        Self::new(std::thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// Takes up to `wanted` idle pool threads.
+    fn recruit(&self, wanted: usize) -> usize {
+        let mut recruited = 0;
+        let _ = self.busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
+            recruited = wanted.min((self.threads - 1).saturating_sub(busy));
+            Some(busy + recruited)
+        });
+        recruited
+    }
+}
+
+impl Executor for Rayon {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        let helpers = self.recruit(count.saturating_sub(1));
+        let (Some(pool), 1..) = (&self.pool, helpers) else {
+            return Inline.run(count, task);
+        };
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= count {
+                    return;
+                }
+                task(index);
+            }
+        };
+        pool.in_place_scope(|scope| {
+            for _ in 0..helpers {
+                scope.spawn(|_| {
+                    let _release = Release(&self.busy);
+                    work();
+                });
+            }
+            work();
+        });
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+}
+
+/// Gives a pool thread back, also when its task panics.
+struct Release<'a>(&'a AtomicUsize);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn every_task_runs_once_on_any_number_of_threads() {
+        for threads in 1..5 {
+            let executor = Rayon::new(threads).expect("threads start");
+            for count in [0, 1, 2, 100] {
+                let seen = Mutex::new(vec![0; count]);
+                executor.run(count, &|i| seen.lock().unwrap()[i] += 1);
+                assert!(seen.into_inner().unwrap().iter().all(|&n| n == 1));
+            }
+            assert_eq!(executor.busy.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn a_panicking_task_gives_its_thread_back() {
+        let executor = Rayon::new(3).expect("threads start");
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            executor.run(8, &|i| assert!(i != 3, "told to"));
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(executor.busy.load(Ordering::Relaxed), 0);
+        executor.run(8, &|_| ());
+    }
+}

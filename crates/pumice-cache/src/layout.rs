@@ -1,0 +1,301 @@
+//! What the cache needs to know of a dataset's storage: the [`Layout`] trait and the plain types
+//! that pass through it.
+//!
+//! A layout knows files, filters, indexes and selections; the cache knows none of them. The cache
+//! calls a layout from many threads at once and never holds a lock of its own that another chunk
+//! could need while it does. In turn a callback must not call the cache, and must not run work on
+//! the cache's [`Executor`](crate::Executor): both could wait for the very chunk being handled.
+//!
+//! A callback may fail or panic. The cache then keeps what it had, reports the failure to the
+//! request that needed the callback, and stays usable.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use crate::CacheError;
+
+/// How one kind of storage looks up, reads, decodes, changes, encodes and stores its chunks.
+///
+/// Two methods go beyond what a plain read and write need and have a say in how well the limits
+/// are kept: [`growth`](Layout::growth) and [`Stored::decoded`]. Both are estimates made before
+/// memory is taken; the true sizes, by [`footprint`](Layout::footprint), replace them afterwards.
+///
+/// `tests/toy/mod.rs` holds a complete layout over an in-memory disk.
+pub trait Layout: Send + Sync + 'static {
+    /// Names a chunk within its dataset: its coordinates.
+    type Key: Clone + Eq + Hash + Ord + Debug + Send + Sync + 'static;
+    /// A decoded chunk, as it is kept in memory.
+    type Chunk: Send + Sync + 'static;
+    /// What `lookup` passes to `decode` and `encode` passes to `insert`: filter masks, section sizes.
+    type Tag: Clone + Send + Sync + 'static;
+    /// One chunk's share of a read: where to scatter to, or which defined cells to report.
+    type Read<'a>: Send;
+    /// One chunk's share of a write: where to gather from, what to erase or to fill.
+    type Write<'a>: Send;
+    /// The error that requests return.
+    type Error: From<CacheError> + Send + Sync + 'static;
+
+    /// Where each of `keys` is stored, in the same order; `None` for a chunk that is not.
+    fn lookup(&self, keys: &[Self::Key]) -> Result<Vec<Option<Stored<Self::Tag>>>, Self::Error>;
+
+    /// Fills all buffers, which are ordered by offset.
+    fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), Self::Error>;
+
+    /// Turns stored bytes into a chunk: all of it, or only its defined cells from the first
+    /// [`Stored::head`] bytes.
+    fn decode(
+        &self,
+        key: &Self::Key,
+        bytes: Vec<u8>,
+        stored: &Stored<Self::Tag>,
+        part: Part,
+    ) -> Result<Self::Chunk, Self::Error>;
+
+    /// A chunk that is not stored yet. Without `fill` every cell is about to be overwritten.
+    fn new_chunk(&self, key: &Self::Key, fill: bool) -> Result<Self::Chunk, Self::Error>;
+
+    /// The bytes to store for a chunk.
+    fn encode(
+        &self,
+        key: &Self::Key,
+        chunk: &Self::Chunk,
+    ) -> Result<Encoded<Self::Tag>, Self::Error>;
+
+    /// Allocates space for all placements, enters them in the index and fills in their `offset`.
+    ///
+    /// A chunk that is already stored moves or stays, as the layout likes.
+    fn insert(&self, placements: &mut [Placement<Self::Key, Self::Tag>])
+    -> Result<(), Self::Error>;
+
+    /// Writes encoded chunks to the places that `insert` gave them.
+    fn put(&self, writes: &[Put<'_>]) -> Result<(), Self::Error>;
+
+    /// Removes a chunk from the index and frees its space; a chunk that is not stored is no error.
+    fn delete(&self, key: &Self::Key) -> Result<(), Self::Error>;
+
+    /// Serves a read from a chunk.
+    fn scatter(
+        &self,
+        key: &Self::Key,
+        chunk: &Self::Chunk,
+        request: &mut Self::Read<'_>,
+    ) -> Result<(), Self::Error>;
+
+    /// Serves a read of a chunk that is not stored: fill values, or no defined cells.
+    fn scatter_absent(
+        &self,
+        key: &Self::Key,
+        request: &mut Self::Read<'_>,
+    ) -> Result<(), Self::Error>;
+
+    /// Applies a write to a chunk.
+    fn gather(
+        &self,
+        key: &Self::Key,
+        chunk: &mut Self::Chunk,
+        request: &mut Self::Write<'_>,
+    ) -> Result<Outcome, Self::Error>;
+
+    /// The bytes of memory a chunk takes.
+    fn footprint(&self, chunk: &Self::Chunk) -> Footprint;
+
+    /// How much of the chunk a read needs.
+    fn part(&self, request: &Self::Read<'_>) -> Part {
+        let _ = request;
+        Part::All
+    }
+
+    /// What a write needs of the chunk as it was.
+    fn intent(&self, key: &Self::Key, request: &Self::Write<'_>) -> Intent {
+        let _ = (key, request);
+        Intent::Update
+    }
+
+    /// About how many bytes of memory a write takes: for a `fresh` chunk, all that the chunk will
+    /// take; for one that exists, what the write may add to it. Zero: no idea, and none.
+    fn growth(&self, key: &Self::Key, request: &Self::Write<'_>, fresh: bool) -> u64 {
+        let _ = (key, request, fresh);
+        0
+    }
+
+    /// Whether the chunk holds its values; `false`: only the defined cells.
+    fn has_values(&self, chunk: &Self::Chunk) -> bool {
+        let _ = chunk;
+        true
+    }
+
+    /// Frees the values of a clean chunk and keeps its defined cells; `false`: not possible.
+    fn drop_values(&self, chunk: &mut Self::Chunk) -> bool {
+        let _ = chunk;
+        false
+    }
+
+    /// Gives back memory that the chunk has allocated and does not use.
+    fn condense(&self, chunk: &mut Self::Chunk) {
+        let _ = chunk;
+    }
+
+    /// Reads straight into the caller's buffer; `false`: not possible, and nothing was done.
+    ///
+    /// Called only for a chunk that is not in the cache, so what is stored is current. The chunk
+    /// need not be stored.
+    fn direct_read(
+        &self,
+        key: &Self::Key,
+        request: &mut Self::Read<'_>,
+    ) -> Result<bool, Self::Error> {
+        let _ = (key, request);
+        Ok(false)
+    }
+
+    /// Writes straight from the caller's buffer; `false`: not possible, and nothing was done.
+    ///
+    /// Called only for a chunk that is not in the cache.
+    fn direct_write(
+        &self,
+        key: &Self::Key,
+        request: &mut Self::Write<'_>,
+    ) -> Result<bool, Self::Error> {
+        let _ = (key, request);
+        Ok(false)
+    }
+
+    /// Whether every request should first try to go direct (contiguous storage): the cache then
+    /// only keeps the order of requests.
+    fn bypass(&self) -> bool {
+        false
+    }
+}
+
+/// Where and how a chunk is stored.
+///
+/// The cache allocates `len` (or `head`) bytes to fetch the chunk. A layout must have checked them
+/// against the size of the file.
+///
+/// ```
+/// use pumice_cache::Stored;
+/// let stored = Stored::new(4096, 100, ()).head(20).decoded(800);
+/// assert_eq!((stored.len, stored.head, stored.decoded), (100, 20, 800));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored<T> {
+    /// The offset of its first byte.
+    pub offset: u64,
+    /// The number of bytes stored.
+    pub len: u64,
+    /// The number of bytes from the first that suffice to decode [`Part::Defined`].
+    pub head: u64,
+    /// About how many bytes the decoded chunk takes in memory, rather more than fewer.
+    pub decoded: u64,
+    /// What `decode` needs to know besides.
+    pub tag: T,
+}
+
+impl<T> Stored<T> {
+    /// A chunk of `len` bytes at `offset`, of which all are needed and which decode to as many.
+    pub fn new(offset: u64, len: u64, tag: T) -> Self {
+        Stored { offset, len, head: len, decoded: len, tag }
+    }
+
+    /// Sets the number of leading bytes that hold the defined cells.
+    pub fn head(mut self, head: u64) -> Self {
+        self.head = head;
+        self
+    }
+
+    /// Sets the expected size in memory.
+    pub fn decoded(mut self, decoded: u64) -> Self {
+        self.decoded = decoded;
+        self
+    }
+}
+
+/// How much of a chunk is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Only which cells are defined.
+    Defined,
+    /// The defined cells and their values.
+    All,
+}
+
+/// One extent to read into a buffer.
+#[derive(Debug)]
+pub struct Fetch<'a> {
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// Takes the bytes; its length is the number of bytes.
+    pub buffer: &'a mut [u8],
+}
+
+/// One extent to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Put<'a> {
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A chunk as it will be stored.
+#[derive(Clone, Debug)]
+pub struct Encoded<T> {
+    /// The bytes to store.
+    pub bytes: Vec<u8>,
+    /// What `insert` needs to know besides.
+    pub tag: T,
+}
+
+/// A chunk to find room for.
+#[derive(Clone, Debug)]
+pub struct Placement<K, T> {
+    /// Which chunk.
+    pub key: K,
+    /// The number of bytes to store.
+    pub len: u64,
+    /// What `encode` had to say about them.
+    pub tag: T,
+    /// Where they shall go: filled in by [`Layout::insert`].
+    pub offset: u64,
+}
+
+/// What becomes of a chunk after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It stays, changed.
+    Keep,
+    /// Nothing is left in it: it leaves the cache and the file.
+    Delete,
+}
+
+/// What a write needs of the chunk as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Load the chunk if it is stored, otherwise create it filled.
+    Update,
+    /// Overwrite every cell: create the chunk anew and never load it.
+    Replace,
+    /// Change the chunk if it is stored, otherwise do nothing.
+    UpdateExisting,
+}
+
+/// The bytes of memory a chunk takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Bytes in use: what [`Layout::condense`] could bring `allocated` down to.
+    pub used: u64,
+    /// Bytes allocated: what the cache accounts for.
+    pub allocated: u64,
+}
+
+impl Footprint {
+    /// A chunk that uses all it allocated.
+    ///
+    /// ```
+    /// use pumice_cache::Footprint;
+    /// assert_eq!(Footprint::exact(10), Footprint { used: 10, allocated: 10 });
+    /// ```
+    pub fn exact(bytes: u64) -> Self {
+        Footprint { used: bytes, allocated: bytes }
+    }
+}

@@ -1,0 +1,125 @@
+//! Counters of what the cache did: per dataset, and summed for the cache.
+
+use std::ops::AddAssign;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// What happened so far.
+///
+/// A part of a request counts as one hit or one miss. Counters are read one by one while others
+/// work: they need not fit together to the unit.
+///
+/// ```
+/// let stats = pumice_cache::Stats::default();
+/// assert_eq!(stats.hit_ratio(), 0.0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Chunk requests served from memory.
+    pub hits: u64,
+    /// Chunk requests that had to look further.
+    pub misses: u64,
+    /// Chunks read from storage.
+    pub loads: u64,
+    /// Requests that went past the cache.
+    pub direct: u64,
+    /// Chunks that left to make room.
+    pub evictions: u64,
+    /// Chunks encoded and written.
+    pub write_backs: u64,
+    /// Stored bytes read.
+    pub bytes_fetched: u64,
+    /// Stored bytes written.
+    pub bytes_written: u64,
+    /// Nanoseconds spent in decoding, over all threads.
+    pub decode_nanoseconds: u64,
+    /// Bytes that chunks take now.
+    pub resident: u64,
+    /// The most bytes ever held at once: chunks, loads and encodings. Zero for one dataset, since
+    /// the limits are the cache's.
+    pub peak: u64,
+}
+
+impl Stats {
+    /// Hits per request, from 0 to 1.
+    pub fn hit_ratio(&self) -> f64 {
+        match self.hits + self.misses {
+            0 => 0.0,
+            all => self.hits as f64 / all as f64,
+        }
+    }
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Stats) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.loads += other.loads;
+        self.direct += other.direct;
+        self.evictions += other.evictions;
+        self.write_backs += other.write_backs;
+        self.bytes_fetched += other.bytes_fetched;
+        self.bytes_written += other.bytes_written;
+        self.decode_nanoseconds += other.decode_nanoseconds;
+        self.resident += other.resident;
+        self.peak = self.peak.max(other.peak);
+    }
+}
+
+/// One dataset's counters, counted without ordering.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) hits: Counter,
+    pub(crate) misses: Counter,
+    pub(crate) loads: Counter,
+    pub(crate) direct: Counter,
+    pub(crate) evictions: Counter,
+    pub(crate) write_backs: Counter,
+    pub(crate) bytes_fetched: Counter,
+    pub(crate) bytes_written: Counter,
+    pub(crate) decode_nanoseconds: Counter,
+    pub(crate) resident: Counter,
+}
+
+impl Counters {
+    pub(crate) fn read(&self) -> Stats {
+        Stats {
+            hits: self.hits.value(),
+            misses: self.misses.value(),
+            loads: self.loads.value(),
+            direct: self.direct.value(),
+            evictions: self.evictions.value(),
+            write_backs: self.write_backs.value(),
+            bytes_fetched: self.bytes_fetched.value(),
+            bytes_written: self.bytes_written.value(),
+            decode_nanoseconds: self.decode_nanoseconds.value(),
+            resident: self.resident.value(),
+            peak: 0,
+        }
+    }
+}
+
+/// A relaxed counter.
+#[derive(Debug)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Counter(AtomicU64::new(0))
+    }
+}
+
+impl Counter {
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, amount: u64) {
+        self.0.fetch_sub(amount, Ordering::Relaxed);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
