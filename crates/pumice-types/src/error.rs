@@ -49,9 +49,6 @@ pub enum TypeError {
 
 impl TypeError {
     pub(crate) fn invalid(class: &'static str, reason: impl Into<String>) -> Self {
-        Self::Invalid {
-            class,
-            reason: reason.into(),
-        }
+        Self::Invalid { class, reason: reason.into() }
     }
 }

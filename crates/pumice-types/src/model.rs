@@ -123,11 +123,7 @@ impl Datatype {
     /// A null-terminated UTF-8 string of variable length, with references of `size` bytes (16 in files with
     /// 8-byte addresses).
     pub fn varlen_string(size: u32) -> Self {
-        Self::VarLen(VarLen::string(
-            size,
-            StringPadding::NullTerminate,
-            CharacterSet::Utf8,
-        ))
+        Self::VarLen(VarLen::string(size, StringPadding::NullTerminate, CharacterSet::Utf8))
     }
 
     /// A sequence of variable length, with references of `size` bytes (16 in files with 8-byte addresses).
@@ -137,10 +133,7 @@ impl Datatype {
 
     /// An array of `dims` elements of `base`.
     pub fn array(base: Datatype, dims: impl Into<Vec<u32>>) -> Self {
-        Self::Array(Array {
-            dims: dims.into(),
-            base: Box::new(base),
-        })
+        Self::Array(Array { dims: dims.into(), base: Box::new(base) })
     }
 
     /// A compound whose members follow each other without gaps.
@@ -150,10 +143,7 @@ impl Datatype {
 
     /// Bytes without meaning, under a tag.
     pub fn opaque(size: u32, tag: impl Into<String>) -> Self {
-        Self::Opaque(Opaque {
-            size,
-            tag: tag.into(),
-        })
+        Self::Opaque(Opaque { size, tag: tag.into() })
     }
 
     /// Bytes of one element, as stored in memory and in files. Saturates when an array's shape overflows.
@@ -229,10 +219,9 @@ impl Datatype {
         match self {
             Self::VarLen(_) | Self::Reference(_) => true,
             Self::Array(array) => array.base.has_references(),
-            Self::Compound(compound) => compound
-                .members
-                .iter()
-                .any(|member| member.datatype.has_references()),
+            Self::Compound(compound) => {
+                compound.members.iter().any(|member| member.datatype.has_references())
+            }
             _ => false,
         }
     }
@@ -242,10 +231,9 @@ impl Datatype {
         match self {
             Self::VarLen(_) => true,
             Self::Array(array) => array.base.has_varlen(),
-            Self::Compound(compound) => compound
-                .members
-                .iter()
-                .any(|member| member.datatype.has_varlen()),
+            Self::Compound(compound) => {
+                compound.members.iter().any(|member| member.datatype.has_varlen())
+            }
             _ => false,
         }
     }

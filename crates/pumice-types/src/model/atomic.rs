@@ -13,11 +13,7 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// This machine's order.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") {
-        Self::Big
-    } else {
-        Self::Little
-    };
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 }
 
 /// Value of the bits around a number that is narrower than its bytes.

@@ -38,11 +38,7 @@ impl Compound {
             .map(|(name, datatype)| {
                 let offset = size;
                 size = size.saturating_add(u32::try_from(datatype.size()).unwrap_or(u32::MAX));
-                Member {
-                    name: name.into(),
-                    offset,
-                    datatype,
-                }
+                Member { name: name.into(), offset, datatype }
             })
             .collect();
         Self { size, members }
@@ -68,11 +64,7 @@ pub struct Enumeration {
 impl Enumeration {
     /// An enumeration without names.
     pub fn new(base: Integer) -> Self {
-        Self {
-            base,
-            names: Vec::new(),
-            values: Vec::new(),
-        }
+        Self { base, names: Vec::new(), values: Vec::new() }
     }
 
     /// Adds a name for the value whose bytes, as one element of the base, are `value`.
@@ -99,16 +91,12 @@ impl Enumeration {
 
     /// The name of a value given by its bytes.
     pub fn name_of(&self, value: &[u8]) -> Option<&str> {
-        self.members()
-            .find(|(_, bytes)| *bytes == value)
-            .map(|(name, _)| name)
+        self.members().find(|(_, bytes)| *bytes == value).map(|(name, _)| name)
     }
 
     /// The bytes of the value of this name.
     pub fn value_of(&self, name: &str) -> Option<&[u8]> {
-        self.members()
-            .find(|(known, _)| *known == name)
-            .map(|(_, bytes)| bytes)
+        self.members().find(|(known, _)| *known == name).map(|(_, bytes)| bytes)
     }
 }
 
@@ -140,20 +128,12 @@ pub struct VarLen {
 impl VarLen {
     /// A sequence of `base` elements.
     pub fn sequence(base: Datatype, size: u32) -> Self {
-        Self {
-            size,
-            kind: VarLenKind::Sequence,
-            base: Box::new(base),
-        }
+        Self { size, kind: VarLenKind::Sequence, base: Box::new(base) }
     }
 
     /// A string.
     pub fn string(size: u32, padding: StringPadding, charset: CharacterSet) -> Self {
-        Self {
-            size,
-            kind: VarLenKind::String { padding, charset },
-            base: Box::new(Datatype::u8()),
-        }
+        Self { size, kind: VarLenKind::String { padding, charset }, base: Box::new(Datatype::u8()) }
     }
 }
 
@@ -169,9 +149,7 @@ pub struct Array {
 impl Array {
     /// Number of base elements; saturates.
     pub fn count(&self) -> usize {
-        self.dims
-            .iter()
-            .fold(1, |count: usize, &dim| count.saturating_mul(dim as usize))
+        self.dims.iter().fold(1, |count: usize, &dim| count.saturating_mul(dim as usize))
     }
 
     /// Bytes of the whole array; saturates.

@@ -19,10 +19,7 @@ impl Datatype {
     /// ```
     pub fn validate(&self) -> Result<(), TypeError> {
         if self.size() == 0 {
-            return Err(TypeError::invalid(
-                self.class_name(),
-                "elements of zero bytes",
-            ));
+            return Err(TypeError::invalid(self.class_name(), "elements of zero bytes"));
         }
         match self {
             Self::Integer(integer) => validate_integer(integer),
@@ -61,24 +58,14 @@ fn validate_integer(integer: &Integer) -> Result<(), TypeError> {
     if integer.order == ByteOrder::Vax {
         return Err(TypeError::invalid("integer", "VAX byte order"));
     }
-    validate_bits(
-        "integer",
-        integer.size,
-        integer.bit_offset,
-        integer.precision,
-    )
+    validate_bits("integer", integer.size, integer.bit_offset, integer.precision)
 }
 
 fn validate_bitfield(bitfield: &Bitfield) -> Result<(), TypeError> {
     if bitfield.order == ByteOrder::Vax {
         return Err(TypeError::invalid("bitfield", "VAX byte order"));
     }
-    validate_bits(
-        "bitfield",
-        bitfield.size,
-        bitfield.bit_offset,
-        bitfield.precision,
-    )
+    validate_bits("bitfield", bitfield.size, bitfield.bit_offset, bitfield.precision)
 }
 
 fn validate_float(float: &Float) -> Result<(), TypeError> {
@@ -90,26 +77,17 @@ fn validate_float(float: &Float) -> Result<(), TypeError> {
         ..u64::from(float.mantissa_location) + u64::from(float.mantissa_size);
     let sign = u64::from(float.sign_location);
     if exponent.is_empty() || mantissa.is_empty() {
-        return Err(TypeError::invalid(
-            "float",
-            "exponent or mantissa of zero bits",
-        ));
+        return Err(TypeError::invalid("float", "exponent or mantissa of zero bits"));
     }
     if exponent.end > bits || mantissa.end > bits || sign >= bits {
         return Err(TypeError::invalid("float", "a part lies outside its bytes"));
     }
     let overlapping = exponent.start < mantissa.end && mantissa.start < exponent.end;
     if overlapping || exponent.contains(&sign) || mantissa.contains(&sign) {
-        return Err(TypeError::invalid(
-            "float",
-            "sign, exponent and mantissa overlap",
-        ));
+        return Err(TypeError::invalid("float", "sign, exponent and mantissa overlap"));
     }
     if float.order == ByteOrder::Vax && !float.size.is_multiple_of(2) {
-        return Err(TypeError::invalid(
-            "float",
-            "VAX byte order with an odd size",
-        ));
+        return Err(TypeError::invalid("float", "VAX byte order with an odd size"));
     }
     Ok(())
 }
@@ -121,10 +99,8 @@ fn validate_compound(compound: &Compound) -> Result<(), TypeError> {
         member.datatype.validate()?;
         let end = member.offset as usize as u64 + member.datatype.size() as u64;
         if end > u64::from(compound.size) {
-            let reason = format!(
-                "member {:?} ends at byte {end} of {}",
-                member.name, compound.size
-            );
+            let reason =
+                format!("member {:?} ends at byte {end} of {}", member.name, compound.size);
             return Err(TypeError::invalid("compound", reason));
         }
         spans.push((u64::from(member.offset), end, member.name.as_str()));
@@ -137,25 +113,16 @@ fn validate_compound(compound: &Compound) -> Result<(), TypeError> {
     }
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(TypeError::invalid(
-            "compound",
-            format!("two members named {:?}", pair[0]),
-        ));
+        return Err(TypeError::invalid("compound", format!("two members named {:?}", pair[0])));
     }
     Ok(())
 }
 
 fn validate_enum(enumeration: &Enumeration) -> Result<(), TypeError> {
     validate_integer(&enumeration.base)?;
-    let expected = enumeration
-        .names
-        .len()
-        .saturating_mul(enumeration.base.size as usize);
+    let expected = enumeration.names.len().saturating_mul(enumeration.base.size as usize);
     if enumeration.values.len() != expected {
-        let reason = format!(
-            "{} bytes of values, expected {expected}",
-            enumeration.values.len()
-        );
+        let reason = format!("{} bytes of values, expected {expected}", enumeration.values.len());
         return Err(TypeError::invalid("enum", reason));
     }
     Ok(())
@@ -164,10 +131,7 @@ fn validate_enum(enumeration: &Enumeration) -> Result<(), TypeError> {
 fn validate_array(array: &Array) -> Result<(), TypeError> {
     array.base.validate()?;
     if array.dims.is_empty() || array.dims.len() > MAX_RANK {
-        return Err(TypeError::invalid(
-            "array",
-            format!("rank {}", array.dims.len()),
-        ));
+        return Err(TypeError::invalid("array", format!("rank {}", array.dims.len())));
     }
     if u32::try_from(array.size()).is_err() {
         return Err(TypeError::invalid("array", "its size does not fit 32 bits"));
