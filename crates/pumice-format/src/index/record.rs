@@ -50,12 +50,7 @@ pub struct ChunkRecord {
 impl ChunkRecord {
     /// A dense chunk that went through every filter there is.
     pub fn dense(address: u64, size: u64) -> Self {
-        Self {
-            address,
-            size,
-            filter_mask: 0,
-            sections: SmallVec::new(),
-        }
+        Self { address, size, filter_mask: 0, sections: SmallVec::new() }
     }
 
     /// The stored length of section `index`: up to the next section, or to the end.
@@ -71,10 +66,7 @@ impl ChunkRecord {
     /// ```
     pub fn section_length(&self, index: usize) -> Option<u64> {
         let start = self.sections.get(index)?.offset;
-        let end = self
-            .sections
-            .get(index + 1)
-            .map_or(self.size, |next| next.offset);
+        let end = self.sections.get(index + 1).map_or(self.size, |next| next.offset);
         end.checked_sub(start)
     }
 }
@@ -151,22 +143,6 @@ impl RecordKind {
     pub fn header_version(self) -> u8 {
         u8::from(self.sections() > 0)
     }
-
-    /// Checks a version byte of any index block: 0 and 1 mean the same.
-    pub(crate) fn check_version(reader: &Reader<'_>, found: u8) -> Result<(), DecodeError> {
-        if found <= 1 {
-            return Ok(());
-        }
-        Err(reader.error("version 0 or 1", found))
-    }
-
-    /// Checks the client id of an array block.
-    pub(crate) fn check_client(self, reader: &Reader<'_>, found: u8) -> Result<(), DecodeError> {
-        if found == self.client_id() {
-            return Ok(());
-        }
-        Err(reader.error(format!("client id {}", self.client_id()), found))
-    }
 }
 
 /// The exact form of a record in one index.
@@ -212,27 +188,13 @@ pub fn size_width(chunk_bytes: u64) -> u8 {
 impl RecordFormat {
     /// Records of dense chunks without filters.
     pub fn plain(sizes: Sizes, chunk_bytes: u64) -> Self {
-        Self {
-            kind: RecordKind::Plain,
-            offset_size: sizes.offset,
-            size_width: 0,
-            chunk_bytes,
-        }
+        Self { kind: RecordKind::Plain, offset_size: sizes.offset, size_width: 0, chunk_bytes }
     }
 
     /// Records of dense chunks with filters, under a layout message of version `layout_version`.
     pub fn filtered(sizes: Sizes, layout_version: u8, chunk_bytes: u64) -> Self {
-        let size_width = if layout_version >= 5 {
-            sizes.length
-        } else {
-            size_width(chunk_bytes)
-        };
-        Self {
-            kind: RecordKind::Filtered,
-            offset_size: sizes.offset,
-            size_width,
-            chunk_bytes,
-        }
+        let size_width = if layout_version >= 5 { sizes.length } else { size_width(chunk_bytes) };
+        Self { kind: RecordKind::Filtered, offset_size: sizes.offset, size_width, chunk_bytes }
     }
 
     /// Records of structured chunks of 1 to 3 sections.
@@ -242,17 +204,8 @@ impl RecordFormat {
         } else {
             RecordKind::Structured { sections }
         };
-        let size_width = if sections == 3 {
-            8
-        } else {
-            size_width(chunk_bytes)
-        };
-        Self {
-            kind,
-            offset_size: sizes.offset,
-            size_width,
-            chunk_bytes,
-        }
+        let size_width = if sections == 3 { 8 } else { size_width(chunk_bytes) };
+        Self { kind, offset_size: sizes.offset, size_width, chunk_bytes }
     }
 
     /// Bytes of an entry of a fixed or extensible array.
@@ -274,14 +227,8 @@ impl RecordFormat {
         address: u64,
     ) -> Result<Self, DecodeError> {
         let fixed = self.entry_size() - usize::from(self.size_width);
-        let width = entry_size
-            .checked_sub(fixed)
-            .and_then(|width| u8::try_from(width).ok());
-        let widths = if self.kind == RecordKind::Plain {
-            0..=0
-        } else {
-            1..=8
-        };
+        let width = entry_size.checked_sub(fixed).and_then(|width| u8::try_from(width).ok());
+        let widths = if self.kind == RecordKind::Plain { 0..=0 } else { 1..=8 };
         match width {
             Some(size_width) if widths.contains(&size_width) => Ok(Self { size_width, ..self }),
             _ => Err(DecodeError::new(
@@ -394,11 +341,7 @@ impl RecordFormat {
     }
 
     fn head_size(&self) -> usize {
-        let mask = if self.kind == RecordKind::Filtered {
-            4
-        } else {
-            0
-        };
+        let mask = if self.kind == RecordKind::Filtered { 4 } else { 0 };
         usize::from(self.offset_size) + usize::from(self.size_width) + mask
     }
 
@@ -414,27 +357,14 @@ impl RecordFormat {
             Err(DecodeError::new(NAME, record.address, expected, found))
         };
         // One more than the address, so that the undefined one (all bits set) is refused too.
-        if !record
-            .address
-            .checked_add(1)
-            .is_some_and(|next| fits(next, self.offset_size))
-        {
-            return refuse(
-                format!("an address of {} byte(s)", self.offset_size),
-                record.address,
-            );
+        if !record.address.checked_add(1).is_some_and(|next| fits(next, self.offset_size)) {
+            return refuse(format!("an address of {} byte(s)", self.offset_size), record.address);
         }
         if self.kind == RecordKind::Plain && record.size != self.chunk_bytes {
-            return refuse(
-                format!("a whole chunk of {} byte(s)", self.chunk_bytes),
-                record.size,
-            );
+            return refuse(format!("a whole chunk of {} byte(s)", self.chunk_bytes), record.size);
         }
         if self.kind != RecordKind::Plain && !fits(record.size, self.size_width) {
-            return refuse(
-                format!("a size of {} byte(s)", self.size_width),
-                record.size,
-            );
+            return refuse(format!("a size of {} byte(s)", self.size_width), record.size);
         }
         if record.sections.len() != self.kind.sections() {
             let found = record.sections.len() as u64;
@@ -487,17 +417,12 @@ impl RecordFormat {
         reader: &mut Reader<'_>,
     ) -> Result<(), DecodeError> {
         let start = reader.clone();
-        record
-            .sections
-            .resize(self.kind.sections(), SectionRecord::default());
+        record.sections.resize(self.kind.sections(), SectionRecord::default());
         for section in record.sections.iter_mut().skip(1) {
             section.offset = reader.u64()?;
         }
         check_order(record).map_err(|offset| {
-            start.error(
-                format!("section offsets that ascend to {}", record.size),
-                offset,
-            )
+            start.error(format!("section offsets that ascend to {}", record.size), offset)
         })?;
         if matches!(self.kind, RecordKind::FilteredStructured { .. }) {
             for section in &mut record.sections {

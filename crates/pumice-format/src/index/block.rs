@@ -1,0 +1,158 @@
+//! What the blocks of fixed and extensible arrays have in common: their first bytes, pages of
+//! entries, and the bitmap of pages that exist.
+//!
+//! A page is entries followed by a checksum, without signature: only the bitmap tells whether it
+//! was ever written, so a page whose bit is clear must not be read.
+
+use super::RecordKind;
+use crate::{DecodeError, Sizes};
+use pumice_bytes::{Reader, Writer};
+
+/// Bytes of a checksum.
+pub(crate) const CHECKSUM: usize = 4;
+
+/// The array that a block belongs to: every block names its header.
+///
+/// ```
+/// use pumice_format::index::{RecordKind, block::ArrayOwner};
+/// let owner = ArrayOwner { header: 0x700, kind: RecordKind::Plain };
+/// assert_eq!(owner.kind.client_id(), 0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayOwner {
+    /// Where its header stands.
+    pub header: u64,
+    /// What its entries are.
+    pub kind: RecordKind,
+}
+
+impl ArrayOwner {
+    /// Appends opening and owner of a block.
+    pub(crate) fn encode(
+        self,
+        signature: &'static [u8; 4],
+        version: u8,
+        sizes: Sizes,
+        out: &mut Vec<u8>,
+    ) {
+        Opening { signature, version, kind: self.kind }.encode(out);
+        out.put_uint(self.header, usize::from(sizes.offset));
+    }
+
+    /// Checks opening and owner of a block.
+    pub(crate) fn check(
+        self,
+        reader: &mut Reader<'_>,
+        signature: &'static [u8; 4],
+        sizes: Sizes,
+    ) -> Result<(), DecodeError> {
+        Opening::decode(reader, signature, self.kind)?;
+        let before = reader.clone();
+        let found = reader.offset(usize::from(sizes.offset))?;
+        if found == self.header {
+            return Ok(());
+        }
+        Err(before.error(format!("header address {:#x}", self.header), format!("{found:#x}")))
+    }
+}
+
+/// What every block of an array begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) signature: &'static [u8; 4],
+    pub(crate) version: u8,
+    pub(crate) kind: RecordKind,
+}
+
+impl Opening {
+    /// Bytes of signature, version and client id.
+    pub(crate) const SIZE: usize = 6;
+
+    pub(crate) fn encode(self, out: &mut Vec<u8>) {
+        out.put_bytes(self.signature);
+        out.put_u8(self.version);
+        out.put_u8(self.kind.client_id());
+    }
+
+    /// Checks an opening; versions 0 and 1 mean the same.
+    pub(crate) fn decode(
+        reader: &mut Reader<'_>,
+        signature: &'static [u8; 4],
+        kind: RecordKind,
+    ) -> Result<(), DecodeError> {
+        reader.signature(signature)?;
+        check_version(reader)?;
+        let before = reader.clone();
+        match reader.u8()? {
+            client if client == kind.client_id() => Ok(()),
+            found => Err(before.error(format!("client id {}", kind.client_id()), found)),
+        }
+    }
+}
+
+/// Checks the version byte of any index block: 0 and 1 mean the same.
+pub(crate) fn check_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    let before = reader.clone();
+    match reader.u8()? {
+        0 | 1 => Ok(()),
+        found => Err(before.error("version 0 or 1", found)),
+    }
+}
+
+/// Appends a page: entries and their checksum.
+///
+/// ```
+/// use pumice_format::index::block::{decode_page, encode_page};
+/// let mut page = Vec::new();
+/// encode_page(&[7; 16], &mut page);
+/// assert_eq!(decode_page(&page, 0x100)?, [7; 16]);
+/// page[3] ^= 1;
+/// assert!(decode_page(&page, 0x100).is_err());
+/// # Ok::<(), pumice_format::DecodeError>(())
+/// ```
+pub fn encode_page(entries: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.put_bytes(entries);
+    out.put_checksum(start);
+}
+
+/// The entries of a page, whose bytes include the checksum.
+pub fn decode_page(bytes: &[u8], address: u64) -> Result<&[u8], DecodeError> {
+    let mut reader = Reader::new("page of chunk records", address, bytes);
+    let entries = reader.take(bytes.len().saturating_sub(CHECKSUM))?;
+    reader.checksum()?;
+    Ok(entries)
+}
+
+/// Whether page `page` was ever written. The first page is the highest bit of the first byte.
+///
+/// ```
+/// use pumice_format::index::block::{page_exists, set_page};
+/// let mut bitmap = vec![0; 2];
+/// set_page(&mut bitmap, 9);
+/// assert_eq!(bitmap, [0, 0b0100_0000]);
+/// assert!(page_exists(&bitmap, 9) && !page_exists(&bitmap, 8) && !page_exists(&bitmap, 99));
+/// ```
+pub fn page_exists(bitmap: &[u8], page: u64) -> bool {
+    let byte = usize::try_from(page / 8).ok().and_then(|index| bitmap.get(index));
+    byte.is_some_and(|byte| byte & (0x80 >> (page % 8)) != 0)
+}
+
+/// Marks page `page` as written; a page beyond the bitmap is left alone.
+pub fn set_page(bitmap: &mut [u8], page: u64) {
+    if let Some(byte) = usize::try_from(page / 8).ok().and_then(|index| bitmap.get_mut(index)) {
+        *byte |= 0x80 >> (page % 8);
+    }
+}
+
+/// A length that a file's numbers imply, as a size in memory.
+pub(crate) fn in_memory(
+    length: Option<u64>,
+    structure: &'static str,
+    address: u64,
+) -> Result<usize, DecodeError> {
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    length.filter(|&length| isize::try_from(length).is_ok()).ok_or_else(|| {
+        DecodeError::new(structure, address, "a size that memory can hold", "a larger one")
+    })
+}
