@@ -36,10 +36,7 @@ impl Extent {
         if dims.is_empty() {
             return Ok(Self::Scalar);
         }
-        Ok(Self::Simple {
-            dims: dims.into(),
-            max: None,
-        })
+        Ok(Self::Simple { dims: dims.into(), max: None })
     }
 
     /// An array that may grow up to `max` ([`UNLIMITED`](crate::UNLIMITED) where there is no bound).
@@ -47,18 +44,12 @@ impl Extent {
         check_rank(dims.len())?;
         same_rank(dims.len(), max.len())?;
         if let Some(axis) = dims.iter().zip(max).position(|(size, max)| size > max) {
-            return Err(SpaceError::InvalidShape {
-                axis,
-                reason: "maximum below the size",
-            });
+            return Err(SpaceError::InvalidShape { axis, reason: "maximum below the size" });
         }
         if dims.is_empty() {
             return Ok(Self::Scalar);
         }
-        Ok(Self::Simple {
-            dims: dims.into(),
-            max: Some(max.into()),
-        })
+        Ok(Self::Simple { dims: dims.into(), max: Some(max.into()) })
     }
 
     /// Number of dimensions; zero for null and scalar.
@@ -101,22 +92,13 @@ pub(crate) fn product(dims: &[u64]) -> Option<u64> {
     if dims.contains(&0) {
         return Some(0);
     }
-    dims.iter()
-        .try_fold(1u64, |cells, &size| cells.checked_mul(size))
+    dims.iter().try_fold(1u64, |cells, &size| cells.checked_mul(size))
 }
 
 pub(crate) fn check_rank(rank: usize) -> Result<(), SpaceError> {
-    if rank > MAX_RANK {
-        Err(SpaceError::RankTooLarge(rank))
-    } else {
-        Ok(())
-    }
+    if rank > MAX_RANK { Err(SpaceError::RankTooLarge(rank)) } else { Ok(()) }
 }
 
 pub(crate) fn same_rank(expected: usize, found: usize) -> Result<(), SpaceError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(SpaceError::RankMismatch { expected, found })
-    }
+    if expected == found { Ok(()) } else { Err(SpaceError::RankMismatch { expected, found }) }
 }

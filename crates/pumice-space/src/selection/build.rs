@@ -1,0 +1,181 @@
+//! Span trees from axes, boxes and points.
+//!
+//! [`TreeBuilder`] takes boxes in the order in which a span tree lists its own blocks and is linear
+//! in them; [`union_of_boxes`] takes them in any order and is n log n: it sorts, lets builders take
+//! as many boxes as they can, and merges the results pairwise.
+
+use super::algebra::{Combine, Operation};
+use super::axis::Axis;
+use super::spans::{Span, Tree, push_span};
+use crate::SpaceError;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The most spans that the expansion of one axis may need: beyond this, memory would be the limit.
+pub(crate) const MAX_SPANS: u64 = 1 << 26;
+
+/// The tree of a product of axes; `None` if it is empty. Rank is at least one, no axis unlimited.
+pub(crate) fn tree_of_axes(axes: &[Axis]) -> Result<Option<Arc<Tree>>, SpaceError> {
+    if axes.iter().any(Axis::is_empty) {
+        return Ok(None);
+    }
+    let mut below: Option<Arc<Tree>> = None;
+    for axis in axes.iter().rev() {
+        if axis.span_count() > MAX_SPANS {
+            return Err(SpaceError::TooComplex { limit: MAX_SPANS });
+        }
+        let spans = axis.spans().map(|(low, high)| Span { low, high, down: below.clone() });
+        below = Tree::of(spans.collect());
+    }
+    Ok(below)
+}
+
+/// Builds a tree from boxes that come in the order of its blocks.
+pub(crate) struct TreeBuilder {
+    /// Finished spans of the node under construction at each dimension.
+    open: Vec<Vec<Span>>,
+    /// The last box: the node path that is still open. Empty before the first box.
+    path: Vec<(u64, u64)>,
+    /// Spans made so far, for limits.
+    pub(crate) spans: u64,
+}
+
+impl TreeBuilder {
+    /// A builder of trees of `rank` dimensions, at least one.
+    pub(crate) fn new(rank: usize) -> Self {
+        Self { open: vec![Vec::new(); rank], path: Vec::with_capacity(rank), spans: 0 }
+    }
+
+    /// Adds a box, given as first and last coordinate of each dimension, or gives `false` if it
+    /// does not come next: it must equal the box before it up to some dimension, and lie beyond it
+    /// there.
+    pub(crate) fn push(&mut self, ranges: &[(u64, u64)]) -> bool {
+        let mut equal = 0;
+        if !self.path.is_empty() {
+            equal = self.path.iter().zip(ranges).take_while(|(a, b)| a == b).count();
+            let (Some(old), Some(new)) = (self.path.get(equal), ranges.get(equal)) else {
+                return true;
+            };
+            if new.0 <= old.1 {
+                return false;
+            }
+            self.close(equal);
+        }
+        self.path.truncate(equal);
+        self.path.extend_from_slice(&ranges[equal..]);
+        self.push_leaf();
+        true
+    }
+
+    /// Adds one cell, which must come after the box before it.
+    pub(crate) fn push_point(&mut self, point: &[u64]) -> bool {
+        let ranges: SmallVec<[(u64, u64); 4]> = point.iter().map(|&at| (at, at)).collect();
+        self.push(&ranges)
+    }
+
+    /// The finished tree; `None` if no box was pushed.
+    pub(crate) fn finish(mut self) -> Option<Arc<Tree>> {
+        if self.path.is_empty() {
+            return None;
+        }
+        self.close(0);
+        Tree::of(std::mem::take(&mut self.open[0]))
+    }
+
+    fn push_leaf(&mut self) {
+        let (Some(&(low, high)), Some(leaf)) = (self.path.last(), self.open.last_mut()) else {
+            return;
+        };
+        self.spans += 1;
+        push_span(leaf, Span { low, high, down: None });
+    }
+
+    /// Ends the nodes of all dimensions after `axis`.
+    fn close(&mut self, axis: usize) {
+        for depth in (axis + 1..self.open.len()).rev() {
+            // An exact copy: the scratch list keeps its room for the next node.
+            let down = Tree::of(self.open[depth].drain(..).collect());
+            let (low, high) = self.path[depth - 1];
+            self.spans += 1;
+            push_span(&mut self.open[depth - 1], Span { low, high, down });
+        }
+    }
+}
+
+/// The tree of points (`rank` coordinates each) in any order.
+pub(crate) fn tree_of_points(rank: usize, coords: &[u64]) -> Option<Arc<Tree>> {
+    let mut builder = TreeBuilder::new(rank);
+    if coords.chunks_exact(rank).is_sorted() {
+        for point in coords.chunks_exact(rank) {
+            builder.push_point(point);
+        }
+        return builder.finish();
+    }
+    let mut order: Vec<&[u64]> = coords.chunks_exact(rank).collect();
+    order.sort_unstable();
+    for point in order {
+        builder.push_point(point);
+    }
+    builder.finish()
+}
+
+/// Boxes of one rank in one list: for each, `rank` pairs of first and last coordinate.
+pub(crate) struct Boxes {
+    rank: usize,
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Boxes {
+    /// No boxes of `rank` dimensions, at least one.
+    pub(crate) fn new(rank: usize) -> Self {
+        Self { rank, ranges: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
+        self.ranges.extend(ranges);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len() / self.rank
+    }
+
+    /// The trees of the boxes, few where the boxes do not overlap.
+    fn chains(&self) -> Vec<Arc<Tree>> {
+        let mut sorted: Vec<&[(u64, u64)]> = self.ranges.chunks_exact(self.rank).collect();
+        if !sorted.is_sorted() {
+            sorted.sort_unstable();
+        }
+        let mut trees = Vec::new();
+        let mut builder = TreeBuilder::new(self.rank);
+        for ranges in sorted {
+            if !builder.push(ranges) {
+                let full = std::mem::replace(&mut builder, TreeBuilder::new(self.rank));
+                trees.extend(full.finish());
+                builder.push(ranges);
+            }
+        }
+        trees.extend(builder.finish());
+        trees
+    }
+}
+
+/// The union of boxes and trees, making at most `limit` spans on the way.
+pub(crate) fn union_of_boxes(
+    boxes: &Boxes,
+    mut trees: Vec<Arc<Tree>>,
+    limit: u64,
+) -> Result<Option<Arc<Tree>>, SpaceError> {
+    trees.extend(boxes.chains());
+    let mut combine = Combine::new(Operation::Or, limit);
+    while trees.len() > 1 {
+        let mut merged = Vec::with_capacity(trees.len().div_ceil(2));
+        for pair in trees.chunks(2) {
+            match pair {
+                [a, b] => merged.extend(combine.apply(a, b)?),
+                rest => merged.extend(rest.iter().cloned()),
+            }
+        }
+        trees = merged;
+    }
+    Ok(trees.pop())
+}

@@ -1,0 +1,198 @@
+//! Selections against plain sets of coordinates.
+
+#[path = "support/model.rs"]
+mod model;
+
+use model::{Cells, Modelled, dims, every_cell, linear};
+use proptest::prelude::*;
+use pumice_space::{Run, Selection};
+
+fn check(selection: &Selection, expected: &Cells, dims: &[u64]) {
+    let from_runs: Vec<u64> =
+        selection.runs(dims).flat_map(|run| run.start..run.start + run.len).collect();
+    let cells: Vec<u64> = expected.iter().map(|cell| linear(dims, cell)).collect();
+    let mut sorted = from_runs;
+    if selection.as_points().is_some() {
+        sorted.sort_unstable();
+        sorted.dedup();
+    }
+    assert_eq!(sorted, cells, "{selection:?}");
+    if selection.as_points().is_none() {
+        assert_eq!(selection.count(dims), expected.len() as u64);
+        let runs: Vec<Run> = selection.runs(dims).collect();
+        assert!(runs.windows(2).all(|pair| pair[0].end() < pair[1].start), "runs are maximal");
+    }
+    for cell in every_cell(dims) {
+        assert_eq!(selection.contains(&cell), expected.contains(&cell), "{cell:?}");
+    }
+    let bounds = selection.bounds(dims);
+    assert_eq!(bounds.is_none(), expected.is_empty());
+    if let Some((low, high)) = bounds {
+        for axis in 0..dims.len() {
+            assert_eq!(low[axis], expected.iter().map(|cell| cell[axis]).min().unwrap());
+            assert_eq!(high[axis], expected.iter().map(|cell| cell[axis]).max().unwrap());
+        }
+    }
+    assert_eq!(selection.covers(dims), expected.len() == every_cell(dims).len());
+    let mut blocks = Cells::new();
+    let mut disjoint = true;
+    selection.for_each_block(dims, |low, high| {
+        let shape: Vec<u64> = low.iter().zip(high).map(|(low, high)| high - low + 1).collect();
+        for cell in every_cell(&shape) {
+            disjoint &= blocks.insert(cell.iter().zip(low).map(|(at, low)| at + low).collect());
+        }
+    });
+    assert_eq!(&blocks, expected);
+    assert!(disjoint || selection.as_points().is_some());
+}
+
+fn pair() -> impl Strategy<Value = (Vec<u64>, Modelled, Modelled)> {
+    dims().prop_flat_map(|dims| {
+        (Just(dims.clone()), model::selection(dims.clone()), model::selection(dims))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn operations_agree_with_plain_sets((dims, a, b) in pair()) {
+        check(&a.selection, &a.cells, &dims);
+        let (first, second) = (&a.selection, &b.selection);
+        check(&first.or(second, &dims).unwrap(), &(&a.cells | &b.cells), &dims);
+        check(&first.and(second, &dims).unwrap(), &(&a.cells & &b.cells), &dims);
+        check(&first.xor(second, &dims).unwrap(), &(&a.cells ^ &b.cells), &dims);
+        check(&first.not_b(second, &dims).unwrap(), &(&a.cells - &b.cells), &dims);
+        check(&first.not_a(second, &dims).unwrap(), &(&b.cells - &a.cells), &dims);
+        let mut grown = first.clone();
+        grown.append(second, &dims).unwrap();
+        check(&grown, &(&a.cells | &b.cells), &dims);
+        prop_assert_eq!(first.same_cells(second, &dims).unwrap(), a.cells == b.cells);
+        let twice = first.xor(second, &dims).unwrap().xor(second, &dims).unwrap();
+        prop_assert!(twice.same_cells(first, &dims).unwrap());
+    }
+
+    #[test]
+    fn appending_in_order_equals_the_union(
+        (dims, parts) in dims().prop_flat_map(|dims| {
+            let parts = prop::collection::vec(model::selection(dims.clone()), 0..8);
+            (Just(dims), parts)
+        })
+    ) {
+        let mut sorted = parts.clone();
+        sorted.sort_by(|a, b| a.cells.first().cmp(&b.cells.first()));
+        let mut grown = Selection::none();
+        for part in &sorted {
+            grown.append(&part.selection, &dims).unwrap();
+        }
+        let cells: Cells = parts.iter().flat_map(|part| part.cells.clone()).collect();
+        check(&grown, &cells, &dims);
+        let all = parts.into_iter().map(|part| part.selection);
+        let union = Selection::union_of(dims.len(), all, &dims).unwrap();
+        check(&union, &cells, &dims);
+    }
+
+    #[test]
+    fn moving_and_clipping_agree_with_plain_sets(
+        (dims, a, offset) in dims().prop_flat_map(|dims| {
+            let offset = prop::collection::vec(-3i64..4, dims.len());
+            (Just(dims.clone()), model::selection(dims), offset)
+        })
+    ) {
+        if a.selection.is_all() {
+            return Ok(());
+        }
+        let up: Vec<i64> = offset.iter().map(|by| by + 3).collect();
+        let down: Vec<i64> = vec![-3; dims.len()];
+        let room: Vec<u64> = dims.iter().map(|size| size + 6).collect();
+        let moved = a.selection.translate(&up).unwrap();
+        let shift = |cell: &Vec<u64>, by: &[i64]| -> Option<Vec<u64>> {
+            cell.iter().zip(by).map(|(at, by)| at.checked_add_signed(*by)).collect()
+        };
+        let expected: Cells = a.cells.iter().filter_map(|cell| shift(cell, &up)).collect();
+        check(&moved, &expected, &room);
+        let inside: Cells = expected
+            .iter()
+            .filter(|cell| cell.iter().zip(&dims).all(|(at, size)| at < size))
+            .cloned()
+            .collect();
+        check(&moved.clip(&dims).unwrap(), &inside, &dims);
+        prop_assert_eq!(moved.check(&dims).is_ok(), inside == expected);
+        let back: Option<Cells> = expected.iter().map(|cell| shift(cell, &down)).collect();
+        prop_assert_eq!(moved.translate(&down).is_ok(), back.is_some());
+    }
+
+    #[test]
+    fn runs_leave_out_what_lies_outside(
+        (dims, a) in dims().prop_flat_map(|dims| (Just(dims.clone()), model::selection(dims))),
+        smaller in 1u64..4,
+    ) {
+        let cut: Vec<u64> = dims.iter().map(|&size| size.min(smaller)).collect();
+        let expected: Vec<u64> = a.cells
+            .iter()
+            .filter(|cell| cell.iter().zip(&cut).all(|(at, size)| at < size))
+            .map(|cell| linear(&cut, cell))
+            .collect();
+        let mut found: Vec<u64> =
+            a.selection.runs(&cut).flat_map(|run| run.start..run.end()).collect();
+        if a.selection.as_points().is_some() {
+            found.sort_unstable();
+            found.dedup();
+        }
+        prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn points_keep_order_and_repetitions_in_runs() {
+    let points = Selection::points(2, vec![2, 1, 0, 0, 0, 1, 2, 1]).unwrap();
+    let runs: Vec<(u64, u64)> = points.runs(&[3, 4]).map(|run| (run.start, run.len)).collect();
+    assert_eq!(runs, [(9, 1), (0, 2), (9, 1)]);
+    assert_eq!(points.count(&[3, 4]), 4);
+}
+
+#[test]
+fn a_scalar_has_one_cell() {
+    let all = Selection::all();
+    assert_eq!(all.runs(&[]).collect::<Vec<_>>(), [Run { start: 0, len: 1 }]);
+    let point = Selection::point(&[]).unwrap();
+    assert_eq!(point.count(&[]), 1);
+    assert_eq!(point.runs(&[]).count(), 1);
+    assert!(point.and(&all, &[]).unwrap().contains(&[]));
+    assert!(point.xor(&all, &[]).unwrap().is_none());
+    assert!(point.or(&Selection::none(), &[]).unwrap().covers(&[]));
+}
+
+#[test]
+fn empty_blocks_keep_their_shape() {
+    let empty = Selection::block(&[3, 0], &[0, 5]).unwrap();
+    assert!(empty.is_none());
+    assert_eq!(empty.shape(&[9, 9]).as_slice(), [0, 5]);
+    assert_eq!(empty.runs(&[9, 9]).count(), 0);
+    assert!(empty.check(&[1, 5]).is_ok());
+    assert_eq!(Selection::all().runs(&[0, 3]).count(), 0);
+}
+
+#[test]
+fn wrong_ranks_and_overlapping_blocks_are_refused() {
+    let flat = Selection::block(&[0], &[1]).unwrap();
+    let square = Selection::block(&[0, 0], &[1, 1]).unwrap();
+    assert!(flat.or(&square, &[4]).is_err());
+    assert!(flat.check(&[4, 4]).is_err());
+    assert!(Selection::hyperslab(&[0], &[2], &[2], &[3]).is_err());
+    assert!(Selection::hyperslab(&[0], &[2, 2], &[2], &[1]).is_err());
+    assert!(Selection::block(&[0; 33], &[1; 33]).is_err());
+    assert!(Selection::points(1, vec![u64::MAX]).is_err());
+}
+
+#[test]
+fn rank_32_works() {
+    let dims = [2u64; 32];
+    let one = Selection::point(&[1; 32]).unwrap();
+    let half = Selection::block(&[0; 32], &[1; 32]).unwrap();
+    let both = one.or(&half, &dims).unwrap();
+    assert_eq!(both.count(&dims), 2);
+    let rest = Selection::all().not_b(&both, &dims).unwrap();
+    assert_eq!(rest.count(&dims), (1 << 32) - 2);
+    assert_eq!(rest.runs(&dims).next(), Some(Run { start: 1, len: (1 << 32) - 2 }));
+}
