@@ -3,8 +3,9 @@
 //! Of `n` elements of `s` bytes, byte `b` of element `i` moves to `b * n + i`. Bytes at the end that
 //! do not fill an element stay where they are. The only parameter is the element size.
 //!
-//! Sizes 2, 4 and 8 go through the processor's registers in small square blocks, other sizes byte by
-//! byte in stripes that stay in its nearest cache.
+//! Elements go through the processor's registers in small groups; the last few byte by byte.
+
+mod kernels;
 
 use crate::{Filter, FilterError, registry};
 
@@ -80,22 +81,18 @@ fn element_size(parameters: &[u32]) -> Result<usize, FilterError> {
     }
 }
 
-/// How many elements are moved at a time where the element size is known when compiling.
-const BLOCK: usize = 16;
-
 fn shuffle(size: usize, input: &[u8], out: &mut [u8]) {
     let count = input.len() / size;
     let (elements, rest) = input.split_at(count * size);
     let (planes, rest_out) = out.split_at_mut(elements.len());
     rest_out.copy_from_slice(rest);
-    match size {
-        1 => planes.copy_from_slice(elements),
-        2 => shuffle_fixed::<2>(elements, planes),
-        4 => shuffle_fixed::<4>(elements, planes),
-        8 => shuffle_fixed::<8>(elements, planes),
-        _ if count > 0 => shuffle_any(size, elements, planes),
-        _ => {}
-    }
+    let moved = match size {
+        2 => kernels::shuffle_2(elements, planes),
+        4 => kernels::shuffle_4(elements, planes),
+        8 => kernels::shuffle_8(elements, planes),
+        _ => 0,
+    };
+    kernels::shuffle_any(size, moved, elements, planes);
 }
 
 fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
@@ -103,81 +100,13 @@ fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
     let (planes, rest) = input.split_at(count * size);
     let (elements, rest_out) = out.split_at_mut(planes.len());
     rest_out.copy_from_slice(rest);
-    match size {
-        1 => elements.copy_from_slice(planes),
-        2 => unshuffle_fixed::<2>(planes, elements),
-        4 => unshuffle_fixed::<4>(planes, elements),
-        8 => unshuffle_fixed::<8>(planes, elements),
-        _ if count > 0 => unshuffle_any(size, planes, elements),
-        _ => {}
-    }
-}
-
-fn shuffle_fixed<const S: usize>(elements: &[u8], planes: &mut [u8]) {
-    let count = elements.len() / S;
-    let (blocks, _) = elements.as_chunks::<S>();
-    let (blocks, tail) = blocks.as_chunks::<BLOCK>();
-    for (number, block) in blocks.iter().enumerate() {
-        for byte in 0..S {
-            let at = byte * count + number * BLOCK;
-            let column: [u8; BLOCK] = std::array::from_fn(|element| block[element][byte]);
-            planes[at..at + BLOCK].copy_from_slice(&column);
-        }
-    }
-    let done = blocks.len() * BLOCK;
-    for (element, bytes) in tail.iter().enumerate() {
-        for (byte, value) in bytes.iter().enumerate() {
-            planes[byte * count + done + element] = *value;
-        }
-    }
-}
-
-fn unshuffle_fixed<const S: usize>(planes: &[u8], elements: &mut [u8]) {
-    let count = elements.len() / S;
-    let (blocks, _) = elements.as_chunks_mut::<S>();
-    let (blocks, tail) = blocks.as_chunks_mut::<BLOCK>();
-    let done = blocks.len() * BLOCK;
-    for (number, block) in blocks.iter_mut().enumerate() {
-        let columns: [[u8; BLOCK]; S] = std::array::from_fn(|byte| {
-            let at = byte * count + number * BLOCK;
-            let mut column = [0; BLOCK];
-            column.copy_from_slice(&planes[at..at + BLOCK]);
-            column
-        });
-        *block = std::array::from_fn(|element| std::array::from_fn(|byte| columns[byte][element]));
-    }
-    for (element, bytes) in tail.iter_mut().enumerate() {
-        for (byte, value) in bytes.iter_mut().enumerate() {
-            *value = planes[byte * count + done + element];
-        }
-    }
-}
-
-/// Elements whose bytes are moved together, so that a stripe of the input stays cached.
-const STRIPE: usize = 1024;
-
-fn shuffle_any(size: usize, elements: &[u8], planes: &mut [u8]) {
-    let count = elements.len() / size;
-    for (number, stripe) in elements.chunks(STRIPE * size).enumerate() {
-        for (byte, plane) in planes.chunks_exact_mut(count).enumerate() {
-            let column = &mut plane[number * STRIPE..];
-            for (to, element) in column.iter_mut().zip(stripe.chunks_exact(size)) {
-                *to = element[byte];
-            }
-        }
-    }
-}
-
-fn unshuffle_any(size: usize, planes: &[u8], elements: &mut [u8]) {
-    let count = elements.len() / size;
-    for (number, stripe) in elements.chunks_mut(STRIPE * size).enumerate() {
-        for (byte, plane) in planes.chunks_exact(count).enumerate() {
-            let column = &plane[number * STRIPE..];
-            for (from, element) in column.iter().zip(stripe.chunks_exact_mut(size)) {
-                element[byte] = *from;
-            }
-        }
-    }
+    let moved = match size {
+        2 => kernels::unshuffle_2(planes, elements),
+        4 => kernels::unshuffle_4(planes, elements),
+        8 => kernels::unshuffle_8(planes, elements),
+        _ => 0,
+    };
+    kernels::unshuffle_any(size, moved, planes, elements);
 }
 
 #[cfg(test)]
