@@ -1,19 +1,21 @@
 //! Turning packed elements of one datatype into packed elements of another, by libhdf5's rules.
 //!
-//! * A number outside the target's range becomes the nearest end of an integer's range, or an infinity.
+//! * A number outside the target's range becomes the nearest end of an integer's range, or an
+//!   infinity.
 //! * A float becomes an integer by truncation toward zero, NaN becomes 0.
 //! * Numbers that a float cannot hold exactly are rounded to the nearest, ties to even.
 //! * Strings are cut or padded by bytes; a null-terminated target always ends with a null byte.
-//! * Compound members are matched by name. Source members without a counterpart are skipped; target members
-//!   without one, and gaps between members, keep the bytes they have.
+//! * Compound members are matched by name. Source members without a counterpart are skipped; target
+//!   members without one, and gaps between members, keep the bytes they have.
 //! * Enumerations are matched by name; values without a name become all ones.
-//! * Bit fields behave as unsigned integers, arrays of equal shape and complex numbers go part by part.
+//! * Bit fields behave as unsigned integers, arrays of equal shape and complex numbers go part by
+//!   part.
 //! * Opaque bytes, times, references and variable-length data only convert to their own datatype.
 //!
 //! Unlike libhdf5, ASCII and UTF-8 strings convert into each other, byte for byte.
 //!
-//! The kernel is chosen once per [`Conversion`]; no element is dispatched on its own. Data of variable
-//! length is never followed: this module sees bytes, not files.
+//! The kernel is chosen once per [`Conversion`]; no element is dispatched on its own. Data of
+//! variable length is never followed: this module sees bytes, not files.
 
 mod bits;
 mod cast;
@@ -36,7 +38,7 @@ use crate::{Datatype, TypeError, ddl};
 /// use pumice_types::{Conversion, Datatype};
 ///
 /// let conversion = Conversion::new(&Datatype::f64_le(), &Datatype::u8())?;
-/// let source: Vec<u8> = [-1.0, 2.9, 1e9, f64::NAN].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
+/// let source = [-1.0, 2.9, 1e9, f64::NAN].map(f64::to_le_bytes).concat();
 /// let mut target = [7u8; 4];
 /// conversion.convert(&source, &mut target)?;
 /// assert_eq!(target, [0, 2, 255, 0]);
@@ -49,7 +51,8 @@ pub struct Conversion {
     kernel: Kernel,
 }
 
-/// How elements are converted. Every kernel takes a source of whole elements and a target of as many.
+/// How elements are converted. Every kernel takes a source of whole elements and a target of as
+/// many.
 #[derive(Debug, Clone)]
 enum Kernel {
     /// The bytes are the same.
@@ -93,8 +96,8 @@ impl Conversion {
         matches!(self.kernel, Kernel::Copy)
     }
 
-    /// Whether every byte of the target is written. Compound targets keep the bytes of gaps and of members
-    /// that the source lacks.
+    /// Whether every byte of the target is written. Compound targets keep the bytes of gaps and of
+    /// members that the source lacks.
     ///
     /// ```
     /// # use pumice_types::{Conversion, Datatype};
@@ -176,7 +179,8 @@ impl Kernel {
         }
     }
 
-    /// Converts a whole number of elements. Elements may be whole arrays of what the kernel converts.
+    /// Converts a whole number of elements. Elements may be whole arrays of what the kernel
+    /// converts.
     fn run(&self, source: &[u8], target: &mut [u8]) {
         match self {
             Self::Copy => target.copy_from_slice(source),
@@ -189,8 +193,8 @@ impl Kernel {
     }
 }
 
-/// What number kernels convert between. Fields that make no difference to an element's bytes have one
-/// fixed value, so that equal numbers have equal bytes.
+/// What number kernels convert between. Fields that make no difference to an element's bytes have
+/// one fixed value, so that equal numbers have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Number {
     Integer(Integer),

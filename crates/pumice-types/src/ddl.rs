@@ -1,8 +1,9 @@
 //! The text h5dump writes for a datatype, in its data description language.
 //!
-//! Line breaks and indentation are h5dump's: a level is three columns, strings, compounds, enumerations and
-//! opaque types take several lines, everything else one. Names and tags are written as they are, without
-//! escapes, as h5dump does. What precedes the datatype on its line and what follows it is the caller's.
+//! Line breaks and indentation are h5dump's: a level is three columns, strings, compounds,
+//! enumerations and opaque types take several lines, everything else one. Names and tags are
+//! written as they are, without escapes, as h5dump does. What precedes the datatype on its line and
+//! what follows it is the caller's.
 
 use std::fmt::{self, Display, Write};
 

@@ -23,7 +23,8 @@ macro_rules! integer_elements {
         $(
             impl Element for $name {
                 fn datatype() -> Datatype {
-                    Datatype::Integer(Integer::new(size_of::<$name>() as u32, ByteOrder::NATIVE, $signed))
+                    let size = size_of::<$name>() as u32;
+                    Datatype::Integer(Integer::new(size, ByteOrder::NATIVE, $signed))
                 }
             }
         )*

@@ -1,10 +1,11 @@
 //! Elements: the HDF5 datatype model, its DDL names and the conversion kernels.
 //!
-//! A [`Datatype`] says everything that an HDF5 datatype message says, as plain data. [`Element`] ties the
-//! number types of Rust to their datatypes, [`ddl`] writes a datatype as h5dump does, and [`Conversion`]
-//! turns packed elements of one datatype into packed elements of another.
+//! A [`Datatype`] says everything that an HDF5 datatype message says, as plain data. [`Element`]
+//! ties the number types of Rust to their datatypes, [`ddl`] writes a datatype as h5dump does, and
+//! [`Conversion`] turns packed elements of one datatype into packed elements of another.
 //!
-//! This crate reads no files and knows no encoding: the datatype message's bytes are `pumice-format`'s.
+//! This crate reads no files and knows no encoding: the datatype message's bytes are
+//! `pumice-format`'s.
 //!
 //! ```
 //! use pumice_types::{Conversion, Datatype};

@@ -1,9 +1,9 @@
 //! The datatype model: one small struct per HDF5 datatype class, all fields public.
 //!
-//! A value of [`Datatype`] holds what the datatype message (HDF5 file format, section IV.A.2.d) holds, so
-//! that decoding and encoding lose nothing; two datatypes are equal when their messages say the same.
-//! Nothing here is checked on construction: [`Datatype::validate`] tells whether a value makes sense, and
-//! every function of this crate is total for values that do not.
+//! A value of [`Datatype`] holds what the datatype message (HDF5 file format, section IV.A.2.d)
+//! holds, so that decoding and encoding lose nothing; two datatypes are equal when their messages
+//! say the same. Nothing here is checked on construction: [`Datatype::validate`] tells whether a
+//! value makes sense, and every function of this crate is total for values that do not.
 
 mod atomic;
 mod composite;
@@ -22,7 +22,8 @@ use crate::Element;
 /// ```
 /// use pumice_types::Datatype;
 ///
-/// let point = Datatype::compound([("x", Datatype::f64_le()), ("label", Datatype::fixed_string(5))]);
+/// let label = Datatype::fixed_string(5);
+/// let point = Datatype::compound([("x", Datatype::f64_le()), ("label", label)]);
 /// assert_eq!(point.size(), 13);
 /// assert_eq!(Datatype::native::<i32>().size(), 4);
 /// ```
@@ -120,13 +121,14 @@ impl Datatype {
         })
     }
 
-    /// A null-terminated UTF-8 string of variable length, with references of `size` bytes (16 in files with
-    /// 8-byte addresses).
+    /// A null-terminated UTF-8 string of variable length, with references of `size` bytes (16 in
+    /// files with 8-byte addresses).
     pub fn varlen_string(size: u32) -> Self {
         Self::VarLen(VarLen::string(size, StringPadding::NullTerminate, CharacterSet::Utf8))
     }
 
-    /// A sequence of variable length, with references of `size` bytes (16 in files with 8-byte addresses).
+    /// A sequence of variable length, with references of `size` bytes (16 in files with 8-byte
+    /// addresses).
     pub fn varlen(base: Datatype, size: u32) -> Self {
         Self::VarLen(VarLen::sequence(base, size))
     }
@@ -146,7 +148,8 @@ impl Datatype {
         Self::Opaque(Opaque { size, tag: tag.into() })
     }
 
-    /// Bytes of one element, as stored in memory and in files. Saturates when an array's shape overflows.
+    /// Bytes of one element, as stored in memory and in files. Saturates when an array's shape
+    /// overflows.
     pub fn size(&self) -> usize {
         let size = match self {
             Self::Integer(integer) => integer.size,
@@ -206,12 +209,13 @@ impl Datatype {
         }
     }
 
-    /// Whether an element holds references into a heap or to other objects, so that its bytes mean nothing
-    /// outside their file.
+    /// Whether an element holds references into a heap or to other objects, so that its bytes mean
+    /// nothing outside their file.
     ///
     /// ```
     /// # use pumice_types::Datatype;
-    /// let names = Datatype::compound([("id", Datatype::i32_le()), ("name", Datatype::varlen_string(16))]);
+    /// let name = Datatype::varlen_string(16);
+    /// let names = Datatype::compound([("id", Datatype::i32_le()), ("name", name)]);
     /// assert!(names.has_references());
     /// assert!(!Datatype::fixed_string(8).has_references());
     /// ```
@@ -253,5 +257,6 @@ macro_rules! from_class {
 
 from_class! {
     Integer(Integer) Float(Float) Time(Time) String(FixedString) Bitfield(Bitfield) Opaque(Opaque)
-    Compound(Compound) Reference(Reference) Enum(Enumeration) VarLen(VarLen) Array(Array) Complex(Complex)
+    Compound(Compound) Reference(Reference) Enum(Enumeration) VarLen(VarLen) Array(Array)
+    Complex(Complex)
 }

@@ -1,7 +1,9 @@
-//! Numbers of any layout, by bit arithmetic: odd sizes and precisions, VAX, bfloat16, x87 and quad floats.
+//! Numbers of any layout, by bit arithmetic: odd sizes and precisions, VAX, bfloat16, x87 and quad
+//! floats.
 //!
-//! Each element is taken apart into sign, magnitude and exponent, and put together in the target's layout.
-//! This is the slow path; numbers that machines have go through `number`. Elements are of at most 16 bytes.
+//! Each element is taken apart into sign, magnitude and exponent, and put together in the target's
+//! layout. This is the slow path; numbers that machines have go through `number`. Elements are of
+//! at most 16 bytes.
 
 use super::Number;
 use crate::model::{BitPadding, ByteOrder, Float, Integer, MantissaNormalization};
@@ -78,7 +80,8 @@ fn is_supported(number: &Number) -> bool {
     let fits = number.size() <= LARGEST;
     match number {
         Number::Integer(_) => fits,
-        // Rounding up a mantissa with an implied bit must fit 128 bits, and exponents must not overflow.
+        // Rounding up a mantissa with an implied bit must fit 128 bits, and exponents must not
+        // overflow.
         Number::Float(float) => fits && float.mantissa_size < 127 && float.exponent_size < 32,
     }
 }

@@ -1,7 +1,8 @@
-//! The rule for one number of a Rust type to become one of another, and the loops over packed bytes.
+//! The rule for one number of a Rust type to become one of another, and the loops over packed
+//! bytes.
 //!
-//! The rules are written without branches, as arithmetic and selections, so that the loops become vector
-//! code wherever the machine has it.
+//! The rules are written without branches, as arithmetic and selections, so that the loops become
+//! vector code wherever the machine has it.
 
 mod float;
 
@@ -35,7 +36,9 @@ macro_rules! scalars {
 scalars! { i8 i16 i32 i64 u8 u16 u32 u64 Half f32 f64 }
 
 macro_rules! integer_to_integer {
-    ($($source:ty)*) => { $(integer_to_integer! { @from $source; i8 i16 i32 i64 u8 u16 u32 u64 })* };
+    ($($source:ty)*) => {
+        $(integer_to_integer! { @from $source; i8 i16 i32 i64 u8 u16 u32 u64 })*
+    };
     (@from $source:ty; $($target:ty)*) => {
         $(
             impl Cast<$target> for $source {

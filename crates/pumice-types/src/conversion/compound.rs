@@ -1,8 +1,8 @@
 //! Compounds: members are matched by name, at any depth.
 //!
-//! Nested compounds are flattened into one list of parts, and neighbouring parts that are only copied are
-//! joined. Parts with a real conversion are gathered from a block of elements, converted together and
-//! scattered, so that their kernels run over many values at a time.
+//! Nested compounds are flattened into one list of parts, and neighbouring parts that are only
+//! copied are joined. Parts with a real conversion are gathered from a block of elements, converted
+//! together and scattered, so that their kernels run over many values at a time.
 
 use super::Kernel;
 use crate::TypeError;

@@ -1,8 +1,8 @@
 //! Numbers of the sizes that machines have: one vector loop per pair of types.
 //!
-//! The loops work in this machine's byte order. Elements in the other order are swapped block by block, the
-//! source into a small buffer and the target in place, while they are in the nearest cache; that keeps the
-//! number of loops at one per pair of types instead of four.
+//! The loops work in this machine's byte order. Elements in the other order are swapped block by
+//! block, the source into a small buffer and the target in place, while they are in the nearest
+//! cache; that keeps the number of loops at one per pair of types instead of four.
 
 use super::Number;
 use super::cast::{Half, cast_all};

@@ -1,4 +1,5 @@
-//! The classes whose elements have no parts: numbers, strings, bit fields, opaque bytes, references.
+//! The classes whose elements have no parts: numbers, strings, bit fields, opaque bytes,
+//! references.
 
 /// Order of the bytes of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -7,7 +8,8 @@ pub enum ByteOrder {
     Little,
     /// Most significant byte first.
     Big,
-    /// VAX: 16-bit words, most significant first, each with its least significant byte first. Floats only.
+    /// VAX: 16-bit words, most significant first, each with its least significant byte first.
+    /// Floats only.
     Vax,
 }
 
@@ -83,8 +85,8 @@ impl Integer {
     }
 }
 
-/// A floating-point number (class 1). All positions count bits from the least significant one, in the
-/// number's own byte order.
+/// A floating-point number (class 1). All positions count bits from the least significant one, in
+/// the number's own byte order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Float {
     /// Bytes of an element.
@@ -118,7 +120,8 @@ pub struct Float {
 }
 
 impl Float {
-    /// A float that fills its bytes: sign, exponent, mantissa with an implied leading bit, from the top.
+    /// A float that fills its bytes: sign, exponent, mantissa with an implied leading bit, from the
+    /// top.
     ///
     /// ```
     /// use pumice_types::{ByteOrder, Float};
@@ -165,7 +168,8 @@ impl Float {
     }
 }
 
-/// A time (class 2). Kept so that files that hold one can be listed; it has no conversions but itself.
+/// A time (class 2). Kept so that files that hold one can be listed; it has no conversions but
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Time {
     /// Bytes of an element.

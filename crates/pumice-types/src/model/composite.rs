@@ -1,4 +1,5 @@
-//! The classes that are made of other datatypes: compound, enumeration, variable length, array, complex.
+//! The classes that are made of other datatypes: compound, enumeration, variable length, array,
+//! complex.
 
 use super::{CharacterSet, Datatype, Float, Integer, StringPadding};
 
@@ -72,7 +73,8 @@ impl Enumeration {
     /// ```
     /// use pumice_types::{ByteOrder, Enumeration, Integer};
     ///
-    /// let color = Enumeration::new(Integer::new(1, ByteOrder::Little, true)).with("RED", &[0]).with("BLUE", &[1]);
+    /// let byte = Integer::new(1, ByteOrder::Little, true);
+    /// let color = Enumeration::new(byte).with("RED", &[0]).with("BLUE", &[1]);
     /// assert_eq!(color.members().nth(1), Some(("BLUE", &[1u8][..])));
     /// assert_eq!(color.name_of(&[0]), Some("RED"));
     /// ```

@@ -7,8 +7,9 @@ use crate::TypeError;
 const MAX_RANK: usize = 32;
 
 impl Datatype {
-    /// Checks that the datatype does not contradict itself: no element of zero bytes, numbers inside their
-    /// bytes, members inside their compound and apart from each other, arrays that fit 32 bits.
+    /// Checks that the datatype does not contradict itself: no element of zero bytes, numbers
+    /// inside their bytes, members inside their compound and apart from each other, arrays that fit
+    /// 32 bits.
     ///
     /// ```
     /// use pumice_types::{Compound, Datatype, Member};

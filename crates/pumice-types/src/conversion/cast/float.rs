@@ -19,7 +19,8 @@ macro_rules! integer_and_float {
                 }
             }
 
-            // Integers that a single does not hold exactly are infinite as halves: rounding twice is safe.
+            // Integers that a single does not hold exactly are infinite as halves: rounding twice
+            // is safe.
             impl Cast<Half> for $integer {
                 #[inline(always)]
                 fn cast(self) -> Half {
@@ -78,7 +79,8 @@ float_to_float! {
     f64 => Half, value: single_to_half(double_to_odd_single(value));
 }
 
-/// Rounds to nearest even. Anything beyond the largest single is infinite, even what would round down.
+/// Rounds to nearest even. Anything beyond the largest single is infinite, even what would round
+/// down.
 #[inline(always)]
 fn double_to_single(value: f64) -> f32 {
     if value.abs() > f64::from(f32::MAX) {
@@ -88,8 +90,8 @@ fn double_to_single(value: f64) -> f32 {
     }
 }
 
-/// Rounds to the neighbour with an odd last bit unless exact, so that rounding once more, to fewer bits, gives
-/// what rounding once would have given.
+/// Rounds to the neighbour with an odd last bit unless exact, so that rounding once more, to fewer
+/// bits, gives what rounding once would have given.
 #[inline(always)]
 fn double_to_odd_single(value: f64) -> f32 {
     let nearest = value as f32;
@@ -104,13 +106,15 @@ fn half_to_single(value: Half) -> f32 {
     const INFINITE: u32 = 0x7C00 << 13;
     let magnitude = u32::from(value.0 & 0x7FFF) << 13;
     let sign = u32::from(value.0 & 0x8000) << 16;
-    // The product moves the exponent from the half's bias to the single's and normalises subnormals.
+    // The product moves the exponent from the half's bias to the single's and normalises
+    // subnormals.
     let scaled = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
     let special = if magnitude >= INFINITE { 0x7F80_0000 } else { 0 };
     f32::from_bits(scaled.to_bits() | special | sign)
 }
 
-/// Rounds to nearest even. Anything beyond the largest half is infinite, even what would round down.
+/// Rounds to nearest even. Anything beyond the largest half is infinite, even what would round
+/// down.
 #[inline(always)]
 fn single_to_half(value: f32) -> Half {
     const LARGEST: u32 = 0x477F_E000;
