@@ -43,20 +43,12 @@ pub enum FormatError {
 impl FormatError {
     /// A value larger than its field.
     pub fn too_large(structure: &'static str, field: &'static str, limit: u64, found: u64) -> Self {
-        Self::TooLarge {
-            structure,
-            field,
-            limit,
-            found,
-        }
+        Self::TooLarge { structure, field, limit, found }
     }
 
     /// A structure without an encoding.
     pub fn unencodable(structure: &'static str, what: impl Into<String>) -> Self {
-        Self::Unencodable {
-            structure,
-            what: what.into(),
-        }
+        Self::Unencodable { structure, what: what.into() }
     }
 }
 

@@ -1,4 +1,35 @@
 //! What the bytes mean: one module per on-disk structure, no input or output, no state, no panics.
+//!
+//! | module | structures |
+//! |---|---|
+//! | [`superblock`] | the first structure of a file |
+//! | [`object_header`] | lists of messages, versions 1 and 2, with their continuations |
+//! | [`messages`] | what the messages say: shape, datatype, layout, filters, links, attributes |
+//! | [`index`] | chunk indexes and the records in them |
+//! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
+//!
+//! Every decoder is total: any bytes give a structure or a [`DecodeError`] that names structure,
+//! address, expectation and finding. Counts are checked against the bytes before anything is
+//! allocated for them. Encoders refuse what the format cannot express ([`FormatError`]).
+//!
+//! ```
+//! use pumice_format::messages::{Layout, Message};
+//! use pumice_format::object_header::ObjectHeader;
+//! use pumice_format::{Context, Sizes};
+//!
+//! // A header with one message, and back.
+//! let layout = Layout::Contiguous { address: 0x1000, size: Some(80) };
+//! let mut header = ObjectHeader::new();
+//! header.messages.push(Message::Layout(layout.clone()).to_raw(Sizes::default(), 0)?);
+//! let mut bytes = Vec::new();
+//! header.encode(0, &mut bytes)?;
+//!
+//! let context = Context::new(Sizes::default());
+//! let header = ObjectHeader::decode(&bytes, &context)?;
+//! let message = Message::from_raw(&header.messages[0], &context)?;
+//! assert_eq!(message, Message::Layout(layout));
+//! # Ok::<(), pumice_format::FormatError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -16,6 +47,7 @@ pub mod object_header;
 mod sizes;
 pub mod superblock;
 pub mod symbol_table_node;
+mod text;
 
 pub use context::Context;
 pub use error::FormatError;

@@ -142,10 +142,7 @@ impl Layout {
             Self::Chunked { version, .. } if *version < 4 => self.encode_chunked_old(sizes, out),
             Self::Chunked { .. } => self.encode_chunked(sizes, out),
             Self::Structured { .. } => structured::encode(self, sizes, out),
-            Self::Virtual {
-                heap_address,
-                heap_index,
-            } => {
+            Self::Virtual { heap_address, heap_index } => {
                 out.put_bytes(&[4, VIRTUAL]);
                 out.put_uint(*heap_address, usize::from(sizes.offset));
                 out.put_u32(*heap_index);
@@ -155,24 +152,11 @@ impl Layout {
     }
 
     fn encode_chunked_old(&self, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let Self::Chunked {
-            chunk,
-            element_size,
-            index,
-            address,
-            ..
-        } = self
-        else {
-            return Err(FormatError::unencodable(
-                STRUCTURE,
-                "another class as chunked",
-            ));
+        let Self::Chunked { chunk, element_size, index, address, .. } = self else {
+            return Err(FormatError::unencodable(STRUCTURE, "another class as chunked"));
         };
         if *index != ChunkIndexInfo::BTree1 {
-            return Err(FormatError::unencodable(
-                STRUCTURE,
-                "this index before version 4",
-            ));
+            return Err(FormatError::unencodable(STRUCTURE, "this index before version 4"));
         }
         let dimensions = encoded_dimensions(chunk, *element_size)?;
         out.put_bytes(&[3, CHUNKED, dimensions.len() as u8]);
@@ -180,12 +164,7 @@ impl Layout {
         for dimension in dimensions {
             if dimension > u64::from(u32::MAX) {
                 let limit = u64::from(u32::MAX);
-                return Err(FormatError::too_large(
-                    STRUCTURE,
-                    "chunk dimension",
-                    limit,
-                    dimension,
-                ));
+                return Err(FormatError::too_large(STRUCTURE, "chunk dimension", limit, dimension));
             }
             out.put_u32(dimension as u32);
         }
@@ -193,33 +172,17 @@ impl Layout {
     }
 
     fn encode_chunked(&self, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let Self::Chunked {
-            version,
-            chunk,
-            element_size,
-            index,
-            address,
-            dont_filter_partial,
-        } = self
+        let Self::Chunked { version, chunk, element_size, index, address, dont_filter_partial } =
+            self
         else {
-            return Err(FormatError::unencodable(
-                STRUCTURE,
-                "another class as chunked",
-            ));
+            return Err(FormatError::unencodable(STRUCTURE, "another class as chunked"));
         };
         if *version > 5 || *index == ChunkIndexInfo::BTree1 {
-            return Err(FormatError::unencodable(
-                STRUCTURE,
-                "this index at this version",
-            ));
+            return Err(FormatError::unencodable(STRUCTURE, "this index at this version"));
         }
         let dimensions = encoded_dimensions(chunk, *element_size)?;
         let width = dimension_width(&dimensions);
-        let mut flags = if *dont_filter_partial {
-            DONT_FILTER_PARTIAL
-        } else {
-            0
-        };
+        let mut flags = if *dont_filter_partial { DONT_FILTER_PARTIAL } else { 0 };
         if index.is_filtered_single() {
             flags |= SINGLE_FILTERED;
         }
@@ -247,17 +210,12 @@ fn decode_old(reader: &mut Reader<'_>, context: &Context) -> Result<Layout, Deco
             reader.skip(4 * usize::from(count))?;
             let length = reader.u32()?;
             let length = reader.count(u64::from(length), 1)?;
-            Ok(Layout::Compact {
-                data: reader.take(length)?.to_vec(),
-            })
+            Ok(Layout::Compact { data: reader.take(length)?.to_vec() })
         }
         CONTIGUOUS => {
             let address = reader.offset(context.offset_width())?;
             reader.skip(4 * usize::from(count))?;
-            Ok(Layout::Contiguous {
-                address,
-                size: None,
-            })
+            Ok(Layout::Contiguous { address, size: None })
         }
         CHUNKED => {
             let address = reader.offset(context.offset_width())?;
@@ -275,14 +233,7 @@ fn start_version(reader: &Reader<'_>) -> u8 {
 
 fn btree1(version: u8, chunk: Vec<u64>, element_size: u64, address: u64) -> Layout {
     let index = ChunkIndexInfo::BTree1;
-    Layout::Chunked {
-        version,
-        chunk,
-        element_size,
-        index,
-        address,
-        dont_filter_partial: false,
-    }
+    Layout::Chunked { version, chunk, element_size, index, address, dont_filter_partial: false }
 }
 
 fn decode_new(
@@ -294,9 +245,7 @@ fn decode_new(
     match reader.u8()? {
         COMPACT => {
             let length = reader.u16()?;
-            Ok(Layout::Compact {
-                data: reader.take(usize::from(length))?.to_vec(),
-            })
+            Ok(Layout::Compact { data: reader.take(usize::from(length))?.to_vec() })
         }
         CONTIGUOUS => {
             let address = reader.offset(context.offset_width())?;
@@ -312,10 +261,7 @@ fn decode_new(
         CHUNKED => decode_chunked(version, reader, context),
         VIRTUAL if version >= 4 => {
             let heap_address = reader.offset(context.offset_width())?;
-            Ok(Layout::Virtual {
-                heap_address,
-                heap_index: reader.u32()?,
-            })
+            Ok(Layout::Virtual { heap_address, heap_index: reader.u32()? })
         }
         STRUCTURED if version == STRUCTURED_VERSION => structured::decode(reader, context),
         class => Err(start.error(format!("a layout class of version {version}"), class)),
@@ -335,14 +281,7 @@ fn decode_chunked(
     let index = ChunkIndexInfo::decode_dense(reader, context, flags & SINGLE_FILTERED != 0, bytes)?;
     let address = reader.offset(context.offset_width())?;
     let dont_filter_partial = flags & DONT_FILTER_PARTIAL != 0;
-    Ok(Layout::Chunked {
-        version,
-        chunk,
-        element_size,
-        index,
-        address,
-        dont_filter_partial,
-    })
+    Ok(Layout::Chunked { version, chunk, element_size, index, address, dont_filter_partial })
 }
 
 fn decode_flags(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {
@@ -384,23 +323,15 @@ fn decode_dimensions(
 fn encoded_dimensions(chunk: &[u64], element_size: u64) -> Result<Vec<u64>, FormatError> {
     let limit = usize::from(MAX_DIMENSIONS) - 1;
     if chunk.is_empty() {
-        return Err(FormatError::unencodable(
-            STRUCTURE,
-            "a chunk without dimensions",
-        ));
+        return Err(FormatError::unencodable(STRUCTURE, "a chunk without dimensions"));
     }
     fits(STRUCTURE, "rank", limit as u64, chunk.len())?;
     let mut dimensions = chunk.to_vec();
     dimensions.push(element_size);
-    let bytes = dimensions
-        .iter()
-        .try_fold(1u64, |bytes, &dimension| bytes.checked_mul(dimension));
+    let bytes = dimensions.iter().try_fold(1u64, |bytes, &dimension| bytes.checked_mul(dimension));
     match bytes {
         Some(bytes) if bytes > 0 => Ok(dimensions),
-        _ => Err(FormatError::unencodable(
-            STRUCTURE,
-            "a chunk of no or more than 2^64-1 bytes",
-        )),
+        _ => Err(FormatError::unencodable(STRUCTURE, "a chunk of no or more than 2^64-1 bytes")),
     }
 }
 

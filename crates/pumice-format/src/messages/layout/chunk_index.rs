@@ -89,12 +89,7 @@ impl SingleChunk {
     /// The record of a chunk of `sections` sections (0 for dense) that is not stored yet.
     pub fn unset(sections: u8, filtered: bool) -> Self {
         let sections = SmallVec::from_elem(SectionRecord::default(), usize::from(sections));
-        Self {
-            filtered,
-            size: 0,
-            filter_mask: 0,
-            sections,
-        }
+        Self { filtered, size: 0, filter_mask: 0, sections }
     }
 
     /// What the message keeps of `record`.
@@ -154,11 +149,7 @@ impl ChunkIndexInfo {
 
     /// A version 2 B-tree with libhdf5's parameters.
     pub fn btree2() -> Self {
-        Self::BTree2 {
-            node_size: 2048,
-            split: 100,
-            merge: 40,
-        }
+        Self::BTree2 { node_size: 2048, split: 100, merge: 40 }
     }
 
     /// Whether this is a single chunk of a filtered dataset.
@@ -192,10 +183,7 @@ impl ChunkIndexInfo {
                 SingleChunk::decode(reader, filtered, format).map(Self::Single)
             }
             SINGLE => {
-                let chunk = SingleChunk {
-                    size: chunk_bytes,
-                    ..SingleChunk::unset(0, false)
-                };
+                let chunk = SingleChunk { size: chunk_bytes, ..SingleChunk::unset(0, false) };
                 Ok(Self::Single(chunk))
             }
             IMPLICIT => Ok(Self::Implicit),
@@ -227,9 +215,7 @@ impl ChunkIndexInfo {
         reader: &mut Reader<'_>,
     ) -> Result<Self, DecodeError> {
         let index = match number {
-            FIXED_ARRAY => Self::FixedArray {
-                page_bits: nonzero(reader)?,
-            },
+            FIXED_ARRAY => Self::FixedArray { page_bits: nonzero(reader)? },
             EXTENSIBLE_ARRAY => Self::ExtensibleArray {
                 max_bits: nonzero(reader)?,
                 index_elements: nonzero(reader)?,
@@ -266,10 +252,9 @@ impl ChunkIndexInfo {
     ) -> Result<(), FormatError> {
         out.put_u8(self.number());
         match self {
-            Self::Single(chunk) => chunk.encode(
-                structured_format(chunk.filtered, chunk_bytes, sections),
-                out,
-            ),
+            Self::Single(chunk) => {
+                chunk.encode(structured_format(chunk.filtered, chunk_bytes, sections), out)
+            }
             other => other.encode_shared(out),
         }
     }
@@ -284,27 +269,14 @@ impl ChunkIndexInfo {
                 min_elements,
                 page_bits,
             } => {
-                out.put_bytes(&[
-                    max_bits,
-                    index_elements,
-                    min_pointers,
-                    min_elements,
-                    page_bits,
-                ]);
+                out.put_bytes(&[max_bits, index_elements, min_pointers, min_elements, page_bits]);
             }
-            Self::BTree2 {
-                node_size,
-                split,
-                merge,
-            } => {
+            Self::BTree2 { node_size, split, merge } => {
                 out.put_u32(node_size);
                 out.put_bytes(&[split, merge]);
             }
             _ => {
-                return Err(FormatError::unencodable(
-                    STRUCTURE,
-                    "this index for this layout",
-                ));
+                return Err(FormatError::unencodable(STRUCTURE, "this index for this layout"));
             }
         }
         Ok(())
@@ -314,10 +286,7 @@ impl ChunkIndexInfo {
 /// A dense, filtered single chunk has its size in a field as wide as lengths, at every version.
 fn dense_format(sizes: Sizes) -> RecordFormat {
     // Only records without filters take their size from the chunk.
-    RecordFormat {
-        size_width: sizes.length,
-        ..RecordFormat::filtered(sizes, 5, 0)
-    }
+    RecordFormat { size_width: sizes.length, ..RecordFormat::filtered(sizes, 5, 0) }
 }
 
 fn structured_format(filtered: bool, chunk_bytes: u64, sections: u8) -> RecordFormat {

@@ -89,12 +89,7 @@ fn decode_head(reader: &mut Reader<'_>) -> Result<Head, DecodeError> {
     let count = reader.u8()?;
     let width = reader.u8()?;
     let (chunk, element_size) = decode_dimensions(reader, count, usize::from(width))?;
-    Ok(Head {
-        kind,
-        flags,
-        chunk,
-        element_size,
-    })
+    Ok(Head { kind, flags, chunk, element_size })
 }
 
 fn decode_composition(reader: &mut Reader<'_>) -> Result<Composition, DecodeError> {
@@ -117,10 +112,7 @@ fn decode_composition(reader: &mut Reader<'_>) -> Result<Composition, DecodeErro
     let metadata_sections = reader.take(usize::from(count))?.to_vec();
     match metadata_sections.iter().find(|&&number| number >= sections) {
         Some(number) => Err(start.error(format!("section numbers below {sections}"), number)),
-        None => Ok(Composition {
-            sections,
-            metadata_sections,
-        }),
+        None => Ok(Composition { sections, metadata_sections }),
     }
 }
 
@@ -148,10 +140,7 @@ fn decode_older(
             _ => continue,
         }
     }
-    Err(start.error(
-        "the composition of a structured chunk",
-        "none before or after the address",
-    ))
+    Err(start.error("the composition of a structured chunk", "none before or after the address"))
 }
 
 /// Appends the whole message.
@@ -167,28 +156,18 @@ pub(super) fn encode(layout: &Layout, sizes: Sizes, out: &mut Vec<u8>) -> Result
         dont_filter_partial,
     } = layout
     else {
-        return Err(FormatError::unencodable(
-            STRUCTURE,
-            "another class as structured",
-        ));
+        return Err(FormatError::unencodable(STRUCTURE, "another class as structured"));
     };
     if !(1..=MAX_SECTIONS).contains(sections)
         || metadata_sections.len() > usize::from(*sections)
         || metadata_sections.iter().any(|number| number >= sections)
     {
-        return Err(FormatError::unencodable(
-            STRUCTURE,
-            "this composition of sections",
-        ));
+        return Err(FormatError::unencodable(STRUCTURE, "this composition of sections"));
     }
     let dimensions = encoded_dimensions(chunk, *element_size)?;
     let width = dimension_width(&dimensions);
     let bytes = dimensions.iter().product::<u64>();
-    let mut flags = if *dont_filter_partial {
-        DONT_FILTER_PARTIAL
-    } else {
-        0
-    };
+    let mut flags = if *dont_filter_partial { DONT_FILTER_PARTIAL } else { 0 };
     if index.is_filtered_single() {
         flags |= SINGLE_FILTERED;
     }

@@ -15,9 +15,8 @@ fn example(address: u64) -> Layout {
     }
 }
 
-const EXAMPLE: [u8; 24] = [
-    5, 4, 0, 1, 0, 0, 2, 1, 10, 4, 8, 2, 1, 0, 3, 10, 0, 7, 0, 0, 0, 0, 0, 0,
-];
+const EXAMPLE: [u8; 24] =
+    [5, 4, 0, 1, 0, 0, 2, 1, 10, 4, 8, 2, 1, 0, 3, 10, 0, 7, 0, 0, 0, 0, 0, 0];
 
 fn decode(bytes: &[u8]) -> Result<Layout, DecodeError> {
     Layout::decode(bytes, &Context::default())
@@ -45,28 +44,13 @@ fn trailing_bytes_of_the_prototype_are_ignored() {
 #[test]
 fn the_single_chunk_of_the_worked_example_encodes_byte_for_byte() {
     let mut layout = example(0x800);
-    let Layout::Structured { index, .. } = &mut layout else {
-        unreachable!()
-    };
+    let Layout::Structured { index, .. } = &mut layout else { unreachable!() };
     let mut record = ChunkRecord::dense(0x800, 0x57);
-    record.sections.push(SectionRecord {
-        offset: 0,
-        unfiltered: 0x4B,
-        filter_mask: 0,
-    });
-    record.sections.push(SectionRecord {
-        offset: 0x4B,
-        unfiltered: 12,
-        filter_mask: 0,
-    });
+    record.sections.push(SectionRecord { offset: 0, unfiltered: 0x4B, filter_mask: 0 });
+    record.sections.push(SectionRecord { offset: 0x4B, unfiltered: 12, filter_mask: 0 });
     *index = ChunkIndexInfo::Single(SingleChunk::from_record(&record, false));
     let bytes = encode(&layout);
-    assert_eq!(
-        &bytes[14..],
-        [
-            1, 0x57, 0, 0x4B, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0
-        ]
-    );
+    assert_eq!(&bytes[14..], [1, 0x57, 0, 0x4B, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0]);
     assert_eq!(decode(&bytes).unwrap(), layout);
 }
 
@@ -89,19 +73,12 @@ fn the_older_order_finds_the_sections_of_a_single_chunk() {
     older.put_u64(235);
     older.put_u64(0x800);
     older.put_bytes(&[8, 3, 3, 0, 1, 2]);
-    let Layout::Structured {
-        sections,
-        index: ChunkIndexInfo::Single(chunk),
-        address,
-        ..
-    } = decode(&older).unwrap()
+    let Layout::Structured { sections, index: ChunkIndexInfo::Single(chunk), address, .. } =
+        decode(&older).unwrap()
     else {
         panic!("not a single structured chunk")
     };
-    assert_eq!(
-        (sections, chunk.size, chunk.sections[2].offset, address),
-        (3, 500, 235, 0x800)
-    );
+    assert_eq!((sections, chunk.size, chunk.sections[2].offset, address), (3, 500, 235, 0x800));
 }
 
 #[test]
@@ -121,28 +98,13 @@ fn dense_layouts_survive_a_round_trip() {
         address: 0x1234,
         dont_filter_partial: version > 3,
     };
-    let single = SingleChunk {
-        filtered: true,
-        size: 99,
-        filter_mask: 2,
-        sections: Default::default(),
-    };
-    let plain = SingleChunk {
-        size: 300 * 7 * 8,
-        ..Default::default()
-    };
+    let single =
+        SingleChunk { filtered: true, size: 99, filter_mask: 2, sections: Default::default() };
+    let plain = SingleChunk { size: 300 * 7 * 8, ..Default::default() };
     let layouts = [
-        Layout::Compact {
-            data: vec![1, 2, 3],
-        },
-        Layout::Contiguous {
-            address: UNDEFINED,
-            size: Some(0),
-        },
-        Layout::Virtual {
-            heap_address: 0x99,
-            heap_index: 4,
-        },
+        Layout::Compact { data: vec![1, 2, 3] },
+        Layout::Contiguous { address: UNDEFINED, size: Some(0) },
+        Layout::Virtual { heap_address: 0x99, heap_index: 4 },
         chunked(3, ChunkIndexInfo::BTree1),
         chunked(4, ChunkIndexInfo::Implicit),
         chunked(4, ChunkIndexInfo::Single(single)),
@@ -158,40 +120,23 @@ fn dense_layouts_survive_a_round_trip() {
 
 #[test]
 fn four_byte_addresses_are_read_at_their_width() {
-    let sizes = Sizes {
-        offset: 4,
-        length: 4,
-    };
-    let layout = Layout::Contiguous {
-        address: UNDEFINED,
-        size: Some(16),
-    };
+    let sizes = Sizes { offset: 4, length: 4 };
+    let layout = Layout::Contiguous { address: UNDEFINED, size: Some(16) };
     let mut bytes = Vec::new();
     layout.encode(sizes, &mut bytes).unwrap();
     assert_eq!(bytes, [3, 1, 255, 255, 255, 255, 16, 0, 0, 0]);
-    assert_eq!(
-        Layout::decode(&bytes, &Context::new(sizes)).unwrap(),
-        layout
-    );
+    assert_eq!(Layout::decode(&bytes, &Context::new(sizes)).unwrap(), layout);
 }
 
 #[test]
 fn versions_1_and_2_are_read() {
-    let chunked = [
-        1, 2, 2, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 4, 0, 0, 0,
-    ];
+    let chunked = [1, 2, 2, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 4, 0, 0, 0];
     assert_eq!(decode(&chunked).unwrap(), btree1(1, vec![5], 4, 0x800));
     let contiguous = [2, 1, 1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0];
-    let expected = Layout::Contiguous {
-        address: 0x800,
-        size: None,
-    };
+    let expected = Layout::Contiguous { address: 0x800, size: None };
     assert_eq!(decode(&contiguous).unwrap(), expected);
     let compact = [2, 1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 7, 8];
-    assert_eq!(
-        decode(&compact).unwrap(),
-        Layout::Compact { data: vec![7, 8] }
-    );
+    assert_eq!(decode(&compact).unwrap(), Layout::Compact { data: vec![7, 8] });
 }
 
 #[test]
