@@ -145,14 +145,26 @@ pub fn set_page(bitmap: &mut [u8], page: u64) {
     }
 }
 
-/// A length that a file's numbers imply, as a size in memory.
+/// The most bytes of an index block that is read or written at once. Real ones have kilobytes; this
+/// bounds what the numbers of a damaged file, or of an absurd extent, can make us allocate.
+const LARGEST_BLOCK: u64 = 1 << 30;
+
+/// The largest page: pages of real files have 2^10 entries.
+pub(crate) const LARGEST_PAGE_BITS: u8 = 20;
+
+/// A length that follows from counts, as a size in memory.
 pub(crate) fn in_memory(
     length: Option<u64>,
     structure: &'static str,
     address: u64,
 ) -> Result<usize, DecodeError> {
-    let length = length.and_then(|length| usize::try_from(length).ok());
-    length.filter(|&length| isize::try_from(length).is_ok()).ok_or_else(|| {
-        DecodeError::new(structure, address, "a size that memory can hold", "a larger one")
-    })
+    match length.map(usize::try_from) {
+        Some(Ok(size)) if size as u64 <= LARGEST_BLOCK => Ok(size),
+        _ => {
+            let found =
+                length.map_or("more than can be counted".into(), |length| length.to_string());
+            let expected = format!("a block of at most {LARGEST_BLOCK} byte(s)");
+            Err(DecodeError::new(structure, address, expected, found))
+        }
+    }
 }

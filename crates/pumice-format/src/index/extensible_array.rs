@@ -16,7 +16,7 @@
 //! has the blocks.
 
 use super::RecordKind;
-use super::block::{CHECKSUM, Opening, in_memory};
+use super::block::{CHECKSUM, LARGEST_PAGE_BITS, Opening, in_memory};
 use crate::{DecodeError, Sizes};
 use pumice_bytes::{Reader, Writer};
 
@@ -176,8 +176,8 @@ impl ExtensibleArrayHeader {
 /// Where an entry stands.
 ///
 /// ```
-/// # use pumice_format::{Sizes, index::extensible_array::*};
-/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, Sizes::default(), 0)?;
+/// # use pumice_format::index::extensible_array::*;
+/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, 8, 0)?;
 /// assert_eq!(geometry.place(3), Some(EntryPlace::Index { entry: 3 }));
 /// let place = EntryPlace::Data { super_block: 1, data_block: 0, entry: 2 };
 /// assert_eq!(geometry.place(4 + 16 + 2), Some(place));
@@ -204,8 +204,8 @@ pub enum EntryPlace {
 /// The arithmetic of blocks, from the parameters alone.
 ///
 /// ```
-/// # use pumice_format::{Sizes, index::extensible_array::*};
-/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 18, Sizes::default(), 0)?;
+/// # use pumice_format::index::extensible_array::*;
+/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 18, 8, 0)?;
 /// assert_eq!((geometry.direct_blocks, geometry.super_blocks), (6, 25));
 /// assert_eq!(geometry.index_block_size(), 18 + 4 * 18 + 6 * 8 + 25 * 8);
 /// # Ok::<(), pumice_format::DecodeError>(())
@@ -224,7 +224,7 @@ pub struct ExtensibleArrayGeometry {
     pub direct_blocks: usize,
     /// Super blocks that are blocks of their own.
     pub super_blocks: usize,
-    sizes: Sizes,
+    offset_size: u8,
 }
 
 impl ExtensibleArrayGeometry {
@@ -232,7 +232,7 @@ impl ExtensibleArrayGeometry {
     pub fn new(
         parameters: ExtensibleArrayParameters,
         entry_size: usize,
-        sizes: Sizes,
+        offset_size: u8,
         address: u64,
     ) -> Result<Self, DecodeError> {
         let refuse = |expected: &'static str, found: u8| {
@@ -249,8 +249,8 @@ impl ExtensibleArrayGeometry {
         if pointers < 2 || !pointers.is_power_of_two() {
             return refuse("a power of two of data blocks", pointers);
         }
-        if page_bits == 0 || page_bits >= 64 {
-            return refuse("1 to 63 page bits", page_bits);
+        if page_bits > LARGEST_PAGE_BITS {
+            return refuse("at most 20 page bits", page_bits);
         }
         let bits = usize::from(maximum_bits);
         let all = (bits + 1).checked_sub(parameters.data_block_minimum.ilog2() as usize);
@@ -258,15 +258,20 @@ impl ExtensibleArrayGeometry {
         let Some(super_blocks) = all.and_then(|all| all.checked_sub(direct)) else {
             return refuse("more bits of slots", maximum_bits);
         };
-        Ok(Self {
+        // The index block has no bitmap of pages: what it lists must not have any.
+        let geometry = Self {
             parameters,
             entry_size,
             page_entries: 1 << page_bits,
             direct_super_blocks: direct,
             direct_blocks: 2 * (usize::from(pointers) - 1),
             super_blocks,
-            sizes,
-        })
+            offset_size,
+        };
+        if geometry.block_pages(direct) > 0 {
+            return refuse("larger pages", page_bits);
+        }
+        Ok(geometry)
     }
 
     /// Where slot `slot` stands; `None` beyond the largest array.
@@ -344,7 +349,7 @@ impl ExtensibleArrayGeometry {
         let addresses = self.direct_blocks + self.super_blocks;
         self.prefix_size()
             + usize::from(self.parameters.index_entries) * self.entry_size
-            + addresses * usize::from(self.sizes.offset)
+            + addresses * usize::from(self.offset_size)
     }
 
     /// Bytes of the page bitmap in a super block: whole bytes for each of its data blocks, though
@@ -356,7 +361,7 @@ impl ExtensibleArrayGeometry {
     /// Bytes of a super block.
     pub fn super_block_size(&self, super_block: usize, address: u64) -> Result<usize, DecodeError> {
         let size = || {
-            let addresses = self.blocks(super_block)?.checked_mul(u64::from(self.sizes.offset))?;
+            let addresses = self.blocks(super_block)?.checked_mul(u64::from(self.offset_size))?;
             let prefix = (self.prefix_size() + self.offset_width()) as u64;
             addresses.checked_add(self.bitmap_size(super_block)?)?.checked_add(prefix)
         };
@@ -390,6 +395,13 @@ impl ExtensibleArrayGeometry {
         in_memory(size, "extensible array data block", address)
     }
 
+    /// Where page `page` begins, from the start of its data block.
+    pub fn page_offset(&self, page: u64) -> Option<u64> {
+        let entries = self.page_entries.checked_mul(self.entry_size as u64)?;
+        let pages = page.checked_mul(entries.checked_add(CHECKSUM as u64)?)?;
+        pages.checked_add((self.prefix_size() + self.offset_width()) as u64)
+    }
+
     /// Bytes of the offset field in super blocks and data blocks.
     pub fn offset_width(&self) -> usize {
         usize::from(self.parameters.maximum_bits.div_ceil(8))
@@ -397,6 +409,6 @@ impl ExtensibleArrayGeometry {
 
     /// Bytes of opening, owner and checksum.
     fn prefix_size(&self) -> usize {
-        Opening::SIZE + usize::from(self.sizes.offset) + CHECKSUM
+        Opening::SIZE + usize::from(self.offset_size) + CHECKSUM
     }
 }

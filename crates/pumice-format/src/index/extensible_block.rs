@@ -12,7 +12,7 @@ use pumice_bytes::{Reader, Writer};
 /// ```
 /// # use pumice_format::{Sizes, index::{RecordKind, block::ArrayOwner, extensible_array::*, extensible_block::*}};
 /// let sizes = Sizes::default();
-/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, sizes, 0)?;
+/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, 8, 0)?;
 /// let block = IndexBlock::empty(&geometry, &[0xFF; 8]);
 /// let owner = ArrayOwner { header: 0x700, kind: RecordKind::Plain };
 /// let mut bytes = Vec::new();
@@ -76,7 +76,7 @@ impl IndexBlock {
 /// ```
 /// # use pumice_format::{Sizes, index::{RecordKind, block::ArrayOwner, extensible_array::*, extensible_block::*}};
 /// let sizes = Sizes::default();
-/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, sizes, 0)?;
+/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, 8, 0)?;
 /// let block = SuperBlock::empty(&geometry, 4, 0)?;
 /// let owner = ArrayOwner { header: 0x700, kind: RecordKind::Plain };
 /// let mut bytes = Vec::new();
@@ -156,7 +156,7 @@ impl SuperBlock {
 /// ```
 /// # use pumice_format::{Sizes, index::{RecordKind, block::ArrayOwner, extensible_array::*, extensible_block::*}};
 /// let sizes = Sizes::default();
-/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, sizes, 0)?;
+/// let geometry = ExtensibleArrayGeometry::new(Default::default(), 8, 8, 0)?;
 /// let block = DataBlock { offset: 0, entries: vec![0xFF; 16 * 8] };
 /// let owner = ArrayOwner { header: 0x700, kind: RecordKind::Plain };
 /// let mut bytes = Vec::new();

@@ -11,7 +11,7 @@
 //! does not know records.
 
 use super::RecordKind;
-use super::block::{ArrayOwner, CHECKSUM, Opening, in_memory};
+use super::block::{ArrayOwner, CHECKSUM, LARGEST_PAGE_BITS, Opening, in_memory};
 use crate::{DecodeError, Sizes};
 use pumice_bytes::{Reader, Writer};
 
@@ -86,10 +86,10 @@ impl FixedArrayHeader {
 /// Where everything stands in the data block of a fixed array.
 ///
 /// ```
-/// use pumice_format::{Sizes, index::fixed_array::FixedArrayGeometry};
-/// let small = FixedArrayGeometry::new(10, 18, 10, Sizes::default(), 0)?;
+/// use pumice_format::index::fixed_array::FixedArrayGeometry;
+/// let small = FixedArrayGeometry::new(10, 18, 10, 8, 0)?;
 /// assert_eq!((small.pages, small.block_size), (0, 14 + 10 * 18 + 4));
-/// let large = FixedArrayGeometry::new(2500, 8, 10, Sizes::default(), 0)?;
+/// let large = FixedArrayGeometry::new(2500, 8, 10, 8, 0)?;
 /// assert_eq!((large.pages, large.page_length(2)), (3, 452));
 /// # Ok::<(), pumice_format::DecodeError>(())
 /// ```
@@ -117,15 +117,17 @@ impl FixedArrayGeometry {
         entries: u64,
         entry_size: usize,
         page_bits: u8,
-        sizes: Sizes,
+        offset_size: u8,
         address: u64,
     ) -> Result<Self, DecodeError> {
-        let page_entries = 1u64.checked_shl(u32::from(page_bits)).ok_or_else(|| {
-            DecodeError::new(HEADER, address, "fewer than 64 page bits", page_bits)
-        })?;
+        if page_bits > LARGEST_PAGE_BITS {
+            let expected = format!("at most {LARGEST_PAGE_BITS} page bits");
+            return Err(DecodeError::new(HEADER, address, expected, page_bits));
+        }
+        let page_entries = 1 << page_bits;
         let pages = if entries > page_entries { entries.div_ceil(page_entries) } else { 0 };
         let bitmap_size = in_memory(Some(pages.div_ceil(8)), HEADER, address)?;
-        let prefix = Opening::SIZE + usize::from(sizes.offset) + CHECKSUM;
+        let prefix = Opening::SIZE + usize::from(offset_size) + CHECKSUM;
         let prefix = prefix as u64 + bitmap_size as u64;
         let stored = entries.checked_mul(entry_size as u64);
         let sums = pages.checked_mul(CHECKSUM as u64);
@@ -161,7 +163,7 @@ impl FixedArrayGeometry {
 ///
 /// ```
 /// # use pumice_format::{Sizes, index::{RecordKind, block::ArrayOwner, fixed_array::*}};
-/// let geometry = FixedArrayGeometry::new(2, 8, 10, Sizes::default(), 0x700)?;
+/// let geometry = FixedArrayGeometry::new(2, 8, 10, 8, 0x700)?;
 /// let block = FixedArrayBlock { bitmap: Vec::new(), entries: vec![0xFF; 16] };
 /// let mut bytes = Vec::new();
 /// let owner = ArrayOwner { header: 0x700, kind: RecordKind::Plain };

@@ -146,6 +146,14 @@ impl TreeHeader {
 }
 
 /// How much a node of one depth holds.
+///
+/// ```
+/// use pumice_format::index::tree::{TreeLevels, TreeParameters};
+/// let levels = TreeLevels::new(TreeParameters::default(), 24, 0, 8, 0)?;
+/// let leaf = levels.level(0).unwrap();
+/// assert_eq!((leaf.maximum, leaf.split, leaf.merge), (84, 84, 33));
+/// # Ok::<(), pumice_format::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeLevel {
     /// The most records of a node.
@@ -163,8 +171,8 @@ pub struct TreeLevel {
 /// How much the nodes of a tree hold, by depth.
 ///
 /// ```
-/// use pumice_format::{Sizes, index::tree::{TreeLevels, TreeParameters}};
-/// let levels = TreeLevels::new(TreeParameters::default(), 24, 2, Sizes::default(), 0)?;
+/// use pumice_format::index::tree::{TreeLevels, TreeParameters};
+/// let levels = TreeLevels::new(TreeParameters::default(), 24, 2, 8, 0)?;
 /// assert_eq!(levels.level(0).map(|level| level.maximum), Some(84));
 /// assert_eq!(levels.level(1).map(|level| level.maximum), Some(61));
 /// # Ok::<(), pumice_format::DecodeError>(())
@@ -173,7 +181,7 @@ pub struct TreeLevel {
 pub struct TreeLevels {
     parameters: TreeParameters,
     record_size: u16,
-    sizes: Sizes,
+    offset_size: u8,
     count_width: u8,
     levels: Vec<TreeLevel>,
 }
@@ -184,7 +192,7 @@ impl TreeLevels {
         parameters: TreeParameters,
         record_size: u16,
         depth: u16,
-        sizes: Sizes,
+        offset_size: u8,
         address: u64,
     ) -> Result<Self, DecodeError> {
         if record_size == 0 {
@@ -194,7 +202,8 @@ impl TreeLevels {
         let maximum = room / usize::from(record_size);
         let leaf = level(maximum, None, parameters, address)?;
         let count_width = width_of(u64::from(leaf.maximum));
-        let mut levels = Self { parameters, record_size, sizes, count_width, levels: vec![leaf] };
+        let mut levels =
+            Self { parameters, record_size, offset_size, count_width, levels: vec![leaf] };
         for _ in 0..depth {
             levels.deepen(address)?;
         }
@@ -241,7 +250,7 @@ impl TreeLevels {
 
     /// Bytes of a pointer to a node of the level `below`.
     fn pointer_size(&self, below: &TreeLevel) -> usize {
-        usize::from(self.sizes.offset + self.count_width + below.cumulative_width)
+        usize::from(self.offset_size + self.count_width + below.cumulative_width)
     }
 }
 
@@ -279,8 +288,8 @@ fn width_of(limit: u64) -> u8 {
 /// One node: its records, encoded, and its children (none in a leaf).
 ///
 /// ```
-/// use pumice_format::{Sizes, index::tree::*};
-/// let levels = TreeLevels::new(TreeParameters::default(), 24, 1, Sizes::default(), 0)?;
+/// use pumice_format::index::tree::*;
+/// let levels = TreeLevels::new(TreeParameters::default(), 24, 1, 8, 0)?;
 /// let child = NodePointer { address: 0x800, records: 3, total: 3 };
 /// let node = TreeNode { records: vec![5; 24], children: vec![child; 2] };
 /// let mut bytes = Vec::new();
@@ -309,7 +318,7 @@ impl TreeNode {
         let below = depth.checked_sub(1).and_then(|below| levels.level(below));
         let below_width = below.map_or(0, |below| usize::from(below.cumulative_width));
         for child in &self.children {
-            out.put_uint(child.address, usize::from(levels.sizes.offset));
+            out.put_uint(child.address, usize::from(levels.offset_size));
             out.put_uint(u64::from(child.records), usize::from(levels.count_width));
             if below_width > 0 {
                 out.put_uint(child.total, below_width);
@@ -366,7 +375,7 @@ fn decode_child(
     below: &TreeLevel,
 ) -> Result<NodePointer, DecodeError> {
     let before = reader.clone();
-    let address = reader.offset(usize::from(levels.sizes.offset))?;
+    let address = reader.offset(usize::from(levels.offset_size))?;
     let records = reader.uint(usize::from(levels.count_width))?;
     let total = match below.cumulative_width {
         0 => records,

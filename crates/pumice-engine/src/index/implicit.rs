@@ -1,0 +1,103 @@
+//! The implicit index: all chunks of the maximum extent stand one after another, in slot order.
+//!
+//! There is nothing on disk but the address of the first chunk, so nothing can be removed, and a
+//! chunk can be "inserted" only where it already is.
+
+use super::Visit;
+use super::shape::{IndexShape, Slots};
+use crate::metadata::MetadataIo;
+use crate::{Error, Result};
+use pumice_format::UNDEFINED;
+use pumice_format::index::{ChunkRecord, RecordFormat};
+use std::ops::ControlFlow;
+
+#[derive(Debug)]
+pub(super) struct Implicit {
+    format: RecordFormat,
+    slots: Slots,
+    first: u64,
+}
+
+impl Implicit {
+    pub(super) fn new(first: u64, format: RecordFormat, shape: &IndexShape) -> Result<Self> {
+        let slots = Slots::new(shape)?;
+        if slots.count().is_none() {
+            return Err(Error::Invalid("an implicit index with an unlimited axis".into()));
+        }
+        Ok(Self { format, slots, first })
+    }
+
+    pub(super) fn format(&self) -> &RecordFormat {
+        &self.format
+    }
+
+    fn record(&self, slot: u64) -> Option<ChunkRecord> {
+        if self.first == UNDEFINED {
+            return None;
+        }
+        let size = self.format.chunk_bytes;
+        let address = self.first.checked_add(slot.checked_mul(size)?)?;
+        Some(ChunkRecord::dense(address, size))
+    }
+
+    pub(super) fn lookup(
+        &mut self,
+        _io: &dyn MetadataIo,
+        coord: &[u64],
+    ) -> Result<Option<ChunkRecord>> {
+        Ok(self.slots.slot(coord).and_then(|slot| self.record(slot)))
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        _io: &dyn MetadataIo,
+        coord: &[u64],
+        record: &ChunkRecord,
+    ) -> Result<()> {
+        let slot = self.slots.slot_to_set(coord)?;
+        if self.record(slot).as_ref() == Some(record) {
+            return Ok(());
+        }
+        Err(Error::Unsupported("moving a chunk of an implicit index".into()))
+    }
+
+    pub(super) fn remove(
+        &mut self,
+        io: &dyn MetadataIo,
+        coord: &[u64],
+    ) -> Result<Option<ChunkRecord>> {
+        match self.lookup(io, coord)? {
+            None => Ok(None),
+            Some(_) => Err(Error::Unsupported("removing a chunk of an implicit index".into())),
+        }
+    }
+
+    pub(super) fn for_each(
+        &mut self,
+        _io: &dyn MetadataIo,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        for slot in 0..self.slots.count().unwrap_or_default() {
+            let Some((coord, record)) = self.slots.coord(slot).zip(self.record(slot)) else {
+                break;
+            };
+            if visit(&coord, &record)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    pub(super) fn commit(&mut self, _io: &dyn MetadataIo) -> Result<u64> {
+        Ok(self.first)
+    }
+
+    pub(super) fn delete(&mut self, _io: &dyn MetadataIo) -> Result<()> {
+        self.first = UNDEFINED;
+        Ok(())
+    }
+
+    pub(super) fn storage_size(&mut self, _io: &dyn MetadataIo) -> Result<u64> {
+        Ok(0)
+    }
+}

@@ -1,0 +1,283 @@
+//! How a B-tree keeps its nodes neither too full nor too empty.
+//!
+//! Everything here is one move: the records of neighbouring children, with those between them in
+//! the parent, are pooled and dealt out again ([`Context::deal`]). Splitting, merging and sharing
+//! differ only in how many nodes take part and how many records each gets.
+
+use super::node::{Child, Node};
+use super::{Context, HEADER, Target, Tree, damaged};
+use crate::Result;
+use crate::metadata::MetadataIo;
+use pumice_bytes::DecodeError;
+use pumice_format::UNDEFINED;
+
+impl Tree {
+    /// Makes a root if there is none, and splits it if it is full.
+    pub(super) fn grow(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.root.is_empty() {
+            self.root = Child::Loaded(Box::new(Node::new(UNDEFINED, Vec::new(), Vec::new(), 0)));
+        }
+        let context = &mut self.context;
+        let depth = context.levels.depth();
+        let count = self.root.count(context);
+        if count < usize::from(context.level(depth)?.split) {
+            return Ok(());
+        }
+        self.root.load(context, depth, io)?;
+        context.levels.deepen(self.header)?;
+        let total = self.root.total();
+        let old = std::mem::take(&mut self.root);
+        let mut root = Node::new(UNDEFINED, Vec::new(), vec![old], total);
+        let dealt = context.deal(&mut root, depth + 1, 0, 1, &halves(count), io);
+        self.root = Child::Loaded(Box::new(root));
+        dealt
+    }
+
+    /// Takes a root away that has no record left.
+    pub(super) fn shrink(&mut self, io: &dyn MetadataIo) {
+        while let Child::Loaded(root) = &mut self.root
+            && root.records.is_empty()
+            && root.children.len() <= 1
+        {
+            self.context.free(root.address, io);
+            let only = root.children.pop();
+            let was_leaf = only.is_none();
+            self.root = only.unwrap_or_default();
+            if was_leaf {
+                return;
+            }
+            self.context.levels.flatten();
+        }
+    }
+}
+
+impl Context {
+    /// Refuses to change a tree whose parameters would let nodes run over or empty.
+    pub(super) fn check_balance(&self, header: u64) -> Result<()> {
+        for depth in 0..=self.levels.depth() {
+            let level = self.level(depth)?;
+            let merged = 2 * u32::from(level.merge) + 2;
+            if level.split < 3 || level.merge < 1 || merged > u32::from(level.split) {
+                let found = format!("{level:?}");
+                let expected = "nodes that can be split and merged";
+                return Err(DecodeError::new(HEADER, header, expected, found).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a new record below `child`, a node of `depth` that has room for it.
+    pub(super) fn insert(
+        &mut self,
+        child: &mut Child,
+        depth: usize,
+        coord: &[u64],
+        encoded: &[u8],
+        io: &dyn MetadataIo,
+    ) -> Result<()> {
+        let node = child.load(self, depth, io)?;
+        node.mark();
+        let Err(mut position) = self.search(node.records(), coord) else {
+            return Err(damaged(node.address, "every chunk once", "one twice"));
+        };
+        let Some(below) = depth.checked_sub(1) else {
+            let at = position * self.levels.record_size();
+            node.records.splice(at..at, encoded.iter().copied());
+            node.total += 1;
+            return Ok(());
+        };
+        let split = usize::from(self.level(below)?.split);
+        if node.child(position)?.count(self) >= split {
+            self.make_room(node, depth, position, io)?;
+            position = match self.search(node.records(), coord) {
+                Err(position) => position,
+                Ok(_) => return Err(damaged(node.address, "every chunk once", "one twice")),
+            };
+        }
+        self.insert(node.child(position)?, below, coord, encoded, io)?;
+        node.total += 1;
+        Ok(())
+    }
+
+    /// Takes a record from below `child`, a node of `depth` that can spare one.
+    pub(super) fn remove(
+        &mut self,
+        child: &mut Child,
+        depth: usize,
+        target: Target<'_>,
+        io: &dyn MetadataIo,
+    ) -> Result<Vec<u8>> {
+        let node = child.load(self, depth, io)?;
+        node.mark();
+        let Some(below) = depth.checked_sub(1) else {
+            return self.remove_from_leaf(node, target);
+        };
+        let (_, position) = self.way_to(node, target);
+        let merge = usize::from(self.level(below)?.merge);
+        if node.child(position)?.count(self) <= merge {
+            self.fill_up(node, depth, position, merge, io)?;
+        }
+        // Records may have moved between the node and its children.
+        let (here, position) = self.way_to(node, target);
+        let removed = match here {
+            None => self.remove(node.child(position)?, below, target, io)?,
+            Some(here) => {
+                let next = self.remove(node.child(position)?, below, Target::First, io)?;
+                let removed = node.record(self, here).to_vec();
+                node.replace(self, here, &next);
+                removed
+            }
+        };
+        node.total = node.total.saturating_sub(1);
+        Ok(removed)
+    }
+
+    fn remove_from_leaf(&self, node: &mut Node, target: Target<'_>) -> Result<Vec<u8>> {
+        let position = match target {
+            Target::First => 0,
+            Target::Chunk(coord) => self.search(node.records(), coord).unwrap_or(usize::MAX),
+        };
+        if position >= node.count(self) {
+            return Err(damaged(node.address, "the record that was found before", "none"));
+        }
+        let size = self.levels.record_size();
+        let at = position * size;
+        node.total = node.total.saturating_sub(1);
+        Ok(node.records.drain(at..at + size).collect())
+    }
+
+    /// Which child leads to a record, and where the record is if it is in the node itself: then
+    /// the child is the one whose first record can take its place.
+    fn way_to(&self, node: &Node, target: Target<'_>) -> (Option<usize>, usize) {
+        match target {
+            Target::First => (None, 0),
+            Target::Chunk(coord) => match self.search(node.records(), coord) {
+                Ok(here) => (Some(here), here + 1),
+                Err(position) => (None, position),
+            },
+        }
+    }
+
+    /// Makes room in a full child: shares with the emptier neighbour if both have room afterwards,
+    /// else splits it.
+    fn make_room(
+        &mut self,
+        node: &mut Node,
+        depth: usize,
+        position: usize,
+        io: &dyn MetadataIo,
+    ) -> Result<()> {
+        let split = usize::from(self.level(depth.saturating_sub(1))?.split);
+        let count = node.child(position)?.count(self);
+        let neighbour = self.neighbours(node, position).min_by_key(|&(_, count)| count);
+        if let Some((neighbour, other)) = neighbour
+            && count + other + 2 <= 2 * split
+        {
+            let all = count + other;
+            let shares = [all / 2, all - all / 2];
+            return self.deal(node, depth, position.min(neighbour), 2, &shares, io);
+        }
+        self.deal(node, depth, position, 1, &halves(count), io)
+    }
+
+    /// Fills a thin child up: takes from the fuller neighbour if both can spare one afterwards, else
+    /// merges the two.
+    fn fill_up(
+        &mut self,
+        node: &mut Node,
+        depth: usize,
+        position: usize,
+        merge: usize,
+        io: &dyn MetadataIo,
+    ) -> Result<()> {
+        let count = node.child(position)?.count(self);
+        let neighbour = self.neighbours(node, position).max_by_key(|&(_, count)| count);
+        let Some((neighbour, other)) = neighbour else { return Ok(()) };
+        let all = count + other;
+        let first = position.min(neighbour);
+        if all >= 2 * merge + 2 {
+            return self.deal(node, depth, first, 2, &[all / 2, all - all / 2], io);
+        }
+        self.deal(node, depth, first, 2, &[all + 1], io)
+    }
+
+    /// The children on both sides of one, and how many records they have.
+    fn neighbours<'a>(
+        &'a self,
+        node: &'a Node,
+        position: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let sides = [position.checked_sub(1), position.checked_add(1)];
+        sides.into_iter().flatten().filter_map(|side| {
+            let child = node.children.get(side)?;
+            Some((side, child.count(self)))
+        })
+    }
+
+    /// Deals the records of `old` children from `first` on out to nodes of `shares` records, with
+    /// one record of the parent between each two. `shares` must add up.
+    fn deal(
+        &mut self,
+        node: &mut Node,
+        depth: usize,
+        first: usize,
+        old: usize,
+        shares: &[usize],
+        io: &dyn MetadataIo,
+    ) -> Result<()> {
+        let below = depth.saturating_sub(1);
+        for position in first..first + old {
+            node.child(position)?.load(self, below, io)?;
+        }
+        // From here on nothing can fail.
+        let size = self.levels.record_size();
+        let separators = first * size..(first + old).saturating_sub(1) * size;
+        let mut between =
+            node.records.get(separators.clone()).unwrap_or_default().chunks_exact(size);
+        let (mut records, mut children, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
+        for child in node.children.drain(first..first + old) {
+            let Child::Loaded(part) = child else { continue };
+            records.extend_from_slice(&part.records);
+            records.extend_from_slice(between.next().unwrap_or_default());
+            children.extend(part.children);
+            addresses.push(part.address);
+        }
+        let (mut records, mut children) = (records.as_slice(), children.into_iter());
+        let mut addresses = addresses.into_iter();
+        let (mut nodes, mut separator) = (Vec::new(), Vec::new());
+        for (index, &share) in shares.iter().enumerate() {
+            let (part, rest) = records.split_at_checked(share * size).unwrap_or((records, &[]));
+            let between = if index + 1 < shares.len() { size } else { 0 };
+            let (up, rest) = rest.split_at_checked(between).unwrap_or((rest, &[]));
+            records = rest;
+            separator.extend_from_slice(up);
+            let part_children: Vec<_> =
+                children.by_ref().take(if below > 0 { share + 1 } else { 0 }).collect();
+            let total = part_children.iter().fold(share as u64, |sum, child| sum + child.total());
+            let address = addresses.next().unwrap_or(UNDEFINED);
+            let part = Node::new(address, part.to_vec(), part_children, total);
+            nodes.push(Child::Loaded(Box::new(part)));
+        }
+        for address in addresses {
+            self.free(address, io);
+        }
+        node.records.splice(separators, separator);
+        node.children.splice(first..first, nodes);
+        node.mark();
+        Ok(())
+    }
+
+    /// Gives the space of a node back, if it has any.
+    fn free(&mut self, address: u64, io: &dyn MetadataIo) {
+        if address != UNDEFINED {
+            io.free(address, u64::from(self.levels.parameters().node_size));
+            self.claims.release(address);
+        }
+    }
+}
+
+/// What two nodes get of one that is split, with one record between them.
+fn halves(count: usize) -> [usize; 2] {
+    let left = count / 2;
+    [left, count.saturating_sub(left + 1)]
+}
