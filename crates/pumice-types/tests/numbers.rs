@@ -180,6 +180,16 @@ fn quad_floats_hold_every_integer() {
 }
 
 #[test]
+fn odd_floats_round_up_into_the_largest_exponent() {
+    let wide = Datatype::Float(Float { precision: 32, ..Float::ieee(8, ByteOrder::Little, 8, 23) });
+    let halves = [(32_765.453, 0x7800u16), (65_503.9, 0x7BFF), (65_504.1, 0x7C00), (1e6, 0x7C00)];
+    for (value, expected) in halves {
+        let source = u64::from(f32::to_bits(value)).to_le_bytes();
+        assert_eq!(convert(&wide, &Datatype::f16_le(), &source), expected.to_le_bytes(), "{value}");
+    }
+}
+
+#[test]
 fn vax_floats_have_swapped_words_and_a_larger_bias() {
     let vax = Datatype::Float(Float { exponent_bias: 0x81, ..Float::single(ByteOrder::Vax) });
     assert_eq!(convert(&vax, &Datatype::f32_le(), &[0x80, 0x40, 0, 0]), 1f32.to_le_bytes());
@@ -194,7 +204,7 @@ fn brain_floats_are_the_upper_half_of_singles() {
         value.to_le_bytes()
     );
     assert_eq!(
-        convert(&Datatype::f32_be(), &Datatype::bf16_be(), &3.141_592_7f32.to_be_bytes()),
+        convert(&Datatype::f32_be(), &Datatype::bf16_be(), &0x4049_0FDBu32.to_be_bytes()),
         [0x40, 0x49]
     );
     // A tie goes to the even neighbour.

@@ -1,4 +1,4 @@
-//! Numbers of any layout, by bit arithmetic: odd sizes and precisions, VAX, bfloat16, x87 and quad
+//! Numbers of any layout, by bit arithmetic: odd sizes and precisions, VAX, x87 and quad
 //! floats.
 //!
 //! Each element is taken apart into sign, magnitude and exponent, and put together in the target's
@@ -266,7 +266,8 @@ fn round(float: &Float, magnitude: u128, exponent: i64) -> Option<(u128, u128)> 
     let stored = if normal { last + i64::from(precision - 1) + bias } else { 0 };
     let stored = u128::try_from(stored).ok()?;
     let largest = mask(u32::from(float.exponent_size));
-    let beyond = stored + 1 == largest && kept == mask(precision) && rest != 0;
+    // What rounds down to the largest finite number lies beyond it.
+    let beyond = !up && rest != 0 && stored + 1 == largest && kept == mask(precision);
     (stored < largest && !beyond).then_some((stored, mantissa))
 }
 
