@@ -65,6 +65,26 @@ fn enumerations_are_matched_by_name() {
 }
 
 #[test]
+fn enumerations_in_any_order_of_values_are_matched() {
+    let names = ["g", "c", "a", "f", "b", "e", "d"];
+    let byte = Integer::new(1, ByteOrder::Little, false);
+    let numbered = |factor: u8| {
+        let members = names.iter().zip(1u8..);
+        Datatype::Enum(members.fold(Enumeration::new(byte.clone()), |known, (name, index)| {
+            known.with(*name, &[index.wrapping_mul(factor)])
+        }))
+    };
+    let mut target = [0u8; 7];
+    convert_over(
+        &numbered(101),
+        &numbered(1),
+        &[1, 2, 3, 4, 5, 6, 7].map(|n: u8| n.wrapping_mul(101)),
+        &mut target,
+    );
+    assert_eq!(target, [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
 fn enumerations_with_more_names_for_the_same_values_are_copied() {
     let base = Integer::new(1, ByteOrder::Little, true);
     let few = enumeration(base.clone(), &[("NO", &[0])]);

@@ -4,7 +4,7 @@ use half::f16;
 use proptest::prelude::*;
 use pumice_types::{ByteOrder, Conversion, Datatype, Float, Integer};
 
-const TYPES: usize = 11;
+const TYPES: usize = 12;
 
 fn datatype(kind: usize, big: bool) -> Datatype {
     let order = if big { ByteOrder::Big } else { ByteOrder::Little };
@@ -13,6 +13,7 @@ fn datatype(kind: usize, big: bool) -> Datatype {
         4..=7 => Datatype::Integer(Integer::new(1 << (kind - 4), order, false)),
         8 => Datatype::Float(Float::half(order)),
         9 => Datatype::Float(Float::single(order)),
+        10 => Datatype::Float(Float::bfloat16(order)),
         _ => Datatype::Float(Float::double(order)),
     }
 }
@@ -34,6 +35,7 @@ fn naive_load(kind: usize, bytes: &[u8]) -> Plain {
         4..=7 => Plain::Whole(i128::from(word)),
         8 => Plain::Real(f16::from_bits(word as u16).to_f64()),
         9 => Plain::Real(f64::from(f32::from_bits(word as u32))),
+        10 => Plain::Real(f64::from(f32::from_bits((word as u32) << 16))),
         _ => Plain::Real(f64::from_bits(word)),
     }
 }
@@ -58,6 +60,7 @@ fn naive_store(kind: usize, value: Plain) -> Option<Vec<u8>> {
         return None;
     }
     Some(match (kind, value) {
+        (10, value) => naive_brain(value).to_be_bytes().to_vec(),
         (8, Plain::Whole(whole)) => naive_half(whole as f64).to_be_bytes().to_vec(),
         (8, Plain::Real(real)) => naive_half(real).to_be_bytes().to_vec(),
         (9, Plain::Whole(whole)) => (whole as f32).to_be_bytes().to_vec(),
@@ -89,6 +92,34 @@ fn naive_half(value: f64) -> u16 {
         above
     };
     sign | nearest
+}
+
+/// The nearest bfloat16: integers by division, other numbers by search.
+fn naive_brain(value: Plain) -> u16 {
+    let real = match value {
+        Plain::Real(real) => real,
+        Plain::Whole(whole) => {
+            let unit = 1i128 << (128 - whole.unsigned_abs().leading_zeros()).saturating_sub(8);
+            let (mut units, rest) = (whole.abs() / unit, whole.abs() % unit * 2);
+            units += i128::from(rest > unit || rest == unit && units % 2 == 1);
+            (units * unit * whole.signum()) as f64
+        }
+    };
+    let sign = if real.is_sign_negative() { 0x8000 } else { 0 };
+    let value_of = |bits: u16| f64::from(f32::from_bits(u32::from(bits) << 16));
+    if real.abs() > value_of(0x7F7F) {
+        return sign | 0x7F80;
+    }
+    let mut above = (0u16, 0x7F7F);
+    while above.0 < above.1 {
+        let middle = above.0.midpoint(above.1);
+        above =
+            if value_of(middle) < real.abs() { (middle + 1, above.1) } else { (above.0, middle) };
+    }
+    let (above, below) = (above.0, above.0.saturating_sub(1));
+    let (up, down) = (value_of(above) - real.abs(), real.abs() - value_of(below));
+    let lower = down < up || (down == up && below.is_multiple_of(2));
+    sign | if lower { below } else { above }
 }
 
 /// Words that are often at the edge of something.

@@ -21,6 +21,11 @@ pub(super) trait Cast<Target>: Scalar {
 #[repr(transparent)]
 pub(super) struct Half(pub(super) u16);
 
+/// A bfloat16, as its bits: the upper half of a single.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub(super) struct Brain(pub(super) u16);
+
 /// Converts packed elements in this machine's byte order; stops at the shorter of the two slices.
 pub(super) fn cast_all<Source: Cast<Target>, Target: Scalar>(source: &[u8], target: &mut [u8]) {
     let elements = source.chunks_exact(size_of::<Source>());
@@ -33,7 +38,7 @@ pub(super) fn cast_all<Source: Cast<Target>, Target: Scalar>(source: &[u8], targ
 macro_rules! scalars {
     ($($name:ty)*) => { $(impl Scalar for $name {})* };
 }
-scalars! { i8 i16 i32 i64 u8 u16 u32 u64 Half f32 f64 }
+scalars! { i8 i16 i32 i64 u8 u16 u32 u64 Half Brain f32 f64 }
 
 macro_rules! integer_to_integer {
     ($($source:ty)*) => {

@@ -5,7 +5,7 @@
 //! cache; that keeps the number of loops at one per pair of types instead of four.
 
 use super::Number;
-use super::cast::{Half, cast_all};
+use super::cast::{Brain, Half, cast_all};
 use crate::model::{ByteOrder, Float};
 
 /// Elements that are swapped and converted at a time.
@@ -128,6 +128,7 @@ enum Machine {
     U32,
     U64,
     F16,
+    Bf16,
     F32,
     F64,
 }
@@ -153,6 +154,7 @@ impl Machine {
                 let order = float.order;
                 match float.size {
                     2 if *float == Float::half(order) => Some(Self::F16),
+                    2 if *float == Float::bfloat16(order) => Some(Self::Bf16),
                     4 if *float == Float::single(order) => Some(Self::F32),
                     8 if *float == Float::double(order) => Some(Self::F64),
                     _ => None,
@@ -175,6 +177,7 @@ impl Machine {
                     Self::U32 => cast_all::<$source, u32>,
                     Self::U64 => cast_all::<$source, u64>,
                     Self::F16 => cast_all::<$source, Half>,
+                    Self::Bf16 => cast_all::<$source, Brain>,
                     Self::F32 => cast_all::<$source, f32>,
                     Self::F64 => cast_all::<$source, f64>,
                 }
@@ -190,6 +193,7 @@ impl Machine {
             Self::U32 => from!(u32),
             Self::U64 => from!(u64),
             Self::F16 => from!(Half),
+            Self::Bf16 => from!(Brain),
             Self::F32 => from!(f32),
             Self::F64 => from!(f64),
         }

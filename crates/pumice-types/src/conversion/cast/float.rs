@@ -1,6 +1,6 @@
-//! The rules that involve floats. Half precision is done on bits.
+//! The rules that involve floats. Halves and bfloat16 are done on bits.
 
-use super::{Cast, Half};
+use super::{Brain, Cast, Half};
 
 macro_rules! integer_and_float {
     ($($integer:ty)*) => {
@@ -49,10 +49,50 @@ macro_rules! integer_and_float {
                     half_to_single(self) as $integer
                 }
             }
+
+            impl Cast<$integer> for Brain {
+                #[inline(always)]
+                fn cast(self) -> $integer {
+                    brain_to_single(self) as $integer
+                }
+            }
         )*
     };
 }
 integer_and_float! { i8 i16 i32 i64 u8 u16 u32 u64 }
+
+macro_rules! integer_to_brain {
+    ($($integer:ty, $value:ident: $double:expr;)*) => {
+        $(
+            impl Cast<Brain> for $integer {
+                #[inline(always)]
+                fn cast(self) -> Brain {
+                    let $value = self;
+                    single_to_brain(double_to_odd_single($double))
+                }
+            }
+        )*
+    };
+}
+integer_to_brain! {
+    i8, value: f64::from(value);
+    i16, value: f64::from(value);
+    i32, value: f64::from(value);
+    u8, value: f64::from(value);
+    u16, value: f64::from(value);
+    u32, value: f64::from(value);
+    i64, value: odd_tail(value as u64, value.unsigned_abs()) as i64 as f64;
+    u64, value: odd_tail(value, value) as f64;
+}
+
+/// Folds the bits below the sixteenth of a large integer into that bit, so that a double holds it
+/// exactly and rounding to fewer bits still sees whether there were any.
+#[inline(always)]
+fn odd_tail(bits: u64, magnitude: u64) -> u64 {
+    const TAIL: u64 = 0xFFFF;
+    let folded = (bits & !TAIL) | (u64::from(bits & TAIL != 0) << 16);
+    if magnitude >> 53 == 0 { bits } else { folded }
+}
 
 macro_rules! float_to_float {
     ($($source:ty => $target:ty, $value:ident: $rule:expr;)*) => {
@@ -77,6 +117,13 @@ float_to_float! {
     Half => f64, value: f64::from(half_to_single(value));
     f32 => Half, value: single_to_half(value);
     f64 => Half, value: single_to_half(double_to_odd_single(value));
+    Brain => Brain, value: value;
+    Brain => Half, value: single_to_half(brain_to_single(value));
+    Brain => f32, value: brain_to_single(value);
+    Brain => f64, value: f64::from(brain_to_single(value));
+    Half => Brain, value: single_to_brain(half_to_single(value));
+    f32 => Brain, value: single_to_brain(value);
+    f64 => Brain, value: single_to_brain(double_to_odd_single(value));
 }
 
 /// Rounds to nearest even. Anything beyond the largest single is infinite, even what would round
@@ -132,6 +179,25 @@ fn single_to_half(value: f32) -> Half {
     let quiet = 0x7E00 | ((magnitude >> 13) & 0x3FF);
     let rounded = if magnitude > 0x7F80_0000 { quiet } else { ranged };
     Half((rounded | ((bits >> 16) & 0x8000)) as u16)
+}
+
+#[inline(always)]
+fn brain_to_single(value: Brain) -> f32 {
+    f32::from_bits(u32::from(value.0) << 16)
+}
+
+/// Rounds to nearest even. Anything beyond the largest bfloat16 is infinite.
+#[inline(always)]
+fn single_to_brain(value: f32) -> Brain {
+    const LARGEST: u32 = 0x7F7F_0000;
+    let bits = value.to_bits();
+    let magnitude = bits & 0x7FFF_FFFF;
+    let odd = (magnitude >> 16) & 1;
+    let finite = magnitude.wrapping_add(0x7FFF + odd) >> 16;
+    let ranged = if magnitude > LARGEST { 0x7F80 } else { finite };
+    let quiet = 0x7FC0 | (magnitude >> 16);
+    let rounded = if magnitude > 0x7F80_0000 { quiet } else { ranged };
+    Brain((rounded | ((bits >> 16) & 0x8000)) as u16)
 }
 
 #[cfg(test)]
