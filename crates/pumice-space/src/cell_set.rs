@@ -1,195 +1,318 @@
-//! The defined cells of one chunk.
-use crate::{Run, Segment, Selection, SpaceError};
-use std::marker::PhantomData;
+//! The defined cells of one chunk, and the position of each one's value.
+//!
+//! Values of a sparse chunk are packed in row-major order of its defined cells, so "where is the
+//! value of this cell" is "how many defined cells come before it". A [`CellSet`] answers that in
+//! constant time (bitmap) or logarithmic time (runs), and answers whole requests run by run.
+//!
+//! The form is a function of the set: all cells; runs, 8 bytes each (16 in chunks of 2^32 cells and
+//! more); or a bitmap with a rank index where that is smaller. Equal sets are therefore equal values.
 
-/// A set of cells of one chunk, as row-major runs or a bitmap, whichever is smaller. The n-th cell
-/// of the set owns the n-th stored value.
+mod bitmap;
+mod builder;
+pub(crate) mod coordinates;
+mod merge;
+mod operate;
+mod overlap;
+mod run_list;
+
+pub use merge::{Merge, MergePiece};
+pub use overlap::{Cursor, Overlap, Overlaps, Placement, Placements};
+
+use crate::{Run, Segment, SpaceError};
+use bitmap::Bitmap;
+use builder::Builder;
+use run_list::RunList;
+
+/// A set of cells of one chunk. The n-th cell of the set owns the n-th stored value.
+///
+/// ```
+/// use pumice_space::{CellSet, Overlap, Run};
+///
+/// let set = CellSet::from_runs(100, [Run { start: 10, len: 5 }, Run { start: 40, len: 2 }])?;
+/// assert_eq!(set.len(), 7);
+/// assert_eq!(set.position(41), Some(6));
+///
+/// // Cells 12 to 49 are asked for: these are defined, and here are their values.
+/// let request = [Run { start: 12, len: 38 }];
+/// let found: Vec<Overlap> = set.overlaps(request.into_iter()).collect();
+/// assert_eq!(found[0], Overlap { cell: 12, position: 2, len: 3 });
+/// assert_eq!(found[1], Overlap { cell: 40, position: 5, len: 2 });
+/// # Ok::<(), pumice_space::SpaceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellSet(());
-
-/// A piece of a request that is defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overlap {
-    /// First cell.
-    pub cell: u64,
-    /// Position of its value.
-    pub position: u64,
-    /// How many.
-    pub len: u64,
+pub struct CellSet {
+    cells: u64,
+    len: u64,
+    form: Form,
 }
 
-/// A piece of a transfer that is defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// First cell.
-    pub cell: u64,
-    /// Position of its value.
-    pub position: u64,
-    /// First element in memory.
-    pub memory: u64,
-    /// How many.
-    pub len: u64,
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    /// Every cell.
+    Full,
+    /// Runs of a chunk whose cells fit 32 bits.
+    Small(RunList<u32>),
+    /// Runs of a larger chunk.
+    Large(RunList<u64>),
+    /// More runs than a bitmap is worth; cells fit 32 bits.
+    Bitmap(Bitmap),
 }
 
-/// A piece of the union of two sets: at least one of `a` and `b` is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MergePiece {
-    /// First cell.
-    pub cell: u64,
-    /// Position of its value in the first set, if there.
-    pub a: Option<u64>,
-    /// Position of its value in the second set, if there.
-    pub b: Option<u64>,
-    /// How many.
-    pub len: u64,
-}
-
-#[allow(unused_variables)]
 impl CellSet {
-    /// No cell of `cells`.
+    /// No cell of a chunk of `cells`.
     pub fn empty(cells: u64) -> Self {
-        todo!()
+        Builder::new(cells).finish()
     }
-    /// Every cell of `cells`.
+
+    /// Every cell of a chunk of `cells`.
     pub fn full(cells: u64) -> Self {
-        todo!()
+        Self { cells, len: cells, form: Form::Full }
     }
-    /// From ascending disjoint runs.
+
+    /// From runs that ascend and do not overlap (they may touch).
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Run};
+    ///
+    /// let (a, b) = (Run { start: 2, len: 2 }, Run { start: 4, len: 1 });
+    /// assert_eq!(CellSet::from_runs(10, [a, b])?.run_count(), 1);
+    /// assert!(CellSet::from_runs(10, [b, a]).is_err());
+    /// assert!(CellSet::from_runs(4, [a, b]).is_err());
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
     pub fn from_runs(cells: u64, runs: impl IntoIterator<Item = Run>) -> Result<Self, SpaceError> {
-        todo!()
+        let mut builder = Builder::new(cells);
+        for run in runs {
+            check_inside(run, cells)?;
+            if run.start < builder.end() {
+                return Err(SpaceError::UnorderedCells { cell: run.start, cells });
+            }
+            builder.add(run);
+        }
+        Ok(builder.finish())
     }
-    /// From strictly ascending cells.
+
+    /// From cells that ascend without repetition.
     pub fn from_sorted_cells(
         cells: u64,
         sorted: impl IntoIterator<Item = u64>,
     ) -> Result<Self, SpaceError> {
-        todo!()
+        Self::from_runs(cells, sorted.into_iter().map(|start| Run { start, len: 1 }))
     }
-    /// From cells in any order, repetitions allowed.
-    pub fn from_unsorted_cells(cells: u64, list: Vec<u64>) -> Result<Self, SpaceError> {
-        todo!()
+
+    /// From cells in any order, repeated or not.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_unsorted_cells(10, vec![7, 3, 3, 2])?;
+    /// assert_eq!(set, CellSet::from_sorted_cells(10, [2, 3, 7])?);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn from_unsorted_cells(cells: u64, mut list: Vec<u64>) -> Result<Self, SpaceError> {
+        list.sort_unstable();
+        list.dedup();
+        Self::from_sorted_cells(cells, list)
     }
-    /// The cells of a chunk of shape `dims` that `selection` selects.
-    pub fn from_selection(selection: &Selection, dims: &[u64]) -> Result<Self, SpaceError> {
-        todo!()
-    }
-    /// The same cells as a selection of a chunk of shape `dims`.
-    pub fn to_selection(&self, dims: &[u64]) -> Result<Selection, SpaceError> {
-        todo!()
-    }
+
     /// Cells of the chunk, in the set or not.
     pub fn cells(&self) -> u64 {
-        todo!()
+        self.cells
     }
+
     /// Cells in the set.
     pub fn len(&self) -> u64 {
-        todo!()
+        self.len
     }
+
     /// Whether the set has no cell.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.len == 0
     }
-    /// Whether the set has every cell.
+
+    /// Whether the set has every cell of the chunk.
     pub fn is_full(&self) -> bool {
-        todo!()
+        self.len == self.cells
     }
-    /// Number of maximal runs (counted word by word in a bitmap).
+
+    /// Number of maximal runs; counted word by word in a bitmap.
     pub fn run_count(&self) -> u64 {
-        todo!()
+        match &self.form {
+            Form::Full => u64::from(self.cells > 0),
+            Form::Small(runs) => runs.count() as u64,
+            Form::Large(runs) => runs.count() as u64,
+            Form::Bitmap(bits) => bitmap::count_runs(bits.words()),
+        }
     }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        todo!()
+        match &self.form {
+            Form::Full => 0,
+            Form::Small(runs) => runs.heap_bytes(),
+            Form::Large(runs) => runs.heap_bytes(),
+            Form::Bitmap(bits) => bits.heap_bytes(),
+        }
     }
+
     /// Whether `cell` is in the set.
     pub fn contains(&self, cell: u64) -> bool {
-        todo!()
+        match &self.form {
+            Form::Bitmap(bits) => bits.contains(cell),
+            _ => self.position(cell).is_some(),
+        }
     }
+
     /// How many cells of the set come before `cell`.
     pub fn rank(&self, cell: u64) -> u64 {
-        todo!()
+        let cell = cell.min(self.cells);
+        match &self.form {
+            Form::Full => cell,
+            Form::Small(runs) => runs.rank(cell),
+            Form::Large(runs) => runs.rank(cell),
+            Form::Bitmap(bits) => bits.rank(cell),
+        }
     }
+
     /// The position of the value of `cell`, if it is in the set.
     pub fn position(&self, cell: u64) -> Option<u64> {
-        todo!()
+        fn in_run((run, before): (Run, u64), cell: u64) -> Option<u64> {
+            (run.start <= cell).then(|| before + (cell - run.start))
+        }
+        match &self.form {
+            Form::Full => (cell < self.cells).then_some(cell),
+            Form::Small(runs) => in_run(runs.get(runs.find(cell))?, cell),
+            Form::Large(runs) => in_run(runs.get(runs.find(cell))?, cell),
+            Form::Bitmap(bits) => bits.contains(cell).then(|| bits.rank(cell)),
+        }
     }
+
     /// The cell that owns the value at `position`.
+    ///
+    /// ```
+    /// let set = pumice_space::CellSet::from_sorted_cells(10, [2, 3, 7])?;
+    /// assert_eq!(set.select(2), Some(7));
+    /// assert_eq!(set.select(3), None);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
     pub fn select(&self, position: u64) -> Option<u64> {
-        todo!()
+        if position >= self.len {
+            return None;
+        }
+        match &self.form {
+            Form::Full => Some(position),
+            Form::Small(runs) => runs.select(position),
+            Form::Large(runs) => runs.select(position),
+            Form::Bitmap(bits) => bits.select(position),
+        }
     }
+
     /// The maximal runs, ascending.
     pub fn runs(&self) -> CellRuns<'_> {
-        todo!()
+        CellRuns { set: self, at: 0 }
     }
-    /// Visits the maximal runs, ascending; faster than [`CellSet::runs`] on bitmaps.
-    pub fn for_each_run(&self, visit: impl FnMut(Run)) {
-        todo!()
-    }
-    /// Cells in either set.
-    pub fn union(&self, other: &CellSet) -> CellSet {
-        todo!()
-    }
-    /// Cells in both sets.
-    pub fn intersection(&self, other: &CellSet) -> CellSet {
-        todo!()
-    }
-    /// Cells of this set that are not in `other`.
-    pub fn difference(&self, other: &CellSet) -> CellSet {
-        todo!()
-    }
-    /// Cells of the chunk that are not in the set.
-    pub fn complement(&self) -> CellSet {
-        todo!()
-    }
-    /// The defined pieces of `request`, with the positions of their values.
-    pub fn overlaps<I: Iterator<Item = Run>>(&self, request: I) -> Overlaps<'_, I> {
-        todo!()
-    }
-    /// The defined pieces of a chunk's segments, with the positions of their values.
-    pub fn placements<I: Iterator<Item = Segment>>(&self, segments: I) -> Placements<'_, I> {
-        todo!()
-    }
-    /// A cursor that answers one request run at a time, fastest when they ascend.
-    pub fn cursor(&self) -> Cursor<'_> {
-        todo!()
-    }
-    /// Walks the union of two sets, piece by piece, with positions in both.
-    pub fn merge<'a>(&'a self, other: &'a CellSet) -> Merge<'a> {
-        todo!()
-    }
-    /// Appends the coordinates of every cell (`dims.len()` numbers each) plus `origin`.
-    pub fn append_coordinates(&self, dims: &[u64], origin: &[u64], out: &mut Vec<u64>) {
-        todo!()
-    }
-    /// Visits the set row by row: coordinates of the first cell, how many follow along the last
-    /// dimension (the first included).
-    pub fn for_each_row(&self, dims: &[u64], visit: impl FnMut(&[u64], u64)) {
-        todo!()
-    }
-}
 
-macro_rules! stub {
-    ($(#[$doc:meta])* $name:ident $(<$g:ident>)?, $item:ty) => {
-        $(#[$doc])*
-        pub struct $name<'a $(, $g)?>(PhantomData<(&'a () $(, $g)?)>);
-        impl<$($g)?> Iterator for $name<'_ $(, $g)?> {
-            type Item = $item;
-            fn next(&mut self) -> Option<$item> {
-                todo!()
-            }
+    /// Visits the maximal runs, ascending; faster than [`CellSet::runs`].
+    pub fn for_each_run(&self, mut visit: impl FnMut(Run)) {
+        match &self.form {
+            Form::Full if self.cells == 0 => {}
+            Form::Full => visit(Run { start: 0, len: self.cells }),
+            Form::Small(runs) => runs.for_each(visit),
+            Form::Large(runs) => runs.for_each(visit),
+            Form::Bitmap(bits) => bits.for_each_run(0, self.cells, visit),
         }
-    };
-}
-stub!(/** Iterates over the runs of a [`CellSet`]. */ CellRuns, Run);
-stub!(/** Made by [`CellSet::overlaps`]. */ Overlaps<I>, Overlap);
-stub!(/** Made by [`CellSet::placements`]. */ Placements<I>, Placement);
-stub!(/** Made by [`CellSet::merge`]. */ Merge, MergePiece);
+    }
 
-/// Made by [`CellSet::cursor`].
-pub struct Cursor<'a>(PhantomData<&'a ()>);
-impl Cursor<'_> {
-    /// Visits the defined pieces of `request`.
-    pub fn for_each(&mut self, _request: Run, _visit: impl FnMut(Overlap)) {
-        todo!()
+    /// The pieces of `request` that are in the set, with the positions of their values.
+    ///
+    /// Fastest if the request ascends: a few runs skip through many, all of them merge in one walk.
+    /// Pieces come in the order of the request; cells beyond the chunk are in no set.
+    pub fn overlaps<I: Iterator<Item = Run>>(&self, request: I) -> Overlaps<'_, I> {
+        Overlaps::new(self, request)
+    }
+
+    /// The pieces of a chunk's [`Segment`]s that are in the set: which values go where in memory.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Placement, Segment};
+    ///
+    /// let set = CellSet::from_sorted_cells(10, [2, 3, 7])?;
+    /// let segment = Segment { cell: 3, memory: 100, len: 5 };
+    /// let placed: Vec<Placement> = set.placements([segment].into_iter()).collect();
+    /// assert_eq!(placed[0], Placement { cell: 3, position: 1, memory: 100, len: 1 });
+    /// assert_eq!(placed[1], Placement { cell: 7, position: 2, memory: 104, len: 1 });
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn placements<I: Iterator<Item = Segment>>(&self, segments: I) -> Placements<'_, I> {
+        Placements::new(self, segments)
+    }
+
+    /// A cursor that answers one request at a time, fastest when they ascend.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+
+    /// Walks the union of two sets piece by piece, with positions in both: merging their values is
+    /// one copy per piece.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let old = CellSet::from_sorted_cells(10, [1, 2, 3])?;
+    /// let new = CellSet::from_sorted_cells(10, [3, 4])?;
+    /// let pieces: Vec<_> = old.merge(&new).map(|piece| (piece.a, piece.b, piece.len)).collect();
+    /// assert_eq!(pieces, [(Some(0), None, 2), (Some(2), Some(0), 1), (None, Some(1), 1)]);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn merge<'a>(&'a self, other: &'a CellSet) -> Merge<'a> {
+        Merge::new(self, other)
+    }
+}
+
+fn check_inside(run: Run, cells: u64) -> Result<(), SpaceError> {
+    match run.start.checked_add(run.len) {
+        Some(end) if end <= cells => Ok(()),
+        _ => Err(SpaceError::UnorderedCells { cell: run.start, cells }),
+    }
+}
+
+/// Iterates over the runs of a [`CellSet`].
+#[derive(Clone, Debug)]
+pub struct CellRuns<'a> {
+    set: &'a CellSet,
+    /// The next run's index, or for a bitmap the next cell.
+    at: u64,
+}
+
+impl Iterator for CellRuns<'_> {
+    type Item = Run;
+
+    #[inline]
+    fn next(&mut self) -> Option<Run> {
+        let index = self.at as usize;
+        let run = match &self.set.form {
+            Form::Full => {
+                (self.at < self.set.run_count()).then_some(Run { start: 0, len: self.set.cells })?
+            }
+            Form::Small(runs) => runs.get(index)?.0,
+            Form::Large(runs) => runs.get(index)?.0,
+            Form::Bitmap(bits) => {
+                let run = bits.next_run(self.at, self.set.cells)?;
+                self.at = run.end();
+                return Some(run);
+            }
+        };
+        self.at += 1;
+        Some(run)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = |count: usize| count.saturating_sub(self.at as usize);
+        match &self.set.form {
+            Form::Full => (left(1), Some(left(1))),
+            Form::Small(runs) => (left(runs.count()), Some(left(runs.count()))),
+            Form::Large(runs) => (left(runs.count()), Some(left(runs.count()))),
+            Form::Bitmap(_) => (0, None),
+        }
     }
 }

@@ -1,0 +1,124 @@
+//! Builds a [`CellSet`] from ascending runs, in the form that is smallest in the end.
+
+use super::bitmap::{Bitmap, set_run};
+use super::run_list::{Entry, Number, RunList};
+use super::{CellSet, Form};
+use crate::Run;
+
+/// Takes runs whose beginnings ascend; they may touch or overlap.
+///
+/// Begins with a list of runs and turns to a bitmap as soon as the list would be larger.
+pub(super) struct Builder {
+    cells: u64,
+    /// Cells of all finished runs.
+    len: u64,
+    /// The run that may still grow: begin and end.
+    open: (u64, u64),
+    store: Store,
+    /// Runs from which on a bitmap is smaller.
+    most_runs: usize,
+}
+
+enum Store {
+    Small(Vec<Entry<u32>>),
+    Large(Vec<Entry<u64>>),
+    Bits(Vec<u64>),
+}
+
+/// Whether cells of a chunk of `cells` fit 32 bits.
+pub(super) fn is_small(cells: u64) -> bool {
+    cells <= u64::from(u32::MAX)
+}
+
+/// The most runs for which a list is not larger than a bitmap.
+pub(super) fn most_runs(cells: u64) -> usize {
+    if !is_small(cells) {
+        return usize::MAX;
+    }
+    let entry = size_of::<Entry<u32>>() as u64;
+    (Bitmap::bytes(cells) / entry).saturating_sub(1) as usize
+}
+
+impl Builder {
+    pub(super) fn new(cells: u64) -> Self {
+        let small = is_small(cells);
+        let store = if small { Store::Small(Vec::new()) } else { Store::Large(Vec::new()) };
+        Self { cells, len: 0, open: (0, 0), store, most_runs: most_runs(cells) }
+    }
+
+    /// Makes room for about `runs` runs.
+    pub(super) fn reserve(&mut self, runs: usize) {
+        let runs = runs.min(self.most_runs.saturating_add(1)).saturating_add(1);
+        match &mut self.store {
+            Store::Small(entries) => entries.reserve(runs),
+            Store::Large(entries) => entries.reserve(runs),
+            Store::Bits(_) => {}
+        }
+    }
+
+    /// Where the cells taken so far end.
+    pub(super) fn end(&self) -> u64 {
+        self.open.1
+    }
+
+    /// Adds a run that lies inside the chunk and begins no earlier than the one before it.
+    #[inline]
+    pub(super) fn add(&mut self, run: Run) {
+        debug_assert!(run.start >= self.open.0 && run.end() <= self.cells);
+        if run.start <= self.open.1 {
+            self.open.1 = self.open.1.max(run.end());
+            return;
+        }
+        self.close();
+        self.open = (run.start, run.end());
+    }
+
+    fn close(&mut self) {
+        let (start, end) = self.open;
+        if start == end {
+            return;
+        }
+        match &mut self.store {
+            Store::Small(entries) => {
+                push(entries, start, self.len);
+                if entries.len() > self.most_runs {
+                    self.store = Store::Bits(self.to_bits(end - start));
+                }
+            }
+            Store::Large(entries) => push(entries, start, self.len),
+            Store::Bits(words) => set_run(words, Run { start, len: end - start }),
+        }
+        self.len += end - start;
+    }
+
+    /// The runs so far as bits; the last one has `last` cells.
+    fn to_bits(&self, last: u64) -> Vec<u64> {
+        let mut words = vec![0; self.cells.div_ceil(64) as usize];
+        let Store::Small(entries) = &self.store else { return words };
+        let ends = entries.iter().skip(1).map(|entry| u64::from(entry.before));
+        for (entry, end) in entries.iter().zip(ends.chain([self.len + last])) {
+            let len = end - u64::from(entry.before);
+            set_run(&mut words, Run { start: u64::from(entry.start), len });
+        }
+        words
+    }
+
+    pub(super) fn finish(mut self) -> CellSet {
+        self.close();
+        let (cells, len) = (self.cells, self.len);
+        if len == cells {
+            return CellSet::full(cells);
+        }
+        let form = match self.store {
+            Store::Small(entries) => Form::Small(RunList::new(entries, cells, len)),
+            Store::Large(entries) => Form::Large(RunList::new(entries, cells, len)),
+            Store::Bits(words) => Form::Bitmap(Bitmap::new(words)),
+        };
+        CellSet { cells, len, form }
+    }
+}
+
+#[inline]
+fn push<T: Number>(entries: &mut Vec<Entry<T>>, start: u64, before: u64) {
+    entries.push(Entry { start: T::narrow(start), before: T::narrow(before) });
+}

@@ -1,0 +1,160 @@
+//! Set algebra on cell sets: on runs if both are runs, else on words of a bitmap.
+//!
+//! Sets of chunks of different size may be combined: the result is one of the larger chunk.
+
+use super::bitmap::{Bitmap, count_runs, for_each_run, set_run};
+use super::builder::{Builder, is_small, most_runs};
+use super::{CellSet, Form};
+use crate::Run;
+
+impl CellSet {
+    /// Cells in either set.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let a = CellSet::from_sorted_cells(10, [1, 2])?;
+    /// let b = CellSet::from_sorted_cells(10, [2, 7])?;
+    /// assert_eq!(a.union(&b), CellSet::from_sorted_cells(10, [1, 2, 7])?);
+    /// assert_eq!(a.intersection(&b), CellSet::from_sorted_cells(10, [2])?);
+    /// assert_eq!(a.difference(&b), CellSet::from_sorted_cells(10, [1])?);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn union(&self, other: &CellSet) -> CellSet {
+        let cells = self.cells.max(other.cells);
+        for (full, set) in [(self, other), (other, self)] {
+            if full.cells == cells && (full.is_full() || set.is_empty()) {
+                return full.clone();
+            }
+        }
+        if let Some(words) = combine_words(self, other, |a, b| a | b) {
+            return from_words(cells, words);
+        }
+        let mut builder = Builder::new(cells);
+        let (mut a, mut b) = (self.runs().peekable(), other.runs().peekable());
+        builder.reserve(a.size_hint().0.max(b.size_hint().0));
+        loop {
+            let first = match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) => x.start <= y.start,
+                (x, _) => x.is_some(),
+            };
+            let next = if first { a.next() } else { b.next() };
+            let Some(run) = next else { return builder.finish() };
+            builder.add(run);
+        }
+    }
+
+    /// Cells in both sets.
+    pub fn intersection(&self, other: &CellSet) -> CellSet {
+        let cells = self.cells.max(other.cells);
+        for (full, set) in [(self, other), (other, self)] {
+            if set.cells == cells && (full.cells == cells && full.is_full() || set.is_empty()) {
+                return set.clone();
+            }
+        }
+        if let Some(words) = combine_words(self, other, |a, b| a & b) {
+            return from_words(cells, words);
+        }
+        let (few, many) =
+            if self.run_count() <= other.run_count() { (self, other) } else { (other, self) };
+        let mut builder = Builder::new(cells);
+        let mut cursor = many.cursor();
+        few.for_each_run(|run| {
+            cursor.for_each(run, |piece| builder.add(Run { start: piece.cell, len: piece.len }));
+        });
+        builder.finish()
+    }
+
+    /// Cells of this set that are not in `other`.
+    pub fn difference(&self, other: &CellSet) -> CellSet {
+        let cells = self.cells.max(other.cells);
+        if self.cells == cells && (self.is_empty() || other.is_empty()) {
+            return self.clone();
+        }
+        if let Some(words) = combine_words(self, other, |a, b| a & !b) {
+            return from_words(cells, words);
+        }
+        let mut builder = Builder::new(cells);
+        let mut cursor = other.cursor();
+        self.for_each_run(|run| {
+            let mut at = run.start;
+            cursor.for_each(run, |piece| {
+                if piece.cell > at {
+                    builder.add(Run { start: at, len: piece.cell - at });
+                }
+                at = piece.cell + piece.len;
+            });
+            if at < run.end() {
+                builder.add(Run { start: at, len: run.end() - at });
+            }
+        });
+        builder.finish()
+    }
+
+    /// Cells of the chunk that are not in the set.
+    pub fn complement(&self) -> CellSet {
+        if self.is_full() {
+            return CellSet::empty(self.cells);
+        }
+        let mut builder = Builder::new(self.cells);
+        let mut at = 0;
+        self.for_each_run(|run| {
+            if run.start > at {
+                builder.add(Run { start: at, len: run.start - at });
+            }
+            at = run.end();
+        });
+        if at < self.cells {
+            builder.add(Run { start: at, len: self.cells - at });
+        }
+        builder.finish()
+    }
+}
+
+/// Combines word by word if one of the sets is a bitmap already.
+fn combine_words(a: &CellSet, b: &CellSet, combine: impl Fn(u64, u64) -> u64) -> Option<Vec<u64>> {
+    let cells = a.cells.max(b.cells);
+    let bitmaps = [a, b].into_iter().any(|set| matches!(set.form, Form::Bitmap(_)));
+    if !bitmaps || !is_small(cells) {
+        return None;
+    }
+    let mut words = to_words(a, cells);
+    let mut apply = |other: &[u64]| {
+        let rest = other.iter().copied().chain(std::iter::repeat(0));
+        words.iter_mut().zip(rest).for_each(|(word, other)| *word = combine(*word, other));
+    };
+    match &b.form {
+        Form::Bitmap(bits) => apply(bits.words()),
+        _ => apply(&to_words(b, cells)),
+    }
+    Some(words)
+}
+
+/// The bits of a set, in words enough for `cells`.
+fn to_words(set: &CellSet, cells: u64) -> Vec<u64> {
+    let count = cells.div_ceil(64) as usize;
+    if let Form::Bitmap(bits) = &set.form {
+        let mut words = bits.words().to_vec();
+        words.resize(count, 0);
+        return words;
+    }
+    let mut words = vec![0; count];
+    set.for_each_run(|run| set_run(&mut words, run));
+    words
+}
+
+/// The set of the bits, in its smallest form. `cells` fit 32 bits, bits beyond them are zero.
+pub(super) fn from_words(cells: u64, words: Vec<u64>) -> CellSet {
+    let len: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+    if len == cells {
+        return CellSet::full(cells);
+    }
+    let runs = count_runs(&words);
+    if runs > most_runs(cells) as u64 {
+        return CellSet { cells, len, form: Form::Bitmap(Bitmap::new(words)) };
+    }
+    let mut builder = Builder::new(cells);
+    builder.reserve(runs as usize);
+    for_each_run(&words, 0, cells, |run| builder.add(run));
+    builder.finish()
+}

@@ -1,0 +1,227 @@
+//! Cell sets against plain sets of cells.
+
+#[path = "support/model.rs"]
+mod model;
+
+use proptest::prelude::*;
+use pumice_space::{CellSet, MergePiece, Overlap, Placement, Run, Segment};
+use std::collections::BTreeSet;
+
+type Model = BTreeSet<u64>;
+
+/// A chunk size and some of its cells: scattered, in long runs, or dense.
+fn chunk() -> impl Strategy<Value = (u64, Model)> {
+    (1u64..1500).prop_flat_map(|cells| (Just(cells), some_cells(cells)))
+}
+
+fn pair() -> impl Strategy<Value = (u64, Model, Model)> {
+    (1u64..1500).prop_flat_map(|cells| (Just(cells), some_cells(cells), some_cells(cells)))
+}
+
+fn some_cells(cells: u64) -> impl Strategy<Value = Model> {
+    let run =
+        (0..cells, 1..cells + 1).prop_map(move |(start, len)| start..(start + len).min(cells));
+    prop_oneof![
+        2 => prop::collection::btree_set(0..cells, 0..40),
+        3 => prop::collection::btree_set(0..cells, 0..=cells as usize),
+        2 => prop::collection::vec(run, 0..6).prop_map(|runs| runs.into_iter().flatten().collect()),
+        1 => Just((0..cells).collect()),
+        1 => (1u64..9).prop_map(move |step| (0..cells).step_by(step as usize).collect()),
+    ]
+}
+
+fn set(cells: u64, model: &Model) -> CellSet {
+    CellSet::from_sorted_cells(cells, model.iter().copied()).unwrap()
+}
+
+fn model(set: &CellSet) -> Model {
+    set.runs().flat_map(|run| run.start..run.end()).collect()
+}
+
+fn requests() -> impl Strategy<Value = Vec<Run>> {
+    prop::collection::vec((0u64..1600, 0u64..80), 0..30)
+        .prop_map(|list| list.into_iter().map(|(start, len)| Run { start, len }).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn questions_agree_with_a_plain_set((cells, cells_in) in chunk()) {
+        let set = set(cells, &cells_in);
+        prop_assert_eq!(model(&set), cells_in.clone());
+        prop_assert_eq!(set.len(), cells_in.len() as u64);
+        prop_assert_eq!(set.is_empty(), cells_in.is_empty());
+        prop_assert_eq!(set.is_full(), cells_in.len() as u64 == cells);
+        let mut rank = 0;
+        for cell in 0..cells + 2 {
+            prop_assert_eq!(set.contains(cell), cells_in.contains(&cell));
+            prop_assert_eq!(set.rank(cell), rank);
+            let position = cells_in.contains(&cell).then_some(rank);
+            prop_assert_eq!(set.position(cell), position);
+            rank += u64::from(position.is_some());
+        }
+        for (position, &cell) in cells_in.iter().enumerate() {
+            prop_assert_eq!(set.select(position as u64), Some(cell));
+        }
+        prop_assert_eq!(set.select(set.len()), None);
+        let runs: Vec<Run> = set.runs().collect();
+        prop_assert!(runs.windows(2).all(|pair| pair[0].end() < pair[1].start));
+        prop_assert_eq!(set.run_count(), runs.len() as u64);
+        let mut visited = Vec::new();
+        set.for_each_run(|run| visited.push(run));
+        prop_assert_eq!(&visited, &runs);
+        let most = (8 * (runs.len() + 1)).min((cells as usize).div_ceil(512) * 68);
+        prop_assert!(set.heap_bytes() <= most);
+        let shuffled: Vec<u64> = cells_in.iter().rev().chain(&cells_in).copied().collect();
+        prop_assert_eq!(CellSet::from_unsorted_cells(cells, shuffled).unwrap(), set);
+    }
+
+    #[test]
+    fn operations_agree_with_plain_sets((cells, a, b) in pair()) {
+        let (x, y) = (set(cells, &a), set(cells, &b));
+        // Equal sets are equal values, whichever way they were made.
+        prop_assert_eq!(x.union(&y), set(cells, &(&a | &b)));
+        prop_assert_eq!(x.intersection(&y), set(cells, &(&a & &b)));
+        prop_assert_eq!(x.difference(&y), set(cells, &(&a - &b)));
+        let every: Model = (0..cells).collect();
+        prop_assert_eq!(x.complement(), set(cells, &(&every - &a)));
+    }
+
+    #[test]
+    fn sets_of_different_chunks_combine_in_the_larger((cells, a) in chunk(), (other, b) in chunk()) {
+        let (x, y, most) = (set(cells, &a), set(other, &b), cells.max(other));
+        prop_assert_eq!(x.union(&y), set(most, &(&a | &b)));
+        prop_assert_eq!(x.intersection(&y), set(most, &(&a & &b)));
+        prop_assert_eq!(x.difference(&y), set(most, &(&a - &b)));
+    }
+
+    #[test]
+    fn overlaps_are_what_is_defined_of_the_request(
+        (cells, cells_in) in chunk(),
+        mut requests in requests(),
+        ascending in any::<bool>(),
+    ) {
+        if ascending {
+            requests.sort_unstable();
+        }
+        let set = set(cells, &cells_in);
+        let expected: Vec<(u64, u64)> = requests
+            .iter()
+            .flat_map(|run| run.start..run.end())
+            .filter(|cell| cells_in.contains(cell))
+            .map(|cell| (cell, set.rank(cell)))
+            .collect();
+        let spread = |Overlap { cell, position, len }: Overlap| {
+            (0..len).map(move |step| (cell + step, position + step))
+        };
+        let found: Vec<_> = set.overlaps(requests.iter().copied()).flat_map(spread).collect();
+        prop_assert_eq!(&found, &expected);
+        let mut cursor = set.cursor();
+        let mut visited = Vec::new();
+        for &run in &requests {
+            cursor.for_each(run, |piece| visited.extend(spread(piece)));
+        }
+        prop_assert_eq!(&visited, &expected);
+        let segments = requests.iter().enumerate().map(|(index, run)| Segment {
+            cell: run.start,
+            memory: 1000 * index as u64,
+            len: run.len,
+        });
+        for Placement { cell, position, memory, len } in set.placements(segments) {
+            let request = requests[(memory / 1000) as usize];
+            prop_assert_eq!(cell - request.start, memory % 1000);
+            prop_assert!(cell + len <= request.end());
+            prop_assert_eq!(set.position(cell + len - 1), Some(position + len - 1));
+        }
+    }
+
+    #[test]
+    fn merging_walks_the_union_once((cells, a, b) in pair()) {
+        let (x, y) = (set(cells, &a), set(cells, &b));
+        let mut walked = Vec::new();
+        for MergePiece { cell, a, b, len } in x.merge(&y) {
+            for step in 0..len {
+                prop_assert_eq!(a.map(|at| at + step), x.position(cell + step));
+                prop_assert_eq!(b.map(|at| at + step), y.position(cell + step));
+                walked.push(cell + step);
+            }
+        }
+        let union: Vec<u64> = a.union(&b).copied().collect();
+        prop_assert_eq!(walked, union);
+    }
+
+    #[test]
+    fn coordinates_and_selections_round_trip(
+        (dims, picked) in model::dims().prop_flat_map(|dims| {
+            let cells: u64 = dims.iter().product();
+            (Just(dims), some_cells(cells))
+        })
+    ) {
+        let cells = dims.iter().product();
+        let set = set(cells, &picked);
+        let selection = set.to_selection(&dims).unwrap();
+        prop_assert_eq!(&CellSet::from_selection(&selection, &dims).unwrap(), &set);
+        let every = model::every_cell(&dims);
+        let origin: Vec<u64> = (0..dims.len() as u64).map(|axis| 100 * axis).collect();
+        let expected: Vec<u64> = picked
+            .iter()
+            .flat_map(|&cell| every[cell as usize].iter().zip(&origin).map(|(at, from)| at + from))
+            .collect();
+        let mut found = Vec::new();
+        set.append_coordinates(&dims, &origin, &mut found);
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn any_selection_becomes_the_set_of_its_cells(
+        (dims, modelled) in model::dims().prop_flat_map(|dims| {
+            (Just(dims.clone()), model::selection(dims))
+        })
+    ) {
+        let cells = dims.iter().product();
+        let expected: Model =
+            modelled.cells.iter().map(|cell| model::linear(&dims, cell)).collect();
+        let found = CellSet::from_selection(&modelled.selection, &dims).unwrap();
+        prop_assert_eq!(found, set(cells, &expected));
+    }
+}
+
+#[test]
+fn the_smaller_form_is_chosen() {
+    let scattered = CellSet::from_sorted_cells(1 << 20, (0..100).map(|cell| cell * 9000)).unwrap();
+    assert_eq!(scattered.heap_bytes(), 8 * 101);
+    let dense = CellSet::from_sorted_cells(1 << 20, (0..1 << 20).step_by(2)).unwrap();
+    assert_eq!(dense.heap_bytes(), (1 << 17) + (1 << 13));
+    assert_eq!(CellSet::full(1 << 40).heap_bytes(), 0);
+    let runs = dense.intersection(&scattered);
+    assert_eq!(runs.heap_bytes(), 8 * 101, "a bitmap that grew sparse becomes runs again");
+}
+
+#[test]
+fn chunks_beyond_32_bits_work() {
+    let cells = 1 << 40;
+    let set = CellSet::from_sorted_cells(cells, [7, 1 << 35, (1 << 40) - 1]).unwrap();
+    assert_eq!(set.position(1 << 35), Some(1));
+    assert_eq!(set.select(2), Some((1 << 40) - 1));
+    assert_eq!(set.complement().len(), cells - 3);
+    assert_eq!(set.union(&set.complement()), CellSet::full(cells));
+}
+
+#[test]
+fn cells_outside_the_chunk_are_refused() {
+    assert!(CellSet::from_sorted_cells(10, [10]).is_err());
+    assert!(CellSet::from_runs(10, [Run { start: 5, len: u64::MAX }]).is_err());
+    assert!(CellSet::from_sorted_cells(10, [3, 3]).is_err());
+    assert!(CellSet::from_unsorted_cells(10, vec![3, 11]).is_err());
+    assert!(CellSet::full(10).to_selection(&[3, 3]).is_err());
+}
+
+#[test]
+fn a_chunk_without_cells_is_both_empty_and_full() {
+    let none = CellSet::empty(0);
+    assert!(none.is_empty() && none.is_full());
+    assert_eq!(none, CellSet::full(0));
+    assert_eq!(none.runs().count(), 0);
+    assert_eq!(none.run_count(), 0);
+}
