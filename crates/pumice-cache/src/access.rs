@@ -1,0 +1,206 @@
+//! What a read and a write do to one chunk, wherever the chunk comes from.
+
+use crate::cache::Shared;
+use crate::layout::{Intent, Layout, Outcome, Part};
+use crate::shield::shield;
+use crate::slot::{Body, Slot};
+use crate::sync::{Arc, RwLockWriteGuard};
+
+/// One chunk's share of a request.
+pub(crate) trait Access<L: Layout>: Send {
+    /// Whether chunks are changed.
+    const WRITES: bool;
+
+    /// How much of the chunk is needed.
+    fn part(&self, layout: &L) -> Part;
+
+    /// What is needed of the chunk as it was.
+    fn intent(&self, layout: &L, key: &L::Key) -> Intent;
+
+    /// The bytes the chunk may grow by.
+    fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64;
+
+    /// Goes past the cache if the layout can.
+    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error>;
+
+    /// Handles a chunk that is not stored and need not be created.
+    fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error>;
+
+    /// Handles a chunk that nobody else can see yet.
+    fn apply(
+        &mut self,
+        layout: &L,
+        key: &L::Key,
+        chunk: &mut L::Chunk,
+    ) -> Result<Outcome, L::Error>;
+
+    /// Handles a chunk in a slot. `covered`: room for its growth is reserved.
+    fn serve(
+        &mut self,
+        shared: &Shared<L>,
+        slot: &Arc<Slot<L>>,
+        covered: bool,
+    ) -> Result<Served, L::Error>;
+}
+
+/// What came of an access to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    Done,
+    /// Done, and the chunk shall be deleted.
+    Emptied,
+    /// The slot does not hold what is needed, or there is no room for the chunk to grow.
+    Missed,
+}
+
+/// A share of a read.
+pub(crate) struct Reading<'a, L: Layout>(pub(crate) L::Read<'a>);
+
+/// A share of a write.
+pub(crate) struct Writing<'a, L: Layout>(pub(crate) L::Write<'a>);
+
+impl<L: Layout> Access<L> for Reading<'_, L> {
+    const WRITES: bool = false;
+
+    fn part(&self, layout: &L) -> Part {
+        layout.part(&self.0)
+    }
+
+    fn intent(&self, _layout: &L, _key: &L::Key) -> Intent {
+        Intent::UpdateExisting
+    }
+
+    fn growth(&self, _layout: &L, _key: &L::Key, _fresh: bool) -> u64 {
+        0
+    }
+
+    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
+        layout.direct_read(key, &mut self.0)
+    }
+
+    fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error> {
+        layout.scatter_absent(key, &mut self.0)
+    }
+
+    fn apply(
+        &mut self,
+        layout: &L,
+        key: &L::Key,
+        chunk: &mut L::Chunk,
+    ) -> Result<Outcome, L::Error> {
+        layout.scatter(key, chunk, &mut self.0)?;
+        Ok(Outcome::Keep)
+    }
+
+    fn serve(
+        &mut self,
+        shared: &Shared<L>,
+        slot: &Arc<Slot<L>>,
+        _covered: bool,
+    ) -> Result<Served, L::Error> {
+        let layout = &*slot.member.layout;
+        let body = slot.read();
+        let Some(chunk) = body.chunk_with(layout.part(&self.0)) else { return Ok(Served::Missed) };
+        layout.scatter(&slot.key, chunk, &mut self.0)?;
+        drop(body);
+        shared.budget.touch(slot);
+        Ok(Served::Done)
+    }
+}
+
+impl<L: Layout> Access<L> for Writing<'_, L> {
+    const WRITES: bool = true;
+
+    fn part(&self, _layout: &L) -> Part {
+        Part::All
+    }
+
+    fn intent(&self, layout: &L, key: &L::Key) -> Intent {
+        layout.intent(key, &self.0)
+    }
+
+    fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64 {
+        layout.growth(key, &self.0, fresh)
+    }
+
+    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
+        layout.direct_write(key, &mut self.0)
+    }
+
+    fn absent(&mut self, _layout: &L, _key: &L::Key) -> Result<(), L::Error> {
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        layout: &L,
+        key: &L::Key,
+        chunk: &mut L::Chunk,
+    ) -> Result<Outcome, L::Error> {
+        layout.gather(key, chunk, &mut self.0)
+    }
+
+    fn serve(
+        &mut self,
+        shared: &Shared<L>,
+        slot: &Arc<Slot<L>>,
+        covered: bool,
+    ) -> Result<Served, L::Error> {
+        let growth = if covered { 0 } else { self.growth(&slot.member.layout, &slot.key, false) };
+        let _room = match growth {
+            0 => None,
+            _ => match shared.try_room(growth) {
+                None => return Ok(Served::Missed),
+                room => room,
+            },
+        };
+        let body = slot.write();
+        if body.chunk_with(Part::All).is_none() {
+            return Ok(Served::Missed);
+        }
+        let outcome = self.gather(shared, slot, body)?;
+        shared.budget.touch(slot);
+        Ok(match outcome {
+            Outcome::Keep => Served::Done,
+            Outcome::Delete => Served::Emptied,
+        })
+    }
+}
+
+impl<L: Layout> Writing<'_, L> {
+    /// Changes a resident chunk. Should that fail, a clean chunk leaves, so that what is stored
+    /// counts again; a dirty one stays with whatever was changed, for the rest of it is needed.
+    fn gather(
+        &mut self,
+        shared: &Shared<L>,
+        slot: &Arc<Slot<L>>,
+        mut body: RwLockWriteGuard<'_, Body<L>>,
+    ) -> Result<Outcome, L::Error> {
+        let member = &slot.member;
+        let Body { chunk: Some(chunk), values, version } = &mut *body else {
+            return Ok(Outcome::Keep);
+        };
+        let result = shield(|| {
+            let outcome = member.layout.gather(&slot.key, chunk, &mut self.0)?;
+            *values = member.layout.has_values(chunk);
+            Ok((outcome, member.measure(chunk)))
+        });
+        *version += 1;
+        let before = shared.budget.condition(slot);
+        match (result, before) {
+            (Ok((outcome, footprint)), _) => {
+                shared.budget.charge(slot, footprint, true);
+                Ok(outcome)
+            }
+            (Err(error), Some(before)) if before.dirty => {
+                let measured = shield::<_, L::Error>(|| Ok(member.layout.footprint(chunk)));
+                shared.budget.charge(slot, measured.unwrap_or(before.footprint), true);
+                Err(error)
+            }
+            (Err(error), _) => {
+                shared.remove(slot, body, false);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Sole use of a dataset, for changes of its shape.
+
+use crate::access::Reading;
+use crate::cache::{Shared, writes};
+use crate::layout::Layout;
+use crate::member::Member;
+use crate::order::{Keys, Kind, Place};
+use crate::request::Item;
+use crate::sync::Arc;
+
+/// Holds back all other requests of one dataset until it is dropped.
+///
+/// No request of the dataset is running while this lives, but for those made through it.
+pub struct Exclusive<'c, L: Layout> {
+    shared: &'c Shared<L>,
+    member: &'c Arc<Member<L>>,
+    _place: Place<'c, L::Key>,
+}
+
+impl<'c, L: Layout> Exclusive<'c, L> {
+    pub(crate) fn new(shared: &'c Shared<L>, member: &'c Arc<Member<L>>) -> Self {
+        let place = member.order.enter(Kind::Exclusive, Keys::new());
+        // Reads that had no place may still be running: each holds its chunk's lock, and having
+        // that lock they have asked whether an exclusive is inside. None can begin after this.
+        member.table.slots().iter().for_each(|slot| drop(slot.write()));
+        Exclusive { shared, member, _place: place }
+    }
+
+    /// The dataset's chunks that are in memory, in order.
+    pub fn resident_keys(&self) -> Vec<L::Key> {
+        let slots = self.member.table.slots();
+        let mut keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Drops a chunk from memory, with its changes if it has any; `false`: it was not there.
+    ///
+    /// What is stored of it stays.
+    pub fn discard(&self, key: &L::Key) -> bool {
+        let Some(slot) = self.member.table.find(self.member.hash(key), key) else { return false };
+        self.shared.discard(&slot);
+        true
+    }
+
+    /// Serves a read.
+    pub fn read<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
+    ) -> Result<(), L::Error> {
+        let item = |(key, request)| {
+            let hash = self.member.hash(&key);
+            Item { key, hash, access: Reading(request) }
+        };
+        self.shared.run(self.member, parts.into_iter().map(item).collect())
+    }
+
+    /// Applies a write.
+    pub fn write<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
+    ) -> Result<(), L::Error> {
+        self.shared.run(self.member, writes(self.member, parts))
+    }
+
+    /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
+    pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
+        self.shared.flush_member(self.member, evict)
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for Exclusive<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exclusive").field("dataset", &self.member.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,295 @@
+//! The order of one dataset's requests: who must wait for whom.
+//!
+//! A request enters with all its chunks in one step under one lock. There it learns which requests
+//! before it are in its way and have not left yet, and it runs when the last of them has left.
+//! Requests only ever wait for earlier ones, so they cannot wait in a circle, and those that
+//! overlap act as if run one after another in the order in which they entered.
+//!
+//! | enters    | waits for earlier                       |
+//! |-----------|-----------------------------------------|
+//! | read      | writes of its chunks, exclusives        |
+//! | write     | reads and writes of its chunks, flushes, exclusives |
+//! | flush     | writes, exclusives                      |
+//! | exclusive | everything                              |
+//!
+//! Two shortcuts keep reads cheap. While no write is inside, a read only leaves its keys behind
+//! and they are entered in the map of chunks by the first write that comes. And a read of one
+//! resident chunk need not enter at all when [`Order::claimed`] says that no write of the chunk is
+//! inside: the chunk's own lock keeps it from seeing half a write of that chunk, and having only
+//! one chunk it cannot see one chunk before and another after a write. It must ask while it holds
+//! the chunk's lock: if a write has changed the chunk already, then its claim is visible.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use crate::sync::{Arc, AtomicU32, Condvar, Mutex, MutexGuard, Ordering};
+
+/// Claims are counted by hash in so many places; a collision only makes a read take its turn.
+const BUCKETS: usize = 64;
+
+/// Room for so many chunks is kept when there is no request.
+const IDLE_CAPACITY: usize = 1024;
+
+/// The chunks of a request.
+pub(crate) type Keys<K> = SmallVec<[K; 1]>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    Flush,
+    Exclusive,
+}
+
+/// The requests of one dataset that are running or waiting.
+#[derive(Debug)]
+pub(crate) struct Order<K> {
+    state: Mutex<State<K>>,
+    /// How many writes that are inside have a chunk in this bucket; exclusives count in all.
+    claims: [AtomicU32; BUCKETS],
+    hasher: FixedState,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    next: u64,
+    requests: HashMap<u64, Request<K>, FixedState>,
+    /// The requests inside that use a chunk, except for reads that are not indexed.
+    chunks: HashMap<K, Uses, FixedState>,
+    writes: usize,
+    flushes: SmallVec<[u64; 1]>,
+    /// The last exclusive inside: later requests need wait for no earlier one.
+    exclusive: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Request<K> {
+    kind: Kind,
+    keys: Keys<K>,
+    indexed: bool,
+    /// How many of those in its way are still inside; one may count several times.
+    blocked: usize,
+    /// Those it is in the way of, as often as it counts for them.
+    followers: Vec<u64>,
+    wake: Option<Arc<Condvar>>,
+}
+
+/// Who uses a chunk: the last write, and the reads that came after it.
+#[derive(Debug, Default)]
+struct Uses {
+    write: Option<u64>,
+    reads: SmallVec<[u64; 2]>,
+}
+
+/// A request's place; it leaves when dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'o, K: Clone + Eq + Hash> {
+    order: &'o Order<K>,
+    id: u64,
+}
+
+impl<K: Clone + Eq + Hash> Order<K> {
+    /// Hashes as `hasher` does.
+    pub(crate) fn new(hasher: FixedState) -> Self {
+        let state = State {
+            next: 0,
+            requests: HashMap::default(),
+            chunks: HashMap::with_hasher(hasher.clone()),
+            writes: 0,
+            flushes: SmallVec::new(),
+            exclusive: None,
+        };
+        Order {
+            state: Mutex::new(state),
+            claims: std::array::from_fn(|_| AtomicU32::new(0)),
+            hasher,
+        }
+    }
+
+    /// Whether a write of a chunk with this hash may be inside.
+    pub(crate) fn claimed(&self, hash: u64) -> bool {
+        self.claims[bucket(hash)].load(Ordering::Acquire) != 0
+    }
+
+    /// Takes a place and waits until everything in the way has left.
+    pub(crate) fn enter(&self, kind: Kind, keys: Keys<K>) -> Place<'_, K> {
+        let mut state = self.state.lock();
+        let id = state.next;
+        state.next += 1;
+        self.claim(kind, &keys);
+        let request =
+            Request { kind, keys, indexed: false, blocked: 0, followers: Vec::new(), wake: None };
+        state.enter(id, request);
+        // Made before waiting: a panic must not leave the request inside for ever.
+        let place = Place { order: self, id };
+        Self::wait(state, id);
+        place
+    }
+
+    fn wait(mut state: MutexGuard<'_, State<K>>, id: u64) {
+        let Some(request) = state.requests.get_mut(&id).filter(|r| r.blocked > 0) else { return };
+        let wake = Arc::new(Condvar::new());
+        request.wake = Some(Arc::clone(&wake));
+        while state.requests.get(&id).is_some_and(|request| request.blocked > 0) {
+            state = wake.wait(state);
+        }
+    }
+
+    fn claim(&self, kind: Kind, keys: &[K]) {
+        self.for_each_claim(kind, keys, |claims| {
+            claims.fetch_add(1, Ordering::AcqRel);
+        });
+    }
+
+    fn for_each_claim(&self, kind: Kind, keys: &[K], change: impl Fn(&AtomicU32)) {
+        match kind {
+            Kind::Read | Kind::Flush => {}
+            Kind::Write => {
+                let buckets = keys.iter().map(|key| bucket(self.hasher.hash_one(key)));
+                buckets.for_each(|bucket| change(&self.claims[bucket]));
+            }
+            Kind::Exclusive => self.claims.iter().for_each(change),
+        }
+    }
+
+    fn leave(&self, id: u64) {
+        let mut state = self.state.lock();
+        let Some(request) = state.requests.remove(&id) else { return };
+        state.leave(id, &request);
+        self.for_each_claim(request.kind, &request.keys, |claims| {
+            claims.fetch_sub(1, Ordering::AcqRel);
+        });
+    }
+}
+
+impl<K: Clone + Eq + Hash> Drop for Place<'_, K> {
+    fn drop(&mut self) {
+        self.order.leave(self.id);
+    }
+}
+
+impl<K: Clone + Eq + Hash> State<K> {
+    fn enter(&mut self, id: u64, mut request: Request<K>) {
+        if let Some(exclusive) = self.exclusive {
+            self.put_in_way(exclusive, id, &mut request);
+        }
+        match request.kind {
+            Kind::Read if self.writes == 0 => {}
+            Kind::Read => self.index_read(id, &mut request),
+            Kind::Write => self.enter_write(id, &mut request),
+            Kind::Flush => {
+                self.put_all_in_way(id, &mut request, |other| other.kind == Kind::Write);
+                self.flushes.push(id);
+            }
+            Kind::Exclusive => {
+                self.put_all_in_way(id, &mut request, |_| true);
+                self.exclusive = Some(id);
+            }
+        }
+        self.requests.insert(id, request);
+    }
+
+    /// Makes `id` wait for `earlier`, unless that has left or is the same request.
+    fn put_in_way(&mut self, earlier: u64, id: u64, request: &mut Request<K>) {
+        if let Some(earlier) = self.requests.get_mut(&earlier) {
+            earlier.followers.push(id);
+            request.blocked += 1;
+        }
+    }
+
+    fn put_all_in_way(
+        &mut self,
+        id: u64,
+        request: &mut Request<K>,
+        which: impl Fn(&Request<K>) -> bool,
+    ) {
+        for earlier in self.requests.values_mut().filter(|other| which(other)) {
+            earlier.followers.push(id);
+            request.blocked += 1;
+        }
+    }
+
+    fn index_read(&mut self, id: u64, request: &mut Request<K>) {
+        let keys = std::mem::take(&mut request.keys);
+        for key in &keys {
+            let uses = self.chunks.entry_ref(key).or_default();
+            uses.reads.push(id);
+            if let Some(write) = uses.write {
+                self.put_in_way(write, id, request);
+            }
+        }
+        request.keys = keys;
+        request.indexed = true;
+    }
+
+    fn enter_write(&mut self, id: u64, request: &mut Request<K>) {
+        self.index_all_reads();
+        self.writes += 1;
+        for flush in self.flushes.clone() {
+            self.put_in_way(flush, id, request);
+        }
+        let keys = std::mem::take(&mut request.keys);
+        for key in &keys {
+            let uses = self.chunks.entry_ref(key).or_default();
+            let reads = std::mem::take(&mut uses.reads);
+            // Reads after the last write wait for it themselves.
+            let last = if reads.is_empty() { uses.write } else { None };
+            uses.write = Some(id);
+            for earlier in reads.into_iter().chain(last) {
+                self.put_in_way(earlier, id, request);
+            }
+        }
+        request.keys = keys;
+        request.indexed = true;
+    }
+
+    /// Enters the reads that have only left their keys; none of them waits for a write.
+    fn index_all_reads(&mut self) {
+        let State { requests, chunks, .. } = self;
+        let late = requests.iter_mut().filter(|(_, r)| r.kind == Kind::Read && !r.indexed);
+        for (&id, read) in late {
+            read.indexed = true;
+            for key in &read.keys {
+                chunks.entry_ref(key).or_default().reads.push(id);
+            }
+        }
+    }
+
+    fn leave(&mut self, id: u64, request: &Request<K>) {
+        match request.kind {
+            Kind::Read => {}
+            Kind::Write => self.writes -= 1,
+            Kind::Flush => self.flushes.retain(|flush| *flush != id),
+            Kind::Exclusive => self.exclusive = self.exclusive.filter(|last| *last != id),
+        }
+        if request.indexed {
+            request.keys.iter().for_each(|key| self.forget_use(key, id));
+        }
+        if self.chunks.is_empty() && self.chunks.capacity() > IDLE_CAPACITY {
+            self.chunks.shrink_to(IDLE_CAPACITY);
+        }
+        for follower in &request.followers {
+            let Some(follower) = self.requests.get_mut(follower) else { continue };
+            follower.blocked -= 1;
+            if let (0, Some(wake)) = (follower.blocked, &follower.wake) {
+                wake.notify_all();
+            }
+        }
+    }
+
+    fn forget_use(&mut self, key: &K, id: u64) {
+        let Some(uses) = self.chunks.get_mut(key) else { return };
+        uses.write = uses.write.filter(|write| *write != id);
+        uses.reads.retain(|read| *read != id);
+        if uses.write.is_none() && uses.reads.is_empty() {
+            self.chunks.remove(key);
+        }
+    }
+}
+
+fn bucket(hash: u64) -> usize {
+    (hash >> 32) as usize % BUCKETS
+}

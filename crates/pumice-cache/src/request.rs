@@ -1,0 +1,383 @@
+//! The course of a request that has its turn: resident chunks first, then the others, as many at a
+//! time as the budget allows.
+//!
+//! All chunks that are not resident are looked up at once and sorted by where they are stored.
+//! They are divided into groups of neighbours, each of which is fetched in one call, and the groups
+//! are put in a line from which the executor's threads take them: reading, decoding and scattering
+//! of different chunks overlap, and no thread waits for another until the line is empty.
+//!
+//! Whatever would make a task wait is left to the calling thread: room that must be written free,
+//! chunks that another request is loading, chunks to delete.
+
+use std::collections::VecDeque;
+
+use crate::access::{Access, Served};
+use crate::budget::Reservation;
+use crate::cache::Shared;
+use crate::error::CacheError;
+use crate::layout::{Intent, Layout, Part, Stored};
+use crate::member::Member;
+use crate::shield::shield;
+use crate::slot::Slot;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+
+/// Keys looked up in one call.
+const LOOKUP: usize = 4096;
+/// Chunks and bytes that make a group; more would leave other threads idle for long.
+const GROUP_CHUNKS: usize = 64;
+const GROUP_BYTES: u64 = 4 << 20;
+/// Below this, copying is quicker than telling another thread to.
+const WORTH_SHARING: u64 = 1 << 20;
+
+/// One chunk's share of a request.
+pub(crate) struct Item<L: Layout, A> {
+    pub(crate) key: L::Key,
+    pub(crate) hash: u64,
+    pub(crate) access: A,
+}
+
+/// How a chunk that is not resident comes to be.
+pub(crate) enum Step<T> {
+    Load(Stored<T>),
+    Create {
+        fill: bool,
+    },
+    /// Not at all.
+    Absent,
+}
+
+/// A chunk to be handled.
+pub(crate) struct Task<L: Layout, A> {
+    pub(crate) item: Item<L, A>,
+    pub(crate) step: Step<L::Tag>,
+    /// The memory it is expected to take: all, and what will stay.
+    pub(crate) estimate: u64,
+    /// Whether the chunk leaves as soon as it is handled.
+    pub(crate) transient: bool,
+}
+
+/// Chunks that one thread handles together.
+pub(crate) struct Group<L: Layout, A> {
+    pub(crate) tasks: Vec<Task<L, A>>,
+    pub(crate) estimate: u64,
+}
+
+/// What the tasks of a request leave behind for the calling thread.
+pub(crate) struct Round<L: Layout, A> {
+    /// Chunks that others are loading.
+    pub(crate) retry: Mutex<Vec<(Item<L, A>, Arc<Slot<L>>)>>,
+    /// Chunks in which nothing is left.
+    pub(crate) emptied: Mutex<Vec<Arc<Slot<L>>>>,
+    error: Mutex<Option<L::Error>>,
+    failed: AtomicBool,
+}
+
+impl<L: Layout, A> Round<L, A> {
+    fn new() -> Self {
+        Round {
+            retry: Mutex::new(Vec::new()),
+            emptied: Mutex::new(Vec::new()),
+            error: Mutex::new(None),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Runs a step of a task, unless one has failed; keeps the first error.
+    fn attempt(&self, step: impl FnOnce() -> Result<(), L::Error>) {
+        if self.failed() {
+            return;
+        }
+        if let Err(error) = shield(step) {
+            self.failed.store(true, Ordering::Relaxed);
+            self.error.lock().get_or_insert(error);
+        }
+    }
+
+    fn result(&self) -> Result<(), L::Error> {
+        self.error.lock().take().map_or(Ok(()), Err)
+    }
+}
+
+impl<L: Layout> Shared<L> {
+    /// Serves a request that has its turn.
+    pub(crate) fn run<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        items: Vec<Item<L, A>>,
+    ) -> Result<(), L::Error> {
+        let served = self.run_rounds(member, items);
+        // Also after a failure: what was loaded until then must not stay over the limit.
+        served.and(self.trim())
+    }
+
+    fn run_rounds<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        mut items: Vec<Item<L, A>>,
+    ) -> Result<(), L::Error> {
+        let mut first = true;
+        loop {
+            let round = Round::new();
+            let outcome = self.run_round(member, items, &round, first);
+            for slot in std::mem::take(&mut *round.emptied.lock()) {
+                self.delete(&slot)?;
+            }
+            outcome?;
+            let retry = round.retry.into_inner();
+            let Some((_, slot)) = retry.first() else { return Ok(()) };
+            slot.wait();
+            items = retry.into_iter().map(|(item, _)| item).collect();
+            first = false;
+        }
+    }
+
+    fn run_round<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        items: Vec<Item<L, A>>,
+        round: &Round<L, A>,
+        first: bool,
+    ) -> Result<(), L::Error> {
+        let count = items.len() as u64;
+        let mut missed = self.serve_resident(member, items, round);
+        round.result()?;
+        if first {
+            member.counters.misses.add(missed.len() as u64);
+            member.counters.hits.add(count - missed.len() as u64);
+        }
+        if member.goes_direct() {
+            missed = self.go_direct(member, missed, round);
+            round.result()?;
+        }
+        if missed.is_empty() {
+            return Ok(());
+        }
+        let tasks = shield(|| self.plan(member, missed))?;
+        self.work_off(member, self.group(tasks), round)
+    }
+
+    /// Serves what is in memory and returns the rest.
+    fn serve_resident<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        items: Vec<Item<L, A>>,
+        round: &Round<L, A>,
+    ) -> Vec<Item<L, A>> {
+        let bytes = member.largest().saturating_mul(items.len() as u64);
+        self.filter(items, bytes >= WORTH_SHARING, round, |item| {
+            let Some(slot) = member.table.find(item.hash, &item.key) else { return Ok(false) };
+            let served = item.access.serve(self, &slot, false)?;
+            if served == Served::Emptied {
+                round.emptied.lock().push(slot);
+            }
+            Ok(served != Served::Missed)
+        })
+    }
+
+    fn go_direct<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        items: Vec<Item<L, A>>,
+        round: &Round<L, A>,
+    ) -> Vec<Item<L, A>> {
+        self.filter(items, true, round, |item| {
+            let done = item.access.direct(&member.layout, &item.key)?;
+            member.counters.direct.add(u64::from(done));
+            Ok(done)
+        })
+    }
+
+    /// Handles each item, on several threads if `share`, and returns those not done.
+    fn filter<A: Access<L>>(
+        &self,
+        items: Vec<Item<L, A>>,
+        share: bool,
+        round: &Round<L, A>,
+        handle: impl Fn(&mut Item<L, A>) -> Result<bool, L::Error> + Sync,
+    ) -> Vec<Item<L, A>> {
+        let handle_all = |items: Vec<Item<L, A>>| {
+            let mut rest = Vec::new();
+            for mut item in items {
+                let mut done = false;
+                round.attempt(|| handle(&mut item).map(|answer| done = answer));
+                if !done {
+                    rest.push(item);
+                }
+            }
+            rest
+        };
+        if !share || items.len() == 1 || self.executor.threads() == 1 {
+            return handle_all(items);
+        }
+        let shares = divide(items, self.executor.threads() * 4);
+        self.executor.run(shares.len(), &|i| {
+            let mut share = shares[i].lock();
+            let items = std::mem::take(&mut *share);
+            *share = handle_all(items);
+        });
+        shares.into_iter().flat_map(Mutex::into_inner).collect()
+    }
+
+    /// Finds out how each chunk comes to be, and what memory that takes.
+    fn plan<A: Access<L>>(
+        &self,
+        member: &Member<L>,
+        items: Vec<Item<L, A>>,
+    ) -> Result<Vec<Task<L, A>>, L::Error> {
+        let layout = &*member.layout;
+        let intents: Vec<_> = items.iter().map(|i| i.access.intent(layout, &i.key)).collect();
+        let wanted = items.iter().zip(&intents).filter(|(_, intent)| **intent != Intent::Replace);
+        let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
+        let mut stored = look_up(layout, &keys)?.into_iter();
+        let (resident_limit, _) = self.budget.limits();
+        let mut tasks = Vec::with_capacity(items.len());
+        for (item, intent) in items.into_iter().zip(intents) {
+            let found = if intent == Intent::Replace { None } else { stored.next().flatten() };
+            let step = match (found, intent) {
+                (Some(stored), _) => Step::Load(stored),
+                (None, Intent::Update) => Step::Create { fill: true },
+                (None, Intent::Replace) => Step::Create { fill: false },
+                (None, Intent::UpdateExisting) => Step::Absent,
+            };
+            tasks.push(estimate(member, item, step, resident_limit));
+        }
+        Ok(tasks)
+    }
+
+    /// Divides chunks into groups of neighbours.
+    fn group<A>(&self, mut tasks: Vec<Task<L, A>>) -> VecDeque<Group<L, A>> {
+        // Chunks to be created keep their order, behind those to be loaded.
+        tasks.sort_by_key(|task| match &task.step {
+            Step::Load(stored) => stored.offset,
+            _ => u64::MAX,
+        });
+        let threads = self.executor.threads();
+        let (_, active_limit) = self.budget.limits();
+        let bytes = GROUP_BYTES.min(active_limit / (4 * threads as u64));
+        let count = tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS);
+        let mut groups: VecDeque<Group<L, A>> = VecDeque::new();
+        for task in tasks {
+            match groups.back_mut() {
+                Some(last) if last.tasks.len() < count && last.estimate < bytes => {
+                    last.estimate = last.estimate.saturating_add(task.estimate);
+                    last.tasks.push(task);
+                }
+                _ => groups.push_back(Group { estimate: task.estimate, tasks: vec![task] }),
+            }
+        }
+        groups
+    }
+
+    /// Handles groups on all threads, until the line is empty or something fails.
+    fn work_off<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        groups: VecDeque<Group<L, A>>,
+        round: &Round<L, A>,
+    ) -> Result<(), L::Error> {
+        let line = Mutex::new(groups);
+        let mut granted = None;
+        loop {
+            let workers = line.lock().len().min(self.executor.threads()).max(1);
+            let grant = Mutex::new(granted.take());
+            let work = |_| {
+                let granted = grant.lock().take();
+                self.work(member, &line, granted, round);
+            };
+            match workers {
+                1 => work(0),
+                _ => self.executor.run(workers, &work),
+            }
+            round.result()?;
+            // Bound before the match: the line must not stay locked while room is made.
+            let next = line.lock().pop_front();
+            match next {
+                Some(group) => granted = Some((self.reserve(group.estimate)?, group)),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes groups from the line as long as there is room for them.
+    fn work<A: Access<L>>(
+        &self,
+        member: &Arc<Member<L>>,
+        line: &Mutex<VecDeque<Group<L, A>>>,
+        granted: Option<(Reservation<'_, L>, Group<L, A>)>,
+        round: &Round<L, A>,
+    ) {
+        if let Some((mut room, group)) = granted {
+            round.attempt(|| self.handle(member, group.tasks, &mut room, round));
+        }
+        while !round.failed() {
+            let Some(group) = line.lock().pop_front() else { return };
+            let Some(mut room) = self.try_room(group.estimate) else {
+                line.lock().push_front(group);
+                return;
+            };
+            round.attempt(|| self.handle(member, group.tasks, &mut room, round));
+        }
+    }
+}
+
+/// Asks the layout where chunks are.
+fn look_up<L: Layout>(
+    layout: &L,
+    keys: &[L::Key],
+) -> Result<Vec<Option<Stored<L::Tag>>>, L::Error> {
+    let mut all = Vec::with_capacity(keys.len());
+    for some in keys.chunks(LOOKUP) {
+        let found = layout.lookup(some)?;
+        if found.len() != some.len() {
+            return Err(CacheError::Lookup { expected: some.len(), found: found.len() }.into());
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+fn estimate<L: Layout, A: Access<L>>(
+    member: &Member<L>,
+    item: Item<L, A>,
+    step: Step<L::Tag>,
+    resident_limit: u64,
+) -> Task<L, A> {
+    let (layout, key) = (&*member.layout, &item.key);
+    let (transit, stays) = match &step {
+        Step::Load(stored) if item.access.part(layout) == Part::Defined => {
+            member.note(Part::Defined);
+            (stored.head, stored.decoded.min(stored.head.saturating_mul(4)))
+        }
+        Step::Load(stored) => {
+            let growth = item.access.growth(layout, key, false);
+            (stored.len, stored.decoded.max(1).saturating_add(growth))
+        }
+        Step::Create { .. } => match item.access.growth(layout, key, true) {
+            0 => (0, member.largest()),
+            growth => (0, growth),
+        },
+        Step::Absent => (0, 0),
+    };
+    let transient = stays > resident_limit || member.goes_direct();
+    // A transient chunk that is written is encoded while it is held.
+    let encoding = if transient && A::WRITES { stays } else { 0 };
+    let estimate = transit.saturating_add(stays).saturating_add(encoding);
+    Task { item, step, estimate, transient }
+}
+
+fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {
+    let size = items.len().div_ceil(most).max(1);
+    let mut rest = items.into_iter();
+    let mut shares = Vec::with_capacity(most);
+    loop {
+        let share: Vec<_> = rest.by_ref().take(size).collect();
+        if share.is_empty() {
+            return shares;
+        }
+        shares.push(Mutex::new(share));
+    }
+}

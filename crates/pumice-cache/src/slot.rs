@@ -1,0 +1,189 @@
+//! A chunk's place in memory, and the table in which a dataset's places are found.
+//!
+//! A slot is made when a chunk begins to be loaded or created, and is in the table from then until
+//! the chunk leaves. It is used by whoever holds an `Arc` of it, in the table or not:
+//!
+//! - *loading*: one request holds the [`Claim`]; others wait for the outcome.
+//! - *ready*: the body holds a chunk. Readers hold the body's lock for reading while they scatter;
+//!   gathering and leaving take it for writing.
+//! - *gone*: neither. Whoever finds a slot gone looks in the table again.
+//!
+//! Lock order: body, then budget. The table's and the slot's own lock are never held together with
+//! another.
+
+use hashbrown::HashTable;
+
+use crate::layout::{Layout, Part};
+use crate::member::Member;
+use crate::sync::{
+    Arc, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+
+/// A table's parts, each with its own lock.
+const SHARDS: usize = 16;
+
+/// The number of a slot that the budget does not know.
+pub(crate) const NOT_RESIDENT: u32 = u32::MAX;
+
+/// A place for one chunk.
+pub(crate) struct Slot<L: Layout> {
+    pub(crate) member: Arc<Member<L>>,
+    pub(crate) key: L::Key,
+    pub(crate) hash: u64,
+    /// The budget's number of this slot; changes only under the budget's lock.
+    pub(crate) id: AtomicU32,
+    body: RwLock<Body<L>>,
+    loading: Mutex<bool>,
+    loaded: Condvar,
+}
+
+/// What the slot's lock guards.
+pub(crate) struct Body<L: Layout> {
+    pub(crate) chunk: Option<L::Chunk>,
+    /// Whether the chunk holds its values.
+    pub(crate) values: bool,
+    /// Counts the changes to the chunk.
+    pub(crate) version: u64,
+}
+
+impl<L: Layout> Body<L> {
+    /// The chunk, if it is here and holds `part`.
+    pub(crate) fn chunk_with(&self, part: Part) -> Option<&L::Chunk> {
+        self.chunk.as_ref().filter(|_| self.values || part == Part::Defined)
+    }
+}
+
+impl<L: Layout> Slot<L> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Body<L>> {
+        self.body.read()
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Body<L>> {
+        self.body.write()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the slot is ready or gone.
+    pub(crate) fn wait(&self) {
+        let mut loading = self.loading.lock();
+        while *loading {
+            loading = self.loaded.wait(loading);
+        }
+    }
+
+    fn settle(&self) {
+        *self.loading.lock() = false;
+        self.loaded.notify_all();
+    }
+}
+
+/// The right and the duty to load a chunk into a slot.
+///
+/// Dropped without [`settle`](Claim::settle), the slot is gone and those who wait try themselves.
+pub(crate) struct Claim<L: Layout>(Option<Arc<Slot<L>>>);
+
+impl<L: Layout> Claim<L> {
+    pub(crate) fn slot(&self) -> &Arc<Slot<L>> {
+        self.0.as_ref().expect("a claim has its slot until it is settled")
+    }
+
+    /// Tells those who wait that the body holds the chunk.
+    pub(crate) fn settle(mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.settle();
+        }
+    }
+}
+
+impl<L: Layout> Drop for Claim<L> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.member.table.remove(&slot);
+            slot.settle();
+        }
+    }
+}
+
+/// What a request finds for a chunk it wants to load.
+pub(crate) enum Found<L: Layout> {
+    /// Nobody had it: the request loads it.
+    Claimed(Claim<L>),
+    /// Another request is loading it.
+    Loading(Arc<Slot<L>>),
+    /// It is here, or was a moment ago.
+    Ready(Arc<Slot<L>>),
+}
+
+/// A dataset's slots by key.
+pub(crate) struct Table<L: Layout> {
+    shards: [Shard<L>; SHARDS],
+}
+
+/// Aligned so that two shards' locks do not share a cache line.
+#[repr(align(64))]
+struct Shard<L: Layout>(Mutex<HashTable<Arc<Slot<L>>>>);
+
+impl<L: Layout> Table<L> {
+    pub(crate) fn new() -> Self {
+        Table { shards: std::array::from_fn(|_| Shard(Mutex::new(HashTable::new()))) }
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<Slot<L>>>> {
+        &self.shards[(hash >> 40) as usize % SHARDS].0
+    }
+
+    pub(crate) fn find(&self, hash: u64, key: &L::Key) -> Option<Arc<Slot<L>>> {
+        let shard = self.shard(hash).lock();
+        shard.find(hash, |slot| slot.hash == hash && slot.key == *key).cloned()
+    }
+
+    /// The slot of a chunk, or a claim to a new one.
+    pub(crate) fn claim(&self, member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Found<L> {
+        let slot = {
+            let mut shard = self.shard(hash).lock();
+            let found = shard.find(hash, |slot| slot.hash == hash && slot.key == *key);
+            match found {
+                Some(slot) => Arc::clone(slot),
+                None => {
+                    let slot = Arc::new(new_slot(member, hash, key));
+                    shard.insert_unique(hash, Arc::clone(&slot), |slot| slot.hash);
+                    return Found::Claimed(Claim(Some(slot)));
+                }
+            }
+        };
+        let loading = *slot.loading.lock();
+        if loading { Found::Loading(slot) } else { Found::Ready(slot) }
+    }
+
+    /// Takes this very slot out, if it is in.
+    pub(crate) fn remove(&self, slot: &Arc<Slot<L>>) {
+        let mut shard = self.shard(slot.hash).lock();
+        if let Ok(entry) = shard.find_entry(slot.hash, |other| Arc::ptr_eq(other, slot)) {
+            entry.remove();
+        }
+    }
+
+    /// All slots.
+    pub(crate) fn slots(&self) -> Vec<Arc<Slot<L>>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.0.lock().iter().cloned());
+        }
+        all
+    }
+}
+
+fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot<L> {
+    Slot {
+        member: Arc::clone(member),
+        key: key.clone(),
+        hash,
+        id: AtomicU32::new(NOT_RESIDENT),
+        body: RwLock::new(Body { chunk: None, values: false, version: 0 }),
+        loading: Mutex::new(true),
+        loaded: Condvar::new(),
+    }
+}
