@@ -219,6 +219,19 @@ fn brain_floats_are_the_upper_half_of_singles() {
 }
 
 #[test]
+fn large_integers_round_once_as_brain_floats() {
+    // One more than a tie: a double would drop the one, and the tie would go down.
+    let source = 0x8080_0000_0000_0001u64;
+    let brain = convert(&Datatype::u64_le(), &Datatype::bf16_be(), &source.to_le_bytes());
+    assert_eq!(brain, [0x5F, 0x01]);
+    let source = -0x4040_0000_0000_0001i64;
+    let brain = convert(&Datatype::i64_le(), &Datatype::bf16_be(), &source.to_le_bytes());
+    assert_eq!(brain, [0xDE, 0x81]);
+    let tie = convert(&Datatype::u64_le(), &Datatype::bf16_be(), &(0x8080u64 << 48).to_le_bytes());
+    assert_eq!(tie, [0x5F, 0x00]);
+}
+
+#[test]
 fn complex_numbers_convert_part_by_part() {
     let narrow = Datatype::Complex(Complex { base: Float::single(ByteOrder::Little) });
     let wide = Datatype::Complex(Complex { base: Float::double(ByteOrder::Big) });
