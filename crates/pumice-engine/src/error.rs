@@ -18,10 +18,49 @@ pub enum Error {
     /// Bytes in the file are not what they should be.
     #[error(transparent)]
     Decode(#[from] pumice_bytes::DecodeError),
+    /// Something cannot be written in HDF5's format.
+    #[error(transparent)]
+    Format(#[from] pumice_format::FormatError),
+    /// A selection or shape does not fit.
+    #[error(transparent)]
+    Space(#[from] pumice_space::SpaceError),
+    /// Values cannot be converted.
+    #[error(transparent)]
+    Type(#[from] pumice_types::TypeError),
+    /// A filter failed or is missing.
+    #[error(transparent)]
+    Filter(#[from] pumice_filter::FilterError),
+    /// The chunk cache could not serve the request.
+    #[error(transparent)]
+    Cache(#[from] pumice_cache::CacheError),
+    /// A name leads nowhere.
+    #[error("{0}")]
+    NotFound(String),
+    /// A failure, and the object at which it happened.
+    #[error("{path}: {source}")]
+    At {
+        /// The object's path in the file.
+        path: String,
+        /// What went wrong there.
+        source: Box<Error>,
+    },
     /// The request itself is wrong.
     #[error("{0}")]
     Invalid(String),
     /// The file uses something that is not supported yet.
     #[error("not supported yet: {0}")]
     Unsupported(String),
+    /// A rule inside the engine does not hold: a defect of Pumice.
+    #[error("internal error, please report it: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// Says at which object it happened. The innermost path stays.
+    pub fn at(self, path: &str) -> Self {
+        match self {
+            Self::At { .. } => self,
+            other => Self::At { path: path.into(), source: Box::new(other) },
+        }
+    }
 }

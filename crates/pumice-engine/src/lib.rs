@@ -1,10 +1,28 @@
 //! A file as a living thing: metadata staging and commit, space allocator, objects, chunk indexes,
 //! and the layouts that plug into the cache.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`file`] | an open file and its commit |
+//! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
+//! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
+//! | [`index`] | chunk indexes |
+//! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
+//! | [`buffer`] | the caller's memory, filled by many threads |
+//!
+//! The crate `pumice` is the interface that programs use; this one has none of its comforts.
 
 pub mod allocator;
+pub mod attribute;
+pub mod buffer;
+pub mod dataset;
 mod error;
+pub mod file;
+pub mod group;
 pub mod index;
+pub mod layout;
 pub mod medium;
 pub mod metadata;
+pub mod object;
 
 pub use error::{Error, Result};

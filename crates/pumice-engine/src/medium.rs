@@ -56,13 +56,21 @@ impl Medium {
         !self.state().images.is_empty()
     }
 
+    /// How far data can lie: the end of the file or of what is allocated, relative to the base.
+    pub fn length(&self) -> Result<u64> {
+        let total =
+            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        Ok(total.saturating_sub(self.base).max(self.state().allocator.end()))
+    }
+
     /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
     pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         if let Some(image) = self.state().images.get(&address) {
             return Ok(image[..length.min(image.len())].to_vec());
         }
         let at = self.absolute(address)?;
-        let total = self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        let total =
+            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
         let room = usize::try_from(total.saturating_sub(at)).unwrap_or(usize::MAX);
         if room == 0 {
             return Err(DecodeError::new(
@@ -132,7 +140,8 @@ impl Medium {
     /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
     fn reserve(&self, end: u64) -> Result<()> {
         let wanted = self.absolute(end)?;
-        let have = self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        let have =
+            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
         if have < wanted {
             self.store.set_len(wanted).map_err(|source| self.failed("extend the file", source))?;
         }

@@ -1,1 +1,110 @@
 //! HDF5, native in Rust, with sparse storage and one shared chunk cache.
+//!
+//! # A sparse array in a file
+//!
+//! ```
+//! use pumice::File;
+//!
+//! # fn main() -> pumice::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("events.h5");
+//! // Create a file and a sparse dataset: only cells that are written take space.
+//! let file = File::create(&path)?;
+//! let hits = file.new_dataset::<f32>().shape([100_000, 100_000]).sparse().create("run1/hits")?;
+//!
+//! // Write coordinates and values.
+//! hits.write_points(&[[7, 9], [70_000, 8], [7, 10]], &[1.5, 2.5, 3.5])?;
+//!
+//! // Read a window: cells that were never written give the fill value.
+//! let window: Vec<f32> = hits.read((7..9, 8..12))?;
+//! assert_eq!(window, [0.0, 1.5, 3.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+//!
+//! // Ask which cells are defined, and read coordinates and values together.
+//! assert_eq!(hits.count_defined(..)?, 3);
+//! assert!(hits.is_defined(&[70_000, 8])?);
+//! let defined = hits.read_defined::<f32>((0..10, ..))?;
+//! assert_eq!(defined.values, [1.5, 3.5]);
+//! assert_eq!(defined.point(1), [7, 10]);
+//!
+//! // Erase: the cells are undefined again, which is not the same as zero.
+//! hits.erase((7..8, 0..10))?;
+//! assert_eq!(hits.count_defined(..)?, 2);
+//! file.close()?;
+//!
+//! // Open it again, and read from several threads at once.
+//! let file = File::open(&path)?;
+//! let hits = file.dataset("run1/hits")?;
+//! std::thread::scope(|scope| {
+//!     for row in [7, 70_000] {
+//!         let hits = &hits;
+//!         scope.spawn(move || assert_eq!(hits.count_defined((row..row + 1, ..)).unwrap(), 1));
+//!     }
+//! });
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Dense arrays, groups, attributes
+//!
+//! ```
+//! use pumice::File;
+//!
+//! # fn main() -> pumice::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("dense.h5");
+//! let file = File::create(&path)?;
+//! let images = file
+//!     .new_dataset::<u16>()
+//!     .shape([2, 3])
+//!     .max_shape([None, Some(3)])
+//!     .chunk([1, 3])
+//!     .shuffle()
+//!     .deflate(4)
+//!     .create("images")?;
+//! images.write(.., &[1u16, 2, 3, 4, 5, 6])?;
+//! images.set_attribute("unit", "counts")?;
+//! images.resize([4, 3])?;
+//! assert_eq!(images.read::<f64>((1..3, 1..3))?, [5.0, 6.0, 0.0, 0.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//!
+//! - [`File`], [`Group`], [`Dataset`], [`Attribute`]: what is in a file.
+//! - [`DatasetBuilder`]: how a new dataset is stored.
+//! - [`Selection`]: which cells; ranges, tuples of ranges and `..` convert into it.
+//! - [`Context`]: the threads and the chunk cache that files share.
+//!
+//! # When not to use it
+//!
+//! Variable-length data, virtual and external datasets, version 1 B-tree chunk indexes and links or
+//! attributes in dense storage are not read yet; the error says so.
+
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod builder;
+mod context;
+mod dataset;
+mod file;
+mod group;
+mod select;
+
+pub use attribute::{Attribute, AttributeValue};
+pub use builder::DatasetBuilder;
+pub use context::{Context, ContextBuilder};
+pub use dataset::{Dataset, Defined, LayoutKind};
+pub use file::{File, FileOptions};
+pub use group::{Group, Member, MemberKind, Node};
+pub use pumice_cache::{PolicyKind, Stats};
+pub use pumice_engine::{Error, Result};
+pub use pumice_filter::FilterSpec;
+pub use pumice_space::{Extent, Selection, UNLIMITED};
+pub use pumice_types::{Datatype, Element};
+pub use select::{AxisRange, Select};
+
+/// The datatype model, conversion and DDL names.
+pub mod types {
+    pub use pumice_types::*;
+}

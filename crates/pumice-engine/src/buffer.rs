@@ -1,0 +1,103 @@
+//! The caller's memory, filled by several worker threads at once.
+//!
+//! This is the one place of the engine with `unsafe` code. The reason: a read is split by chunk, and
+//! chunks are decoded and placed on all threads at the same time. The places of different chunks
+//! interleave in the buffer (every chunk of a two-dimensional read touches many rows), so no split
+//! into sub-slices exists; a lock per row or a buffer per chunk with a second copy would cost more
+//! than the copy itself.
+
+use std::marker::PhantomData;
+
+/// A byte buffer that threads write to side by side.
+pub struct Output<'a> {
+    start: *mut u8,
+    len: usize,
+    zeroed: bool,
+    buffer: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: `Output` is a `&mut [u8]` whose parts may be written from several threads; `write` and
+// `slice` demand that parts in use at the same time do not overlap, which is what makes that sound.
+unsafe impl Send for Output<'_> {}
+// SAFETY: as above; shared references give access only through the unsafe functions below.
+unsafe impl Sync for Output<'_> {}
+
+impl<'a> Output<'a> {
+    /// Takes the buffer for the time of one request.
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        let (start, len) = (buffer.as_mut_ptr(), buffer.len());
+        Self { start, len, zeroed: false, buffer: PhantomData }
+    }
+
+    /// As [`new`](Self::new), for a buffer that is known to be all zeros, so that a fill value of
+    /// zero need not be written.
+    pub fn zeroed(buffer: &'a mut [u8]) -> Self {
+        Self { zeroed: true, ..Self::new(buffer) }
+    }
+
+    /// Whether the buffer began as all zeros.
+    pub fn is_zeroed(&self) -> bool {
+        self.zeroed
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes from `start` on, `len` of them.
+    ///
+    /// # Panics
+    /// If they do not lie in the buffer.
+    ///
+    /// # Safety
+    /// No other slice of this buffer that is alive at the same time, on this or any other thread,
+    /// may overlap this one. The engine's requests meet this because a `Plan` gives every place of
+    /// the buffer to exactly one segment of one chunk, and a chunk is scattered by one thread.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn slice(&self, start: usize, len: usize) -> &mut [u8] {
+        let end = start.checked_add(len);
+        assert!(end.is_some_and(|end| end <= self.len), "{start}+{len} of {} bytes", self.len);
+        // SAFETY: the range lies inside the buffer that `new` borrowed for 'a, and the caller
+        // guarantees that nobody else uses these bytes now.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Output;
+
+    #[test]
+    fn threads_fill_disjoint_places() {
+        let mut bytes = vec![0u8; 64];
+        let output = Output::zeroed(&mut bytes);
+        std::thread::scope(|scope| {
+            for thread in 0..4usize {
+                let output = &output;
+                scope.spawn(move || {
+                    for i in 0..16 {
+                        // SAFETY: each thread takes the bytes that are its number modulo four.
+                        unsafe { output.slice(i * 4 + thread, 1) }
+                        [0] = thread as u8;
+                    }
+                });
+            }
+        });
+        assert!(bytes.iter().enumerate().all(|(i, &byte)| byte as usize == i % 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "of 8 bytes")]
+    fn places_outside_the_buffer_are_refused() {
+        let mut bytes = [0u8; 8];
+        let output = Output::new(&mut bytes);
+        // SAFETY: the only slice; it is refused before it is made.
+        let _ = unsafe { output.slice(4, 5) };
+    }
+}

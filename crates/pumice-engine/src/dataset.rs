@@ -1,0 +1,198 @@
+//! A dataset as a living thing: its description, its layout, its place in the chunk cache.
+//!
+//! Lock order: the gate (taken for reading by every transfer, for writing by a resize) before
+//! anything in the cache, the index or the object header.
+
+mod describe;
+mod resize;
+mod transfer;
+
+pub use describe::{DatasetSpec, LayoutSpec};
+pub use transfer::Defined;
+
+use crate::file::{Cache, File};
+use crate::layout::{DatasetLayout, Place, Storage};
+use crate::medium::Medium;
+use crate::metadata::MetadataIo;
+use crate::object::Object;
+use crate::{Error, Result};
+use pumice_cache::{Dataset as Cached, DatasetOptions};
+use pumice_format::UNDEFINED;
+use pumice_format::messages::{ChunkIndexInfo, Layout, SingleChunk, dataspace, kind};
+use pumice_space::{ChunkGrid, Dims, Extent};
+use pumice_types::Datatype;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// An open dataset, shared by all handles to it.
+pub struct DatasetState {
+    object: Arc<Object>,
+    medium: Arc<Medium>,
+    datatype: Datatype,
+    null: bool,
+    layout: Arc<DatasetLayout>,
+    /// What the layout message says, apart from addresses.
+    message: Layout,
+    cached: Cached<DatasetLayout>,
+    gate: RwLock<()>,
+}
+
+impl DatasetState {
+    /// Opens the dataset that `object` is.
+    pub fn open(file: &File, object: &Arc<Object>) -> Result<Self> {
+        let description = describe::read(file, object)?;
+        Self::new(file, object.clone(), description)
+    }
+
+    /// Makes a new dataset. Something must link to its object.
+    pub fn create(file: &File, spec: DatasetSpec) -> Result<Self> {
+        file.medium().require_writable()?;
+        let (messages, description) = describe::create(file, spec)?;
+        let object = file.create_object(messages)?;
+        Self::new(file, object, description)
+    }
+
+    fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
+        let describe::Description { datatype, null, layout, message } = description;
+        let layout = Arc::new(layout);
+        let cached = file.cache().register(layout.clone(), DatasetOptions::default());
+        let medium = file.medium().clone();
+        let gate = RwLock::new(());
+        Ok(Self { object, medium, datatype, null, layout, message, cached, gate })
+    }
+
+    /// Its object header.
+    pub fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    /// The type of its elements in the file.
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Its layout.
+    pub fn layout(&self) -> &DatasetLayout {
+        &self.layout
+    }
+
+    /// What its layout message says, apart from addresses.
+    pub fn layout_message(&self) -> &Layout {
+        &self.message
+    }
+
+    /// Its extent.
+    pub fn extent(&self) -> Result<Extent> {
+        if self.null {
+            return Ok(Extent::Null);
+        }
+        let (dims, max) = (self.dims(), self.layout.geometry.max_dims());
+        if dims.is_empty() {
+            return Ok(Extent::Scalar);
+        }
+        Ok(Extent::with_max(&dims, max)?)
+    }
+
+    /// Its current dimensions.
+    pub fn dims(&self) -> Dims {
+        self.layout.geometry.dims()
+    }
+
+    /// Bytes that its elements take in the file now, without those that wait in the cache.
+    pub fn stored_bytes(&self) -> Result<u64> {
+        match (&self.layout.storage, self.layout.table()) {
+            (_, Some(table)) => Ok(table.all()?.iter().map(|(_, record)| record.size).sum()),
+            (Storage::Contiguous(contiguous), _) => Ok(match contiguous.place() {
+                Place::Compact(data) => data.len() as u64,
+                Place::File(Some(_)) => self.layout.geometry.chunk_bytes(),
+                Place::File(None) => 0,
+            }),
+            _ => Ok(0),
+        }
+    }
+
+    /// Writes back its dirty chunks and hands its changed metadata to the next commit.
+    pub fn flush(&self, cache: &Cache) -> Result<()> {
+        if !self.medium.writable() || matches!(self.layout.storage, Storage::Unreadable(_)) {
+            return Ok(());
+        }
+        cache.flush(&self.cached, false)?;
+        let message = self.current_message()?;
+        let mut body = Vec::new();
+        message.encode(self.medium.sizes(), &mut body)?;
+        self.object.set(kind::LAYOUT, 0, body)
+    }
+
+    /// Drops its data and index from the file. The object header is the caller's.
+    pub fn free(&self) -> Result<()> {
+        let _alone = self.gate_exclusively();
+        let exclusive = self.cache().exclusive(&self.cached);
+        for key in exclusive.resident_keys() {
+            exclusive.discard(&key);
+        }
+        match &self.layout.storage {
+            Storage::Contiguous(contiguous) => contiguous.free(),
+            Storage::Dense(_, table) | Storage::Sparse(_, table) => table.free()?,
+            Storage::Unreadable(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The layout message with the addresses of now. Stages the index.
+    fn current_message(&self) -> Result<Layout> {
+        let mut message = self.message.clone();
+        match (&mut message, &self.layout.storage) {
+            (_, Storage::Contiguous(contiguous)) => {
+                return Ok(match contiguous.place() {
+                    Place::Compact(data) => Layout::Compact { data },
+                    Place::File(address) => Layout::Contiguous {
+                        address: address.unwrap_or(UNDEFINED),
+                        size: Some(self.layout.geometry.chunk_bytes()),
+                    },
+                });
+            }
+            (
+                Layout::Chunked { index: info, address, .. }
+                | Layout::Structured { index: info, address, .. },
+                Storage::Dense(_, table) | Storage::Sparse(_, table),
+            ) => {
+                let mut index = table.index();
+                *address = index.commit(&*self.medium)?;
+                if let (ChunkIndexInfo::Single(single), Some(record)) = (info, index.single()) {
+                    *single = SingleChunk::from_record(record, single.filtered);
+                }
+            }
+            _ => return Err(Error::Internal("layout message of another layout".into())),
+        }
+        Ok(message)
+    }
+
+    /// Records a new extent in the object header.
+    fn set_extent(&self, extent: &Extent) -> Result<()> {
+        let mut body = Vec::new();
+        dataspace::encode(extent, self.medium.sizes(), &mut body)?;
+        self.object.set(kind::DATASPACE, 0, body)
+    }
+
+    fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    fn cache(&self) -> &Cache {
+        self.cached.cache()
+    }
+
+    fn grid(&self, dims: &Dims) -> Result<ChunkGrid> {
+        if let Storage::Unreadable(reason) = &self.layout.storage {
+            return Err(Error::Unsupported(reason.clone()));
+        }
+        Ok(ChunkGrid::new(dims, self.layout.geometry.chunk())?)
+    }
+
+    fn gate(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gate_exclusively(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

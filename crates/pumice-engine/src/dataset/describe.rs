@@ -1,0 +1,419 @@
+//! Between the messages of a dataset's object header and its living layout.
+
+use crate::attribute::{object_datatype, required};
+use crate::file::File;
+use crate::index::{ChunkIndex, IndexKind, IndexShape};
+use crate::layout::{
+    ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage,
+};
+use crate::object::Object;
+use crate::{Error, Result};
+use pumice_filter::{FilterSpec, Pipeline};
+use pumice_format::index::RecordFormat;
+use pumice_format::messages::{
+    self, ChunkIndexInfo, Fill, FillValue, FilterDescription, Layout, SPARSE, SectionPipeline,
+    SingleChunk, StructuredPipeline, dataspace, datatype, kind,
+};
+use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::{Sizes, UNDEFINED};
+use pumice_space::{Dims, Extent};
+use pumice_types::Datatype;
+use std::sync::Arc;
+
+/// The largest dataset that fits into an object header.
+const MAX_COMPACT: u64 = 64_000;
+/// Version of the layout message of dense chunks: readable since HDF5 1.10.
+const CHUNKED_VERSION: u8 = 4;
+
+/// What a new dataset shall be.
+#[derive(Clone, Debug)]
+pub struct DatasetSpec {
+    /// The type of its elements.
+    pub datatype: Datatype,
+    /// Its current and maximum dimensions.
+    pub extent: Extent,
+    /// How it is stored.
+    pub layout: LayoutSpec,
+    /// Its fill value, one element of its type; zero if not given.
+    pub fill: Option<Vec<u8>>,
+}
+
+/// How a new dataset is stored.
+#[derive(Clone, Debug)]
+pub enum LayoutSpec {
+    /// In the object header.
+    Compact,
+    /// In one piece of the file.
+    Contiguous,
+    /// In dense chunks.
+    Chunked {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters, in the order of writing.
+        filters: Vec<FilterSpec>,
+    },
+    /// In sparse chunks.
+    Sparse {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters of the locations (section 0), in the order of writing.
+        locations: Vec<FilterSpec>,
+        /// Filters of the values (section 1), in the order of writing.
+        values: Vec<FilterSpec>,
+    },
+}
+
+/// Everything that a dataset needs to come alive.
+pub(super) struct Description {
+    pub(super) datatype: Datatype,
+    pub(super) null: bool,
+    pub(super) layout: DatasetLayout,
+    pub(super) message: Layout,
+}
+
+/// Reads the description of an existing dataset.
+pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
+    let space = required(object, kind::DATASPACE, "dataspace")?;
+    let extent = dataspace::decode(&space.body, &object.context(&space))?;
+    let datatype = object_datatype(file, object)?;
+    let fill = read_fill(object, datatype.size())?;
+    let raw = required(object, kind::LAYOUT, "layout")?;
+    let message = Layout::decode(&raw.body, &object.context(&raw))?;
+    let filters = Filters::read(object, &message)?;
+    describe(file, datatype, &extent, fill, message, filters)
+}
+
+/// The messages of a new dataset, and its description.
+pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>, Description)> {
+    let sizes = file.superblock().sizes;
+    if let Some(fill) = &spec.fill
+        && fill.len() != spec.datatype.size()
+    {
+        return Err(Error::Invalid(format!(
+            "the fill value has {} byte(s), an element {}",
+            fill.len(),
+            spec.datatype.size()
+        )));
+    }
+    let (message, filters) = layout_message(&spec)?;
+    let value = spec.fill.clone().map_or(Fill::Default, Fill::Value);
+    let fill = spec.fill.unwrap_or_else(|| vec![0; spec.datatype.size()]);
+    let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    dataspace::encode(&spec.extent, sizes, &mut bodies[0])?;
+    datatype::encode(&spec.datatype, &mut bodies[1])?;
+    FillValue { value, ..FillValue::default() }.encode(&mut bodies[2])?;
+    message.encode(sizes, &mut bodies[3])?;
+    let [space, element, fill_value, layout] = bodies;
+    let mut messages = vec![
+        RawMessage::new(kind::DATASPACE, 0, space),
+        RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, element),
+        RawMessage::new(kind::FILL_VALUE, MESSAGE_CONSTANT, fill_value),
+        RawMessage::new(kind::LAYOUT, 0, layout),
+    ];
+    messages.extend(filters.message()?);
+    let extent = spec.extent;
+    let description = describe(file, spec.datatype, &extent, fill, message, filters)?;
+    Ok((messages, description))
+}
+
+/// The filters of a dataset: of its chunks, or of their two sections.
+struct Filters {
+    values: Vec<FilterSpec>,
+    locations: Vec<FilterSpec>,
+    structured: bool,
+}
+
+impl Filters {
+    fn none() -> Self {
+        Self { values: Vec::new(), locations: Vec::new(), structured: false }
+    }
+
+    fn read(object: &Object, layout: &Layout) -> Result<Self> {
+        let mut filters = Self::none();
+        if matches!(layout, Layout::Structured { .. }) {
+            filters.structured = true;
+            let pipeline = if let Some(raw) = object.message(kind::STRUCTURED_PIPELINE) {
+                StructuredPipeline::decode(&raw.body, &object.context(&raw))?
+            } else if let Some(raw) = object.message(kind::PIPELINE) {
+                StructuredPipeline::decode_in_pipeline(&raw.body, &object.context(&raw))?
+            } else {
+                return Ok(filters);
+            };
+            filters.locations = pipeline.filters(0).iter().map(spec_of).collect();
+            filters.values = pipeline.filters(1).iter().map(spec_of).collect();
+        } else if let Some(raw) = object.message(kind::PIPELINE) {
+            let pipeline = messages::Pipeline::decode(&raw.body, &object.context(&raw))?;
+            filters.values = pipeline.filters.iter().map(spec_of).collect();
+        }
+        Ok(filters)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.locations.is_empty()
+    }
+
+    /// The message that describes them, if there are any.
+    fn message(&self) -> Result<Option<RawMessage>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let mut body = Vec::new();
+        if !self.structured {
+            let filters = self.values.iter().map(description_of).collect();
+            messages::Pipeline { filters }.encode(&mut body)?;
+            return Ok(Some(RawMessage::new(kind::PIPELINE, MESSAGE_CONSTANT, body)));
+        }
+        let mut sections = Vec::new();
+        for (section, filters) in [(0, &self.locations), (1, &self.values)] {
+            if !filters.is_empty() {
+                let filters = filters.iter().map(description_of).collect();
+                sections.push(SectionPipeline { section, filters });
+            }
+        }
+        StructuredPipeline { sections }.encode(&mut body)?;
+        Ok(Some(RawMessage::new(kind::STRUCTURED_PIPELINE, MESSAGE_CONSTANT, body)))
+    }
+}
+
+fn spec_of(description: &FilterDescription) -> FilterSpec {
+    FilterSpec {
+        id: description.id,
+        optional: description.is_optional(),
+        name: description.name.clone(),
+        parameters: description.parameters.clone(),
+    }
+}
+
+fn description_of(spec: &FilterSpec) -> FilterDescription {
+    let mut description = FilterDescription::new(spec.id, &spec.parameters);
+    description.flags = u16::from(spec.optional);
+    description.name.clone_from(&spec.name);
+    description
+}
+
+fn read_fill(object: &Object, size: usize) -> Result<Vec<u8>> {
+    let value = if let Some(raw) = object.message(kind::FILL_VALUE) {
+        FillValue::decode(&raw.body, &object.context(&raw))?.value
+    } else if let Some(raw) = object.message(kind::FILL_VALUE_OLD) {
+        FillValue::decode_old(&raw.body, &object.context(&raw))?.value
+    } else {
+        Fill::Default
+    };
+    match value {
+        Fill::Value(value) if value.len() == size => Ok(value),
+        Fill::Value(value) => Err(Error::Invalid(format!(
+            "the fill value has {} byte(s), an element {size}",
+            value.len()
+        ))),
+        Fill::Default | Fill::Undefined => Ok(vec![0; size]),
+    }
+}
+
+/// The layout message of a new dataset, with nothing allocated, and its filters.
+fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
+    let element_size = spec.datatype.size() as u64;
+    let bytes = spec.extent.cells().and_then(|cells| cells.checked_mul(element_size));
+    let bytes = bytes.ok_or_else(|| {
+        Error::Invalid(format!("a dataset of {:?} is too large", spec.extent.dims()))
+    });
+    match &spec.layout {
+        LayoutSpec::Compact => {
+            let bytes = bytes?;
+            if bytes > MAX_COMPACT {
+                return Err(Error::Invalid(format!(
+                    "compact storage holds at most {MAX_COMPACT} bytes, not {bytes}"
+                )));
+            }
+            let fill = spec.fill.clone().unwrap_or_else(|| vec![0; element_size as usize]);
+            Ok((
+                Layout::Compact { data: fill.repeat((bytes / element_size) as usize) },
+                Filters::none(),
+            ))
+        }
+        LayoutSpec::Contiguous => {
+            if spec.extent.max_dims() != spec.extent.dims() {
+                return Err(Error::Invalid(
+                    "contiguous datasets cannot grow: give the dataset chunks".into(),
+                ));
+            }
+            Ok((Layout::Contiguous { address: UNDEFINED, size: Some(bytes?) }, Filters::none()))
+        }
+        LayoutSpec::Chunked { chunk, filters } => {
+            let index = index_info(spec, chunk, 0, !filters.is_empty())?;
+            let filters = Filters { values: filters.clone(), ..Filters::none() };
+            let message = Layout::Chunked {
+                version: CHUNKED_VERSION,
+                chunk: chunk.clone(),
+                element_size,
+                index,
+                address: UNDEFINED,
+                dont_filter_partial: false,
+            };
+            Ok((message, filters))
+        }
+        LayoutSpec::Sparse { chunk, locations, values } => {
+            let (locations, values) = (locations.clone(), values.clone());
+            let filters = Filters { values, locations, structured: true };
+            let message = Layout::Structured {
+                kind: SPARSE,
+                chunk: chunk.clone(),
+                element_size,
+                sections: 2,
+                metadata_sections: vec![0],
+                index: index_info(spec, chunk, 2, !filters.is_empty())?,
+                address: UNDEFINED,
+                dont_filter_partial: false,
+            };
+            Ok((message, filters))
+        }
+    }
+}
+
+/// The index for a new dataset's dimensions.
+fn index_info(
+    spec: &DatasetSpec,
+    chunk: &[u64],
+    sections: u8,
+    filtered: bool,
+) -> Result<ChunkIndexInfo> {
+    let (dims, max) = (spec.extent.dims(), spec.extent.max_dims());
+    if dims.is_empty() || chunk.len() != dims.len() || chunk.contains(&0) {
+        return Err(Error::Invalid(format!("chunks of {chunk:?} do not suit a shape of {dims:?}")));
+    }
+    let larger = chunk.iter().zip(max).any(|(&chunk, &max)| chunk > max);
+    if larger {
+        return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
+    }
+    Ok(match ChunkIndex::choose(dims, max, chunk) {
+        IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
+        IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),
+        IndexKind::BTree2 => ChunkIndexInfo::btree2(),
+        IndexKind::FixedArray | IndexKind::Implicit => ChunkIndexInfo::fixed_array(),
+    })
+}
+
+/// Brings a layout message to life.
+fn describe(
+    file: &File,
+    datatype: Datatype,
+    extent: &Extent,
+    fill: Vec<u8>,
+    message: Layout,
+    filters: Filters,
+) -> Result<Description> {
+    let (dims, max) = (Dims::from_slice(extent.dims()), Dims::from_slice(extent.max_dims()));
+    let chunk = match &message {
+        Layout::Chunked { chunk, .. } | Layout::Structured { chunk, .. } => chunk.clone(),
+        _ => dims.to_vec(),
+    };
+    let chunked = matches!(message, Layout::Chunked { .. } | Layout::Structured { .. });
+    if chunk.len() != dims.len() || (chunked && chunk.contains(&0)) {
+        return Err(Error::Invalid(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
+    }
+    let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, fill)?);
+    let storage = storage(file, &geometry, &message, filters)?;
+    let null = extent.is_null();
+    Ok(Description { datatype, null, layout: DatasetLayout { geometry, storage }, message })
+}
+
+fn storage(
+    file: &File,
+    geometry: &Arc<Geometry>,
+    message: &Layout,
+    filters: Filters,
+) -> Result<Storage> {
+    let contiguous = |place| {
+        Storage::Contiguous(Contiguous::new(geometry.clone(), file.medium().clone(), place))
+    };
+    Ok(match message {
+        Layout::Compact { data } if data.len() as u64 >= geometry.chunk_bytes() => {
+            contiguous(Place::Compact(data.clone()))
+        }
+        Layout::Compact { data } => {
+            return Err(Error::Invalid(format!(
+                "compact storage has {} byte(s) for {}",
+                data.len(),
+                geometry.chunk_bytes()
+            )));
+        }
+        Layout::Contiguous { address: UNDEFINED, .. } => contiguous(Place::File(None)),
+        Layout::Contiguous { address, .. } => contiguous(Place::File(Some(*address))),
+        Layout::Chunked { index, element_size, address, version, dont_filter_partial, .. } => {
+            check_element(geometry, *element_size)?;
+            let filtered = !filters.is_empty();
+            let format = match filtered {
+                true => RecordFormat::filtered(sizes(file), *version, geometry.chunk_bytes()),
+                false => RecordFormat::plain(sizes(file), geometry.chunk_bytes()),
+            };
+            match open_index(file, geometry, index, *address, format)? {
+                Some(index) => {
+                    let pipeline = Pipeline::new(filters.values)?;
+                    let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
+                    let medium = file.medium().clone();
+                    Storage::Dense(dense, ChunkTable::new(medium, index, !filtered))
+                }
+                None => Storage::Unreadable("chunks found by a version 1 B-tree".into()),
+            }
+        }
+        Layout::Structured { sections, .. } if *sections != 2 => {
+            Storage::Unreadable(format!("structured chunks of {sections} sections"))
+        }
+        Layout::Structured { index, element_size, address, dont_filter_partial, .. } => {
+            check_element(geometry, *element_size)?;
+            let filtered = !filters.is_empty();
+            let bytes = geometry.chunk_bytes();
+            let format = RecordFormat::structured(sizes(file), 2, filtered, bytes);
+            let Some(index) = open_index(file, geometry, index, *address, format)? else {
+                return Err(Error::Invalid("structured chunks in a version 1 B-tree".into()));
+            };
+            let locations = Pipeline::new(filters.locations)?;
+            let values = Pipeline::new(filters.values)?;
+            let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
+            Storage::Sparse(sparse, ChunkTable::new(file.medium().clone(), index, false))
+        }
+        Layout::Virtual { .. } => Storage::Unreadable("virtual datasets".into()),
+    })
+}
+
+fn sizes(file: &File) -> Sizes {
+    file.superblock().sizes
+}
+
+fn check_element(geometry: &Geometry, size: u64) -> Result<()> {
+    if size == geometry.element_size() as u64 {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "the layout has elements of {size} byte(s), the datatype of {}",
+        geometry.element_size()
+    )))
+}
+
+/// The living index, or `None` for a version 1 B-tree.
+fn open_index(
+    file: &File,
+    geometry: &Geometry,
+    info: &ChunkIndexInfo,
+    address: u64,
+    format: RecordFormat,
+) -> Result<Option<ChunkIndex>> {
+    let shape = IndexShape::new(&geometry.dims(), geometry.max_dims(), geometry.chunk())?;
+    let kind = match info {
+        ChunkIndexInfo::BTree1 => return Ok(None),
+        ChunkIndexInfo::Single(single) => {
+            let mut record = single.record(address);
+            if let Some(record) = &mut record
+                && !single.filtered
+                && record.sections.is_empty()
+            {
+                record.size = geometry.chunk_bytes();
+            }
+            return Ok(Some(ChunkIndex::open_single(record, format, shape)?));
+        }
+        ChunkIndexInfo::Implicit => IndexKind::Implicit,
+        ChunkIndexInfo::FixedArray { .. } => IndexKind::FixedArray,
+        ChunkIndexInfo::ExtensibleArray { .. } => IndexKind::ExtensibleArray,
+        ChunkIndexInfo::BTree2 { .. } => IndexKind::BTree2,
+    };
+    Ok(Some(ChunkIndex::open(kind, address, format, shape, &**file.medium())?))
+}

@@ -1,0 +1,181 @@
+//! Reading, writing, erasing and asking for defined cells: a selection of the dataset becomes one
+//! request per chunk.
+//!
+//! A read or write of values visits every chunk that the selection touches; its cost is that of the
+//! caller's buffer anyway. Questions about defined cells, and erasing, may name a vast array of which
+//! little is stored: they visit stored chunks only.
+
+use super::DatasetState;
+use crate::buffer::Output;
+use crate::layout::{ReadRequest, Source, Target, WriteRequest};
+use crate::{Error, Result};
+use pumice_space::{CellSet, ChunkGrid, Dims, Selection, plan};
+use pumice_types::{Conversion, Datatype};
+
+/// Above this many chunks, stored chunks are listed instead of visiting all of them.
+const MANY: u64 = 1024;
+
+/// The defined cells of one chunk, and their values if they were asked for.
+pub struct Defined {
+    /// The chunk's coordinates in the grid.
+    pub chunk: Dims,
+    /// Its defined cells.
+    pub cells: CellSet,
+    /// The value of each, in the file's type; empty if only the cells were asked for.
+    pub values: Vec<u8>,
+}
+
+impl DatasetState {
+    /// Reads the selected cells into `output`, as elements of `memory_type` in row-major order of
+    /// the selection (points: in their order). Undefined cells give the fill value.
+    pub fn read(
+        &self,
+        selection: &Selection,
+        memory_type: &Datatype,
+        output: Output<'_>,
+    ) -> Result<()> {
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        let count = self.check(selection, &dims, memory_type, output.len())?;
+        if count == 0 {
+            return Ok(());
+        }
+        let conversion = Conversion::new(&self.datatype, memory_type)?;
+        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
+        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
+        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let target = &target;
+        let requests = parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target }));
+        self.cache().read(&self.cached, requests)
+    }
+
+    /// Writes elements of `memory_type` to the selected cells, which become defined.
+    pub fn write(&self, selection: &Selection, memory_type: &Datatype, bytes: &[u8]) -> Result<()> {
+        self.medium().require_writable()?;
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        if self.check(selection, &dims, memory_type, bytes.len())? == 0 {
+            return Ok(());
+        }
+        let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
+        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
+        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let source = &source;
+        let requests =
+            parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
+        self.cache().write(&self.cached, requests)
+    }
+
+    /// Makes the selected cells undefined; where a layout cannot say so, they get the fill value.
+    pub fn erase(&self, selection: &Selection) -> Result<()> {
+        self.medium().require_writable()?;
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        selection.check(&dims)?;
+        let chunk = self.layout.geometry.chunk();
+        let mut requests = Vec::new();
+        for (key, cells) in self.touched(selection, &dims)? {
+            let cells = CellSet::from_selection(&cells, chunk)?;
+            requests.push((key, WriteRequest::Erase { cells }));
+        }
+        self.cache().write(&self.cached, requests)
+    }
+
+    /// The defined cells among the selected ones, chunk by chunk.
+    pub fn defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        let touched = self.touched_checked(selection)?;
+        let mut answers: Vec<Option<CellSet>> = touched.iter().map(|_| None).collect();
+        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+            (key.clone(), ReadRequest::Defined { cells: cells.clone(), found })
+        });
+        self.cache().read(&self.cached, requests)?;
+        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), cells)| {
+            let cells = cells.filter(|cells| !cells.is_empty())?;
+            Some(Defined { chunk, cells, values: Vec::new() })
+        });
+        Ok(found.collect())
+    }
+
+    /// The defined cells among the selected ones with their values, chunk by chunk.
+    pub fn read_defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        let touched = self.touched_checked(selection)?;
+        let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
+        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+            (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), found })
+        });
+        self.cache().read(&self.cached, requests)?;
+        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
+            let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
+            Some(Defined { chunk, cells, values })
+        });
+        Ok(found.collect())
+    }
+
+    fn touched_checked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
+        let dims = self.dims();
+        selection.check(&dims)?;
+        self.touched(selection, &dims)
+    }
+
+    /// The chunks that a selection touches and that may hold something, each with the selected
+    /// cells in it.
+    fn touched(&self, selection: &Selection, dims: &Dims) -> Result<Vec<(Dims, Selection)>> {
+        if selection.count(dims) == 0 {
+            return Ok(Vec::new());
+        }
+        let grid = self.grid(dims)?;
+        let shape = selection.shape(dims);
+        let parts = plan(selection, dims, &grid, &Selection::all(), &shape)?;
+        if parts.chunk_count_hint() <= MANY || self.layout.table().is_none() {
+            return Ok(parts.map(|part| (part.chunk.clone(), part.cells().clone())).collect());
+        }
+        self.touched_of_stored(selection, dims, &grid)
+    }
+
+    fn touched_of_stored(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        grid: &ChunkGrid,
+    ) -> Result<Vec<(Dims, Selection)>> {
+        let Some(table) = self.layout.table() else { return Ok(Vec::new()) };
+        // Chunks that were written but not yet stored are in the cache only.
+        self.cache().flush(&self.cached, false)?;
+        let mut touched = Vec::new();
+        for (key, _) in table.all()? {
+            if !grid.contains_chunk(&key) {
+                continue;
+            }
+            let origin = grid.origin(&key);
+            let inside = Selection::block(&origin, &grid.clipped(&key))?;
+            let cells = selection.and(&inside, dims)?;
+            if cells.count(dims) > 0 {
+                let back: Vec<i64> = origin.iter().map(|&start| -(start as i64)).collect();
+                touched.push((key, cells.translate(&back)?));
+            }
+        }
+        Ok(touched)
+    }
+
+    /// Checks selection and buffer against each other; returns the number of cells.
+    fn check(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        memory_type: &Datatype,
+        buffer: usize,
+    ) -> Result<u64> {
+        selection.check(dims)?;
+        let count = selection.count(dims);
+        let bytes = count.checked_mul(memory_type.size() as u64);
+        if bytes == Some(buffer as u64) {
+            return Ok(count);
+        }
+        Err(Error::Invalid(format!(
+            "the selection has {count} cell(s) of {} byte(s), but the buffer has {buffer} byte(s)",
+            memory_type.size()
+        )))
+    }
+}

@@ -1,0 +1,220 @@
+//! An open file: its superblock, its living objects and datasets, and the one commit that writes
+//! their changes.
+//!
+//! Every object is loaded once and shared by all handles to it, so that a change through one handle
+//! is seen through the others. Objects that nobody holds and that have nothing to write are
+//! forgotten.
+//!
+//! Lock order: `commit` before `datasets` before `objects`. None is held while another object's
+//! header or index does input or output, except `commit`.
+
+use crate::dataset::DatasetState;
+use crate::layout::DatasetLayout;
+use crate::medium::Medium;
+use crate::object::Object;
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_cache::ChunkCache;
+use pumice_format::superblock::{MAX_LENGTH, Superblock};
+use pumice_store::Store;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The cache that all files share, unless they are given one of their own.
+pub type Cache = ChunkCache<DatasetLayout>;
+
+/// How many idle objects are remembered.
+const IDLE: usize = 4096;
+
+/// An open file.
+pub struct File {
+    medium: Arc<Medium>,
+    superblock: Superblock,
+    cache: Cache,
+    commit: Mutex<()>,
+    objects: Mutex<HashMap<u64, Arc<Object>>>,
+    datasets: Mutex<HashMap<u64, Arc<DatasetState>>>,
+}
+
+impl File {
+    /// Makes an empty HDF5 file in an empty store.
+    pub fn create(store: Arc<dyn Store>, cache: Cache) -> Result<Arc<Self>> {
+        let mut superblock = Superblock::new(0, 0);
+        let length = Superblock::encoded_length(superblock.sizes) as u64;
+        let medium = Arc::new(Medium::new(store, 0, length, superblock.sizes, true));
+        let root = Object::create(&medium, crate::group::new_messages()?)?;
+        superblock.root_address = root.address();
+        let file = Self::new(medium, superblock, cache);
+        file.objects().insert(root.address(), Arc::new(root));
+        file.commit()?;
+        Ok(Arc::new(file))
+    }
+
+    /// Opens the HDF5 file in a store, for editing if `writable`.
+    pub fn open(store: Arc<dyn Store>, cache: Cache, writable: bool) -> Result<Arc<Self>> {
+        let io = |source| Error::Io { action: "read the superblock".into(), source };
+        let total = store.len().map_err(io)?;
+        let (base, superblock) = find_superblock(&*store, total)?;
+        let stored_end = superblock.end_of_file;
+        if stored_end > total {
+            return Err(DecodeError::new(
+                "superblock",
+                base,
+                format!("a file of {stored_end} byte(s), as the superblock says"),
+                format!("{total} (it is truncated)"),
+            )
+            .into());
+        }
+        if writable && superblock.version < 2 {
+            let what = format!("editing a file with superblock version {}", superblock.version);
+            return Err(Error::Unsupported(what));
+        }
+        let end = stored_end.saturating_sub(base);
+        let medium = Medium::new(store, base, end, superblock.sizes, writable);
+        Ok(Arc::new(Self::new(Arc::new(medium), superblock, cache)))
+    }
+
+    fn new(medium: Arc<Medium>, superblock: Superblock, cache: Cache) -> Self {
+        let (objects, datasets) = Default::default();
+        Self { medium, superblock, cache, commit: Mutex::new(()), objects, datasets }
+    }
+
+    /// The file as space.
+    pub fn medium(&self) -> &Arc<Medium> {
+        &self.medium
+    }
+
+    /// The cache that its chunks live in.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// What the file says of itself.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Whether changes are allowed.
+    pub fn writable(&self) -> bool {
+        self.medium.writable()
+    }
+
+    /// The root group's object.
+    pub fn root(&self) -> Result<Arc<Object>> {
+        self.object(self.superblock.root_address)
+    }
+
+    /// The object whose header is at `address`.
+    pub fn object(&self, address: u64) -> Result<Arc<Object>> {
+        if let Some(object) = self.objects().get(&address) {
+            return Ok(object.clone());
+        }
+        let loaded = Arc::new(Object::load(&self.medium, address)?);
+        let mut objects = self.objects();
+        if objects.len() >= IDLE {
+            objects.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
+        }
+        // Another thread may have loaded it meanwhile: there must be only one.
+        Ok(objects.entry(address).or_insert(loaded).clone())
+    }
+
+    /// Makes a new object; something must link to it.
+    pub fn create_object(
+        &self,
+        messages: Vec<pumice_format::object_header::RawMessage>,
+    ) -> Result<Arc<Object>> {
+        let object = Arc::new(Object::create(&self.medium, messages)?);
+        self.objects().insert(object.address(), object.clone());
+        Ok(object)
+    }
+
+    /// Forgets an object that has been deleted.
+    pub fn forget(&self, address: u64) {
+        self.datasets().remove(&address);
+        self.objects().remove(&address);
+    }
+
+    /// The living state of the dataset at `object`, made by `open` if nobody has it open.
+    pub fn dataset(
+        &self,
+        address: u64,
+        open: impl FnOnce() -> Result<DatasetState>,
+    ) -> Result<Arc<DatasetState>> {
+        if let Some(dataset) = self.datasets().get(&address) {
+            return Ok(dataset.clone());
+        }
+        self.forget_idle_datasets()?;
+        let opened = Arc::new(open()?);
+        Ok(self.datasets().entry(address).or_insert(opened).clone())
+    }
+
+    /// Makes room in the list of datasets, if it is full of ones that nobody holds.
+    fn forget_idle_datasets(&self) -> Result<()> {
+        let idle: Vec<_> = {
+            let datasets = self.datasets();
+            if datasets.len() < IDLE {
+                return Ok(());
+            }
+            let idle = datasets.iter().filter(|(_, dataset)| Arc::strong_count(dataset) == 1);
+            idle.map(|(&address, dataset)| (address, dataset.clone())).collect()
+        };
+        for (_, dataset) in &idle {
+            dataset.flush(&self.cache)?;
+        }
+        let mut datasets = self.datasets();
+        for (address, dataset) in idle {
+            // The list's own and ours: still nobody else.
+            if Arc::strong_count(&dataset) == 2 {
+                datasets.remove(&address);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes back dirty chunks, then all changed metadata in one commit.
+    pub fn commit(&self) -> Result<()> {
+        if !self.writable() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        let datasets: Vec<_> = self.datasets().values().cloned().collect();
+        for dataset in &datasets {
+            dataset.flush(&self.cache)?;
+        }
+        let objects: Vec<_> = self.objects().values().cloned().collect();
+        for object in &objects {
+            object.stage()?;
+        }
+        self.medium.commit(|end| {
+            let mut superblock = self.superblock.clone();
+            superblock.end_of_file = superblock.base_address.saturating_add(end);
+            let mut bytes = Vec::new();
+            // Only versions below 2 cannot be encoded, and such files are not writable.
+            let _ = superblock.encode(&mut bytes);
+            bytes
+        })
+    }
+
+    // Nothing under these locks panics half-way through a change: poisoning carries no meaning.
+    fn objects(&self) -> MutexGuard<'_, HashMap<u64, Arc<Object>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn datasets(&self) -> MutexGuard<'_, HashMap<u64, Arc<DatasetState>>> {
+        self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first superblock in a file of `total` bytes, and where it stands.
+fn find_superblock(store: &dyn Store, total: u64) -> Result<(u64, Superblock)> {
+    let io = |source| Error::Io { action: "read the superblock".into(), source };
+    for offset in Superblock::candidates(total) {
+        let mut bytes = vec![0; MAX_LENGTH.min((total - offset) as usize)];
+        store.read_at(offset, &mut bytes).map_err(io)?;
+        if Superblock::is_signature(&bytes) {
+            return Ok((offset, Superblock::decode(&bytes, offset)?));
+        }
+    }
+    let found = format!("none in {total} byte(s)");
+    Err(DecodeError::new("superblock", 0, "an HDF5 signature at 0, 512, 1024, ...", found).into())
+}

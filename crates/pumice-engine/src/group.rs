@@ -1,0 +1,129 @@
+//! Groups: the links of an object.
+//!
+//! New-style groups keep links as messages of their object header; they are read and written.
+//! Old-style groups (symbol tables) are read only, see `group/old.rs`. Links in dense storage
+//! (fractal heaps) are not read yet.
+
+mod old;
+
+use crate::file::File;
+use crate::object::Object;
+use crate::{Error, Result};
+use pumice_format::messages::{GroupInfo, Link, LinkInfo, LinkTarget, SymbolTable, kind};
+use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::{Sizes, UNDEFINED};
+use std::sync::Arc;
+
+/// The most soft links that one path may lead through.
+const MAX_SOFT_LINKS: usize = 16;
+
+/// The messages of an empty group.
+pub fn new_messages() -> Result<Vec<RawMessage>> {
+    let (mut links, mut limits) = (Vec::new(), Vec::new());
+    LinkInfo::default().encode(Sizes::default(), &mut links);
+    GroupInfo::default().encode(&mut limits);
+    Ok(vec![
+        RawMessage::new(kind::LINK_INFO, 0, links),
+        RawMessage::new(kind::GROUP_INFO, MESSAGE_CONSTANT, limits),
+    ])
+}
+
+/// Whether an object is a group.
+pub fn is_group(object: &Object) -> bool {
+    object.has(kind::LINK_INFO) || object.has(kind::SYMBOL_TABLE)
+}
+
+/// All links of a group, in order of their names.
+pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
+    if let Some(message) = group.message(kind::SYMBOL_TABLE) {
+        let table = SymbolTable::decode(&message.body, &group.context(&message))?;
+        return old::links(file, &table);
+    }
+    let Some(message) = group.message(kind::LINK_INFO) else {
+        return Err(Error::Invalid("not a group".into()));
+    };
+    let info = LinkInfo::decode(&message.body, &group.context(&message))?;
+    if info.heap_address != UNDEFINED {
+        return Err(Error::Unsupported("links in dense storage (a fractal heap)".into()));
+    }
+    let messages = group.messages(kind::LINK);
+    let mut links = messages
+        .iter()
+        .map(|message| Ok(Link::decode(&message.body, &group.context(message))?))
+        .collect::<Result<Vec<Link>>>()?;
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(links)
+}
+
+/// The link of a name.
+pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
+    Ok(links(file, group)?.into_iter().find(|link| link.name == name))
+}
+
+/// Adds a link to a group.
+pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
+    if link.name.is_empty() || link.name.contains('/') || link.name == "." {
+        return Err(Error::Invalid(format!("\"{}\" is no name for a link", link.name)));
+    }
+    if self::link(file, group, &link.name)?.is_some() {
+        return Err(Error::Invalid(format!("\"{}\" exists already", link.name)));
+    }
+    let mut body = Vec::new();
+    link.encode(file.superblock().sizes, &mut body)?;
+    group.push(RawMessage::new(kind::LINK, 0, body))
+}
+
+/// Removes a link from a group and returns it. The object stays.
+pub fn remove(file: &File, group: &Object, name: &str) -> Result<Link> {
+    let Some(link) = link(file, group, name)? else {
+        return Err(Error::NotFound(format!("no link \"{name}\"")));
+    };
+    let mut body = Vec::new();
+    link.encode(file.superblock().sizes, &mut body)?;
+    let context = group.context(&RawMessage::default());
+    group.change(|messages| {
+        messages.retain(|message| {
+            message.kind != kind::LINK
+                || Link::decode(&message.body, &context).is_ok_and(|other| other.name != name)
+        });
+    })?;
+    Ok(link)
+}
+
+/// The object that `path` leads to from `start`, an absolute path beginning at the root.
+pub fn resolve(file: &File, start: &Arc<Object>, path: &str) -> Result<Arc<Object>> {
+    resolve_within(file, start, path, &mut MAX_SOFT_LINKS.clone())
+}
+
+fn resolve_within(
+    file: &File,
+    start: &Arc<Object>,
+    path: &str,
+    soft_links: &mut usize,
+) -> Result<Arc<Object>> {
+    let mut object = if path.starts_with('/') { file.root()? } else { start.clone() };
+    for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        if !is_group(&object) {
+            return Err(Error::NotFound(format!("{path}: what holds \"{name}\" is no group")));
+        }
+        let Some(link) = link(file, &object, name)? else {
+            return Err(Error::NotFound(format!("{path}: no link \"{name}\"")));
+        };
+        object = match link.target {
+            LinkTarget::Hard { address } => file.object(address)?,
+            LinkTarget::Soft { path: target } => {
+                *soft_links = soft_links.checked_sub(1).ok_or_else(|| {
+                    Error::Invalid(format!("{path}: more than {MAX_SOFT_LINKS} soft links"))
+                })?;
+                resolve_within(file, &object, &target, soft_links)?
+            }
+            LinkTarget::External { .. } => {
+                return Err(Error::Unsupported(format!("the external link \"{name}\"")));
+            }
+            LinkTarget::UserDefined { .. } => {
+                return Err(Error::Unsupported(format!("the user-defined link \"{name}\"")));
+            }
+        };
+    }
+    Ok(object)
+}

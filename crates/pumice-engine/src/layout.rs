@@ -1,0 +1,283 @@
+//! Storage layouts: how a dataset's elements lie in the file, as the chunk cache sees them.
+//!
+//! | file | layout |
+//! |---|---|
+//! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
+//! | `dense.rs` | chunks that store every cell, through one filter pipeline |
+//! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
+//!
+//! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
+//! dataset's shape and the table of its chunks; nothing here decides what is resident.
+
+pub mod contiguous;
+pub mod dense;
+pub mod geometry;
+pub mod request;
+pub mod sparse;
+pub mod sparse_chunk;
+mod table;
+
+pub use contiguous::{Contiguous, Place};
+pub use dense::Dense;
+pub use geometry::Geometry;
+pub use request::{ReadRequest, Source, Target, WriteRequest};
+pub use sparse::Sparse;
+pub use sparse_chunk::SparseChunk;
+pub use table::ChunkTable;
+
+use crate::{Error, Result};
+use pumice_cache::{
+    Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Stored,
+};
+use pumice_format::index::ChunkRecord;
+use pumice_space::Dims;
+use pumice_store::{ReadOp, WriteOp};
+use std::sync::Arc;
+
+/// A dataset's storage, shape and chunks.
+pub struct DatasetLayout {
+    /// The dataset's shape.
+    pub geometry: Arc<Geometry>,
+    /// How elements are stored.
+    pub storage: Storage,
+}
+
+/// The kinds of storage.
+pub enum Storage {
+    /// One piece.
+    Contiguous(Contiguous),
+    /// Dense chunks.
+    Dense(Dense, ChunkTable),
+    /// Sparse chunks.
+    Sparse(Sparse, ChunkTable),
+    /// Something that cannot be read yet: what it is.
+    Unreadable(String),
+}
+
+/// A chunk in memory.
+pub enum Chunk {
+    /// Every cell.
+    Dense(Vec<u8>),
+    /// The defined cells.
+    Sparse(SparseChunk),
+}
+
+impl DatasetLayout {
+    /// The table of stored chunks, if the layout has chunks.
+    pub fn table(&self) -> Option<&ChunkTable> {
+        match &self.storage {
+            Storage::Contiguous(_) | Storage::Unreadable(_) => None,
+            Storage::Dense(_, table) | Storage::Sparse(_, table) => Some(table),
+        }
+    }
+
+    fn chunks(&self) -> Result<&ChunkTable> {
+        self.table().ok_or_else(|| Error::Internal("contiguous data has no chunks".into()))
+    }
+
+    fn mismatch() -> Error {
+        Error::Internal("a chunk of another layout".into())
+    }
+}
+
+impl Layout for DatasetLayout {
+    type Key = Dims;
+    type Chunk = Chunk;
+    type Tag = ChunkRecord;
+    type Read<'a> = ReadRequest<'a>;
+    type Write<'a> = WriteRequest<'a>;
+    type Error = Error;
+
+    fn lookup(&self, keys: &[Dims]) -> Result<Vec<Option<Stored<ChunkRecord>>>> {
+        let records = self.chunks()?.lookup(keys)?;
+        Ok(records.into_iter().map(|record| record.map(|record| self.stored(record))).collect())
+    }
+
+    fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
+        let mut ops: Vec<ReadOp<'_>> = reads
+            .iter_mut()
+            .map(|read| ReadOp { offset: read.offset, buffer: &mut *read.buffer })
+            .collect();
+        self.chunks()?.medium().fetch(&mut ops)
+    }
+
+    fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        part: Part,
+    ) -> Result<Chunk> {
+        match &self.storage {
+            Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.decode(key, bytes, &stored.tag)?)),
+            Storage::Sparse(sparse, _) => {
+                Ok(Chunk::Sparse(sparse.decode(key, bytes, &stored.tag, part)?))
+            }
+            Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
+        }
+    }
+
+    fn new_chunk(&self, _key: &Dims, fill: bool) -> Result<Chunk> {
+        match &self.storage {
+            Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.new_chunk(fill)?)),
+            Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(sparse.new_chunk())),
+            Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
+        }
+    }
+
+    fn encode(&self, key: &Dims, chunk: &Chunk) -> Result<Encoded<ChunkRecord>> {
+        let mut tag = ChunkRecord::dense(0, 0);
+        let bytes = match (&self.storage, chunk) {
+            (Storage::Dense(dense, _), Chunk::Dense(cells)) => {
+                let (bytes, mask) = dense.encode(key, cells)?;
+                tag.filter_mask = mask;
+                bytes
+            }
+            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
+                let encoded = sparse.encode(key, chunk)?;
+                tag.sections.extend(encoded.sections);
+                encoded.bytes
+            }
+            _ => return Err(Self::mismatch()),
+        };
+        Ok(Encoded { bytes, tag })
+    }
+
+    fn insert(&self, placements: &mut [Placement<Dims, ChunkRecord>]) -> Result<()> {
+        let table = self.chunks()?;
+        for placement in placements {
+            placement.tag.size = placement.len;
+            placement.offset = table.place(&placement.key, placement.tag.clone())?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, writes: &[Put<'_>]) -> Result<()> {
+        let mut ops: Vec<WriteOp<'_>> = writes
+            .iter()
+            .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
+            .collect();
+        self.chunks()?.medium().put(&mut ops)
+    }
+
+    fn delete(&self, key: &Dims) -> Result<()> {
+        self.chunks()?.remove(key)
+    }
+
+    fn scatter(&self, _key: &Dims, chunk: &Chunk, request: &mut ReadRequest<'_>) -> Result<()> {
+        match (&self.storage, chunk) {
+            (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
+            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.scatter(chunk, request),
+            _ => Err(Self::mismatch()),
+        }
+    }
+
+    fn scatter_absent(&self, _key: &Dims, request: &mut ReadRequest<'_>) -> Result<()> {
+        match &self.storage {
+            Storage::Dense(dense, _) => dense.scatter_absent(request),
+            Storage::Sparse(sparse, _) => sparse.scatter_absent(request),
+            Storage::Contiguous(contiguous) => contiguous.read(request),
+            Storage::Unreadable(_) => Err(Self::mismatch()),
+        }
+    }
+
+    fn gather(
+        &self,
+        _key: &Dims,
+        chunk: &mut Chunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
+        match (&self.storage, chunk) {
+            (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.gather(cells, request),
+            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.gather(chunk, request),
+            _ => Err(Self::mismatch()),
+        }
+    }
+
+    fn footprint(&self, chunk: &Chunk) -> Footprint {
+        let (used, allocated) = match chunk {
+            Chunk::Dense(cells) => (cells.len(), cells.capacity()),
+            Chunk::Sparse(chunk) => chunk.footprint(),
+        };
+        Footprint { used: used as u64, allocated: allocated as u64 }
+    }
+
+    fn part(&self, request: &ReadRequest<'_>) -> Part {
+        match request {
+            ReadRequest::Defined { .. } => Part::Defined,
+            ReadRequest::Values { .. } | ReadRequest::DefinedValues { .. } => Part::All,
+        }
+    }
+
+    fn intent(&self, key: &Dims, request: &WriteRequest<'_>) -> Intent {
+        match &self.storage {
+            Storage::Dense(dense, _) => dense.intent(key, request),
+            Storage::Sparse(sparse, _) => sparse.intent(request),
+            Storage::Contiguous(_) | Storage::Unreadable(_) => Intent::Replace,
+        }
+    }
+
+    fn growth(&self, _key: &Dims, request: &WriteRequest<'_>, fresh: bool) -> u64 {
+        match (&self.storage, request) {
+            (Storage::Dense(..), _) if fresh => self.geometry.chunk_bytes(),
+            (Storage::Sparse(..), WriteRequest::Values { part, .. }) => {
+                // A value, and at most eight bytes for its place.
+                part.count().saturating_mul(self.geometry.element_size() as u64 + 8)
+            }
+            _ => 0,
+        }
+    }
+
+    fn has_values(&self, chunk: &Chunk) -> bool {
+        !matches!(chunk, Chunk::Sparse(SparseChunk { values: None, .. }))
+    }
+
+    fn drop_values(&self, chunk: &mut Chunk) -> bool {
+        match chunk {
+            Chunk::Dense(_) => false,
+            Chunk::Sparse(chunk) => chunk.values.take().is_some(),
+        }
+    }
+
+    fn condense(&self, chunk: &mut Chunk) {
+        match chunk {
+            Chunk::Dense(values) | Chunk::Sparse(SparseChunk { values: Some(values), .. }) => {
+                values.shrink_to_fit();
+            }
+            Chunk::Sparse(_) => {}
+        }
+    }
+
+    fn direct_read(&self, _key: &Dims, request: &mut ReadRequest<'_>) -> Result<bool> {
+        match &self.storage {
+            Storage::Contiguous(contiguous) => contiguous.read(request).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    fn direct_write(&self, _key: &Dims, request: &mut WriteRequest<'_>) -> Result<bool> {
+        match &self.storage {
+            Storage::Contiguous(contiguous) => contiguous.write(request).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    fn bypass(&self) -> bool {
+        matches!(self.storage, Storage::Contiguous(_))
+    }
+}
+
+impl DatasetLayout {
+    /// What the cache needs to know of a stored chunk.
+    fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
+        let (head, decoded) = match record.sections.as_slice() {
+            [] => (record.size, self.geometry.chunk_bytes()),
+            [locations, values, ..] => {
+                let cells = locations.unfiltered.min(record.size.saturating_mul(8));
+                (values.offset.min(record.size), cells.saturating_add(values.unfiltered))
+            }
+            [_] => (record.size, record.size),
+        };
+        Stored::new(record.address, record.size, record).head(head).decoded(decoded)
+    }
+}

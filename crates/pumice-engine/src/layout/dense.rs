@@ -1,0 +1,155 @@
+//! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
+
+use super::geometry::Geometry;
+use super::request::{ReadRequest, WriteRequest, fill_with};
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_cache::{Intent, Outcome};
+use pumice_filter::Pipeline;
+use pumice_format::index::ChunkRecord;
+use pumice_space::{CellSet, Dims, Segment};
+use std::sync::Arc;
+
+/// How the chunks of a dataset are stored.
+pub struct Dense {
+    geometry: Arc<Geometry>,
+    pipeline: Pipeline,
+    dont_filter_partial: bool,
+}
+
+impl Dense {
+    /// A dense layout with one pipeline.
+    pub fn new(geometry: Arc<Geometry>, pipeline: Pipeline, dont_filter_partial: bool) -> Self {
+        Self { geometry, pipeline, dont_filter_partial }
+    }
+
+    /// The filters.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Whether partial edge chunks are stored unfiltered.
+    pub fn dont_filter_partial(&self) -> bool {
+        self.dont_filter_partial
+    }
+
+    fn unfiltered(&self, key: &Dims) -> bool {
+        self.pipeline.is_empty() || (self.dont_filter_partial && self.geometry.is_partial(key))
+    }
+
+    /// A chunk with the fill value everywhere, or with zeros if all will be overwritten.
+    pub fn new_chunk(&self, fill: bool) -> Result<Vec<u8>> {
+        let mut chunk = zeros(self.geometry.chunk_bytes())?;
+        if fill && self.geometry.fill().iter().any(|&byte| byte != 0) {
+            fill_with(&mut chunk, self.geometry.fill());
+        }
+        Ok(chunk)
+    }
+
+    /// The stored bytes and the mask of skipped filters.
+    pub fn encode(&self, key: &Dims, chunk: &[u8]) -> Result<(Vec<u8>, u32)> {
+        if self.unfiltered(key) {
+            return Ok((chunk.to_vec(), 0));
+        }
+        Ok(self.pipeline.encode_slice(chunk)?)
+    }
+
+    /// The cells of a chunk from its stored bytes.
+    pub fn decode(&self, key: &Dims, bytes: Vec<u8>, record: &ChunkRecord) -> Result<Vec<u8>> {
+        let wanted = self.geometry.chunk_bytes();
+        let limit = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let chunk = if self.unfiltered(key) {
+            bytes
+        } else {
+            self.pipeline.decode(bytes, record.filter_mask, limit)?
+        };
+        if chunk.len() as u64 == wanted {
+            return Ok(chunk);
+        }
+        let expected = format!("{wanted} byte(s) once decoded");
+        Err(DecodeError::new("chunk", record.address, expected, chunk.len()).into())
+    }
+
+    /// Answers a read from a resident chunk.
+    pub fn scatter(&self, chunk: &[u8], request: &mut ReadRequest<'_>) -> Result<()> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            ReadRequest::Values { part, target } => {
+                for segment in part.segments(dims) {
+                    target.place(segment.memory, &chunk[bytes_of(&segment, element)])?;
+                }
+                Ok(())
+            }
+            ReadRequest::Defined { cells, found } => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+                Ok(())
+            }
+            ReadRequest::DefinedValues { cells, found } => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let mut values = Vec::with_capacity(cells.len() as usize * element);
+                for run in cells.runs() {
+                    let start = run.start as usize * element;
+                    values.extend_from_slice(&chunk[start..start + run.len as usize * element]);
+                }
+                **found = Some((cells, values));
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a read from a chunk that is not stored: the fill value, and nothing defined.
+    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+        if let ReadRequest::Values { part, target } = request {
+            target.fill_all(part.segments(self.geometry.chunk()));
+        }
+        Ok(())
+    }
+
+    /// Carries out a write on a resident chunk.
+    pub fn gather(&self, chunk: &mut [u8], request: &mut WriteRequest<'_>) -> Result<Outcome> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            WriteRequest::Values { part, source } => {
+                for segment in part.segments(dims) {
+                    let place = &mut chunk[bytes_of(&segment, element)];
+                    source.copy_to(segment.memory, segment.len, place)?;
+                }
+            }
+            WriteRequest::Erase { cells } => cells.for_each_run(|run| {
+                let start = run.start as usize * element;
+                let place = &mut chunk[start..start + run.len as usize * element];
+                fill_with(place, self.geometry.fill());
+            }),
+        }
+        Ok(Outcome::Keep)
+    }
+
+    /// Whether a write needs what is stored.
+    pub fn intent(&self, key: &Dims, request: &WriteRequest<'_>) -> Intent {
+        match request {
+            // Cells of an edge chunk beyond the extent must hold the fill value, in case the
+            // extent grows: only a chunk that lies inside as a whole is simply replaced.
+            WriteRequest::Values { part, .. }
+                if part.is_whole() && !self.geometry.is_partial(key) =>
+            {
+                Intent::Replace
+            }
+            WriteRequest::Values { .. } => Intent::Update,
+            WriteRequest::Erase { .. } => Intent::UpdateExisting,
+        }
+    }
+}
+
+fn bytes_of(segment: &Segment, element: usize) -> std::ops::Range<usize> {
+    let start = segment.cell as usize * element;
+    start..start + segment.len as usize * element
+}
+
+/// Zeroed memory, or an error where there is not enough.
+pub(super) fn zeros(bytes: u64) -> Result<Vec<u8>> {
+    let too_large = || Error::Invalid(format!("not enough memory for a chunk of {bytes} bytes"));
+    let len = usize::try_from(bytes).map_err(|_| too_large())?;
+    // Asks first, so that a chunk shape from a damaged file cannot abort the program.
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| too_large())?;
+    Ok(vec![0; len])
+}

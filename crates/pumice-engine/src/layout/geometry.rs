@@ -1,0 +1,110 @@
+//! The shape of a dataset as its layout sees it: extent, chunk, element, fill value.
+
+use crate::{Error, Result};
+use pumice_space::{CellSet, ChunkGrid, Dims, Selection};
+use std::sync::{PoisonError, RwLock};
+
+/// Extent, chunk shape, element size and fill value. Only the extent ever changes.
+pub struct Geometry {
+    dims: RwLock<Dims>,
+    max_dims: Dims,
+    chunk: Dims,
+    cells_per_chunk: u64,
+    element_size: usize,
+    fill: Vec<u8>,
+}
+
+impl Geometry {
+    /// `fill` is one element of the file's type.
+    pub fn new(dims: &[u64], max_dims: &[u64], chunk: &[u64], fill: Vec<u8>) -> Result<Self> {
+        let cells = chunk.iter().try_fold(1u64, |cells, &length| cells.checked_mul(length));
+        let fits = |cells: u64| cells.checked_mul(fill.len() as u64).is_some();
+        let cells_per_chunk = cells.filter(|&cells| fits(cells)).ok_or_else(|| {
+            Error::Invalid(format!(
+                "a chunk of {chunk:?} elements has more bytes than can be addressed"
+            ))
+        })?;
+        Ok(Self {
+            dims: RwLock::new(dims.into()),
+            max_dims: max_dims.into(),
+            chunk: chunk.into(),
+            cells_per_chunk,
+            element_size: fill.len(),
+            fill,
+        })
+    }
+
+    /// The current extent.
+    pub fn dims(&self) -> Dims {
+        self.dims.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the extent; the caller holds back all input and output of the dataset.
+    pub fn set_dims(&self, dims: &[u64]) {
+        *self.dims.write().unwrap_or_else(PoisonError::into_inner) = dims.into();
+    }
+
+    /// The largest extent.
+    pub fn max_dims(&self) -> &[u64] {
+        &self.max_dims
+    }
+
+    /// The shape of a chunk.
+    pub fn chunk(&self) -> &[u64] {
+        &self.chunk
+    }
+
+    /// How many cells a chunk has.
+    pub fn cells_per_chunk(&self) -> u64 {
+        self.cells_per_chunk
+    }
+
+    /// Bytes of an element in the file.
+    pub fn element_size(&self) -> usize {
+        self.element_size
+    }
+
+    /// Bytes of a dense chunk.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.cells_per_chunk * self.element_size as u64
+    }
+
+    /// The fill value, one element of the file's type.
+    pub fn fill(&self) -> &[u8] {
+        &self.fill
+    }
+
+    /// The grid of chunks over the current extent.
+    pub fn grid(&self) -> Result<ChunkGrid> {
+        Ok(ChunkGrid::new(&self.dims(), &self.chunk)?)
+    }
+
+    /// Whether the chunk reaches beyond the extent.
+    pub fn is_partial(&self, key: &Dims) -> bool {
+        let dims = self.dims.read().unwrap_or_else(PoisonError::into_inner);
+        self.inside(key, &dims).as_slice() != self.chunk.as_slice()
+    }
+
+    /// The cells of the chunk beyond the extent, if there are any.
+    pub fn outside(&self, key: &Dims) -> Result<Option<CellSet>> {
+        let shape = self.inside(key, &self.dims());
+        if shape == self.chunk {
+            return Ok(None);
+        }
+        if shape.contains(&0) {
+            return Ok(Some(CellSet::full(self.cells_per_chunk)));
+        }
+        let origin = Dims::from_elem(0, shape.len());
+        let inside = Selection::block(&origin, &shape)?;
+        Ok(Some(CellSet::from_selection(&inside, &self.chunk)?.complement()))
+    }
+
+    /// The shape of the part of a chunk that lies inside `dims`.
+    fn inside(&self, key: &Dims, dims: &Dims) -> Dims {
+        let axes = key.iter().zip(&self.chunk).zip(dims);
+        axes.map(|((&number, &length), &extent)| {
+            extent.saturating_sub(number.saturating_mul(length)).min(length)
+        })
+        .collect()
+    }
+}

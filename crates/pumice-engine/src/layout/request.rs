@@ -1,0 +1,188 @@
+//! What a dataset asks of one chunk: the pieces that the cache hands to a layout.
+//!
+//! A request names cells of the chunk and places in the caller's memory (a [`ChunkPart`]), or only
+//! cells. Erasing and asking for defined cells are requests like any other, so that they keep their
+//! order among reads and writes.
+
+use crate::buffer::Output;
+use crate::{Error, Result};
+use pumice_space::{CellSet, ChunkPart, Segment, Selection};
+use pumice_types::Conversion;
+
+/// One chunk's share of a read.
+pub enum ReadRequest<'a> {
+    /// Places values, and the fill value where there is none, into the caller's buffer.
+    Values {
+        /// Which cells go where.
+        part: ChunkPart,
+        /// The buffer.
+        target: &'a Target<'a>,
+    },
+    /// Reports which of the cells are defined.
+    Defined {
+        /// Which cells of the chunk are asked for.
+        cells: Selection,
+        /// The answer: cells of the chunk.
+        found: &'a mut Option<CellSet>,
+    },
+    /// Reports which of the cells are defined, and their values in the file's type.
+    DefinedValues {
+        /// Which cells of the chunk are asked for.
+        cells: Selection,
+        /// The answer: cells of the chunk, and the value of each in row-major order.
+        found: &'a mut Option<(CellSet, Vec<u8>)>,
+    },
+}
+
+/// One chunk's share of a write.
+pub enum WriteRequest<'a> {
+    /// Defines cells with values from the caller's buffer.
+    Values {
+        /// Which cells come from where.
+        part: ChunkPart,
+        /// The buffer.
+        source: &'a Source<'a>,
+    },
+    /// Makes cells undefined; where a layout cannot say so, they get the fill value.
+    Erase {
+        /// Which cells of the chunk.
+        cells: CellSet,
+    },
+}
+
+/// Where a read puts its values.
+pub struct Target<'a> {
+    output: Output<'a>,
+    conversion: Conversion,
+    fill: Vec<u8>,
+    /// Whether places that get the fill value have it already.
+    filled: bool,
+}
+
+impl<'a> Target<'a> {
+    /// A target for `output`. `conversion` goes from the file's type to the memory's; `fill` is one
+    /// element of the file's type.
+    pub fn new(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
+        let mut converted = vec![0; conversion.target_size()];
+        conversion.convert(fill, &mut converted)?;
+        let filled = output.is_zeroed() && converted.iter().all(|&byte| byte == 0);
+        Ok(Self { output, conversion, fill: converted, filled })
+    }
+
+    /// Bytes of an element in memory.
+    pub fn element_size(&self) -> usize {
+        self.fill.len()
+    }
+
+    /// Whether values arrive as they are in the file.
+    pub fn is_noop(&self) -> bool {
+        self.conversion.is_noop()
+    }
+
+    /// Puts values of the file's type, one after another, from element `memory` on.
+    #[inline]
+    pub fn place(&self, memory: u64, values: &[u8]) -> Result<()> {
+        let size = self.element_size();
+        let start = memory as usize * size;
+        if self.conversion.is_noop() {
+            // SAFETY: a plan gives each place of the buffer to one segment of one chunk, and one
+            // thread places that chunk's segments one after another.
+            unsafe { self.output.slice(start, values.len()) }.copy_from_slice(values);
+            return Ok(());
+        }
+        let count = values.len() / self.conversion.source_size();
+        // SAFETY: as above.
+        let place = unsafe { self.output.slice(start, count * size) };
+        Ok(self.conversion.convert(values, place)?)
+    }
+
+    /// The memory of `len` elements from `memory` on, for reading straight into it.
+    ///
+    /// # Safety
+    /// As for [`Output::slice`].
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn slice(&self, memory: u64, len: u64) -> &mut [u8] {
+        let size = self.element_size();
+        // SAFETY: the caller's promise.
+        unsafe { self.output.slice(memory as usize * size, len as usize * size) }
+    }
+
+    /// Puts the fill value into `len` elements from `memory` on.
+    pub fn fill(&self, memory: u64, len: u64) {
+        if self.filled {
+            return;
+        }
+        // SAFETY: as in `place`.
+        fill_with(unsafe { self.slice(memory, len) }, &self.fill);
+    }
+
+    /// Puts the fill value wherever `segments` go.
+    pub fn fill_all(&self, segments: impl Iterator<Item = Segment>) {
+        if !self.filled {
+            segments.for_each(|segment| self.fill(segment.memory, segment.len));
+        }
+    }
+}
+
+/// Where a write takes its values from.
+pub struct Source<'a> {
+    bytes: &'a [u8],
+    conversion: Conversion,
+}
+
+impl<'a> Source<'a> {
+    /// A source of `bytes`; `conversion` goes from the memory's type to the file's.
+    pub fn new(bytes: &'a [u8], conversion: Conversion) -> Self {
+        Self { bytes, conversion }
+    }
+
+    /// Whether values go to the file as they are.
+    pub fn is_noop(&self) -> bool {
+        self.conversion.is_noop()
+    }
+
+    /// The elements of the memory's type at a segment's place.
+    #[inline]
+    pub fn slice(&self, memory: u64, len: u64) -> Result<&'a [u8]> {
+        let size = self.conversion.source_size();
+        let start = memory as usize * size;
+        self.bytes.get(start..start + len as usize * size).ok_or_else(|| {
+            Error::Invalid(format!(
+                "the buffer has {} byte(s), but the selection needs element {}",
+                self.bytes.len(),
+                memory + len
+            ))
+        })
+    }
+
+    /// Writes a segment's values, converted, into `place`.
+    #[inline]
+    pub fn copy_to(&self, memory: u64, len: u64, place: &mut [u8]) -> Result<()> {
+        let from = self.slice(memory, len)?;
+        if self.conversion.is_noop() {
+            place.copy_from_slice(from);
+            return Ok(());
+        }
+        Ok(self.conversion.convert(from, place)?)
+    }
+
+    /// Converts elements that were collected from [`slice`](Self::slice)s.
+    pub fn convert(&self, collected: Vec<u8>) -> Result<Vec<u8>> {
+        if self.conversion.is_noop() {
+            return Ok(collected);
+        }
+        let count = collected.len() / self.conversion.source_size();
+        let mut converted = vec![0; count * self.conversion.target_size()];
+        self.conversion.convert(&collected, &mut converted)?;
+        Ok(converted)
+    }
+}
+
+/// Repeats `element` over `place`.
+pub fn fill_with(place: &mut [u8], element: &[u8]) {
+    match element {
+        [] => {}
+        [first, rest @ ..] if rest.iter().all(|byte| byte == first) => place.fill(*first),
+        _ => place.chunks_exact_mut(element.len()).for_each(|to| to.copy_from_slice(element)),
+    }
+}

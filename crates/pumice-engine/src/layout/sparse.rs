@@ -1,0 +1,268 @@
+//! The sparse layout: structured chunks of two sections, locations and values.
+//!
+//! A chunk on disk is its sections one after another, each through the filters of its own pipeline:
+//! section 0 holds the encoded selection of defined cells and its checksum, section 1 the values of
+//! those cells in row-major order. The byte format is described in `docs/format/`.
+//!
+//! Filters are the business of [`Pipeline`]; where the first of section 0 is the location filter, it
+//! goes straight between the stored form and a `CellSet`.
+
+use super::geometry::Geometry;
+use super::request::{ReadRequest, WriteRequest};
+use super::sparse_chunk::{SparseChunk, collect};
+use crate::{Error, Result};
+use pumice_bytes::{DecodeError, Writer};
+use pumice_cache::{Intent, Outcome, Part};
+use pumice_filter::{EncodedCells, Pipeline};
+use pumice_format::index::{ChunkRecord, SectionRecord};
+use pumice_space::{CellSet, Dims, Selection};
+use std::sync::Arc;
+
+/// Section 0: which cells are defined.
+pub const LOCATIONS: usize = 0;
+/// Section 1: their values.
+pub const VALUES: usize = 1;
+
+/// How the sections of a dataset's chunks are stored.
+pub struct Sparse {
+    geometry: Arc<Geometry>,
+    locations: Pipeline,
+    values: Pipeline,
+    /// For partial edge chunks, if they are stored unfiltered.
+    plain: Option<Pipeline>,
+}
+
+/// An encoded chunk and what its index record says of it.
+pub struct EncodedSections {
+    /// The stored bytes.
+    pub bytes: Vec<u8>,
+    /// The sections in them.
+    pub sections: [SectionRecord; 2],
+}
+
+impl Sparse {
+    /// A sparse layout with one pipeline per section.
+    pub fn new(
+        geometry: Arc<Geometry>,
+        locations: Pipeline,
+        values: Pipeline,
+        dont_filter_partial: bool,
+    ) -> Self {
+        let plain = dont_filter_partial.then(Pipeline::default);
+        Self { geometry, locations, values, plain }
+    }
+
+    /// The filters of a section.
+    pub fn pipeline(&self, section: usize) -> &Pipeline {
+        if section == LOCATIONS { &self.locations } else { &self.values }
+    }
+
+    /// Whether partial edge chunks are stored unfiltered.
+    pub fn dont_filter_partial(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// The pipelines of both sections for this chunk.
+    fn pipelines(&self, key: &Dims) -> (&Pipeline, &Pipeline) {
+        match &self.plain {
+            Some(plain) if self.geometry.is_partial(key) => (plain, plain),
+            _ => (&self.locations, &self.values),
+        }
+    }
+
+    /// A chunk without defined cells.
+    pub fn new_chunk(&self) -> SparseChunk {
+        SparseChunk::empty(self.geometry.cells_per_chunk())
+    }
+
+    /// Encodes both sections.
+    pub fn encode(&self, key: &Dims, chunk: &SparseChunk) -> Result<EncodedSections> {
+        let values = chunk.values.as_deref().ok_or_else(|| {
+            Error::Internal("a chunk without resident values was to be written".into())
+        })?;
+        let (locations, filters) = self.pipelines(key);
+        let EncodedCells { mut bytes, unfiltered, mask } =
+            locations.encode_cells(self.geometry.chunk(), &chunk.cells)?;
+        let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
+        let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
+        let mut filter_mask = 0;
+        if filters.is_empty() {
+            bytes.put_bytes(values);
+        } else {
+            let (encoded, mask) = filters.encode_slice(values)?;
+            filter_mask = mask;
+            bytes.put_bytes(&encoded);
+        }
+        let second = SectionRecord { offset, unfiltered, filter_mask };
+        Ok(EncodedSections { bytes, sections: [first, second] })
+    }
+
+    /// Decodes the sections that `part` needs. `bytes` has at least those sections.
+    pub fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        record: &ChunkRecord,
+        part: Part,
+    ) -> Result<SparseChunk> {
+        let (locations, values) = sections(record)?;
+        let (before, filters) = self.pipelines(key);
+        let Some((head, tail)) = bytes.split_at_checked(locations.1) else {
+            return Err(short(record.address, locations.1, bytes.len()));
+        };
+        let cells = self.decode_locations(before, head, &locations.0, record.address)?;
+        if part == Part::Defined {
+            return self.mask(key, SparseChunk { cells, values: None });
+        }
+        if tail.len() != values.1 {
+            return Err(short(record.address, locations.1 + values.1, bytes.len()));
+        }
+        let values = self.decode_values(filters, tail, &values.0, record.address, &cells)?;
+        self.mask(key, SparseChunk { cells, values: Some(values) })
+    }
+
+    fn decode_locations(
+        &self,
+        pipeline: &Pipeline,
+        bytes: &[u8],
+        section: &SectionRecord,
+        address: u64,
+    ) -> Result<CellSet> {
+        let total = self.geometry.cells_per_chunk();
+        if bytes.is_empty() {
+            // An empty section 0 says that every cell is defined.
+            return Ok(CellSet::full(total));
+        }
+        let (dims, cells) =
+            pipeline.decode_cells(bytes, section.filter_mask, section.unfiltered, total)?;
+        if dims.as_slice() == self.geometry.chunk() {
+            return Ok(cells);
+        }
+        let expected = format!("a selection over a chunk of {:?}", self.geometry.chunk());
+        Err(DecodeError::new("locations of a sparse chunk", address, expected, format!("{dims:?}"))
+            .into())
+    }
+
+    fn decode_values(
+        &self,
+        pipeline: &Pipeline,
+        bytes: &[u8],
+        section: &SectionRecord,
+        address: u64,
+        cells: &CellSet,
+    ) -> Result<Vec<u8>> {
+        let wanted = cells.len().saturating_mul(self.geometry.element_size() as u64);
+        let wrong = |found: u64| -> Error {
+            let expected = format!("{wanted} byte(s) for {} defined cell(s)", cells.len());
+            DecodeError::new("values of a sparse chunk", address, expected, found).into()
+        };
+        // The best compression there is cannot have put more into so few bytes.
+        let possible = (bytes.len() as u64 + 1).saturating_mul(1 << 16);
+        if wanted > possible {
+            return Err(wrong(possible));
+        }
+        let values = pipeline.decode_slice(bytes, section.filter_mask, wanted as usize)?;
+        if values.len() as u64 == wanted { Ok(values) } else { Err(wrong(values.len() as u64)) }
+    }
+
+    /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
+    fn mask(&self, key: &Dims, mut chunk: SparseChunk) -> Result<SparseChunk> {
+        if let Some(outside) = self.geometry.outside(key)? {
+            chunk.erase(self.geometry.element_size(), &outside);
+        }
+        Ok(chunk)
+    }
+
+    /// Answers a read from a resident chunk.
+    pub fn scatter(&self, chunk: &SparseChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            ReadRequest::Values { part, target } => {
+                target.fill_all(part.segments(dims));
+                chunk.scatter(element, part.segments(dims), target)
+            }
+            ReadRequest::Defined { cells, found } => {
+                let wanted = wanted(cells, dims)?;
+                **found = Some(match wanted {
+                    Some(wanted) => chunk.cells.intersection(&wanted),
+                    None => chunk.cells.clone(),
+                });
+                Ok(())
+            }
+            ReadRequest::DefinedValues { cells, found } => {
+                let wanted = wanted(cells, dims)?;
+                let wanted = wanted.unwrap_or_else(|| CellSet::full(chunk.cells.cells()));
+                **found = Some(chunk.extract(element, &wanted));
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a read from a chunk that is not stored: nothing is defined there.
+    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+        if let ReadRequest::Values { part, target } = request {
+            target.fill_all(part.segments(self.geometry.chunk()));
+        }
+        Ok(())
+    }
+
+    /// Carries out a write on a resident chunk.
+    pub fn gather(
+        &self,
+        chunk: &mut SparseChunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            WriteRequest::Values { part, source } => {
+                let (cells, values) = collect(chunk.cells.cells(), part.segments(dims), source)?;
+                chunk.define(element, cells, values);
+                Ok(Outcome::Keep)
+            }
+            WriteRequest::Erase { cells } => {
+                chunk.erase(element, cells);
+                Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
+            }
+        }
+    }
+
+    /// Whether a write needs what is stored.
+    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
+        match request {
+            WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
+            WriteRequest::Values { .. } => Intent::Update,
+            WriteRequest::Erase { .. } => Intent::UpdateExisting,
+        }
+    }
+}
+
+/// The cells asked for, or `None` for the whole chunk.
+fn wanted(selection: &Selection, dims: &[u64]) -> Result<Option<CellSet>> {
+    if selection.covers(dims) {
+        return Ok(None);
+    }
+    Ok(Some(CellSet::from_selection(selection, dims)?))
+}
+
+/// Both sections with their stored lengths.
+fn sections(record: &ChunkRecord) -> Result<((SectionRecord, usize), (SectionRecord, usize))> {
+    let section = |index: usize| {
+        let section = record.sections.get(index)?;
+        let length = usize::try_from(record.section_length(index)?).ok()?;
+        Some((section.clone(), length))
+    };
+    match (section(LOCATIONS), section(VALUES), record.sections.len()) {
+        (Some(locations), Some(values), 2) => Ok((locations, values)),
+        _ => Err(DecodeError::new(
+            "sparse chunk",
+            record.address,
+            "two sections in ascending order",
+            format!("{:?} in {} byte(s)", record.sections, record.size),
+        )
+        .into()),
+    }
+}
+
+fn short(address: u64, expected: usize, found: usize) -> Error {
+    DecodeError::new("sparse chunk", address, format!("{expected} byte(s)"), found).into()
+}

@@ -1,0 +1,170 @@
+//! A decoded sparse chunk: which cells are defined, and their values in row-major order.
+//!
+//! Invariant: `values`, when present, has exactly one element per defined cell. It is absent while
+//! only the locations are resident.
+
+use super::request::{Source, Target};
+use crate::Result;
+use pumice_space::{CellSet, Run, Segment};
+
+/// The defined cells of a chunk and their values.
+#[derive(Clone, Debug)]
+pub struct SparseChunk {
+    /// Which cells are defined.
+    pub cells: CellSet,
+    /// Their values, or `None` if they are not resident.
+    pub values: Option<Vec<u8>>,
+}
+
+impl SparseChunk {
+    /// A chunk of `cells` cells, none of them defined.
+    pub fn empty(cells: u64) -> Self {
+        Self { cells: CellSet::empty(cells), values: Some(Vec::new()) }
+    }
+
+    /// Bytes in memory, used and allocated.
+    pub fn footprint(&self) -> (usize, usize) {
+        let (used, allocated) =
+            self.values.as_ref().map_or((0, 0), |values| (values.len(), values.capacity()));
+        let cells = self.cells.heap_bytes() + size_of::<Self>();
+        (used + cells, allocated + cells)
+    }
+
+    fn values(&self) -> &[u8] {
+        self.values.as_deref().unwrap_or_default()
+    }
+
+    /// Places the defined cells among `segments`; the caller has put the fill value everywhere.
+    pub fn scatter(
+        &self,
+        element: usize,
+        segments: impl Iterator<Item = Segment>,
+        target: &Target<'_>,
+    ) -> Result<()> {
+        let values = self.values();
+        for piece in self.cells.placements(segments) {
+            let start = piece.position as usize * element;
+            target.place(piece.memory, &values[start..start + piece.len as usize * element])?;
+        }
+        Ok(())
+    }
+
+    /// The part of the chunk that lies in `wanted`.
+    pub fn extract(&self, element: usize, wanted: &CellSet) -> (CellSet, Vec<u8>) {
+        if wanted.is_full() {
+            return (self.cells.clone(), self.values().to_vec());
+        }
+        let found = self.cells.intersection(wanted);
+        let values = self.copy_values(element, &found);
+        (found, values)
+    }
+
+    /// Defines `cells` with `values` (one element each, in row-major order of `cells`).
+    pub fn define(&mut self, element: usize, cells: CellSet, values: Vec<u8>) {
+        if self.cells.is_empty() || cells.is_full() {
+            (self.cells, self.values) = (cells, Some(values));
+            return;
+        }
+        let held = self.values.get_or_insert_default();
+        let known: u64 = self.cells.overlaps(cells.runs()).map(|piece| piece.len).sum();
+        if known == cells.len() {
+            overwrite(&self.cells, held, element, &cells, &values);
+            return;
+        }
+        let union = self.cells.union(&cells);
+        let mut merged = Vec::with_capacity(union.len() as usize * element);
+        for piece in self.cells.merge(&cells) {
+            let (from, position) = match (piece.a, piece.b) {
+                (_, Some(position)) => (&values, position),
+                (Some(position), None) => (&*held, position),
+                (None, None) => continue,
+            };
+            let start = position as usize * element;
+            merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
+        }
+        (self.cells, self.values) = (union, Some(merged));
+    }
+
+    /// Makes `cells` undefined. Returns whether any of them was defined.
+    pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
+        let left = self.cells.difference(cells);
+        if left.len() == self.cells.len() {
+            return false;
+        }
+        if self.values.is_some() {
+            self.values = Some(self.copy_values(element, &left));
+        }
+        self.cells = left;
+        true
+    }
+
+    /// The values of a subset of the defined cells.
+    fn copy_values(&self, element: usize, subset: &CellSet) -> Vec<u8> {
+        let held = self.values();
+        let mut values = Vec::with_capacity(subset.len() as usize * element);
+        for piece in self.cells.overlaps(subset.runs()) {
+            let start = piece.position as usize * element;
+            values.extend_from_slice(&held[start..start + piece.len as usize * element]);
+        }
+        values
+    }
+}
+
+/// Replaces the values of cells that are all defined already.
+fn overwrite(held: &CellSet, old: &mut [u8], element: usize, cells: &CellSet, new: &[u8]) {
+    let mut from = 0;
+    for piece in held.overlaps(cells.runs()) {
+        let (to, len) = (piece.position as usize * element, piece.len as usize * element);
+        old[to..to + len].copy_from_slice(&new[from..from + len]);
+        from += len;
+    }
+}
+
+/// The cells and values that `segments` bring, in row-major order of the chunk. Where a cell is
+/// named more than once, the last segment wins.
+pub fn collect(
+    cells: u64,
+    segments: impl Iterator<Item = Segment> + Clone,
+    source: &Source<'_>,
+) -> Result<(CellSet, Vec<u8>)> {
+    let mut ascending = true;
+    let mut next = 0;
+    for segment in segments.clone() {
+        ascending &= segment.cell >= next;
+        next = segment.cell + segment.len;
+    }
+    if !ascending {
+        return collect_unordered(cells, segments, source);
+    }
+    let mut collected = Vec::new();
+    for segment in segments.clone() {
+        collected.extend_from_slice(source.slice(segment.memory, segment.len)?);
+    }
+    let runs = segments.map(|segment| Run { start: segment.cell, len: segment.len });
+    Ok((CellSet::from_runs(cells, runs)?, source.convert(collected)?))
+}
+
+fn collect_unordered(
+    cells: u64,
+    segments: impl Iterator<Item = Segment>,
+    source: &Source<'_>,
+) -> Result<(CellSet, Vec<u8>)> {
+    let mut places: Vec<(u64, u64)> = segments
+        .flat_map(|segment| (0..segment.len).map(move |i| (segment.cell + i, segment.memory + i)))
+        .collect();
+    // Stable, so that of equal cells the one that came last stays last.
+    places.sort_by_key(|&(cell, _)| cell);
+    let mut last = Vec::with_capacity(places.len());
+    for place in places {
+        match last.last_mut() {
+            Some((cell, memory)) if *cell == place.0 => *memory = place.1,
+            _ => last.push(place),
+        }
+    }
+    let mut collected = Vec::new();
+    for &(_, memory) in &last {
+        collected.extend_from_slice(source.slice(memory, 1)?);
+    }
+    let set = CellSet::from_sorted_cells(cells, last.into_iter().map(|(cell, _)| cell))?;
+    Ok((set, source.convert(collected)?))
+}

@@ -1,0 +1,102 @@
+//! Metadata in memory that keeps count: what is allocated, freed and staged.
+
+use pumice_engine::metadata::MetadataIo;
+use pumice_engine::{Error, Result};
+use pumice_format::Sizes;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+pub(crate) struct Memory {
+    sizes: Sizes,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    file: Vec<u8>,
+    staged: BTreeMap<u64, Vec<u8>>,
+    live: BTreeMap<u64, u64>,
+    reads: usize,
+}
+
+impl Memory {
+    /// A file whose first allocation will be at `start`.
+    pub(crate) fn new(sizes: Sizes, start: u64) -> Self {
+        let file = vec![0; start as usize];
+        Self { sizes, state: Mutex::new(State { file, ..State::default() }) }
+    }
+
+    /// Writes what is staged, and says where it was.
+    pub(crate) fn apply(&self) -> Vec<u64> {
+        let mut state = self.state.lock().unwrap();
+        let staged = std::mem::take(&mut state.staged);
+        let addresses = staged.keys().copied().collect();
+        for (address, bytes) in staged {
+            let start = address as usize;
+            state.file[start..start + bytes.len()].copy_from_slice(&bytes);
+        }
+        addresses
+    }
+
+    /// Bytes that are allocated and not freed.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.state.lock().unwrap().live.values().sum()
+    }
+
+    pub(crate) fn file(&self) -> Vec<u8> {
+        self.state.lock().unwrap().file.clone()
+    }
+
+    pub(crate) fn reads(&self) -> usize {
+        self.state.lock().unwrap().reads
+    }
+
+    /// Changes bytes behind the index's back.
+    pub(crate) fn poke(&self, address: u64, bytes: &[u8]) {
+        let start = address as usize;
+        let mut state = self.state.lock().unwrap();
+        state.file[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+impl MetadataIo for Memory {
+    fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        let mut state = self.state.lock().unwrap();
+        state.reads += 1;
+        if let Some(bytes) = state.staged.get(&address) {
+            assert_eq!(bytes.len(), length, "a staged block is read whole");
+            return Ok(bytes.clone());
+        }
+        let start = usize::try_from(address).unwrap_or(usize::MAX);
+        match start.checked_add(length).and_then(|end| state.file.get(start..end)) {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => Err(Error::Invalid(format!("{length} bytes at {address:#x} are not there"))),
+        }
+    }
+
+    fn allocate(&self, length: u64) -> Result<u64> {
+        let mut state = self.state.lock().unwrap();
+        let address = state.file.len() as u64;
+        // What was never written must not look like a block.
+        state.file.resize((address + length) as usize, 0xEE);
+        state.live.insert(address, length);
+        Ok(address)
+    }
+
+    fn free(&self, address: u64, length: u64) {
+        let mut state = self.state.lock().unwrap();
+        assert_eq!(state.live.remove(&address), Some(length), "{address:#x} is freed once, whole");
+        state.staged.remove(&address);
+    }
+
+    fn stage(&self, address: u64, bytes: Vec<u8>) {
+        let mut state = self.state.lock().unwrap();
+        let (start, length) = state.live.range(..=address).next_back().unwrap();
+        assert!(address + bytes.len() as u64 <= start + length, "staged within its allocation");
+        state.staged.insert(address, bytes);
+    }
+}

@@ -1,0 +1,153 @@
+//! Attributes: small named values of groups and datasets.
+
+use bytemuck::Zeroable;
+use pumice_engine::attribute;
+use pumice_engine::file::File as Engine;
+use pumice_engine::object::Object;
+use pumice_engine::{Error, Result};
+use pumice_space::Extent;
+use pumice_types::{CharacterSet, Conversion, Datatype, Element, FixedString, StringPadding};
+
+/// An attribute, read whole.
+///
+/// ```
+/// use pumice::File;
+///
+/// let file = File::in_memory()?;
+/// file.set_attribute("scale", 0.5f64)?;
+/// file.set_attribute("origin", [1i32, -2])?;
+/// file.set_attribute("unit", "mm")?;
+///
+/// assert_eq!(file.attribute("scale")?.read::<f32>()?, [0.5]);
+/// assert_eq!(file.attribute("origin")?.read::<i64>()?, [1, -2]);
+/// assert_eq!(file.attribute("unit")?.read_string()?, "mm");
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    path: String,
+    inner: attribute::Attribute,
+}
+
+impl Attribute {
+    pub(crate) fn all(engine: &Engine, object: &Object, path: &str) -> Result<Vec<Self>> {
+        let all = attribute::attributes(engine, object).map_err(|error| error.at(path))?;
+        Ok(all.into_iter().map(|inner| Self { path: path.into(), inner }).collect())
+    }
+
+    pub(crate) fn find(engine: &Engine, object: &Object, path: &str, name: &str) -> Result<Self> {
+        match attribute::attribute(engine, object, name).map_err(|error| error.at(path))? {
+            Some(inner) => Ok(Self { path: path.into(), inner }),
+            None => Err(Error::NotFound(format!("no attribute \"{name}\"")).at(path)),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its type.
+    pub fn datatype(&self) -> &Datatype {
+        &self.inner.datatype
+    }
+
+    /// Its shape.
+    pub fn extent(&self) -> &Extent {
+        &self.inner.extent
+    }
+
+    /// Its elements as they are in the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.inner.data
+    }
+
+    /// Its elements, converted to `T`.
+    pub fn read<T: Element>(&self) -> Result<Vec<T>> {
+        let convert = || -> Result<Vec<T>> {
+            let conversion = Conversion::new(&self.inner.datatype, &T::datatype())?;
+            let count = self.inner.data.len() / self.inner.datatype.size().max(1);
+            let mut values = vec![T::zeroed(); count];
+            conversion.convert(&self.inner.data, bytemuck::cast_slice_mut(&mut values))?;
+            Ok(values)
+        };
+        convert().map_err(|error| error.at(&self.path))
+    }
+
+    /// Its text, if it is a fixed-length string.
+    pub fn read_string(&self) -> Result<String> {
+        match &self.inner.datatype {
+            Datatype::String(string) => Ok(text(string, &self.inner.data)),
+            other => {
+                Err(Error::Invalid(format!("{other} is no fixed-length string")).at(&self.path))
+            }
+        }
+    }
+}
+
+/// What can be stored as an attribute: an element, an array or slice of elements, text.
+pub trait AttributeValue {
+    /// The attribute of this value.
+    fn attribute(&self, name: &str) -> attribute::Attribute;
+}
+
+macro_rules! scalars {
+    ($($scalar:ty),+) => {$(
+        impl AttributeValue for $scalar {
+            fn attribute(&self, name: &str) -> attribute::Attribute {
+                let extent = Extent::Scalar;
+                attribute::Attribute { extent, ..[*self].as_slice().attribute(name) }
+            }
+        }
+    )+};
+}
+
+scalars! { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 }
+
+impl<T: Element> AttributeValue for &[T] {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        attribute::Attribute {
+            name: name.into(),
+            datatype: T::datatype(),
+            extent: Extent::Simple { dims: [self.len() as u64].as_slice().into(), max: None },
+            data: bytemuck::cast_slice(self).to_vec(),
+        }
+    }
+}
+
+impl<T: Element, const N: usize> AttributeValue for [T; N] {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        self.as_slice().attribute(name)
+    }
+}
+
+impl AttributeValue for &str {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        let mut data = self.as_bytes().to_vec();
+        data.resize(self.len().max(1), 0);
+        let (padding, charset) = (StringPadding::NullPad, CharacterSet::Utf8);
+        let string = FixedString { size: data.len() as u32, padding, charset };
+        attribute::Attribute {
+            name: name.into(),
+            datatype: Datatype::String(string),
+            extent: Extent::Scalar,
+            data,
+        }
+    }
+}
+
+impl AttributeValue for attribute::Attribute {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        attribute::Attribute { name: name.into(), ..self.clone() }
+    }
+}
+
+/// The characters of a fixed-length string without its padding.
+fn text(string: &FixedString, bytes: &[u8]) -> String {
+    let end = match string.padding {
+        StringPadding::SpacePad => bytes.iter().rposition(|&byte| byte != b' '),
+        StringPadding::NullPad => bytes.iter().rposition(|&byte| byte != 0),
+        _ => bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()).checked_sub(1),
+    };
+    String::from_utf8_lossy(&bytes[..end.map_or(0, |last| last + 1)]).into_owned()
+}

@@ -1,0 +1,243 @@
+//! How a new dataset is described.
+
+use crate::{Dataset, Group};
+use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
+use pumice_engine::{Error, Result};
+use pumice_filter::FilterSpec;
+use pumice_space::{Extent, UNLIMITED};
+use pumice_types::{Conversion, Datatype, Element};
+
+/// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
+/// few system calls, small enough that a hundred fit into a cache.
+const DENSE_CHUNK_BYTES: u64 = 256 << 10;
+/// About how many cells a sparse chunk has, if its shape is not given: at 1 % density that is
+/// 42,000 values, and a row or a column of a 20,000 x 20,000 matrix touches ten chunks.
+const SPARSE_CHUNK_CELLS: u64 = 1 << 22;
+/// Level of zstd where none is given.
+const ZSTD_LEVEL: u32 = 3;
+
+/// Describes a dataset, then [creates](Self::create) it.
+///
+/// Dense datasets are contiguous unless they get a chunk shape, filters or a maximum shape. Sparse
+/// datasets store defined cells only; by default their locations go through the location filter
+/// and zstd, their values through shuffle and zstd.
+///
+/// ```
+/// use pumice::{File, FilterSpec};
+///
+/// let file = File::in_memory()?;
+/// let dense = file.new_dataset::<f64>().shape([100, 100]).deflate(4).create("dense")?;
+/// assert_eq!(dense.chunk(), Some(vec![100, 100]));
+///
+/// let sparse = file
+///     .new_dataset::<f64>()
+///     .shape([1000, 1000])
+///     .chunk([500, 500])
+///     .sparse()
+///     .fill_value(f64::NAN)
+///     .value_filters(vec![FilterSpec::shuffle(8), FilterSpec::deflate(1)])
+///     .create("sparse")?;
+/// assert!(sparse.read::<f64>((0..1, 0..1))?[0].is_nan());
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct DatasetBuilder {
+    group: Group,
+    datatype: Datatype,
+    shape: Vec<u64>,
+    max_shape: Option<Vec<u64>>,
+    chunk: Option<Vec<u64>>,
+    fill: Option<(Datatype, Vec<u8>)>,
+    filters: Vec<FilterSpec>,
+    sparse: bool,
+    compact: bool,
+    location_filters: Option<Vec<FilterSpec>>,
+    value_filters: Option<Vec<FilterSpec>>,
+}
+
+impl DatasetBuilder {
+    pub(crate) fn new(group: Group, datatype: Datatype) -> Self {
+        Self {
+            group,
+            datatype,
+            shape: Vec::new(),
+            max_shape: None,
+            chunk: None,
+            fill: None,
+            filters: Vec::new(),
+            sparse: false,
+            compact: false,
+            location_filters: None,
+            value_filters: None,
+        }
+    }
+
+    /// The shape. Without it the dataset is a scalar.
+    pub fn shape(mut self, shape: impl Into<Vec<u64>>) -> Self {
+        self.shape = shape.into();
+        self
+    }
+
+    /// How far each axis can grow; `None` for without limit.
+    pub fn max_shape(mut self, max: impl IntoIterator<Item = Option<u64>>) -> Self {
+        self.max_shape = Some(max.into_iter().map(|axis| axis.unwrap_or(UNLIMITED)).collect());
+        self
+    }
+
+    /// The shape of a chunk.
+    pub fn chunk(mut self, chunk: impl Into<Vec<u64>>) -> Self {
+        self.chunk = Some(chunk.into());
+        self
+    }
+
+    /// What cells that were never written read as; zero if not given.
+    pub fn fill_value<T: Element>(mut self, value: T) -> Self {
+        self.fill = Some((T::datatype(), bytemuck::bytes_of(&value).to_vec()));
+        self
+    }
+
+    /// Stores defined cells only.
+    pub fn sparse(mut self) -> Self {
+        self.sparse = true;
+        self
+    }
+
+    /// Stores the elements in the object header: for at most 64,000 bytes.
+    pub fn compact(mut self) -> Self {
+        self.compact = true;
+        self
+    }
+
+    /// Groups bytes of equal significance, which helps the filters after it.
+    pub fn shuffle(self) -> Self {
+        let size = self.datatype.size() as u32;
+        self.filter(FilterSpec::shuffle(size))
+    }
+
+    /// Compresses with deflate (gzip), level 0 to 9.
+    pub fn deflate(self, level: u32) -> Self {
+        self.filter(FilterSpec::deflate(level))
+    }
+
+    /// Compresses with Zstandard.
+    pub fn zstd(self, level: u32) -> Self {
+        self.filter(FilterSpec::zstd(level))
+    }
+
+    /// Adds a checksum to each chunk.
+    pub fn fletcher32(self) -> Self {
+        self.filter(FilterSpec::fletcher32())
+    }
+
+    /// Adds any filter of dense chunks.
+    pub fn filter(mut self, filter: FilterSpec) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// Replaces the filters of a sparse dataset's locations (section 0).
+    pub fn location_filters(mut self, filters: Vec<FilterSpec>) -> Self {
+        self.location_filters = Some(filters);
+        self
+    }
+
+    /// Replaces the filters of a sparse dataset's values (section 1).
+    pub fn value_filters(mut self, filters: Vec<FilterSpec>) -> Self {
+        self.value_filters = Some(filters);
+        self
+    }
+
+    /// Leaves out all filters.
+    pub fn no_filters(mut self) -> Self {
+        self.filters.clear();
+        self.location_filters = Some(Vec::new());
+        self.value_filters = Some(Vec::new());
+        self
+    }
+
+    /// Makes the dataset, and the groups on the way to it.
+    pub fn create(self, path: &str) -> Result<Dataset> {
+        let spec = self.spec().map_err(|error| error.at(path))?;
+        self.group.link_dataset(path, spec)
+    }
+
+    fn spec(&self) -> Result<DatasetSpec> {
+        let extent = match (&self.max_shape, self.shape.as_slice()) {
+            (None, []) => Extent::Scalar,
+            (None, shape) => Extent::simple(shape)?,
+            (Some(max), shape) => Extent::with_max(shape, max)?,
+        };
+        let fill = match &self.fill {
+            None => None,
+            Some((datatype, value)) => {
+                let mut converted = vec![0; self.datatype.size()];
+                Conversion::new(datatype, &self.datatype)?.convert(value, &mut converted)?;
+                Some(converted)
+            }
+        };
+        let datatype = self.datatype.clone();
+        Ok(DatasetSpec { datatype, extent, layout: self.layout()?, fill })
+    }
+
+    fn layout(&self) -> Result<LayoutSpec> {
+        if self.sparse {
+            return self.sparse_layout();
+        }
+        if self.location_filters.as_ref().is_some_and(|filters| !filters.is_empty()) {
+            return Err(Error::Invalid("only sparse datasets have filters of locations".into()));
+        }
+        let chunked = self.chunk.is_some() || !self.filters.is_empty() || self.max_shape.is_some();
+        match (chunked, self.compact) {
+            (true, true) => Err(Error::Invalid("compact datasets have no chunks".into())),
+            (false, true) => Ok(LayoutSpec::Compact),
+            (false, false) => Ok(LayoutSpec::Contiguous),
+            (true, false) => {
+                let cells = DENSE_CHUNK_BYTES / self.datatype.size().max(1) as u64;
+                let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells));
+                Ok(LayoutSpec::Chunked { chunk, filters: self.filters.clone() })
+            }
+        }
+    }
+
+    fn sparse_layout(&self) -> Result<LayoutSpec> {
+        if self.shape.is_empty() || self.compact {
+            return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
+        }
+        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(SPARSE_CHUNK_CELLS));
+        let size = self.datatype.size() as u32;
+        let zstd = FilterSpec::zstd(ZSTD_LEVEL);
+        let default = if size > 1 {
+            vec![FilterSpec::shuffle(size), zstd.clone()]
+        } else {
+            vec![zstd.clone()]
+        };
+        // Filters that were added one by one are filters of values.
+        let added = (!self.filters.is_empty()).then(|| self.filters.clone());
+        let values = self.value_filters.clone().or(added).unwrap_or(default);
+        let locations = self.location_filters.clone();
+        let locations = locations.unwrap_or_else(|| vec![FilterSpec::location(), zstd]);
+        Ok(LayoutSpec::Sparse { chunk, locations, values })
+    }
+
+    /// A chunk of about `cells` cells with sides as equal as the shape allows.
+    fn default_chunk(&self, cells: u64) -> Vec<u64> {
+        let max = self.max_shape.as_deref().unwrap_or(&self.shape);
+        // An axis that can grow may be empty now; it then counts as large.
+        let axes: Vec<u64> = self
+            .shape
+            .iter()
+            .zip(max)
+            .map(|(&now, &max)| if max > now { now.max(1024).min(max) } else { now.max(1) })
+            .collect();
+        let mut chunk = axes.clone();
+        let mut order: Vec<usize> = (0..axes.len()).collect();
+        order.sort_by_key(|&axis| axes[axis]);
+        let mut left = cells.max(1);
+        for (done, &axis) in order.iter().enumerate() {
+            let share = (left as f64).powf(1.0 / (axes.len() - done) as f64).round() as u64;
+            chunk[axis] = axes[axis].min(share.max(1));
+            left = (left / chunk[axis]).max(1);
+        }
+        chunk
+    }
+}

@@ -1,0 +1,104 @@
+//! What files share: worker threads and the chunk cache.
+
+use pumice_cache::{ChunkCache, Config, Inline, PolicyKind, Rayon, Stats};
+use pumice_engine::file::Cache;
+use pumice_engine::{Error, Result};
+use std::sync::{Arc, OnceLock};
+
+/// Threads and a chunk cache, shared by all files opened with it.
+///
+/// A process has one by default, with as many threads as there are processors. Make another where
+/// a part of a program shall have memory or threads of its own:
+///
+/// ```
+/// use pumice::{Context, File};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("a.h5");
+/// let context = Context::builder().cache_bytes(16 << 20).threads(2).build()?;
+/// let file = File::options().context(&context).create(&path)?;
+/// assert_eq!(context.stats().misses, 0);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    cache: Cache,
+}
+
+impl Context {
+    /// Begins a context of one's own.
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder { cache_bytes: None, threads: None, policy: PolicyKind::default() }
+    }
+
+    /// The context of the process.
+    pub fn global() -> Self {
+        static GLOBAL: OnceLock<Context> = OnceLock::new();
+        GLOBAL
+            .get_or_init(|| {
+                // Without threads, work is done by the caller.
+                Self::builder()
+                    .build()
+                    .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) })
+            })
+            .clone()
+    }
+
+    /// What the cache has done so far.
+    pub fn stats(&self) -> Stats {
+        self.cache.stats()
+    }
+
+    pub(crate) fn cache(&self) -> Cache {
+        self.cache.clone()
+    }
+}
+
+/// Settings of a new [`Context`].
+#[derive(Clone, Debug)]
+pub struct ContextBuilder {
+    cache_bytes: Option<u64>,
+    threads: Option<usize>,
+    policy: PolicyKind,
+}
+
+impl ContextBuilder {
+    /// How many bytes of decoded chunks are kept between calls.
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.cache_bytes = Some(bytes);
+        self
+    }
+
+    /// How many threads decode and encode; with 0 or 1 the caller does it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Which chunks leave the cache first.
+    pub fn policy(mut self, policy: PolicyKind) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Makes the context.
+    pub fn build(self) -> Result<Context> {
+        let mut config = Config::default().policy(self.policy);
+        if let Some(bytes) = self.cache_bytes {
+            let room = bytes / 2;
+            config = config.resident_limit(bytes).active_limit(bytes.saturating_add(room));
+        }
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or_else(available);
+        config = if threads > 1 {
+            let pool = Rayon::new(threads).map_err(|source| Error::Io {
+                action: format!("start {threads} threads"),
+                source: std::io::Error::other(source),
+            })?;
+            config.executor(Arc::new(pool))
+        } else {
+            config.executor(Arc::new(Inline))
+        };
+        Ok(Context { cache: ChunkCache::new(config) })
+    }
+}

@@ -1,0 +1,360 @@
+//! Datasets: read, write, ask, erase, resize.
+
+use crate::file::Owner;
+use crate::select::Select;
+use crate::{Attribute, AttributeValue};
+use pumice_engine::buffer::Output;
+use pumice_engine::dataset::DatasetState;
+use pumice_engine::layout::{Place, Storage};
+use pumice_engine::{Error, Result, attribute};
+use pumice_filter::FilterSpec;
+use pumice_space::{Extent, Selection};
+use pumice_types::{Conversion, Datatype, Element};
+use std::sync::Arc;
+
+/// A dataset of a file. Handles are cheap to clone and may be used from many threads.
+///
+/// Selections are `..`, ranges, tuples of ranges, or a [`Selection`]; see [`Select`].
+#[derive(Clone)]
+pub struct Dataset {
+    owner: Arc<Owner>,
+    state: Arc<DatasetState>,
+    path: String,
+}
+
+/// How a dataset is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LayoutKind {
+    /// In the object header.
+    Compact,
+    /// In one piece.
+    Contiguous,
+    /// In dense chunks.
+    Chunked,
+    /// In sparse chunks: only defined cells are stored.
+    Sparse,
+    /// In a way that cannot be read yet.
+    Unreadable,
+}
+
+/// Defined cells: coordinates and values.
+///
+/// Cells are ordered by chunk, and within a chunk in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Defined<T> {
+    /// Number of dimensions.
+    pub rank: usize,
+    /// Coordinates, `rank` numbers for each cell.
+    pub coordinates: Vec<u64>,
+    /// The value of each cell.
+    pub values: Vec<T>,
+}
+
+impl<T> Defined<T> {
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The coordinates of one cell.
+    pub fn point(&self, index: usize) -> &[u64] {
+        &self.coordinates[index * self.rank..(index + 1) * self.rank]
+    }
+
+    /// Coordinates and values together.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u64], &T)> {
+        self.coordinates.chunks_exact(self.rank.max(1)).zip(&self.values)
+    }
+}
+
+impl Dataset {
+    pub(crate) fn new(owner: Arc<Owner>, state: Arc<DatasetState>, path: String) -> Self {
+        Self { owner, state, path }
+    }
+
+    /// Its path in the file.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The address of its object header: two handles with equal addresses are the same dataset.
+    pub fn address(&self) -> u64 {
+        self.state.object().address()
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> Vec<u64> {
+        self.state.dims().to_vec()
+    }
+
+    /// How far each axis can grow; `None` for without limit.
+    pub fn max_shape(&self) -> Vec<Option<u64>> {
+        let max = self.state.layout().geometry.max_dims();
+        max.iter().map(|&axis| (axis != crate::UNLIMITED).then_some(axis)).collect()
+    }
+
+    /// Its extent: null, scalar, or current and maximum dimensions.
+    pub fn extent(&self) -> Result<Extent> {
+        self.at(self.state.extent())
+    }
+
+    /// The type of its elements in the file.
+    pub fn datatype(&self) -> &Datatype {
+        self.state.datatype()
+    }
+
+    /// How it is stored.
+    pub fn layout(&self) -> LayoutKind {
+        match &self.state.layout().storage {
+            Storage::Contiguous(contiguous) => match contiguous.place() {
+                Place::Compact(_) => LayoutKind::Compact,
+                Place::File(_) => LayoutKind::Contiguous,
+            },
+            Storage::Dense(..) => LayoutKind::Chunked,
+            Storage::Sparse(..) => LayoutKind::Sparse,
+            Storage::Unreadable(_) => LayoutKind::Unreadable,
+        }
+    }
+
+    /// Whether only defined cells are stored.
+    pub fn is_sparse(&self) -> bool {
+        self.layout() == LayoutKind::Sparse
+    }
+
+    /// The shape of a chunk, if it has chunks.
+    pub fn chunk(&self) -> Option<Vec<u64>> {
+        match self.layout() {
+            LayoutKind::Chunked | LayoutKind::Sparse => {
+                Some(self.state.layout().geometry.chunk().to_vec())
+            }
+            _ => None,
+        }
+    }
+
+    /// The filters of its chunks; of a sparse dataset, those of the values.
+    pub fn filters(&self) -> Vec<FilterSpec> {
+        match &self.state.layout().storage {
+            Storage::Dense(dense, _) => dense.pipeline().specs().to_vec(),
+            Storage::Sparse(sparse, _) => sparse.pipeline(1).specs().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The filters of a sparse dataset's locations.
+    pub fn location_filters(&self) -> Vec<FilterSpec> {
+        match &self.state.layout().storage {
+            Storage::Sparse(sparse, _) => sparse.pipeline(0).specs().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its fill value, one element of its type.
+    pub fn fill_value(&self) -> &[u8] {
+        self.state.layout().geometry.fill()
+    }
+
+    /// How many chunks are stored; those that wait in the cache are written first.
+    pub fn chunk_count(&self) -> Result<u64> {
+        self.at(self.flush())?;
+        match self.state.layout().table() {
+            Some(table) => self.at(table.all().map(|all| all.len() as u64)),
+            None => Ok(0),
+        }
+    }
+
+    /// Bytes that its elements take in the file; what waits in the cache is written first.
+    pub fn stored_bytes(&self) -> Result<u64> {
+        self.at(self.flush())?;
+        self.at(self.state.stored_bytes())
+    }
+
+    /// Reads the selected cells as `T`, in row-major order (points: in their order).
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let squares = file.new_dataset::<u8>().shape([2, 3]).create("squares")?;
+    /// squares.write(.., &[0u8, 1, 4, 9, 16, 25])?;
+    /// assert_eq!(squares.read::<f32>((1, 1..3))?, [16.0, 25.0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read<T: Element>(&self, selection: impl Select) -> Result<Vec<T>> {
+        let selection = self.selection(selection)?;
+        let count = self.count(&selection, size_of::<T>())?;
+        let mut values = bytemuck::zeroed_vec(count);
+        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
+        self.at(self.state.read(&selection, &T::datatype(), output))?;
+        Ok(values)
+    }
+
+    /// Reads the selected cells into `buffer`.
+    pub fn read_into<T: Element>(&self, selection: impl Select, buffer: &mut [T]) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let output = Output::new(bytemuck::cast_slice_mut(buffer));
+        self.at(self.state.read(&selection, &T::datatype(), output))
+    }
+
+    /// Reads the selected cells as they are in the file.
+    pub fn read_bytes(&self, selection: impl Select) -> Result<Vec<u8>> {
+        let selection = self.selection(selection)?;
+        let datatype = self.datatype();
+        let mut bytes = vec![0; self.count(&selection, datatype.size())? * datatype.size()];
+        self.at(self.state.read(&selection, datatype, Output::zeroed(&mut bytes)))?;
+        Ok(bytes)
+    }
+
+    /// Writes `values` to the selected cells, in row-major order (points: in their order).
+    pub fn write<T: Element>(&self, selection: impl Select, values: &[T]) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let bytes = bytemuck::cast_slice(values);
+        self.at(self.state.write(&selection, &T::datatype(), bytes))
+    }
+
+    /// Writes elements of the dataset's own type to the selected cells.
+    pub fn write_bytes(&self, selection: impl Select, bytes: &[u8]) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.write(&selection, self.datatype(), bytes))
+    }
+
+    /// Writes values to points, in any order; where a point repeats, its last value counts.
+    pub fn write_points<T: Element, const N: usize>(
+        &self,
+        points: &[[u64; N]],
+        values: &[T],
+    ) -> Result<()> {
+        self.write(self.at(points_of(N, points.as_flattened().to_vec()))?, values)
+    }
+
+    /// As [`write_points`](Self::write_points), with the coordinates one after another.
+    pub fn write_coordinates<T: Element>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
+        let rank = self.state.dims().len();
+        self.write(self.at(points_of(rank, coordinates.to_vec()))?, values)
+    }
+
+    /// The selected cells that are defined. Of a dense dataset, every cell of a stored chunk is.
+    pub fn defined(&self, selection: impl Select) -> Result<Selection> {
+        let selection = self.selection(selection)?;
+        let geometry = &self.state.layout().geometry;
+        let (dims, chunk) = (self.state.dims(), geometry.chunk());
+        let found = self.at(self.state.defined(&selection))?;
+        let parts = found.into_iter().map(|part| -> Result<Selection> {
+            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let offset: Vec<i64> = origin.map(|start| start as i64).collect();
+            Ok(part.cells.to_selection(chunk)?.translate(&offset)?)
+        });
+        let parts = self.at(parts.collect::<Result<Vec<_>>>())?;
+        self.at(Selection::union_of(dims.len(), parts, &dims).map_err(Error::from))
+    }
+
+    /// How many of the selected cells are defined.
+    pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
+        let selection = self.selection(selection)?;
+        let found = self.at(self.state.defined(&selection))?;
+        Ok(found.iter().map(|part| part.cells.len()).sum())
+    }
+
+    /// Whether one cell is defined.
+    pub fn is_defined(&self, point: &[u64]) -> Result<bool> {
+        let point = self.at(Selection::point(point).map_err(Error::from))?;
+        Ok(self.count_defined(point)? > 0)
+    }
+
+    /// Coordinates and values of the selected cells that are defined.
+    pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
+        let selection = self.selection(selection)?;
+        let geometry = &self.state.layout().geometry;
+        let (chunk, rank) = (geometry.chunk(), geometry.chunk().len());
+        let conversion = Conversion::new(self.datatype(), &T::datatype());
+        let conversion = self.at(conversion.map_err(Error::from))?;
+        let found = self.at(self.state.read_defined(&selection))?;
+        let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
+        let mut coordinates = Vec::with_capacity(count * rank);
+        let mut values: Vec<T> = bytemuck::zeroed_vec(count);
+        let mut place = values.as_mut_slice();
+        for part in found {
+            let (now, later) = place.split_at_mut(part.cells.len() as usize);
+            let converted = conversion.convert(&part.values, bytemuck::cast_slice_mut(now));
+            self.at(converted.map_err(Error::from))?;
+            place = later;
+            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let origin: Vec<u64> = origin.collect();
+            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+        }
+        Ok(Defined { rank, coordinates, values })
+    }
+
+    /// Makes the selected cells undefined. Of a dense dataset they get the fill value.
+    pub fn erase(&self, selection: impl Select) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.erase(&selection))
+    }
+
+    /// Changes the shape within the maximum. What lies outside is gone, also if it grows again.
+    pub fn resize(&self, shape: impl AsRef<[u64]>) -> Result<()> {
+        self.at(self.state.resize(shape.as_ref()))
+    }
+
+    /// Writes its dirty chunks. The file's metadata follows with [`File::flush`](crate::File::flush).
+    pub fn flush(&self) -> Result<()> {
+        self.at(self.state.flush(self.owner.0.cache()))
+    }
+
+    /// Its attributes, in order of their names.
+    pub fn attributes(&self) -> Result<Vec<Attribute>> {
+        Attribute::all(&self.owner.0, self.state.object(), &self.path)
+    }
+
+    /// The attribute of a name.
+    pub fn attribute(&self, name: &str) -> Result<Attribute> {
+        Attribute::find(&self.owner.0, self.state.object(), &self.path, name)
+    }
+
+    /// Adds or replaces an attribute.
+    pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
+        let attribute = value.attribute(name);
+        self.at(attribute::set(&self.owner.0, self.state.object(), attribute))
+    }
+
+    /// Removes an attribute.
+    pub fn remove_attribute(&self, name: &str) -> Result<()> {
+        self.at(attribute::remove(&self.owner.0, self.state.object(), name))
+    }
+
+    /// Frees everything it has in the file.
+    pub(crate) fn delete(&self) -> Result<()> {
+        self.at(self.state.free())?;
+        self.state.object().free();
+        self.owner.0.forget(self.address());
+        Ok(())
+    }
+
+    fn selection(&self, selection: impl Select) -> Result<Selection> {
+        self.at(selection.select(&self.state.dims()))
+    }
+
+    /// The number of selected cells, if a buffer for them can exist.
+    fn count(&self, selection: &Selection, size: usize) -> Result<usize> {
+        let dims = self.state.dims();
+        self.at(selection.check(&dims).map_err(Error::from))?;
+        let null = matches!(self.extent()?, Extent::Null);
+        let count = if null { 0 } else { selection.count(&dims) };
+        let bytes = count.checked_mul(size.max(1) as u64);
+        match bytes.filter(|&bytes| bytes <= isize::MAX as u64) {
+            Some(_) => Ok(count as usize),
+            None => self.at(Err(Error::Invalid(format!("{count} cells do not fit into memory")))),
+        }
+    }
+
+    fn at<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.at(&self.path))
+    }
+}
+
+fn points_of(rank: usize, coordinates: Vec<u64>) -> Result<Selection> {
+    Ok(Selection::points(rank, coordinates)?)
+}

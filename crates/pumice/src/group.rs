@@ -1,0 +1,270 @@
+//! Groups: names and what they lead to.
+
+use crate::file::Owner;
+use crate::{Attribute, AttributeValue, Dataset, DatasetBuilder};
+use pumice_engine::attribute;
+use pumice_engine::dataset::DatasetState;
+use pumice_engine::file::File as Engine;
+use pumice_engine::object::Object;
+use pumice_engine::{Error, Result, group};
+use pumice_format::messages::{Link, LinkTarget};
+use pumice_types::Element;
+use std::sync::Arc;
+
+/// A group of a file.
+///
+/// ```
+/// use pumice::{File, MemberKind};
+///
+/// let file = File::in_memory()?;
+/// let run = file.create_group("2026/run1")?;
+/// run.new_dataset::<i32>().shape([3]).create("counts")?;
+/// run.set_attribute("operator", "nobody")?;
+///
+/// assert_eq!(run.path(), "/2026/run1");
+/// assert_eq!(file.dataset("2026/run1/counts")?.shape(), [3]);
+/// assert_eq!(file.group("2026")?.members()?[0].kind, MemberKind::Group);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Group {
+    owner: Arc<Owner>,
+    object: Arc<Object>,
+    path: String,
+}
+
+/// A name in a group and what it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name.
+    pub name: String,
+    /// What it leads to.
+    pub kind: MemberKind,
+}
+
+/// What a name leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemberKind {
+    /// A group.
+    Group,
+    /// A dataset.
+    Dataset,
+    /// A committed datatype.
+    Datatype,
+    /// A path in this file, which need not exist.
+    SoftLink(String),
+    /// A file and a path in it.
+    ExternalLink(String, String),
+    /// Something else.
+    Other,
+}
+
+/// A group or a dataset.
+pub enum Node {
+    /// A group.
+    Group(Group),
+    /// A dataset.
+    Dataset(Dataset),
+}
+
+impl Group {
+    pub(crate) fn root(owner: Arc<Owner>) -> Result<Self> {
+        let object = owner.0.root().map_err(|error| error.at("/"))?;
+        Ok(Self { owner, object, path: "/".into() })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.owner.0
+    }
+
+    /// Its path in the file.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The address of its object header: two handles with equal addresses are the same group.
+    pub fn address(&self) -> u64 {
+        self.object.address()
+    }
+
+    /// Its members, in order of their names.
+    pub fn members(&self) -> Result<Vec<Member>> {
+        let links = group::links(self.engine(), &self.object).map_err(|e| e.at(&self.path))?;
+        links
+            .into_iter()
+            .map(|link| {
+                let kind = match link.target {
+                    LinkTarget::Hard { address } => {
+                        let object = self.engine().object(address);
+                        let object = object.map_err(|e| e.at(&self.child_path(&link.name)))?;
+                        kind_of(&object)
+                    }
+                    LinkTarget::Soft { path } => MemberKind::SoftLink(path),
+                    LinkTarget::External { file, path } => MemberKind::ExternalLink(file, path),
+                    LinkTarget::UserDefined { .. } => MemberKind::Other,
+                };
+                Ok(Member { name: link.name, kind })
+            })
+            .collect()
+    }
+
+    /// Whether `path` leads to an object.
+    pub fn contains(&self, path: &str) -> bool {
+        self.resolve(path).is_ok()
+    }
+
+    /// The group or dataset at `path`.
+    pub fn node(&self, path: &str) -> Result<Node> {
+        let object = self.resolve(path)?;
+        match kind_of(&object) {
+            MemberKind::Group => Ok(Node::Group(self.group(path)?)),
+            MemberKind::Dataset => Ok(Node::Dataset(self.dataset(path)?)),
+            _ => Err(Error::Unsupported("objects other than groups and datasets".into())
+                .at(&self.child_path(path))),
+        }
+    }
+
+    /// The group at `path`.
+    pub fn group(&self, path: &str) -> Result<Group> {
+        let object = self.resolve(path)?;
+        let path = self.child_path(path);
+        if !group::is_group(&object) {
+            return Err(Error::Invalid("not a group".into()).at(&path));
+        }
+        Ok(Group { owner: self.owner.clone(), object, path })
+    }
+
+    /// The dataset at `path`.
+    pub fn dataset(&self, path: &str) -> Result<Dataset> {
+        let object = self.resolve(path)?;
+        let path = self.child_path(path);
+        if kind_of(&object) != MemberKind::Dataset {
+            return Err(Error::Invalid("not a dataset".into()).at(&path));
+        }
+        let open = || DatasetState::open(self.engine(), &object);
+        let state = self.engine().dataset(object.address(), open).map_err(|e| e.at(&path))?;
+        Ok(Dataset::new(self.owner.clone(), state, path))
+    }
+
+    /// Makes a group, and the groups on the way to it.
+    pub fn create_group(&self, path: &str) -> Result<Group> {
+        let (parent, name) = self.parent_of(path)?;
+        let full = parent.child_path(name);
+        let object = self.engine().create_object(group::new_messages()?)?;
+        let link = Link::new(name, LinkTarget::Hard { address: object.address() });
+        group::insert(self.engine(), &parent.object, link).map_err(|error| error.at(&full))?;
+        Ok(Group { owner: self.owner.clone(), object, path: full })
+    }
+
+    /// Begins a dataset with elements of `T`.
+    pub fn new_dataset<T: Element>(&self) -> DatasetBuilder {
+        DatasetBuilder::new(self.clone(), T::datatype())
+    }
+
+    /// Begins a dataset with elements of any datatype.
+    pub fn new_dataset_of(&self, datatype: pumice_types::Datatype) -> DatasetBuilder {
+        DatasetBuilder::new(self.clone(), datatype)
+    }
+
+    pub(crate) fn link_dataset(
+        &self,
+        path: &str,
+        spec: pumice_engine::dataset::DatasetSpec,
+    ) -> Result<Dataset> {
+        let (parent, name) = self.parent_of(path)?;
+        let full = parent.child_path(name);
+        if group::link(self.engine(), &parent.object, name)?.is_some() {
+            return Err(Error::Invalid("exists already".into()).at(&full));
+        }
+        let state = DatasetState::create(self.engine(), spec).map_err(|error| error.at(&full))?;
+        let address = state.object().address();
+        let link = Link::new(name, LinkTarget::Hard { address });
+        group::insert(self.engine(), &parent.object, link).map_err(|error| error.at(&full))?;
+        let state = self.engine().dataset(address, || Ok(state))?;
+        Ok(Dataset::new(self.owner.clone(), state, full))
+    }
+
+    /// Removes a name. A dataset that had only this name is deleted, and its space reused.
+    pub fn unlink(&self, path: &str) -> Result<()> {
+        let (parent, name) = self.parent_of(path)?;
+        let full = parent.child_path(name);
+        let at = |error: Error| error.at(&full);
+        self.engine().medium().require_writable().map_err(at)?;
+        let found = group::link(self.engine(), &parent.object, name).map_err(at)?;
+        let dataset = match found.map(|link| link.target) {
+            Some(LinkTarget::Hard { .. }) => self.dataset(path).ok(),
+            _ => None,
+        };
+        group::remove(self.engine(), &parent.object, name).map_err(at)?;
+        match dataset {
+            Some(dataset) => dataset.delete(),
+            None => Ok(()),
+        }
+    }
+
+    /// Its attributes, in order of their names.
+    pub fn attributes(&self) -> Result<Vec<Attribute>> {
+        Attribute::all(self.engine(), &self.object, &self.path)
+    }
+
+    /// The attribute of a name.
+    pub fn attribute(&self, name: &str) -> Result<Attribute> {
+        Attribute::find(self.engine(), &self.object, &self.path, name)
+    }
+
+    /// Adds or replaces an attribute.
+    pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
+        let attribute = value.attribute(name);
+        attribute::set(self.engine(), &self.object, attribute).map_err(|e| e.at(&self.path))
+    }
+
+    /// Removes an attribute.
+    pub fn remove_attribute(&self, name: &str) -> Result<()> {
+        attribute::remove(self.engine(), &self.object, name).map_err(|e| e.at(&self.path))
+    }
+
+    fn resolve(&self, path: &str) -> Result<Arc<Object>> {
+        let found = group::resolve(self.engine(), &self.object, path);
+        found.map_err(|error| match error {
+            Error::NotFound(_) => error,
+            other => other.at(&self.child_path(path)),
+        })
+    }
+
+    fn child_path(&self, path: &str) -> String {
+        let path = path.trim_matches('/');
+        match self.path.as_str() {
+            "/" => format!("/{path}"),
+            own => format!("{own}/{path}"),
+        }
+    }
+
+    /// The group that holds the last name of `path`, made if need be, and that name.
+    fn parent_of<'a>(&self, path: &'a str) -> Result<(Group, &'a str)> {
+        let path = path.trim_end_matches('/');
+        let mut parent = match path.strip_prefix('/') {
+            Some(_) => Self::root(self.owner.clone())?,
+            None => self.clone(),
+        };
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
+            let exists = group::link(self.engine(), &parent.object, folder)?.is_some();
+            parent = if exists { parent.group(folder)? } else { parent.create_group(folder)? };
+        }
+        Ok((parent, name))
+    }
+}
+
+fn kind_of(object: &Object) -> MemberKind {
+    use pumice_format::messages::kind;
+    if group::is_group(object) {
+        MemberKind::Group
+    } else if object.has(kind::LAYOUT) {
+        MemberKind::Dataset
+    } else if object.has(kind::DATATYPE) {
+        MemberKind::Datatype
+    } else {
+        MemberKind::Other
+    }
+}
