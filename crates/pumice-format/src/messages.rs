@@ -112,6 +112,8 @@ pub mod kind {
     pub const REFERENCE_COUNT: u16 = 0x0016;
     /// Where the file keeps its free space, in the superblock extension.
     pub const FILE_SPACE_INFO: u16 = 0x0017;
+    /// Where the file keeps an image of libhdf5's metadata cache, in the superblock extension.
+    pub const CACHE_IMAGE: u16 = 0x0018;
     /// The filters of structured chunks.
     pub const STRUCTURED_PIPELINE: u16 = 0x0019;
 }
