@@ -78,12 +78,19 @@ def product_cells(axes, dims):
     return cells
 
 
-def block_cells(start, end, dims, what):
+def block_cells(start, end, dims):
     """Linear indices of the box from `start` to `end`, both inclusive."""
-    for low, high, size in zip(start, end, dims):
-        require(low <= high < size, f"{what}: block {start}..{end} outside {list(dims)}")
     axes = [np.arange(low, high + 1, dtype=np.uint64) for low, high in zip(start, end)]
     return product_cells(axes, dims)
+
+
+def row_cells(start, end, dims):
+    """Linear indices of many blocks that each lie in one row."""
+    first = start @ np.array(strides(dims), np.uint64)
+    lengths = (end[:, -1] - start[:, -1] + np.uint64(1)).astype(np.int64)
+    before = np.cumsum(lengths) - lengths
+    step = np.arange(lengths.sum(), dtype=np.int64) - np.repeat(before, lengths)
+    return np.repeat(first, lengths) + step.astype(np.uint64)
 
 
 def regular_axis(start, stride, count, block, size, unlimited, what):
@@ -128,10 +135,14 @@ def irregular_blocks(cursor, dims, width, version):
     rank = len(dims)
     require(count * 2 * rank * width <= cursor.left(), f"{cursor.what}: {count} blocks do not fit")
     raw = np.frombuffer(cursor.take(count * 2 * rank * width), f"<u{width}")
-    corners = raw.reshape(count, 2, rank)
-    pieces = [block_cells(s.tolist(), e.tolist(), dims, cursor.what) for s, e in corners]
-    cells = np.concatenate(pieces) if pieces else np.zeros(0, np.uint64)
-    return Selection(np.unique(cells), HYPERSLABS, version, count)
+    corners = raw.reshape(count, 2, rank).astype(np.uint64)
+    start, end = corners[:, 0], corners[:, 1]
+    fits = ((start <= end) & (end < np.array(dims, np.uint64))).all()
+    require(bool(fits), f"{cursor.what}: a block outside {list(dims)}")
+    flat = (start[:, :-1] == end[:, :-1]).all(axis=1)
+    pieces = [row_cells(start[flat], end[flat], dims)]
+    pieces += [block_cells(s, e, dims) for s, e in zip(start[~flat], end[~flat])]
+    return Selection(np.unique(np.concatenate(pieces)), HYPERSLABS, version, count)
 
 
 def regular_blocks(cursor, dims, width, version):
@@ -199,17 +210,15 @@ def decode_dataspace(data, what):
 
 
 def smallest_form(selection, dims):
-    """Bytes of the smallest form for these blocks: ALL, version 1, 2 or 3."""
+    """Bytes of the smallest form: ALL, or of the versions that hold these blocks."""
     rank = len(dims)
     if len(selection.cells) in (0, math.prod(dims)):
         return 16
     if selection.kind != HYPERSLABS:
         return 0
-    width = 2 if max(*dims, selection.blocks, 1) <= 0xFFFF else 4
-    if max(*dims, selection.blocks, 1) > 0xFFFF_FFFF:
-        width = 8
-    forms = [24 + 8 * rank * selection.blocks] if width < 8 else []
-    forms.append(14 + width + 2 * width * rank * selection.blocks)
+    largest = max(*dims, selection.blocks)
+    width = 2 if largest <= 0xFFFF else 4 if largest <= 0xFFFF_FFFF else 8
     if selection.regular:
-        forms += [17 + 32 * rank, 14 + 4 * width * rank]
-    return min(forms)
+        return min(17 + 32 * rank, 14 + 4 * width * rank)
+    listed = 14 + width + 2 * width * rank * selection.blocks
+    return min(24 + 8 * rank * selection.blocks, listed) if width < 8 else listed
