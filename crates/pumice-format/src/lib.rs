@@ -5,6 +5,7 @@
 //! | [`superblock`] | the first structure of a file |
 //! | [`object_header`] | lists of messages, versions 1 and 2, with their continuations |
 //! | [`messages`] | what the messages say: shape, datatype, layout, filters, links, attributes |
+//! | [`structured`] | decisions about structured chunks, one constant each |
 //! | [`index`] | chunk indexes and the records in them |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //!
@@ -45,6 +46,7 @@ pub mod local_heap;
 pub mod messages;
 pub mod object_header;
 mod sizes;
+pub mod structured;
 pub mod superblock;
 pub mod symbol_table_node;
 mod text;

@@ -42,16 +42,14 @@ mod small;
 mod structured_pipeline;
 mod symbol_table;
 
+pub use crate::structured::{SPARSE, VARIABLE_LENGTH};
 pub use attribute::Attribute;
 pub use attribute_info::AttributeInfo;
 pub use btree_k::BTreeK;
 pub use external_files::{ExternalFile, ExternalFiles};
 pub use fill_value::{AllocationTime, Fill, FillTime, FillValue};
 pub use group_info::GroupInfo;
-pub use layout::{
-    ChunkIndexInfo, Layout, SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, SingleChunk,
-    VARIABLE_LENGTH,
-};
+pub use layout::{ChunkIndexInfo, Layout, SingleChunk};
 pub use link::{Link, LinkTarget};
 pub use link_info::LinkInfo;
 pub use pipeline::{FilterDescription, Pipeline};
@@ -298,7 +296,7 @@ impl Message {
 }
 
 fn decode_pipeline(body: &[u8], context: &Context) -> Result<Message, DecodeError> {
-    if body.first() == Some(&structured_pipeline::VERSION_IN_PIPELINE) {
+    if body.first() == Some(&crate::structured::PIPELINE_VERSION_IN_FILTER_MESSAGE) {
         let pipeline = StructuredPipeline::decode_in_pipeline(body, context)?;
         return Ok(Message::StructuredPipeline(pipeline));
     }

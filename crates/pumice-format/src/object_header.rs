@@ -298,7 +298,7 @@ impl ObjectHeader {
     /// Appends the first block so that it takes exactly `length` bytes: for a header that is
     /// written over its older self.
     pub fn encode_sized(&self, length: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let rest = length.checked_sub(self.prefix_length() + CHECKSUM).unwrap_or_default();
+        let rest = length.saturating_sub(self.prefix_length() + CHECKSUM);
         for bits in 0..=3u8 {
             let width = 1 << bits;
             let Some(size) = rest.checked_sub(width) else { break };
@@ -374,6 +374,9 @@ impl ObjectHeader {
         let spare = size.checked_sub(self.messages_length(messages)).ok_or_else(|| {
             FormatError::unencodable(STRUCTURE, format!("these messages in {size} byte(s)"))
         })?;
+        if size > 0 && size < self.envelope() {
+            return Err(FormatError::unencodable(STRUCTURE, format!("a block of {size} byte(s)")));
+        }
         for message in messages {
             let kind = fits(STRUCTURE, "message kind", 0xFF, usize::from(message.kind))?;
             let length = fits(STRUCTURE, "bytes of a message", 0xFFFF, message.body.len())?;

@@ -15,9 +15,9 @@ mod chunk_index;
 mod structured;
 
 pub use chunk_index::{ChunkIndexInfo, SingleChunk};
-pub use structured::{SPARSE, STRUCTURED_PROPERTY_VERSION, STRUCTURED_VERSION, VARIABLE_LENGTH};
 
 use crate::error::fits;
+use crate::structured::LAYOUT_VERSION;
 use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_bytes::{Reader, Writer};
 
@@ -81,7 +81,8 @@ pub enum Layout {
     },
     /// The elements are in structured chunks: only defined cells are stored.
     Structured {
-        /// [`SPARSE`] and [`VARIABLE_LENGTH`]. For information only: `sections` decides.
+        /// [`SPARSE`](crate::structured::SPARSE) and
+        /// [`VARIABLE_LENGTH`](crate::structured::VARIABLE_LENGTH). For information only: `sections` decides.
         kind: u16,
         /// Shape of a chunk, without the element size.
         chunk: Vec<u64>,
@@ -263,7 +264,7 @@ fn decode_new(
             let heap_address = reader.offset(context.offset_width())?;
             Ok(Layout::Virtual { heap_address, heap_index: reader.u32()? })
         }
-        STRUCTURED if version == STRUCTURED_VERSION => structured::decode(reader, context),
+        STRUCTURED if version == LAYOUT_VERSION => structured::decode(reader, context),
         class => Err(start.error(format!("a layout class of version {version}"), class)),
     }
 }

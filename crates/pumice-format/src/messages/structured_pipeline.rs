@@ -9,18 +9,14 @@
 
 use super::pipeline::{FilterDescription, decode_filters, encode_filters};
 use crate::error::fits;
+use crate::structured::{MAX_SECTIONS, PIPELINE_VERSION, PIPELINE_VERSION_IN_FILTER_MESSAGE};
 use crate::{Context, DecodeError, FormatError};
 use pumice_bytes::{Reader, Writer};
 
 const STRUCTURE: &str = "structured filter pipeline message";
 
-/// The version of message 0x0019.
-const VERSION: u8 = 1;
-/// The version of message 0x000B that has the same form.
-pub(super) const VERSION_IN_PIPELINE: u8 = 3;
 /// The form of the descriptions.
 const DESCRIPTION_VERSION: u8 = 2;
-const MAX_SECTIONS: u8 = 3;
 
 /// The filters of each section of structured chunks.
 ///
@@ -59,13 +55,13 @@ impl StructuredPipeline {
 
     /// Decodes the body of a message 0x0019.
     pub fn decode(bytes: &[u8], context: &Context) -> Result<Self, DecodeError> {
-        Self::decode_version(bytes, context, VERSION)
+        Self::decode_version(bytes, context, PIPELINE_VERSION)
     }
 
     /// Decodes the body of a message 0x000B of version 3. That this message belongs to a dataset
     /// of structured chunks is the caller's to know.
     pub fn decode_in_pipeline(bytes: &[u8], context: &Context) -> Result<Self, DecodeError> {
-        Self::decode_version(bytes, context, VERSION_IN_PIPELINE)
+        Self::decode_version(bytes, context, PIPELINE_VERSION_IN_FILTER_MESSAGE)
     }
 
     fn decode_version(bytes: &[u8], context: &Context, expected: u8) -> Result<Self, DecodeError> {
@@ -98,7 +94,7 @@ impl StructuredPipeline {
         if sections.len() != self.sections.len() {
             return Err(FormatError::unencodable(STRUCTURE, "a section twice"));
         }
-        out.put_bytes(&[VERSION, sections.len() as u8]);
+        out.put_bytes(&[PIPELINE_VERSION, sections.len() as u8]);
         for entry in sections {
             entry.encode(out)?;
         }

@@ -142,11 +142,12 @@ proptest! {
     #[test]
     fn headers_survive_a_round_trip(header in header(), spare in 0usize..300) {
         let mut bytes = Vec::new();
+        if header.messages.is_empty() && (1..header.envelope()).contains(&spare) {
+            prop_assert!(header.encode(spare, &mut bytes).is_err(), "a block of nothing but a gap");
+            return Ok(());
+        }
         header.encode(spare, &mut bytes).unwrap();
         prop_assert_eq!(ObjectHeader::measure(&bytes, 0).unwrap(), bytes.len() as u64);
-        let smallest = header.messages.is_empty() && (1..4).contains(&spare);
-        prop_assume!(!smallest);
-        prop_assume!(!(header.messages.is_empty() && header.track_attribute_order && spare < 6));
         let mut back = decode(&bytes).unwrap();
         prop_assert_eq!((back.length, back.spare), (bytes.len() as u64, spare as u64));
         (back.length, back.spare) = (0, 0);

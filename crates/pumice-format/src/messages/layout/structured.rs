@@ -13,21 +13,11 @@ use super::{
     ChunkIndexInfo, DONT_FILTER_PARTIAL, Layout, SINGLE_FILTERED, STRUCTURE, STRUCTURED,
     decode_dimensions, decode_flags, dimension_width, encoded_dimensions,
 };
+use crate::structured::{
+    LAYOUT_PROPERTY_VERSION, LAYOUT_VERSION, MAX_SECTIONS, SECTION_OFFSET_SIZE,
+};
 use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_bytes::{Reader, Writer};
-
-/// Bit of the structured chunk type: cells may be undefined.
-pub const SPARSE: u16 = 0x0001;
-/// Bit of the structured chunk type: elements have variable-length parts.
-pub const VARIABLE_LENGTH: u16 = 0x0002;
-/// The version of layout messages that describe structured chunks.
-pub const STRUCTURED_VERSION: u8 = 5;
-/// The version of the properties in such a message.
-pub const STRUCTURED_PROPERTY_VERSION: u8 = 0;
-
-/// Bytes of a section offset in chunk records.
-const OFFSET_SIZE: u8 = 8;
-const MAX_SECTIONS: u8 = 3;
 
 struct Composition {
     sections: u8,
@@ -68,7 +58,7 @@ impl Head {
 /// Decodes what follows the class byte.
 pub(super) fn decode(reader: &mut Reader<'_>, context: &Context) -> Result<Layout, DecodeError> {
     let head = decode_head(reader)?;
-    if reader.clone().u8()? != OFFSET_SIZE {
+    if reader.clone().u8()? != SECTION_OFFSET_SIZE {
         return decode_older(head, reader, context);
     }
     let composition = decode_composition(reader)?;
@@ -81,7 +71,7 @@ pub(super) fn decode(reader: &mut Reader<'_>, context: &Context) -> Result<Layou
 fn decode_head(reader: &mut Reader<'_>) -> Result<Head, DecodeError> {
     let start = reader.clone();
     let property_version = reader.u8()?;
-    if property_version != STRUCTURED_PROPERTY_VERSION {
+    if property_version != LAYOUT_PROPERTY_VERSION {
         return Err(start.error("structured chunk property version 0", property_version));
     }
     let kind = reader.u16()?;
@@ -95,7 +85,7 @@ fn decode_head(reader: &mut Reader<'_>) -> Result<Head, DecodeError> {
 fn decode_composition(reader: &mut Reader<'_>) -> Result<Composition, DecodeError> {
     let start = reader.clone();
     let offset_size = reader.u8()?;
-    if offset_size != OFFSET_SIZE {
+    if offset_size != SECTION_OFFSET_SIZE {
         return Err(start.error("section offsets of 8 bytes", offset_size));
     }
     let start = reader.clone();
@@ -171,13 +161,13 @@ pub(super) fn encode(layout: &Layout, sizes: Sizes, out: &mut Vec<u8>) -> Result
     if index.is_filtered_single() {
         flags |= SINGLE_FILTERED;
     }
-    out.put_bytes(&[STRUCTURED_VERSION, STRUCTURED, STRUCTURED_PROPERTY_VERSION]);
+    out.put_bytes(&[LAYOUT_VERSION, STRUCTURED, LAYOUT_PROPERTY_VERSION]);
     out.put_u16(*kind);
     out.put_bytes(&[flags, dimensions.len() as u8, width]);
     for dimension in dimensions {
         out.put_uint(dimension, usize::from(width));
     }
-    out.put_bytes(&[OFFSET_SIZE, *sections, metadata_sections.len() as u8]);
+    out.put_bytes(&[SECTION_OFFSET_SIZE, *sections, metadata_sections.len() as u8]);
     out.put_bytes(metadata_sections);
     index.encode_structured(bytes, *sections, out)?;
     out.put_uint(*address, usize::from(sizes.offset));

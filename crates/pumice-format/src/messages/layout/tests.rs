@@ -1,6 +1,8 @@
 use super::*;
 use crate::UNDEFINED;
 use crate::index::{ChunkRecord, SectionRecord};
+use crate::structured::SPARSE;
+use proptest::prelude::*;
 
 fn example(address: u64) -> Layout {
     Layout::Structured {
@@ -146,4 +148,89 @@ fn chunks_without_cells_or_beyond_64_bits_are_refused() {
     let mut huge = vec![4, 2, 0, 3, 8];
     huge.extend_from_slice(&[0xFF; 24]);
     assert!(decode(&huge).is_err());
+}
+
+fn single(sections: u8, filtered: bool) -> impl Strategy<Value = ChunkIndexInfo> {
+    (any::<u32>(), prop::collection::vec(0u64..250, 3), 0u64..250).prop_map(
+        move |(filter_mask, mut offsets, size)| {
+            offsets.iter_mut().for_each(|offset| *offset = (*offset).min(size));
+            offsets.sort_unstable();
+            offsets[0] = 0;
+            let mut chunk = SingleChunk::unset(sections, filtered);
+            chunk.size = size;
+            chunk.filter_mask = if sections == 0 { filter_mask } else { 0 };
+            for (section, offset) in chunk.sections.iter_mut().zip(offsets) {
+                *section = SectionRecord { offset, unfiltered: 7, filter_mask };
+            }
+            ChunkIndexInfo::Single(chunk)
+        },
+    )
+}
+
+fn index(sections: u8) -> impl Strategy<Value = ChunkIndexInfo> {
+    prop_oneof![
+        Just(ChunkIndexInfo::fixed_array()),
+        Just(ChunkIndexInfo::extensible_array()),
+        Just(ChunkIndexInfo::btree2()),
+        single(sections, true),
+    ]
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    let chunk = || prop::collection::vec(1u64..100_000, 1..4);
+    let dense = (chunk(), 1u64..99, index(0), 4u8..6, any::<u64>(), any::<bool>()).prop_map(
+        |(chunk, element_size, index, version, address, dont_filter_partial)| Layout::Chunked {
+            version,
+            chunk,
+            element_size,
+            index,
+            address,
+            dont_filter_partial,
+        },
+    );
+    let structured = (1u8..4).prop_flat_map(move |sections| {
+        let metadata =
+            prop::sample::subsequence((0..sections).collect::<Vec<_>>(), 0..=sections as usize);
+        (chunk(), 1u64..99, index(sections), metadata, any::<u64>(), any::<(bool, u16)>()).prop_map(
+            move |(chunk, element_size, index, metadata_sections, address, (flag, kind))| {
+                Layout::Structured {
+                    kind,
+                    chunk,
+                    element_size,
+                    sections,
+                    metadata_sections,
+                    index,
+                    address,
+                    dont_filter_partial: flag,
+                }
+            },
+        )
+    });
+    prop_oneof![dense, structured]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn chunked_and_structured_layouts_survive_a_round_trip(layout in layout()) {
+        prop_assert_eq!(decode(&encode(&layout)).unwrap(), layout);
+    }
+
+    #[test]
+    fn damaged_layouts_never_panic(
+        layout in layout(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = encode(&layout);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(other) = decode(&bytes) {
+            let _ = other.encode(Sizes::default(), &mut Vec::new());
+        }
+        let _ = decode(&bytes[..end.index(bytes.len())]);
+    }
 }
