@@ -18,6 +18,9 @@ pub const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 /// Bytes that are enough for every version of the superblock.
 pub const MAX_LENGTH: usize = 128;
 
+/// libhdf5's rank of chunk index nodes where the superblock does not say.
+const DEFAULT_CHUNK_INTERNAL_K: u16 = 32;
+
 /// Consistency flag: a writer has, or had, the file open.
 pub const OPEN_FOR_WRITING: u8 = 0x01;
 /// Consistency flag: that writer is a single writer with many readers.
@@ -172,18 +175,8 @@ fn decode_old(version: u8, reader: &mut Reader<'_>) -> Result<Superblock, Decode
     let sizes = decode_sizes(reader)?;
     let width = usize::from(sizes.offset);
     reader.skip(1)?;
-    let at_k = reader.clone();
-    let group_leaf_k = reader.u16()?;
-    let group_internal_k = reader.u16()?;
-    let consistency_flags = reader.u32()? as u8;
-    let mut chunk_internal_k = 32;
-    if version == 1 {
-        chunk_internal_k = reader.u16()?;
-        reader.skip(2)?;
-    }
-    if group_leaf_k == 0 || group_internal_k == 0 || chunk_internal_k == 0 {
-        return Err(at_k.error("B-tree ranks above 0", 0));
-    }
+    let ([group_leaf_k, group_internal_k, chunk_internal_k], consistency_flags) =
+        decode_ranks(version, reader)?;
     let base_address = reader.offset(width)?;
     let free_space_address = reader.offset(width)?;
     let end_of_file = reader.offset(width)?;
@@ -206,6 +199,23 @@ fn decode_old(version: u8, reader: &mut Reader<'_>) -> Result<Superblock, Decode
             root,
         }),
     })
+}
+
+/// Ranks of B-trees (leaf and node of groups, node of chunk indexes) and the flags among them.
+fn decode_ranks(version: u8, reader: &mut Reader<'_>) -> Result<([u16; 3], u8), DecodeError> {
+    let start = reader.clone();
+    let (group_leaf_k, group_internal_k) = (reader.u16()?, reader.u16()?);
+    let flags = reader.u32()?;
+    let mut chunk_internal_k = DEFAULT_CHUNK_INTERNAL_K;
+    if version == 1 {
+        chunk_internal_k = reader.u16()?;
+        reader.skip(2)?;
+    }
+    let ranks = [group_leaf_k, group_internal_k, chunk_internal_k];
+    if ranks.contains(&0) {
+        return Err(start.error("B-tree ranks above 0", 0));
+    }
+    Ok((ranks, flags as u8))
 }
 
 /// Widths of 2, 4 or 8 bytes. The format knows 16 and 32 too, which no address needs.
