@@ -1,6 +1,21 @@
 //! Splits a transfer between file and memory by chunk.
+//!
+//! | file selection | memory selection | how |
+//! |---|---|---|
+//! | all, box, hyperslab, one point | one stretch of the buffer, or a box or single-cell hyperslab of the same shape (dimensions of size one aside) | lazily: each chunk by arithmetic when it is asked for ([`product`]) |
+//! | anything | anything of the same count | both sides run by run, sorted by chunk ([`listed`]) |
+//!
+//! Cells pair up in order: row-major, except points, which keep the order they were given in. Where
+//! the file selection repeats a point, its segments come in the caller's order too, so that of
+//! several values written to one cell the last one stays.
+
+mod listed;
+mod product;
+
+use crate::extent::{check_rank, same_rank};
 use crate::{ChunkGrid, Dims, Selection, SpaceError};
-use std::marker::PhantomData;
+use listed::{ListedPart, ListedPlan};
+use product::{ProductPart, ProductPlan, ProductSegments};
 
 /// Cells that are neighbours both in the chunk and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,64 +28,164 @@ pub struct Segment {
     pub len: u64,
 }
 
+/// Splits a transfer between `file` (cells of an array of shape `extent`, cut by `grid`) and
+/// `memory` (cells of a buffer of shape `memory_dims`) by chunk.
+///
+/// Both selections must lie inside their shapes and select equally many cells.
+///
+/// ```
+/// use pumice_space::{ChunkGrid, Segment, Selection, plan};
+///
+/// let grid = ChunkGrid::new(&[8], &[4])?;
+/// let points = Selection::points(1, vec![6, 1, 7])?;
+/// let parts: Vec<_> = plan(&points, &[8], &grid, &Selection::all(), &[3])?.collect();
+/// assert_eq!(parts.len(), 2);
+/// assert_eq!(parts[1].chunk.as_slice(), [1]);
+///
+/// let segments: Vec<Segment> = parts[1].segments(grid.chunk()).collect();
+/// assert_eq!(segments[0], Segment { cell: 2, memory: 0, len: 1 });
+/// assert_eq!(segments[1], Segment { cell: 3, memory: 2, len: 1 });
+/// # Ok::<(), pumice_space::SpaceError>(())
+/// ```
+pub fn plan(
+    file: &Selection,
+    extent: &[u64],
+    grid: &ChunkGrid,
+    memory: &Selection,
+    memory_dims: &[u64],
+) -> Result<Plan, SpaceError> {
+    same_rank(grid.rank(), extent.len())?;
+    if let Some(axis) = extent.iter().zip(grid.dims()).position(|(a, b)| a != b) {
+        return Err(SpaceError::InvalidShape { axis, reason: "grid of another extent" });
+    }
+    check_rank(memory_dims.len())?;
+    file.check(extent)?;
+    memory.check(memory_dims)?;
+    let (in_file, in_memory) = (file.count(extent), memory.count(memory_dims));
+    if in_file != in_memory {
+        return Err(SpaceError::CountMismatch { file: in_file, memory: in_memory });
+    }
+    if in_file == 0 {
+        return Ok(Plan(Source::Listed(ListedPlan::empty(grid))));
+    }
+    if let Some(plan) = ProductPlan::new(file, grid, memory, memory_dims) {
+        return Ok(Plan(Source::Product(plan)));
+    }
+    ListedPlan::new(file, grid, memory, memory_dims).map(Source::Listed).map(Plan)
+}
+
+/// The chunks of a transfer, each once, in row-major order; made by [`plan`].
+#[derive(Clone, Debug)]
+pub struct Plan(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Product(ProductPlan),
+    Listed(ListedPlan),
+}
+
+impl Plan {
+    /// How many chunks are still to come: exact, or too large where a stride skips chunks.
+    pub fn chunk_count_hint(&self) -> u64 {
+        match &self.0 {
+            Source::Product(plan) => plan.chunk_count_hint(),
+            Source::Listed(plan) => plan.chunk_count(),
+        }
+    }
+}
+
+impl Iterator for Plan {
+    type Item = ChunkPart;
+
+    fn next(&mut self) -> Option<ChunkPart> {
+        match &mut self.0 {
+            Source::Product(plan) => {
+                let (chunk, part) = plan.next()?;
+                Some(ChunkPart { chunk, part: Part::Product(part) })
+            }
+            Source::Listed(plan) => {
+                let (chunk, part) = plan.next()?;
+                Some(ChunkPart { chunk, part: Part::Listed(part) })
+            }
+        }
+    }
+}
+
 /// The part of a transfer that concerns one chunk.
 #[derive(Clone, Debug)]
 pub struct ChunkPart {
     /// The chunk's coordinates in the grid.
     pub chunk: Dims,
+    part: Part,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Product(ProductPart),
+    Listed(ListedPart),
 }
 
 impl ChunkPart {
-    /// The selected cells, relative to the chunk.
+    /// The selected cells, relative to the chunk. Repeated points are there once.
     pub fn cells(&self) -> &Selection {
-        todo!()
+        match &self.part {
+            Part::Product(part) => &part.cells,
+            Part::Listed(part) => part.cells(),
+        }
     }
-    /// What to copy where, ascending in cell unless the file selection is points.
-    pub fn segments(&self, _chunk_dims: &[u64]) -> Segments<'_> {
-        todo!()
+
+    /// What to copy where: ascending in cell, unless the file selection is points, which come in
+    /// the caller's order and may repeat. `chunk_dims` is the shape of a whole chunk.
+    pub fn segments(&self, chunk_dims: &[u64]) -> Segments<'_> {
+        Segments(match &self.part {
+            Part::Product(part) => Steps::Product(Box::new(part.segments(chunk_dims))),
+            Part::Listed(part) => Steps::Listed(part.segments().iter()),
+        })
     }
-    /// How many cells move (points that repeat count each time).
+
+    /// How many cells move; points that repeat count each time.
     pub fn count(&self) -> u64 {
-        todo!()
+        match &self.part {
+            Part::Product(part) => part.count(),
+            Part::Listed(part) => part.segments().iter().map(|segment| segment.len).sum(),
+        }
     }
+
     /// Whether every cell of the chunk that lies inside the array is selected.
     pub fn is_whole(&self) -> bool {
-        todo!()
+        match &self.part {
+            Part::Product(part) => part.whole,
+            Part::Listed(part) => part.is_whole(),
+        }
+    }
+
+    /// Whether the segments ascend in cell without repetition; `false` only for points.
+    pub fn is_ascending(&self) -> bool {
+        match &self.part {
+            Part::Product(_) => true,
+            Part::Listed(part) => part.ascending,
+        }
     }
 }
 
 /// Iterates over the [`Segment`]s of a [`ChunkPart`].
-pub struct Segments<'a>(PhantomData<&'a ()>);
+#[derive(Clone, Debug)]
+pub struct Segments<'a>(Steps<'a>);
+
+#[derive(Clone, Debug)]
+enum Steps<'a> {
+    Product(Box<ProductSegments>),
+    Listed(std::slice::Iter<'a, Segment>),
+}
+
 impl Iterator for Segments<'_> {
     type Item = Segment;
+
+    #[inline]
     fn next(&mut self) -> Option<Segment> {
-        todo!()
+        match &mut self.0 {
+            Steps::Product(steps) => steps.next(),
+            Steps::Listed(steps) => steps.next().copied(),
+        }
     }
-}
-
-/// The chunks of a transfer, each once, in row-major order.
-pub struct Plan(());
-impl Plan {
-    /// An upper estimate of the chunks still to come (exact unless a stride skips chunks).
-    pub fn chunk_count_hint(&self) -> u64 {
-        todo!()
-    }
-}
-impl Iterator for Plan {
-    type Item = ChunkPart;
-    fn next(&mut self) -> Option<ChunkPart> {
-        todo!()
-    }
-}
-
-/// Splits a transfer between `file` (of an array of shape `extent`) and `memory` (of a buffer of
-/// shape `memory_dims`) by chunk.
-pub fn plan(
-    _file: &Selection,
-    _extent: &[u64],
-    _grid: &ChunkGrid,
-    _memory: &Selection,
-    _memory_dims: &[u64],
-) -> Result<Plan, SpaceError> {
-    todo!()
 }

@@ -98,6 +98,15 @@ impl Axis {
         self.stride == self.block
     }
 
+    /// The distance between neighbours, if it is the same everywhere.
+    pub(crate) fn uniform_step(&self) -> Option<u64> {
+        match self.block {
+            _ if self.is_contiguous() => Some(1),
+            1 => Some(self.stride),
+            _ => None,
+        }
+    }
+
     /// Number of selected cells.
     pub(crate) fn count(&self) -> u64 {
         if self.is_empty() { 0 } else { self.index_of(self.last) + 1 }

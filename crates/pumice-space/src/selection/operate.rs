@@ -195,6 +195,23 @@ impl Selection {
         operand(self, dims)?.into_tree()
     }
 
+    /// The axes, if the cells of `dims` are a product of them and their order is row-major.
+    pub(crate) fn to_axes(&self, dims: &[u64]) -> Option<Axes> {
+        match &self.0 {
+            Kind::All => {
+                let last = dims.iter().map(|size| size.checked_sub(1));
+                Some(
+                    last.map(|last| last.map_or(Axis::EMPTY, |last| Axis::span(0, last))).collect(),
+                )
+            }
+            Kind::Product(axes) => Some(bounded(axes, dims).collect()),
+            Kind::Points(points) if points.coords.len() == points.rank => {
+                Some(points.coords.iter().map(|&at| Axis::span(at, at)).collect())
+            }
+            _ => None,
+        }
+    }
+
     fn operate(
         &self,
         other: &Selection,
@@ -208,18 +225,13 @@ impl Selection {
 fn operand(selection: &Selection, dims: &[u64]) -> Result<Operand, SpaceError> {
     check_rank(dims.len())?;
     same_rank(dims.len(), selection.rank().unwrap_or(dims.len()))?;
-    let axes: Axes = match &selection.0 {
-        Kind::None => return Ok(Operand::Empty),
-        Kind::Tree { tree, .. } => return Ok(Operand::Tree(tree.clone())),
-        Kind::Points(points) => {
-            let tree = tree_of_points(points.rank, &points.coords);
-            return Ok(tree.map_or(Operand::Empty, Operand::Tree));
-        }
-        Kind::All => {
-            let sizes = dims.iter().map(|size| size.checked_sub(1));
-            sizes.map(|last| last.map_or(Axis::EMPTY, |last| Axis::span(0, last))).collect()
-        }
-        Kind::Product(axes) => bounded(axes, dims).collect(),
+    let Some(axes) = selection.to_axes(dims) else {
+        let tree = match &selection.0 {
+            Kind::Tree { tree, .. } => Some(tree.clone()),
+            Kind::Points(points) => tree_of_points(points.rank, &points.coords),
+            _ => None,
+        };
+        return Ok(tree.map_or(Operand::Empty, Operand::Tree));
     };
     let empty = axes.iter().any(Axis::is_empty);
     Ok(if empty { Operand::Empty } else { Operand::Product(axes) })

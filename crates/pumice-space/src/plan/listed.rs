@@ -1,0 +1,192 @@
+//! Transfers of any shape: both sides run by run, cut at chunk borders, sorted by chunk.
+//!
+//! Costs n log n in the number of pieces, which are kept in one list that all parts share.
+
+use super::Segment;
+use crate::selection::{Kind, Runs, Selection};
+use crate::{CellSet, ChunkGrid, CoordinateWalker, Dims, Run, SpaceError};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// A transfer that is worked out in full before its first part is given.
+#[derive(Clone, Debug)]
+pub(super) struct ListedPlan {
+    grid: ChunkGrid,
+    segments: Arc<[Segment]>,
+    /// Number of the chunk, and its range of segments.
+    parts: std::vec::IntoIter<(u64, Range<usize>)>,
+    ascending: bool,
+}
+
+/// The part of one chunk.
+#[derive(Clone, Debug)]
+pub(super) struct ListedPart {
+    segments: Arc<[Segment]>,
+    range: Range<usize>,
+    chunk_dims: Dims,
+    /// Cells of the chunk that lie inside the array.
+    inside: u64,
+    pub(super) ascending: bool,
+    cells: OnceLock<Selection>,
+}
+
+impl ListedPlan {
+    pub(super) fn empty(grid: &ChunkGrid) -> Self {
+        let parts = Vec::new().into_iter();
+        Self { grid: grid.clone(), segments: Arc::new([]), parts, ascending: true }
+    }
+
+    /// Both selections lie inside their shapes and have equally many cells.
+    pub(super) fn new(
+        file: &Selection,
+        grid: &ChunkGrid,
+        memory: &Selection,
+        memory_dims: &[u64],
+    ) -> Result<Self, SpaceError> {
+        grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
+        let fits =
+            |dims| crate::extent::product(dims).ok_or(SpaceError::Overflow("cells of an array"));
+        fits(memory_dims)?;
+        let mut pieces = Pieces::new(grid, memory.runs(memory_dims));
+        match &file.0 {
+            Kind::Points(points) => {
+                points.coords.chunks_exact(points.rank).for_each(|point| pieces.add_row(point, 1));
+            }
+            _ => {
+                fits(grid.dims())?;
+                let mut walker = CoordinateWalker::new(grid.dims());
+                for run in file.runs(grid.dims()) {
+                    walker.for_each_row(run, |coord, len| pieces.add_row(coord, len));
+                }
+            }
+        }
+        let ascending = !matches!(file.0, Kind::Points(_));
+        let (segments, parts) = pieces.sorted();
+        let parts = parts.into_iter();
+        Ok(Self { grid: grid.clone(), segments: segments.into(), parts, ascending })
+    }
+
+    pub(super) fn chunk_count(&self) -> u64 {
+        self.parts.len() as u64
+    }
+
+    pub(super) fn next(&mut self) -> Option<(Dims, ListedPart)> {
+        let (number, range) = self.parts.next()?;
+        let chunk = self.grid.chunk_at(number)?;
+        let part = ListedPart {
+            segments: self.segments.clone(),
+            range,
+            chunk_dims: self.grid.chunk().into(),
+            inside: self.grid.clipped(&chunk).iter().product(),
+            ascending: self.ascending,
+            cells: OnceLock::new(),
+        };
+        Some((chunk, part))
+    }
+}
+
+impl ListedPart {
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments[self.range.clone()]
+    }
+
+    pub(super) fn cells(&self) -> &Selection {
+        self.cells.get_or_init(|| {
+            let runs = self.segments().iter();
+            let runs = runs.map(|segment| Run { start: segment.cell, len: segment.len });
+            let cells = self.chunk_dims.iter().product();
+            let set = CellSet::from_unsorted_runs(cells, runs.collect());
+            // Both steps fail only for cells outside the chunk, of which there are none.
+            set.and_then(|set| set.to_selection(&self.chunk_dims))
+                .unwrap_or_else(|_| Selection::none())
+        })
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        let count: u64 = self.segments().iter().map(|segment| segment.len).sum();
+        if count < self.inside || self.ascending {
+            return count == self.inside;
+        }
+        self.cells().count(&self.chunk_dims) == self.inside
+    }
+}
+
+/// Pieces of a transfer under construction, in the order of the transfer.
+struct Pieces<'a> {
+    grid: &'a ChunkGrid,
+    counts: Dims,
+    memory: Runs<'a>,
+    /// What is left of the current memory run.
+    rest: Run,
+    list: Vec<(u64, Segment)>,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(grid: &'a ChunkGrid, memory: Runs<'a>) -> Self {
+        let rest = Run { start: 0, len: 0 };
+        Self { grid, counts: grid.counts(), memory, rest, list: Vec::new() }
+    }
+
+    /// Adds `len` cells from `coord` on, along the last dimension.
+    fn add_row(&mut self, coord: &[u64], len: u64) {
+        let (Some((&first, slower)), Some(&width)) = (coord.split_last(), self.grid.chunk().last())
+        else {
+            return self.add(0, 0, len);
+        };
+        let (mut chunk, mut cell) = (0, 0);
+        for ((&at, &size), &count) in slower.iter().zip(self.grid.chunk()).zip(&self.counts) {
+            chunk = chunk * count + at / size;
+            cell = cell * size + at % size;
+        }
+        let row = chunk * self.counts.last().copied().unwrap_or(1);
+        let (mut at, mut left) = (first, len);
+        while left > 0 {
+            let within = at % width;
+            let here = left.min(width - within);
+            self.add(row + at / width, cell * width + within, here);
+            at += here;
+            left -= here;
+        }
+    }
+
+    /// Adds `len` neighbouring cells of one chunk, cut where memory jumps.
+    fn add(&mut self, chunk: u64, mut cell: u64, mut len: u64) {
+        while len > 0 {
+            if self.rest.len == 0 {
+                let Some(run) = self.memory.next() else { return };
+                self.rest = run;
+            }
+            let here = len.min(self.rest.len);
+            self.list.push((chunk, Segment { cell, memory: self.rest.start, len: here }));
+            self.rest.start += here;
+            self.rest.len -= here;
+            cell += here;
+            len -= here;
+        }
+    }
+
+    /// Segments by chunk, in the order of the transfer within each, neighbours joined.
+    fn sorted(mut self) -> (Vec<Segment>, Vec<(u64, Range<usize>)>) {
+        self.list.sort_by_key(|piece| piece.0);
+        let mut segments: Vec<Segment> = Vec::with_capacity(self.list.len());
+        let mut parts: Vec<(u64, Range<usize>)> = Vec::new();
+        for (chunk, segment) in self.list {
+            match parts.last_mut() {
+                Some(part) if part.0 == chunk => {
+                    let joined = segments.last_mut().filter(|last| {
+                        last.cell + last.len == segment.cell
+                            && last.memory + last.len == segment.memory
+                    });
+                    if let Some(last) = joined {
+                        last.len += segment.len;
+                        continue;
+                    }
+                    part.1.end += 1;
+                }
+                _ => parts.push((chunk, segments.len()..segments.len() + 1)),
+            }
+            segments.push(segment);
+        }
+        (segments, parts)
+    }
+}
