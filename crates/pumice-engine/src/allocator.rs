@@ -48,6 +48,11 @@ impl Allocator {
         self.by_address.values().sum()
     }
 
+    /// Whether anything was taken or given back since the last commit.
+    pub fn has_changed(&self) -> bool {
+        !(self.fresh.is_empty() && self.waiting.is_empty() && self.committing.is_empty())
+    }
+
     /// The smallest free range that fits, else new space at the end; `None` if addresses run out.
     pub fn allocate(&mut self, length: u64) -> Option<u64> {
         let address = match self.by_length.range((length, 0)..).next().copied() {

@@ -29,6 +29,7 @@ pub struct DatasetState {
     medium: Arc<Medium>,
     datatype: Datatype,
     null: bool,
+    fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
     /// What the layout message says, apart from addresses.
     message: Layout,
@@ -52,12 +53,12 @@ impl DatasetState {
     }
 
     fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
-        let describe::Description { datatype, null, layout, message } = description;
+        let describe::Description { datatype, null, fill, layout, message } = description;
         let layout = Arc::new(layout);
         let cached = file.cache().register(layout.clone(), DatasetOptions::default());
         let medium = file.medium().clone();
         let gate = RwLock::new(());
-        Ok(Self { object, medium, datatype, null, layout, message, cached, gate })
+        Ok(Self { object, medium, datatype, null, fill, layout, message, cached, gate })
     }
 
     /// Its object header.
@@ -68,6 +69,11 @@ impl DatasetState {
     /// The type of its elements in the file.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
+    }
+
+    /// The fill value, if one was set.
+    pub fn fill_value(&self) -> Option<&[u8]> {
+        self.fill.as_deref()
     }
 
     /// Its layout.

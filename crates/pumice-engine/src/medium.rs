@@ -110,6 +110,9 @@ impl Medium {
         self.require_writable()?;
         let (images, end) = {
             let mut state = self.state();
+            if state.images.is_empty() && !state.allocator.has_changed() {
+                return Ok(());
+            }
             state.allocator.begin_commit();
             (state.images.clone(), state.allocator.end())
         };

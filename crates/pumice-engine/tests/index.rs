@@ -7,7 +7,6 @@ mod memory;
 use memory::Memory;
 use proptest::prelude::*;
 use pumice_engine::index::{ChunkIndex, IndexKind, IndexShape};
-use pumice_engine::metadata::MetadataIo;
 use pumice_format::index::{ChunkRecord, RecordFormat, SectionRecord};
 use pumice_format::{Sizes, UNDEFINED};
 use std::collections::BTreeMap;
@@ -241,7 +240,7 @@ impl<'a> Pair<'a> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn every_index_answers_like_a_map(steps in steps(), narrow in any::<bool>()) {

@@ -1,6 +1,5 @@
 //! Attributes: small named values of groups and datasets.
 
-use bytemuck::Zeroable;
 use pumice_engine::attribute;
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
@@ -136,9 +135,44 @@ impl AttributeValue for &str {
     }
 }
 
-impl AttributeValue for attribute::Attribute {
+/// A value of any datatype and shape, as bytes.
+///
+/// ```
+/// use pumice::{Datatype, Element, File, RawAttribute};
+///
+/// let file = File::in_memory()?;
+/// let value = RawAttribute::new(u16::datatype(), &[2], vec![1, 0, 2, 0])?;
+/// file.set_attribute("pair", value)?;
+/// assert_eq!(file.attribute("pair")?.read::<u16>()?, [1, 2]);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RawAttribute {
+    datatype: Datatype,
+    extent: Extent,
+    data: Vec<u8>,
+}
+
+impl RawAttribute {
+    /// Elements of `datatype` in an array of `shape`; without dimensions it is a scalar.
+    pub fn new(datatype: Datatype, shape: &[u64], data: Vec<u8>) -> Result<Self> {
+        let extent = if shape.is_empty() { Extent::Scalar } else { Extent::simple(shape)? };
+        let bytes = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
+        if bytes != Some(data.len() as u64) {
+            return Err(Error::Invalid(format!(
+                "{} byte(s) for an attribute of shape {shape:?} with elements of {} byte(s)",
+                data.len(),
+                datatype.size()
+            )));
+        }
+        Ok(Self { datatype, extent, data })
+    }
+}
+
+impl AttributeValue for RawAttribute {
     fn attribute(&self, name: &str) -> attribute::Attribute {
-        attribute::Attribute { name: name.into(), ..self.clone() }
+        let Self { datatype, extent, data } = self.clone();
+        attribute::Attribute { name: name.into(), datatype, extent, data }
     }
 }
 

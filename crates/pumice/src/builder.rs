@@ -96,6 +96,12 @@ impl DatasetBuilder {
         self
     }
 
+    /// As [`fill_value`](Self::fill_value), given as one element of the dataset's own type.
+    pub fn fill_bytes(mut self, element: Vec<u8>) -> Self {
+        self.fill = Some((self.datatype.clone(), element));
+        self
+    }
+
     /// Stores defined cells only.
     pub fn sparse(mut self) -> Self {
         self.sparse = true;

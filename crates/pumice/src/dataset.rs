@@ -154,9 +154,9 @@ impl Dataset {
         }
     }
 
-    /// Its fill value, one element of its type.
-    pub fn fill_value(&self) -> &[u8] {
-        self.state.layout().geometry.fill()
+    /// Its fill value, one element of its type, if one was set; otherwise it is zero.
+    pub fn fill_value(&self) -> Option<&[u8]> {
+        self.state.fill_value()
     }
 
     /// How many chunks are stored; those that wait in the cache are written first.
@@ -266,26 +266,52 @@ impl Dataset {
 
     /// Coordinates and values of the selected cells that are defined.
     pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
-        let selection = self.selection(selection)?;
-        let geometry = &self.state.layout().geometry;
-        let (chunk, rank) = (geometry.chunk(), geometry.chunk().len());
         let conversion = Conversion::new(self.datatype(), &T::datatype());
         let conversion = self.at(conversion.map_err(Error::from))?;
-        let found = self.at(self.state.read_defined(&selection))?;
+        let found = self.found(selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
-        let mut coordinates = Vec::with_capacity(count * rank);
         let mut values: Vec<T> = bytemuck::zeroed_vec(count);
         let mut place = values.as_mut_slice();
-        for part in found {
+        for part in &found {
             let (now, later) = place.split_at_mut(part.cells.len() as usize);
             let converted = conversion.convert(&part.values, bytemuck::cast_slice_mut(now));
             self.at(converted.map_err(Error::from))?;
             place = later;
+        }
+        let (rank, coordinates) = self.coordinates(&found, count);
+        Ok(Defined { rank, coordinates, values })
+    }
+
+    /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
+    /// another.
+    pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
+        let found = self.found(selection)?;
+        let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
+        let mut values = Vec::with_capacity(count * self.datatype().size());
+        found.iter().for_each(|part| values.extend_from_slice(&part.values));
+        let (rank, coordinates) = self.coordinates(&found, count);
+        Ok(Defined { rank, coordinates, values })
+    }
+
+    fn found(&self, selection: impl Select) -> Result<Vec<pumice_engine::dataset::Defined>> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.read_defined(&selection))
+    }
+
+    /// The coordinates of cells that were found chunk by chunk.
+    fn coordinates(
+        &self,
+        found: &[pumice_engine::dataset::Defined],
+        count: usize,
+    ) -> (usize, Vec<u64>) {
+        let chunk = self.state.layout().geometry.chunk();
+        let mut coordinates = Vec::with_capacity(count * chunk.len());
+        for part in found {
             let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
             let origin: Vec<u64> = origin.collect();
             part.cells.append_coordinates(chunk, &origin, &mut coordinates);
         }
-        Ok(Defined { rank, coordinates, values })
+        (chunk.len(), coordinates)
     }
 
     /// Makes the selected cells undefined. Of a dense dataset they get the fill value.

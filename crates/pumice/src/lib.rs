@@ -91,7 +91,7 @@ mod file;
 mod group;
 mod select;
 
-pub use attribute::{Attribute, AttributeValue};
+pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
 pub use context::{Context, ContextBuilder};
 pub use dataset::{Dataset, Defined, LayoutKind};

@@ -67,6 +67,8 @@ pub enum LayoutSpec {
 pub(super) struct Description {
     pub(super) datatype: Datatype,
     pub(super) null: bool,
+    /// The fill value, if one was set.
+    pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
     pub(super) message: Layout,
 }
@@ -97,7 +99,6 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     }
     let (message, filters) = layout_message(&spec)?;
     let value = spec.fill.clone().map_or(Fill::Default, Fill::Value);
-    let fill = spec.fill.unwrap_or_else(|| vec![0; spec.datatype.size()]);
     let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     dataspace::encode(&spec.extent, sizes, &mut bodies[0])?;
     datatype::encode(&spec.datatype, &mut bodies[1])?;
@@ -112,7 +113,7 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     ];
     messages.extend(filters.message()?);
     let extent = spec.extent;
-    let description = describe(file, spec.datatype, &extent, fill, message, filters)?;
+    let description = describe(file, spec.datatype, &extent, spec.fill, message, filters)?;
     Ok((messages, description))
 }
 
@@ -191,7 +192,8 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     description
 }
 
-fn read_fill(object: &Object, size: usize) -> Result<Vec<u8>> {
+/// The fill value, if one was set.
+fn read_fill(object: &Object, size: usize) -> Result<Option<Vec<u8>>> {
     let value = if let Some(raw) = object.message(kind::FILL_VALUE) {
         FillValue::decode(&raw.body, &object.context(&raw))?.value
     } else if let Some(raw) = object.message(kind::FILL_VALUE_OLD) {
@@ -200,12 +202,12 @@ fn read_fill(object: &Object, size: usize) -> Result<Vec<u8>> {
         Fill::Default
     };
     match value {
-        Fill::Value(value) if value.len() == size => Ok(value),
+        Fill::Value(value) if value.len() == size => Ok(Some(value)),
         Fill::Value(value) => Err(Error::Invalid(format!(
             "the fill value has {} byte(s), an element {size}",
             value.len()
         ))),
-        Fill::Default | Fill::Undefined => Ok(vec![0; size]),
+        Fill::Default | Fill::Undefined => Ok(None),
     }
 }
 
@@ -297,7 +299,7 @@ fn describe(
     file: &File,
     datatype: Datatype,
     extent: &Extent,
-    fill: Vec<u8>,
+    fill: Option<Vec<u8>>,
     message: Layout,
     filters: Filters,
 ) -> Result<Description> {
@@ -310,10 +312,11 @@ fn describe(
     if chunk.len() != dims.len() || (chunked && chunk.contains(&0)) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
     }
-    let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, fill)?);
+    let element = fill.clone().unwrap_or_else(|| vec![0; datatype.size()]);
+    let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &message, filters)?;
     let null = extent.is_null();
-    Ok(Description { datatype, null, layout: DatasetLayout { geometry, storage }, message })
+    Ok(Description { datatype, null, fill, layout: DatasetLayout { geometry, storage }, message })
 }
 
 fn storage(

@@ -1,0 +1,80 @@
+//! Datatypes in numpy's notation.
+
+use anyhow::{Context, Result, bail};
+use pumice::types::{
+    ByteOrder, CharacterSet, Compound, Datatype, FixedString, Float, Integer, Member, StringPadding,
+};
+use serde_json::{Value, json};
+
+/// From the notation to the model.
+pub(crate) fn parse(value: &Value) -> Result<Datatype> {
+    match value {
+        Value::String(text) => parse_text(text),
+        Value::Object(_) => parse_compound(value),
+        other => bail!("no datatype: {other}"),
+    }
+}
+
+fn parse_text(text: &str) -> Result<Datatype> {
+    let mut characters = text.chars();
+    let order = match characters.next() {
+        Some('<' | '|') => ByteOrder::Little,
+        Some('>') => ByteOrder::Big,
+        _ => bail!("no byte order in {text}"),
+    };
+    let class = characters.next().context("no class")?;
+    let size: u32 = characters.as_str().parse().with_context(|| format!("no size in {text}"))?;
+    Ok(match (class, size) {
+        ('i', _) => Datatype::Integer(Integer::new(size, order, true)),
+        ('u', _) => Datatype::Integer(Integer::new(size, order, false)),
+        ('f', 2) => Datatype::Float(Float::half(order)),
+        ('f', 4) => Datatype::Float(Float::single(order)),
+        ('f', 8) => Datatype::Float(Float::double(order)),
+        ('S', _) => {
+            let (padding, charset) = (StringPadding::NullPad, CharacterSet::Ascii);
+            Datatype::String(FixedString { size, padding, charset })
+        }
+        _ => bail!("no datatype: {text}"),
+    })
+}
+
+fn parse_compound(value: &Value) -> Result<Datatype> {
+    let fields = value["fields"].as_array().context("no fields")?;
+    let members = fields.iter().map(|field| {
+        Ok(Member {
+            name: field["name"].as_str().context("no name")?.into(),
+            offset: field["offset"].as_u64().context("no offset")? as u32,
+            datatype: parse(&field["dtype"])?,
+        })
+    });
+    let size = value["size"].as_u64().context("no size")? as u32;
+    Ok(Datatype::Compound(Compound { size, members: members.collect::<Result<_>>()? }))
+}
+
+/// From the model to the notation.
+pub(crate) fn describe(datatype: &Datatype) -> Result<Value> {
+    let sign = |size: u32, order: &ByteOrder| match (size, order) {
+        (1, _) => "|",
+        (_, ByteOrder::Big) => ">",
+        _ => "<",
+    };
+    Ok(match datatype {
+        Datatype::Integer(Integer { size, order, signed, .. }) => {
+            json!(format!("{}{}{size}", sign(*size, order), if *signed { "i" } else { "u" }))
+        }
+        Datatype::Float(Float { size, order, .. }) => {
+            json!(format!("{}f{size}", sign(*size, order)))
+        }
+        Datatype::String(FixedString { size, .. }) => json!(format!("|S{size}")),
+        Datatype::Opaque(opaque) => json!(format!("|V{}", opaque.size)),
+        Datatype::Enum(enumeration) => describe(&Datatype::Integer(enumeration.base.clone()))?,
+        Datatype::Compound(Compound { size, members }) => {
+            let fields = members.iter().map(|member| {
+                let dtype = describe(&member.datatype)?;
+                Ok(json!({"name": member.name, "offset": member.offset, "dtype": dtype}))
+            });
+            json!({"size": size, "fields": fields.collect::<Result<Vec<_>>>()?})
+        }
+        other => bail!("{other} has no notation"),
+    })
+}

@@ -1,1 +1,0 @@
-//! Never published: file builders, oracles, damaged files, fault-injecting stores.

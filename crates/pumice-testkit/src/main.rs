@@ -1,0 +1,30 @@
+//! `pumice-interop`: the Rust side of the interoperability tests in `tests/python/`.
+//!
+//! Carries out a list of operations on a new file, or describes everything in a file, with raw
+//! data in files beside it. The protocol is described in `tests/python/README.md`.
+
+mod datatype;
+mod read;
+mod write;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pumice-interop: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    match arguments {
+        [command, spec, out] if command == "write" => write::run(spec.as_ref(), out.as_ref()),
+        [command, file, out] if command == "read" => read::run(file.as_ref(), out.as_ref()),
+        _ => bail!("usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR"),
+    }
+}

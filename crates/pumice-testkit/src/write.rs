@@ -1,0 +1,128 @@
+//! `pumice-interop write`: operations on a new file, one JSON object a line.
+
+use super::datatype;
+use anyhow::{Context, Result, bail};
+use pumice::{Dataset, File, FilterSpec, Group, Node, RawAttribute, Selection};
+use serde_json::Value;
+use std::path::Path;
+
+pub(crate) fn run(spec: &Path, out: &Path) -> Result<()> {
+    let folder = spec.parent().unwrap_or(Path::new("."));
+    let text = std::fs::read_to_string(spec).with_context(|| spec.display().to_string())?;
+    let mut file = Some(File::create(out)?);
+    for (number, line) in text.lines().enumerate() {
+        let operation: Value = serde_json::from_str(line)?;
+        let done = match (&file, operation["op"] == "reopen") {
+            (Some(file), false) => apply(file, folder, &operation),
+            _ => reopen(&mut file, out),
+        };
+        done.with_context(|| format!("line {}: {line}", number + 1))?;
+    }
+    file.map_or(Ok(()), |file| Ok(file.close()?))
+}
+
+fn reopen(file: &mut Option<File>, out: &Path) -> Result<()> {
+    if let Some(open) = file.take() {
+        open.close()?;
+    }
+    *file = Some(File::edit(out)?);
+    Ok(())
+}
+
+fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
+    let path = operation["path"].as_str().context("no path")?;
+    let bytes = |field: &str| -> Result<Vec<u8>> {
+        let name = operation[field].as_str().with_context(|| format!("no {field}"))?;
+        Ok(std::fs::read(folder.join(name))?)
+    };
+    match operation["op"].as_str() {
+        Some("group") => drop(file.create_group(path)?),
+        Some("dense") => drop(create(file, path, operation, false)?),
+        Some("sparse") => drop(create(file, path, operation, true)?),
+        Some("attribute") => set_attribute(file, path, operation, bytes("data")?)?,
+        Some("write") => {
+            let dataset = file.dataset(path)?;
+            dataset.write_bytes(block(operation)?, &bytes("data")?)?;
+        }
+        Some("write_points") => {
+            let dataset = file.dataset(path)?;
+            let coords = bytes("coords")?;
+            let coords = coords.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap()));
+            let points = Selection::points(dataset.shape().len(), coords.collect())?;
+            dataset.write_bytes(points, &bytes("values")?)?;
+        }
+        Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
+        Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,
+        other => bail!("no such operation: {other:?}"),
+    }
+    Ok(())
+}
+
+fn create(file: &Group, path: &str, operation: &Value, sparse: bool) -> Result<Dataset> {
+    let mut builder = file.new_dataset_of(datatype::parse(&operation["dtype"])?);
+    builder = builder.shape(numbers(&operation["shape"])?);
+    if let Some(max) = operation["maxshape"].as_array() {
+        builder = builder.max_shape(max.iter().map(Value::as_u64));
+    }
+    if operation["chunks"].is_array() {
+        builder = builder.chunk(numbers(&operation["chunks"])?);
+    }
+    if let Some(fill) = operation["fill"].as_str() {
+        builder = builder.fill_bytes(unhex(fill)?);
+    }
+    match (sparse, operation["filters"].as_array()) {
+        (true, Some(sections)) => {
+            let [locations, values] = sections.as_slice() else { bail!("two lists of filters") };
+            builder = builder.location_filters(filters(locations)?).value_filters(filters(values)?);
+        }
+        (false, Some(_)) => {
+            for filter in filters(&operation["filters"])? {
+                builder = builder.filter(filter);
+            }
+        }
+        (_, None) => {}
+    }
+    Ok(if sparse { builder.sparse() } else { builder }.create(path)?)
+}
+
+fn filters(list: &Value) -> Result<Vec<FilterSpec>> {
+    let list = list.as_array().context("no list of filters")?;
+    list.iter()
+        .map(|filter| {
+            let id = filter["id"].as_u64().context("no filter id")? as u16;
+            let parameters = numbers(&filter["parameters"])?.iter().map(|&n| n as u32).collect();
+            Ok(FilterSpec { id, optional: true, name: None, parameters })
+        })
+        .collect()
+}
+
+fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> Result<()> {
+    let name = operation["name"].as_str().context("no name")?;
+    let shape = numbers(&operation["shape"])?;
+    let value = RawAttribute::new(datatype::parse(&operation["dtype"])?, &shape, data)?;
+    match path {
+        "/" => file.set_attribute(name, value)?,
+        _ => match file.node(path)? {
+            Node::Group(group) => group.set_attribute(name, value)?,
+            Node::Dataset(dataset) => dataset.set_attribute(name, value)?,
+        },
+    }
+    Ok(())
+}
+
+fn block(operation: &Value) -> Result<Selection> {
+    if operation["start"].is_null() {
+        return Ok(Selection::all());
+    }
+    Ok(Selection::block(&numbers(&operation["start"])?, &numbers(&operation["count"])?)?)
+}
+
+fn numbers(value: &Value) -> Result<Vec<u64>> {
+    let list = value.as_array().with_context(|| format!("no list of numbers: {value}"))?;
+    list.iter().map(|n| n.as_u64().with_context(|| format!("no number: {n}"))).collect()
+}
+
+fn unhex(text: &str) -> Result<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|pair| Ok(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?)).collect()
+}

@@ -1,0 +1,178 @@
+//! Dense datasets of every layout against a plain array, and what makes them different from sparse.
+
+use pumice::{Context, Dataset, File, Selection};
+
+fn every_layout(file: &File) -> Vec<Dataset> {
+    let shape = || file.new_dataset::<i32>().shape([7, 9]).fill_value(5i32);
+    vec![
+        shape().create("contiguous").unwrap(),
+        shape().compact().create("compact").unwrap(),
+        shape().chunk([3, 4]).create("chunked").unwrap(),
+        shape().chunk([7, 9]).deflate(1).create("single").unwrap(),
+        shape().chunk([3, 4]).shuffle().deflate(4).fletcher32().create("filtered").unwrap(),
+        shape().chunk([2, 5]).max_shape([None, Some(9)]).zstd(1).create("extensible").unwrap(),
+        shape().chunk([2, 5]).max_shape([None, None]).create("tree").unwrap(),
+    ]
+}
+
+#[test]
+fn windows_are_written_and_read_in_every_layout_before_and_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dense.h5");
+    let file = File::create(&path).unwrap();
+    let mut model = [[5i32; 9]; 7];
+    for (r, row) in model.iter_mut().enumerate().skip(1).take(4) {
+        for (c, cell) in row.iter_mut().enumerate().skip(2).take(5) {
+            *cell = (10 * r + c) as i32;
+        }
+    }
+    let window: Vec<i64> = (1..5).flat_map(|r| (2..7).map(move |c| 10 * r + c)).collect();
+    let check = |dataset: &Dataset| {
+        let all: Vec<i32> = dataset.read(..).unwrap();
+        assert_eq!(all, model.as_flattened(), "{}", dataset.path());
+        let column: Vec<f64> = dataset.read((.., 3)).unwrap();
+        let expected: Vec<f64> = model.iter().map(|row| f64::from(row[3])).collect();
+        assert_eq!(column, expected, "{}", dataset.path());
+        let points = Selection::points(2, vec![6, 8, 1, 2, 6, 8]).unwrap();
+        assert_eq!(dataset.read::<i32>(points).unwrap(), [5, 12, 5], "{}", dataset.path());
+    };
+    for dataset in every_layout(&file) {
+        dataset.write((1..5, 2..7), &window).unwrap();
+        check(&dataset);
+    }
+    file.close().unwrap();
+    let file = File::open(&path).unwrap();
+    for member in file.members().unwrap() {
+        check(&file.dataset(&member.name).unwrap());
+    }
+}
+
+#[test]
+fn erasing_dense_cells_gives_them_the_fill_value() {
+    let file = File::in_memory().unwrap();
+    for dataset in every_layout(&file) {
+        dataset.write(.., &[1i32; 63]).unwrap();
+        dataset.erase((0..2, ..)).unwrap();
+        let sum: i64 = dataset.read::<i64>(..).unwrap().iter().sum();
+        assert_eq!(sum, 18 * 5 + 45, "{}", dataset.path());
+    }
+}
+
+#[test]
+fn cells_that_leave_the_extent_come_back_as_fill() {
+    for cache in [0, 1 << 20] {
+        let context = Context::builder().cache_bytes(cache).threads(1).build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("resize.h5");
+        let file = File::options().context(&context).create(path).unwrap();
+        let builder = file.new_dataset::<u8>().shape([5, 5]).max_shape([None, Some(8)]);
+        let dataset = builder.chunk([2, 3]).deflate(1).fill_value(9u8).create("d").unwrap();
+        dataset.write(.., &[1u8; 25]).unwrap();
+        dataset.resize([3, 2]).unwrap();
+        dataset.resize([4, 4]).unwrap();
+        #[rustfmt::skip]
+        let expected = [
+            1, 1, 9, 9,
+            1, 1, 9, 9,
+            1, 1, 9, 9,
+            9, 9, 9, 9,
+        ];
+        assert_eq!(dataset.read::<u8>(..).unwrap(), expected);
+    }
+}
+
+#[test]
+fn scalars_and_empty_shapes_work() {
+    let file = File::in_memory().unwrap();
+    let scalar = file.new_dataset::<f64>().create("scalar").unwrap();
+    scalar.write(.., &[2.5f64]).unwrap();
+    assert_eq!(scalar.read::<f64>(..).unwrap(), [2.5]);
+    let empty = file.new_dataset::<f64>().shape([0, 4]).create("empty").unwrap();
+    assert_eq!(empty.read::<f64>(..).unwrap(), []);
+    empty.write(.., &[] as &[f64]).unwrap();
+}
+
+#[test]
+fn freed_space_is_reused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reuse.h5");
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<u64>().shape([64, 64]).chunk([16, 16]).zstd(1);
+    let dataset = builder.create("d").unwrap();
+    let mut length = 0;
+    for round in 0..10u64 {
+        let values: Vec<u64> = (0..4096).map(|i| (i * 2654435761) ^ round).collect();
+        dataset.write(.., &values).unwrap();
+        file.flush().unwrap();
+        let now = std::fs::metadata(&path).unwrap().len();
+        assert!(round < 3 || now <= length, "round {round}: {now} after {length}");
+        length = length.max(now);
+    }
+    file.unlink("d").unwrap();
+    file.flush().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < length / 10);
+}
+
+#[test]
+fn wrong_requests_are_errors_that_name_the_dataset() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<i32>().shape([4, 4]).create("a/b").unwrap();
+    for error in [
+        dataset.read::<i32>((0..5, 0..1)).unwrap_err(),
+        dataset.read::<i32>(0..4).unwrap_err(),
+        dataset.write(.., &[1i32; 15]).unwrap_err(),
+        dataset.resize([8, 8]).unwrap_err(),
+        dataset.attribute("none").unwrap_err(),
+    ] {
+        assert!(error.to_string().starts_with("/a/b: "), "{error}");
+    }
+    assert!(file.dataset("a/c").is_err());
+    assert!(file.new_dataset::<i32>().shape([4]).create("a/b").is_err(), "exists already");
+}
+
+#[test]
+fn sparse_datasets_keep_undefined_zero_and_erased_apart() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<f32>().shape([10, 10]).sparse().create("s").unwrap();
+    dataset.write_points(&[[1, 1], [2, 2]], &[0.0f32, 4.0]).unwrap();
+    assert!(dataset.is_defined(&[1, 1]).unwrap(), "a zero is defined");
+    assert!(!dataset.is_defined(&[0, 0]).unwrap());
+    dataset.erase(Selection::point(&[2, 2]).unwrap()).unwrap();
+    assert!(!dataset.is_defined(&[2, 2]).unwrap());
+    assert_eq!(dataset.read::<f32>((2, 2)).unwrap(), [0.0]);
+}
+
+#[test]
+fn an_erased_chunk_leaves_the_file() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<f32>().shape([100, 100]).chunk([10, 10]).sparse();
+    let dataset = builder.create("s").unwrap();
+    dataset.write((0..30, 0..30), &[1.0f32; 900]).unwrap();
+    assert_eq!(dataset.chunk_count().unwrap(), 9);
+    dataset.erase((0..10, ..)).unwrap();
+    assert_eq!(dataset.chunk_count().unwrap(), 6);
+    dataset.erase(..).unwrap();
+    assert_eq!((dataset.chunk_count().unwrap(), dataset.stored_bytes().unwrap()), (0, 0));
+}
+
+#[test]
+fn many_threads_read_what_one_wrote() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<u32>().shape([256, 256]).chunk([32, 32]).sparse();
+    let dataset = builder.create("s").unwrap();
+    let points: Vec<[u64; 2]> = (0..256).flat_map(|r| [[r, r], [r, 255 - r]]).collect();
+    let values: Vec<u32> = points.iter().map(|p| (p[0] * 1000 + p[1] + 1) as u32).collect();
+    dataset.write_points(&points, &values).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let dataset = &dataset;
+            scope.spawn(move || {
+                for row in (thread..256).step_by(8) {
+                    let line: Vec<u32> = dataset.read((row, ..)).unwrap();
+                    assert_eq!(line[row as usize], (row * 1001 + 1) as u32);
+                    assert_eq!(line.iter().filter(|&&v| v != 0).count(), 2);
+                }
+            });
+        }
+    });
+}

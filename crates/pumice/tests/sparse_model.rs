@@ -1,0 +1,258 @@
+//! Random steps on a sparse dataset, each checked against a dictionary of cells.
+
+use proptest::prelude::*;
+use pumice::{Context, Dataset, File, FilterSpec, Selection};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type Cells = BTreeMap<Vec<u64>, i32>;
+
+/// How the dataset is stored; every chunk index and both kinds of records occur.
+#[derive(Clone, Debug)]
+struct Setup {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    unlimited: Vec<bool>,
+    filters: Filters,
+    cache: u64,
+    threads: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Filters {
+    Default,
+    None,
+    ValuesOnly,
+    LocationsOnly,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    WriteBlock(Vec<(u64, u64)>, i32),
+    WritePoints(Vec<Vec<u64>>, i32),
+    EraseBlock(Vec<(u64, u64)>),
+    ErasePoints(Vec<Vec<u64>>),
+    Resize(Vec<u64>),
+    Read(Vec<(u64, u64)>),
+    ReadPoints(Vec<Vec<u64>>),
+    Defined(Vec<(u64, u64)>),
+    Flush,
+    Reopen,
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    (1usize..=4).prop_flat_map(|rank| {
+        let side = match rank {
+            1 => 1..=40u64,
+            2 => 1..=12,
+            3 => 1..=6,
+            _ => 1..=4,
+        };
+        let axis = (side, 1..=7u64, prop::bool::weighted(0.4));
+        let filters = prop_oneof![
+            Just(Filters::Default),
+            Just(Filters::None),
+            Just(Filters::ValuesOnly),
+            Just(Filters::LocationsOnly)
+        ];
+        let cache = prop_oneof![Just(0u64), Just(500), Just(64 << 20)];
+        (prop::collection::vec(axis, rank), filters, cache, 1..=2usize, prop::bool::weighted(0.1))
+            .prop_map(|(axes, filters, cache, threads, single)| {
+                let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
+                let unlimited: Vec<bool> = axes.iter().map(|axis| axis.2 && !single).collect();
+                let chunk = axes.iter().map(|&(side, chunk, free)| match (single, free) {
+                    (true, _) => side,
+                    (false, true) => chunk,
+                    (false, false) => chunk.min(side),
+                });
+                let chunk = chunk.collect();
+                Setup { shape, chunk, unlimited, filters, cache, threads }
+            })
+    })
+}
+
+/// Numbers that are fitted to the shape of the moment when a step is carried out.
+fn step(rank: usize) -> impl Strategy<Value = Step> {
+    let block = || prop::collection::vec((any::<u64>(), any::<u64>()), rank);
+    let points = || prop::collection::vec(prop::collection::vec(any::<u64>(), rank), 0..12);
+    prop_oneof![
+        4 => (block(), any::<i32>()).prop_map(|(block, seed)| Step::WriteBlock(block, seed)),
+        4 => (points(), any::<i32>()).prop_map(|(points, seed)| Step::WritePoints(points, seed)),
+        2 => block().prop_map(Step::EraseBlock),
+        1 => points().prop_map(Step::ErasePoints),
+        1 => prop::collection::vec(any::<u64>(), rank).prop_map(Step::Resize),
+        2 => block().prop_map(Step::Read),
+        1 => points().prop_map(Step::ReadPoints),
+        2 => block().prop_map(Step::Defined),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn create(path: &Path, setup: &Setup, context: &Context) -> (File, Dataset) {
+    let file = File::options().context(context).create(path).unwrap();
+    let max = setup.shape.iter().zip(&setup.unlimited);
+    let max: Vec<Option<u64>> = max.map(|(&side, &free)| (!free).then_some(side)).collect();
+    let builder = file.new_dataset::<i32>().shape(setup.shape.clone()).max_shape(max);
+    let builder = builder.chunk(setup.chunk.clone()).sparse().fill_value(-1i32);
+    let builder = match setup.filters {
+        Filters::Default => builder,
+        Filters::None => builder.no_filters(),
+        Filters::ValuesOnly => {
+            builder.location_filters(vec![]).value_filters(vec![FilterSpec::deflate(6)])
+        }
+        Filters::LocationsOnly => {
+            let locations = vec![FilterSpec::shuffle(4), FilterSpec::deflate(1)];
+            builder.location_filters(locations).value_filters(vec![])
+        }
+    };
+    let dataset = builder.create("group/cells").unwrap();
+    (file, dataset)
+}
+
+/// A block inside `shape`, or nothing where the shape is empty.
+fn fit_block(block: &[(u64, u64)], shape: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+    let axes = block.iter().zip(shape).map(|(&(start, count), &side)| {
+        let start = start.checked_rem(side)?;
+        Some((start, count % (side - start) + 1))
+    });
+    Some(axes.collect::<Option<Vec<_>>>()?.into_iter().unzip())
+}
+
+fn fit_points(points: &[Vec<u64>], shape: &[u64]) -> Vec<Vec<u64>> {
+    if shape.contains(&0) {
+        return Vec::new();
+    }
+    let fit = |point: &Vec<u64>| point.iter().zip(shape).map(|(&c, &side)| c % side).collect();
+    points.iter().map(fit).collect()
+}
+
+/// All cells of a block in row-major order.
+fn cells_of(start: &[u64], count: &[u64]) -> Vec<Vec<u64>> {
+    let mut cells = vec![Vec::new()];
+    for (&start, &count) in start.iter().zip(count) {
+        cells = cells
+            .into_iter()
+            .flat_map(|cell: Vec<u64>| {
+                (start..start + count).map(move |c| [cell.as_slice(), &[c]].concat())
+            })
+            .collect();
+    }
+    cells
+}
+
+fn inside(cells: &Cells, start: &[u64], count: &[u64]) -> Cells {
+    let within = |cell: &Vec<u64>| {
+        let mut axes = cell.iter().zip(start).zip(count);
+        axes.all(|((&c, &start), &count)| c >= start && c < start + count)
+    };
+    cells.iter().filter(|(cell, _)| within(cell)).map(|(c, &v)| (c.clone(), v)).collect()
+}
+
+fn check_all(dataset: &Dataset, model: &Cells) {
+    let found = dataset.read_defined::<i32>(..).unwrap();
+    let found: Cells = found.iter().map(|(cell, &value)| (cell.to_vec(), value)).collect();
+    assert_eq!(&found, model);
+    assert_eq!(dataset.count_defined(..).unwrap(), model.len() as u64);
+}
+
+fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
+    let shape = dataset.shape();
+    match step {
+        Step::WriteBlock(block, seed) => {
+            let Some((start, count)) = fit_block(block, &shape) else { return };
+            let cells = cells_of(&start, &count);
+            let values: Vec<i32> = (0..cells.len() as i32).map(|i| seed.wrapping_add(i)).collect();
+            dataset.write(Selection::block(&start, &count).unwrap(), &values).unwrap();
+            model.extend(cells.into_iter().zip(values));
+        }
+        Step::WritePoints(points, seed) => {
+            let points = fit_points(points, &shape);
+            let values: Vec<i32> = (0..points.len() as i32).map(|i| seed.wrapping_sub(i)).collect();
+            dataset.write_coordinates(&points.concat(), &values).unwrap();
+            model.extend(points.into_iter().zip(values));
+        }
+        Step::EraseBlock(block) => {
+            let Some((start, count)) = fit_block(block, &shape) else { return };
+            dataset.erase(Selection::block(&start, &count).unwrap()).unwrap();
+            for cell in cells_of(&start, &count) {
+                model.remove(&cell);
+            }
+        }
+        Step::ErasePoints(points) => {
+            let points = fit_points(points, &shape);
+            let selection = Selection::points(shape.len(), points.concat()).unwrap();
+            dataset.erase(selection).unwrap();
+            points.iter().for_each(|point| drop(model.remove(point)));
+        }
+        Step::Resize(sides) => {
+            let axes = sides.iter().zip(&setup.shape).zip(&setup.unlimited);
+            let sides: Vec<u64> = axes
+                .map(|((&new, &limit), &free)| new % (if free { 2 * limit } else { limit } + 1))
+                .collect();
+            dataset.resize(&sides).unwrap();
+            model.retain(|cell, _| cell.iter().zip(&sides).all(|(c, side)| c < side));
+        }
+        Step::Read(block) => {
+            let Some((start, count)) = fit_block(block, &shape) else { return };
+            let expected = cells_of(&start, &count);
+            let expected = expected.iter().map(|cell| model.get(cell).copied().unwrap_or(-1));
+            let found = dataset.read::<i32>(Selection::block(&start, &count).unwrap()).unwrap();
+            assert_eq!(found, expected.collect::<Vec<_>>());
+        }
+        Step::ReadPoints(points) => {
+            let points = fit_points(points, &shape);
+            let expected = points.iter().map(|cell| model.get(cell).copied().unwrap_or(-1));
+            let selection = Selection::points(shape.len(), points.concat()).unwrap();
+            assert_eq!(dataset.read::<i32>(selection).unwrap(), expected.collect::<Vec<_>>());
+        }
+        Step::Defined(block) => {
+            let Some((start, count)) = fit_block(block, &shape) else { return };
+            let expected = inside(model, &start, &count);
+            let selection = Selection::block(&start, &count).unwrap();
+            let defined = dataset.defined(&selection).unwrap();
+            assert_eq!(defined.count(&shape), expected.len() as u64);
+            assert!(expected.keys().all(|cell| defined.contains(cell)));
+            let found = dataset.read_defined::<i32>(&selection).unwrap();
+            let found: Cells = found.iter().map(|(cell, &value)| (cell.to_vec(), value)).collect();
+            assert_eq!(found, expected);
+        }
+        Step::Flush => dataset.flush().unwrap(),
+        Step::Reopen => unreachable!("handled by the caller"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 2000, ..Default::default() })]
+
+    #[test]
+    fn a_sparse_dataset_behaves_like_a_dictionary_of_cells(
+        (setup, steps) in setup().prop_flat_map(|setup| {
+            let rank = setup.shape.len();
+            (Just(setup), prop::collection::vec(step(rank), 1..40))
+        })
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.h5");
+        let context =
+            Context::builder().cache_bytes(setup.cache).threads(setup.threads).build().unwrap();
+        let (mut file, mut dataset) = create(&path, &setup, &context);
+        let mut model = Cells::new();
+        for step in &steps {
+            if matches!(step, Step::Reopen) {
+                drop(dataset);
+                file.close().unwrap();
+                file = File::options().context(&context).edit(&path).unwrap();
+                dataset = file.dataset("group/cells").unwrap();
+                check_all(&dataset, &model);
+            } else {
+                apply(&dataset, &mut model, &setup, step);
+            }
+        }
+        check_all(&dataset, &model);
+        drop(dataset);
+        file.close().unwrap();
+        let file = File::open(&path).unwrap();
+        check_all(&file.dataset("group/cells").unwrap(), &model);
+    }
+}
