@@ -124,7 +124,7 @@ impl<L: Layout> State<L> {
     }
 
     fn fits(&self, bytes: u64, purpose: Purpose) -> bool {
-        self.held().saturating_add(bytes) <= self.ceiling(purpose)
+        bytes == 0 || self.held().saturating_add(bytes) <= self.ceiling(purpose)
     }
 
     fn take(&mut self, bytes: u64) {
@@ -161,6 +161,11 @@ impl<L: Layout> State<L> {
             self.largest_encoding = 0;
         }
     }
+}
+
+/// What a chunk gives when it is told to leave: first its unused memory, if that is much.
+fn gain(footprint: Footprint) -> u64 {
+    if footprint.wasteful() { footprint.allocated - footprint.used } else { footprint.allocated }
 }
 
 /// How many bytes the encoding of a chunk is expected to take: filters may add a little.
@@ -352,6 +357,18 @@ impl<L: Layout> Budget<L> {
         }
     }
 
+    /// Notes that a chunk has lost its values and is of use only for its defined cells: it takes a
+    /// new place among the chunks, and the policy remembers the old one for the whole chunk.
+    pub(crate) fn reduce(&self, slot: &Slot<L>, footprint: Footprint) {
+        self.charge(slot, footprint, false);
+        let mut state = self.state.lock();
+        let id = slot.id();
+        if state.get(slot).is_some() {
+            state.policy.evict(id);
+            state.policy.admit(id, !slot.hash, footprint.allocated);
+        }
+    }
+
     /// Notes a use; when the books are in use it is not worth waiting, and a use goes uncounted.
     pub(crate) fn touch_or_skip(&self, slot: &Slot<L>) {
         if let Some(mut state) = self.state.try_lock() {
@@ -397,7 +414,7 @@ impl<L: Layout> Budget<L> {
     pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
         let mut state = self.state.lock();
         let mut chosen = state.choose(demand, true);
-        let found: u64 = chosen.iter().map(|&id| state.weight(id)).sum();
+        let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
         if found < demand.bytes && demand.dirty {
             // Reservations of datasets give way to the cache's limits.
             chosen = state.choose(demand, false);
@@ -467,8 +484,8 @@ impl<L: Layout> Budget<L> {
 }
 
 impl<L: Layout> State<L> {
-    fn weight(&self, id: u32) -> u64 {
-        self.residents[id as usize].as_ref().map_or(0, |r| r.footprint.allocated)
+    fn gain(&self, id: u32) -> u64 {
+        self.residents[id as usize].as_ref().map_or(0, |resident| gain(resident.footprint))
     }
 
     fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
@@ -486,7 +503,7 @@ impl<L: Layout> State<L> {
             if resident.dirty && !demand.dirty {
                 return false;
             }
-            let weight = resident.footprint.allocated;
+            let weight = gain(resident.footprint);
             if keep_minimum && !kept.may_lose(&resident.slot, weight) {
                 return true;
             }

@@ -136,7 +136,11 @@ impl<L: Layout> ChunkCache<L> {
     /// error.
     pub fn flush_all(&self) -> Result<(), L::Error> {
         let open = self.shared.members.lock().open.clone();
-        open.iter().fold(Ok(()), |result, member| result.and(self.shared.flush(member, false)))
+        let mut result = Ok(());
+        for member in open {
+            result = result.and(self.shared.flush(&member, false));
+        }
+        result
     }
 
     /// Waits for the dataset's requests and holds back later ones until the guard is dropped.

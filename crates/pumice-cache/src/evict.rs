@@ -82,8 +82,10 @@ impl<L: Layout> Shared<L> {
     fn leave(&self, slot: &Arc<Slot<L>>) {
         let mut body = slot.write();
         let Some(condition) = self.budget.condition(slot).filter(Condition::clean) else { return };
-        if let Some(footprint) = shrink(slot, &mut body, condition.footprint) {
-            return self.budget.charge(slot, footprint, false);
+        match shrink(slot, &mut body, condition.footprint) {
+            Some(footprint) if body.values => return self.budget.charge(slot, footprint, false),
+            Some(footprint) => return self.budget.reduce(slot, footprint),
+            None => {}
         }
         slot.member.counters.evictions.add(1);
         self.remove(slot, body, true);
@@ -122,20 +124,17 @@ impl<L: Layout> Shared<L> {
 fn shrink<L: Layout>(slot: &Slot<L>, body: &mut Body<L>, before: Footprint) -> Option<Footprint> {
     let layout = &slot.member.layout;
     let chunk = body.chunk.as_mut()?;
-    let wasteful = before.allocated.saturating_sub(before.used) > before.allocated / 4;
     let spare_values = body.values && slot.member.keeps_defined();
-    if !wasteful && !spare_values {
+    if !before.wasteful() && !spare_values {
         return None;
     }
     let shrunk = shield::<_, L::Error>(|| {
-        if wasteful {
+        if before.wasteful() {
             layout.condense(chunk);
+        } else {
+            layout.drop_values(chunk);
         }
-        let mut footprint = layout.footprint(chunk);
-        if footprint.allocated >= before.allocated && spare_values && layout.drop_values(chunk) {
-            footprint = layout.footprint(chunk);
-        }
-        Ok((footprint, layout.has_values(chunk)))
+        Ok((layout.footprint(chunk), layout.has_values(chunk)))
     });
     let (footprint, values) = shrunk.ok()?;
     body.values = values;

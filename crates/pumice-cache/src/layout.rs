@@ -20,7 +20,7 @@ use crate::CacheError;
 /// are kept: [`growth`](Layout::growth) and [`Stored::decoded`]. Both are estimates made before
 /// memory is taken; the true sizes, by [`footprint`](Layout::footprint), replace them afterwards.
 ///
-/// `tests/toy/mod.rs` holds a complete layout over an in-memory disk.
+/// `tests/support/toy.rs` holds a complete layout over an in-memory disk.
 pub trait Layout: Send + Sync + 'static {
     /// Names a chunk within its dataset: its coordinates.
     type Key: Clone + Eq + Hash + Ord + Debug + Send + Sync + 'static;
@@ -36,7 +36,7 @@ pub trait Layout: Send + Sync + 'static {
     type Error: From<CacheError> + Send + Sync + 'static;
 
     /// Where each of `keys` is stored, in the same order; `None` for a chunk that is not.
-    fn lookup(&self, keys: &[Self::Key]) -> Result<Vec<Option<Stored<Self::Tag>>>, Self::Error>;
+    fn lookup(&self, keys: &[Self::Key]) -> Result<Lookups<Self::Tag>, Self::Error>;
 
     /// Fills all buffers, which are ordered by offset.
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), Self::Error>;
@@ -166,6 +166,9 @@ pub trait Layout: Send + Sync + 'static {
         false
     }
 }
+
+/// For each chunk looked up, where and how it is stored, or that it is not.
+pub type Lookups<T> = Vec<Option<Stored<T>>>;
 
 /// Where and how a chunk is stored.
 ///
@@ -297,5 +300,10 @@ impl Footprint {
     /// ```
     pub fn exact(bytes: u64) -> Self {
         Footprint { used: bytes, allocated: bytes }
+    }
+
+    /// Whether so much is unused that it is worth condensing.
+    pub(crate) fn wasteful(&self) -> bool {
+        self.allocated.saturating_sub(self.used) > self.allocated / 4
     }
 }

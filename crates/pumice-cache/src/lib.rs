@@ -28,7 +28,7 @@ pub use error::CacheError;
 pub use exclusive::Exclusive;
 pub use executor::{Executor, Inline, Rayon};
 pub use layout::{
-    Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Stored,
+    Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, Stored,
 };
 pub use policy::{Lirs, Lru, Policy};
 pub use stats::Stats;

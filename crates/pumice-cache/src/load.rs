@@ -12,7 +12,7 @@ use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Fetch, Layout, Outcome, Part, Stored};
 use crate::member::Member;
-use crate::request::{Round, Step, Task};
+use crate::request::{Retry, Round, Step, Task};
 use crate::slot::{Claim, Found, Slot};
 use crate::sync::Arc;
 
@@ -41,14 +41,15 @@ impl<L: Layout> Shared<L> {
                 task.item.access.absent(&member.layout, &task.item.key)?;
                 continue;
             }
-            let Some((claim, mut task)) = self.claim(member, task, round)? else { continue };
+            let Some(mut one) = self.claim(member, task, round)? else { continue };
             // Those that always go direct have tried it before.
-            let direct = task.transient && !member.goes_direct();
-            if direct && task.item.access.direct(&member.layout, &task.item.key)? {
+            let direct = one.task.transient && !member.goes_direct();
+            let item = &mut one.task.item;
+            if direct && item.access.direct(&member.layout, &item.key)? {
                 member.counters.direct.add(1);
                 continue;
             }
-            claimed.push(Claimed { claim, task, bytes: Vec::new() });
+            claimed.push(one);
         }
         fetch(member, &mut claimed)?;
         for one in claimed {
@@ -63,13 +64,15 @@ impl<L: Layout> Shared<L> {
         member: &Arc<Member<L>>,
         mut task: Task<L, A>,
         round: &Round<L, A>,
-    ) -> Result<Option<(Claim<L>, Task<L, A>)>, L::Error> {
+    ) -> Result<Option<Claimed<L, A>>, L::Error> {
         let item = &mut task.item;
         loop {
             let slot = match member.table.claim(member, item.hash, &item.key) {
-                Found::Claimed(claim) => return Ok(Some((claim, task))),
+                Found::Claimed(claim) => {
+                    return Ok(Some(Claimed { claim, task, bytes: Vec::new() }));
+                }
                 Found::Loading(slot) => {
-                    round.retry.lock().push((task.item, slot));
+                    round.retry.lock().push(Retry { item: task.item, slot });
                     return Ok(None);
                 }
                 Found::Ready(slot) => slot,

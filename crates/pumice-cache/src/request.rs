@@ -15,7 +15,7 @@ use crate::access::{Access, Served};
 use crate::budget::Reservation;
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Intent, Layout, Part, Stored};
+use crate::layout::{Intent, Layout, Lookups, Part, Stored};
 use crate::member::Member;
 use crate::shield::shield;
 use crate::slot::Slot;
@@ -62,10 +62,22 @@ pub(crate) struct Group<L: Layout, A> {
     pub(crate) estimate: u64,
 }
 
+impl<L: Layout, A> Group<L, A> {
+    fn takes(&self, task: &Task<L, A>, count: usize, bytes: u64) -> bool {
+        let estimate = self.estimate.saturating_add(task.estimate);
+        self.tasks.len() < count && estimate <= bytes
+    }
+}
+
+/// A chunk that another request is loading.
+pub(crate) struct Retry<L: Layout, A> {
+    pub(crate) item: Item<L, A>,
+    pub(crate) slot: Arc<Slot<L>>,
+}
+
 /// What the tasks of a request leave behind for the calling thread.
 pub(crate) struct Round<L: Layout, A> {
-    /// Chunks that others are loading.
-    pub(crate) retry: Mutex<Vec<(Item<L, A>, Arc<Slot<L>>)>>,
+    pub(crate) retry: Mutex<Vec<Retry<L, A>>>,
     /// Chunks in which nothing is left.
     pub(crate) emptied: Mutex<Vec<Arc<Slot<L>>>>,
     error: Mutex<Option<L::Error>>,
@@ -128,9 +140,9 @@ impl<L: Layout> Shared<L> {
             }
             outcome?;
             let retry = round.retry.into_inner();
-            let Some((_, slot)) = retry.first() else { return Ok(()) };
-            slot.wait();
-            items = retry.into_iter().map(|(item, _)| item).collect();
+            let Some(first_in_line) = retry.first() else { return Ok(()) };
+            first_in_line.slot.wait();
+            items = retry.into_iter().map(|retry| retry.item).collect();
             first = false;
         }
     }
@@ -256,14 +268,15 @@ impl<L: Layout> Shared<L> {
             _ => u64::MAX,
         });
         let threads = self.executor.threads();
-        let (_, active_limit) = self.budget.limits();
-        let bytes = GROUP_BYTES.min(active_limit / (4 * threads as u64));
+        // What is between the limits is for chunks in flight: two groups a thread.
+        let (resident_limit, active_limit) = self.budget.limits();
+        let bytes = GROUP_BYTES.min((active_limit - resident_limit) / (2 * threads as u64));
         let count = tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS);
         let mut groups: VecDeque<Group<L, A>> = VecDeque::new();
         for task in tasks {
             match groups.back_mut() {
-                Some(last) if last.tasks.len() < count && last.estimate < bytes => {
-                    last.estimate = last.estimate.saturating_add(task.estimate);
+                Some(last) if last.takes(&task, count, bytes) => {
+                    last.estimate += task.estimate;
                     last.tasks.push(task);
                 }
                 _ => groups.push_back(Group { estimate: task.estimate, tasks: vec![task] }),
@@ -325,10 +338,7 @@ impl<L: Layout> Shared<L> {
 }
 
 /// Asks the layout where chunks are.
-fn look_up<L: Layout>(
-    layout: &L,
-    keys: &[L::Key],
-) -> Result<Vec<Option<Stored<L::Tag>>>, L::Error> {
+fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L::Error> {
     let mut all = Vec::with_capacity(keys.len());
     for some in keys.chunks(LOOKUP) {
         let found = layout.lookup(some)?;

@@ -1,0 +1,436 @@
+//! A toy layout for the tests: chunks of bytes, some of them defined, on a disk in memory.
+//!
+//! A chunk of `n` cells is stored as `n` bytes that say which cells are defined, then `n` values,
+//! disguised, so that nobody takes stored bytes for decoded ones. Every callback first calls the
+//! toy's hook, which may count, wait, fail or panic.
+
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[cfg(shuttle)]
+use shuttle::sync::Mutex;
+#[cfg(not(shuttle))]
+use std::sync::Mutex;
+
+use pumice_cache::*;
+
+/// What the fill value is.
+pub const FILL: u8 = 0xff;
+
+/// Called with the callback's name and the chunk concerned, if there is one.
+pub type Hook = dyn Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToyError {
+    Cache(CacheError),
+    Told(&'static str),
+}
+
+impl From<CacheError> for ToyError {
+    fn from(error: CacheError) -> Self {
+        ToyError::Cache(error)
+    }
+}
+
+/// Bytes, and where in them each chunk is.
+#[derive(Default)]
+pub struct Disk {
+    bytes: Vec<u8>,
+    index: BTreeMap<u64, (u64, u64)>,
+}
+
+pub struct Toy {
+    pub cells: usize,
+    pub disk: Mutex<Disk>,
+    pub hook: std::sync::Mutex<Arc<Hook>>,
+    pub bypass: bool,
+    pub direct: bool,
+    pub can_drop_values: bool,
+    /// Extra bytes that a chunk allocates until it is condensed.
+    pub slack: u64,
+}
+
+pub struct Chunk {
+    mask: Vec<u8>,
+    values: Option<Vec<u8>>,
+    slack: u64,
+}
+
+pub enum Read<'a> {
+    Values { start: usize, out: &'a mut [u8] },
+    Defined(&'a mut Vec<usize>),
+}
+
+pub enum Write<'a> {
+    Put { start: usize, data: &'a [u8] },
+    Erase { start: usize, len: usize },
+}
+
+impl Toy {
+    pub fn new(cells: usize) -> Self {
+        Toy {
+            cells,
+            disk: Mutex::new(Disk::default()),
+            hook: std::sync::Mutex::new(Arc::new(|_, _| Ok(()))),
+            bypass: false,
+            direct: false,
+            can_drop_values: true,
+            slack: 0,
+        }
+    }
+
+    /// The memory of a decoded chunk, and also its stored size.
+    pub fn chunk_bytes(&self) -> u64 {
+        2 * self.cells as u64
+    }
+
+    pub fn set_hook(
+        &self,
+        hook: impl Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync + 'static,
+    ) {
+        *self.hook.lock().unwrap() = Arc::new(hook);
+    }
+
+    pub fn clear_hook(&self) {
+        self.set_hook(|_, _| Ok(()));
+    }
+
+    fn call(&self, name: &'static str, key: Option<u64>) -> Result<(), ToyError> {
+        let hook = Arc::clone(&self.hook.lock().unwrap());
+        hook(name, key)
+    }
+
+    /// Stores chunks with every cell defined and holding `value(chunk, cell)`.
+    pub fn store(&self, chunks: impl IntoIterator<Item = u64>, value: impl Fn(u64, usize) -> u8) {
+        for key in chunks {
+            let values = (0..self.cells).map(|cell| value(key, cell)).collect();
+            let chunk = Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0 };
+            let bytes = encode(&chunk);
+            let mut disk = self.disk.lock().unwrap();
+            disk.place(key, bytes.len() as u64);
+            let offset = disk.index[&key].0 as usize;
+            disk.bytes[offset..offset + bytes.len()].copy_from_slice(&bytes);
+        }
+    }
+
+    /// What is stored: a value for each defined cell.
+    pub fn stored(&self, key: u64) -> Option<Vec<Option<u8>>> {
+        let disk = self.disk.lock().unwrap();
+        let &(offset, len) = disk.index.get(&key)?;
+        let bytes = disk.bytes[offset as usize..][..len as usize].to_vec();
+        let chunk = decode(bytes, self.cells, Part::All);
+        let values = chunk.values.unwrap();
+        Some(chunk.mask.iter().zip(values).map(|(m, v)| (*m == 1).then_some(v)).collect())
+    }
+
+    pub fn stored_keys(&self) -> Vec<u64> {
+        self.disk.lock().unwrap().index.keys().copied().collect()
+    }
+}
+
+impl Disk {
+    fn place(&mut self, key: u64, len: u64) {
+        let offset = self.bytes.len() as u64;
+        self.bytes.resize((offset + len) as usize, 0xee);
+        self.index.insert(key, (offset, len));
+    }
+}
+
+fn encode(chunk: &Chunk) -> Vec<u8> {
+    let values = chunk.values.as_ref().expect("only chunks with values are encoded");
+    chunk.mask.iter().copied().chain(values.iter().map(|v| v ^ 0x55)).collect()
+}
+
+fn decode(mut bytes: Vec<u8>, cells: usize, part: Part) -> Chunk {
+    match part {
+        Part::Defined => {
+            assert_eq!(bytes.len(), cells, "the head is all that is fetched");
+            Chunk { mask: bytes, values: None, slack: 0 }
+        }
+        Part::All => {
+            let values = bytes.split_off(cells).into_iter().map(|v| v ^ 0x55).collect();
+            Chunk { mask: bytes, values: Some(values), slack: 0 }
+        }
+    }
+}
+
+impl Chunk {
+    fn scatter(&self, read: &mut Read<'_>) {
+        match read {
+            Read::Defined(out) => out.extend((0..self.mask.len()).filter(|&i| self.mask[i] == 1)),
+            Read::Values { start, out } => {
+                let values = self.values.as_ref().expect("values were asked for");
+                for (i, byte) in out.iter_mut().enumerate() {
+                    *byte = if self.mask[*start + i] == 1 { values[*start + i] } else { FILL };
+                }
+            }
+        }
+    }
+
+    fn gather(&mut self, write: &Write<'_>) -> Outcome {
+        match *write {
+            Write::Put { start, data } => {
+                self.mask[start..start + data.len()].fill(1);
+                let values = self.values.as_mut().expect("writes have all of the chunk");
+                values[start..start + data.len()].copy_from_slice(data);
+                Outcome::Keep
+            }
+            Write::Erase { start, len } => {
+                self.mask[start..start + len].fill(0);
+                if self.mask.contains(&1) { Outcome::Keep } else { Outcome::Delete }
+            }
+        }
+    }
+}
+
+impl Layout for Toy {
+    type Key = u64;
+    type Chunk = Chunk;
+    type Tag = ();
+    type Read<'a> = Read<'a>;
+    type Write<'a> = Write<'a>;
+    type Error = ToyError;
+
+    fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, ToyError> {
+        self.call("lookup", keys.first().copied())?;
+        let disk = self.disk.lock().unwrap();
+        let find = |key| {
+            let &(offset, len) = disk.index.get(key)?;
+            Some(Stored::new(offset, len, ()).head(self.cells as u64))
+        };
+        Ok(keys.iter().map(find).collect())
+    }
+
+    fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), ToyError> {
+        self.call("fetch", None)?;
+        assert!(reads.windows(2).all(|pair| pair[0].offset <= pair[1].offset));
+        let disk = self.disk.lock().unwrap();
+        for read in reads {
+            let from = read.offset as usize;
+            read.buffer.copy_from_slice(&disk.bytes[from..from + read.buffer.len()]);
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        key: &u64,
+        bytes: Vec<u8>,
+        _stored: &Stored<()>,
+        part: Part,
+    ) -> Result<Chunk, ToyError> {
+        self.call("decode", Some(*key))?;
+        Ok(Chunk { slack: self.slack, ..decode(bytes, self.cells, part) })
+    }
+
+    fn new_chunk(&self, key: &u64, fill: bool) -> Result<Chunk, ToyError> {
+        self.call("new_chunk", Some(*key))?;
+        // Without fill, junk: whoever asked for it said that it overwrites everything.
+        let mask = vec![u8::from(!fill); self.cells];
+        Ok(Chunk { mask, values: Some(vec![0xdd; self.cells]), slack: self.slack })
+    }
+
+    fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<()>, ToyError> {
+        self.call("encode", Some(*key))?;
+        Ok(Encoded { bytes: encode(chunk), tag: () })
+    }
+
+    fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), ToyError> {
+        self.call("insert", None)?;
+        let mut disk = self.disk.lock().unwrap();
+        for placement in placements {
+            disk.place(placement.key, placement.len);
+            placement.offset = disk.index[&placement.key].0;
+        }
+        Ok(())
+    }
+
+    fn put(&self, writes: &[Put<'_>]) -> Result<(), ToyError> {
+        self.call("put", None)?;
+        let mut disk = self.disk.lock().unwrap();
+        for write in writes {
+            let to = write.offset as usize;
+            disk.bytes[to..to + write.bytes.len()].copy_from_slice(write.bytes);
+        }
+        Ok(())
+    }
+
+    fn delete(&self, key: &u64) -> Result<(), ToyError> {
+        self.call("delete", Some(*key))?;
+        self.disk.lock().unwrap().index.remove(key);
+        Ok(())
+    }
+
+    fn scatter(&self, key: &u64, chunk: &Chunk, read: &mut Read<'_>) -> Result<(), ToyError> {
+        self.call("scatter", Some(*key))?;
+        chunk.scatter(read);
+        Ok(())
+    }
+
+    fn scatter_absent(&self, key: &u64, read: &mut Read<'_>) -> Result<(), ToyError> {
+        self.call("scatter_absent", Some(*key))?;
+        if let Read::Values { out, .. } = read {
+            out.fill(FILL);
+        }
+        Ok(())
+    }
+
+    fn gather(
+        &self,
+        key: &u64,
+        chunk: &mut Chunk,
+        write: &mut Write<'_>,
+    ) -> Result<Outcome, ToyError> {
+        self.call("gather", Some(*key))?;
+        let outcome = chunk.gather(write);
+        self.call("gathered", Some(*key))?;
+        Ok(outcome)
+    }
+
+    fn part(&self, read: &Read<'_>) -> Part {
+        match read {
+            Read::Values { .. } => Part::All,
+            Read::Defined(_) => Part::Defined,
+        }
+    }
+
+    fn intent(&self, _key: &u64, write: &Write<'_>) -> Intent {
+        match write {
+            Write::Put { data, .. } if data.len() == self.cells => Intent::Replace,
+            Write::Put { .. } => Intent::Update,
+            Write::Erase { .. } => Intent::UpdateExisting,
+        }
+    }
+
+    fn growth(&self, _key: &u64, _write: &Write<'_>, fresh: bool) -> u64 {
+        if fresh { self.chunk_bytes() + self.slack } else { 0 }
+    }
+
+    fn footprint(&self, chunk: &Chunk) -> Footprint {
+        let used = (chunk.mask.len() + chunk.values.as_ref().map_or(0, Vec::len)) as u64;
+        Footprint { used, allocated: used + chunk.slack }
+    }
+
+    fn has_values(&self, chunk: &Chunk) -> bool {
+        chunk.values.is_some()
+    }
+
+    fn drop_values(&self, chunk: &mut Chunk) -> bool {
+        self.can_drop_values && chunk.values.take().is_some()
+    }
+
+    fn condense(&self, chunk: &mut Chunk) {
+        chunk.slack = 0;
+    }
+
+    fn direct_read(&self, key: &u64, read: &mut Read<'_>) -> Result<bool, ToyError> {
+        if !self.direct {
+            return Ok(false);
+        }
+        self.call("direct_read", Some(*key))?;
+        let stored = self.stored(*key).unwrap_or_else(|| vec![None; self.cells]);
+        match read {
+            Read::Values { start, out } => {
+                let values = stored[*start..].iter().map(|value| value.unwrap_or(FILL));
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+            }
+            Read::Defined(out) => out.extend((0..self.cells).filter(|&i| stored[i].is_some())),
+        }
+        Ok(true)
+    }
+
+    fn direct_write(&self, key: &u64, write: &mut Write<'_>) -> Result<bool, ToyError> {
+        if !self.direct {
+            return Ok(false);
+        }
+        self.call("direct_write", Some(*key))?;
+        let mut disk = self.disk.lock().unwrap();
+        let size = self.chunk_bytes();
+        if !disk.index.contains_key(key) {
+            disk.place(*key, size);
+            let offset = disk.index[key].0 as usize;
+            disk.bytes[offset..offset + size as usize].fill(0);
+        }
+        let offset = disk.index[key].0 as usize;
+        let stored = &mut disk.bytes[offset..offset + size as usize];
+        let mut chunk = decode(stored.to_vec(), self.cells, Part::All);
+        chunk.gather(write);
+        stored.copy_from_slice(&encode(&chunk));
+        Ok(true)
+    }
+
+    fn bypass(&self) -> bool {
+        self.bypass
+    }
+}
+
+/// A cache with one toy dataset.
+pub struct Bench {
+    pub toy: Arc<Toy>,
+    pub cache: ChunkCache<Toy>,
+    pub dataset: Dataset<Toy>,
+}
+
+impl Bench {
+    pub fn new(config: Config, toy: Toy) -> Self {
+        let toy = Arc::new(toy);
+        let cache = ChunkCache::new(config);
+        let dataset = cache.register(Arc::clone(&toy), DatasetOptions::default());
+        Bench { toy, cache, dataset }
+    }
+
+    /// Limits for `resident` and `active` chunks of the toy.
+    pub fn with_limits(cells: usize, resident: u64, active: u64) -> Self {
+        let bytes = 2 * cells as u64;
+        let config =
+            Config::default().resident_limit(resident * bytes).active_limit(active * bytes);
+        Bench::new(config, Toy::new(cells))
+    }
+
+    pub fn put(&self, key: u64, start: usize, data: &[u8]) -> Result<(), ToyError> {
+        self.cache.write(&self.dataset, [(key, Write::Put { start, data })])
+    }
+
+    pub fn erase(&self, key: u64, start: usize, len: usize) -> Result<(), ToyError> {
+        self.cache.write(&self.dataset, [(key, Write::Erase { start, len })])
+    }
+
+    /// All cells of a chunk.
+    pub fn get(&self, key: u64) -> Result<Vec<u8>, ToyError> {
+        self.get_many([key]).map(|mut chunks| chunks.remove(0))
+    }
+
+    pub fn get_many(&self, keys: impl IntoIterator<Item = u64>) -> Result<Vec<Vec<u8>>, ToyError> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let mut chunks = vec![vec![0; self.toy.cells]; keys.len()];
+        let parts = keys.into_iter().zip(&mut chunks);
+        self.cache
+            .read(&self.dataset, parts.map(|(key, out)| (key, Read::Values { start: 0, out })))?;
+        Ok(chunks)
+    }
+
+    pub fn put_many(
+        &self,
+        keys: impl IntoIterator<Item = u64>,
+        data: &[u8],
+    ) -> Result<(), ToyError> {
+        let parts = keys.into_iter().map(|key| (key, Write::Put { start: 0, data }));
+        self.cache.write(&self.dataset, parts)
+    }
+
+    pub fn defined(&self, key: u64) -> Result<Vec<usize>, ToyError> {
+        let mut cells = Vec::new();
+        self.cache.read(&self.dataset, [(key, Read::Defined(&mut cells))])?;
+        Ok(cells)
+    }
+
+    pub fn flush(&self) -> Result<(), ToyError> {
+        self.cache.flush(&self.dataset, false)
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.cache.stats()
+    }
+}
