@@ -1,31 +1,146 @@
 //! The location filter: which cells of a sparse chunk are defined, as gaps and run lengths.
 //!
-//! Its plain side is section 0 of a structured chunk: the H5Sencode form of the chunk's extent and
-//! selection with the checksum at its end. Its encoded side is described byte by byte in
-//! `docs/format/location-filter.md`.
+//! The plain side is section 0 of a structured chunk: the H5Sencode form of the chunk's extent and
+//! selection, with the checksum at its end. Tens of bytes for each block, it is far from what
+//! the locations are worth. The encoded side is close to the entropy of a random set, and shorter for sets
+//! with a pattern once a compressor has followed; `docs/format/location-filter.md` has every byte.
+//!
+//! Any bytes go through and come back. Those that are not *canonical*, that is, not what Pumice writes
+//! for a set of cells, are carried verbatim.
+//!
+//! [`encode_cells`] and [`decode_cells`] go between a [`CellSet`] and the encoded side without the
+//! plain form. Both ways give the same bytes, and both verify a checksum.
 
-use crate::{Filter, FilterError};
-use pumice_space::{CellSet, Dims};
+mod compact;
+mod numbers;
+mod plan;
+mod streams;
+mod toggles;
+mod varint;
 
-/// The filter's id, in the range that HDF5 leaves to private use.
+use crate::{Filter, FilterError, scratch};
+use pumice_bytes::{Budget, DecodeError, Reader, Writer};
+use pumice_space::{CellSet, Dims, serial};
+
+/// The filter's id. HDF5 leaves 256 to 511 to applications; this one is in no known file.
 pub const ID: u16 = 302;
 
 /// The filter's name in files and errors.
 pub const NAME: &str = "pumice-location";
 
-/// Encodes the set of defined cells of a chunk of shape `dims`: the bytes that the filter makes of
-/// the section's plain form, without making the plain form. Returns the length of the plain form,
-/// checksum included.
+/// The first byte of bytes that are carried as they are.
+const VERBATIM: u8 = 0;
+
+/// The most runs of a set that has a compact form.
+const MOST_RUNS: u64 = 1 << 22;
+
+/// What reading a set may take in memory, whatever the length of its plain and encoded forms: enough
+/// for [`MOST_RUNS`].
+pub(crate) const MOST_MEMORY: u64 = 512 << 20;
+
+/// Encodes the set of defined cells of a chunk of shape `dims`: replaces `out` by the bytes that the
+/// filter makes of the section's plain form. Returns the length of the plain form, checksum included.
+///
+/// ```
+/// use pumice_space::CellSet;
+///
+/// let cells = CellSet::from_sorted_cells(1 << 20, (0..1000).map(|n| n * n))?;
+/// let mut out = Vec::new();
+/// let plain = pumice_filter::location::encode_cells(&[1024, 1024], &cells, &mut out)?;
+/// assert!(plain > 8000);
+/// assert!(out.len() < 1500);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn encode_cells(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
-    let _ = (dims, cells, out);
-    todo!()
+    let plain = plain_form(dims, cells)?;
+    encode_set(dims, cells, &plain, out);
+    let len = plain.len() as u64;
+    scratch::give(plain);
+    Ok(len)
 }
 
-/// Decodes the filter's output straight into a set of cells. `None` if the plain form was carried
-/// verbatim: then [`Filter::decode`] gives it. A chunk of more than `most_cells` cells is refused.
-pub fn decode_cells(input: &[u8], most_cells: u64) -> Result<Option<(Dims, CellSet)>, FilterError> {
-    let _ = (input, most_cells);
-    todo!()
+/// Decodes the filter's output straight into the chunk's shape and its defined cells, or `None` if
+/// the plain form was carried verbatim: then [`Filter::decode`] gives it. The memory that the set
+/// needs is taken from `budget`.
+///
+/// ```
+/// use pumice_bytes::Budget;
+/// use pumice_filter::location::{decode_cells, encode_cells};
+/// use pumice_space::CellSet;
+///
+/// let cells = CellSet::from_sorted_cells(20, [3, 4, 11])?;
+/// let mut out = Vec::new();
+/// encode_cells(&[4, 5], &cells, &mut out)?;
+/// let (dims, back) = decode_cells(&out, &mut Budget::new(1 << 20))?.expect("not verbatim");
+/// assert_eq!((dims.as_slice(), back), (&[4, 5][..], cells));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn decode_cells(
+    input: &[u8],
+    budget: &mut Budget,
+) -> Result<Option<(Dims, CellSet)>, FilterError> {
+    match input.first() {
+        Some(&VERBATIM) => Ok(None),
+        Some(&compact::COMPACT) => compact::decode(input, budget).map(Some),
+        Some(other) => Err(FilterError::corrupt(NAME, "mode 0 or 1", other)),
+        None => Err(FilterError::corrupt(NAME, "a mode", "no bytes")),
+    }
+}
+
+/// The plain form with its checksum, in a scratch buffer.
+pub(crate) fn plain_form(dims: &[u64], cells: &CellSet) -> Result<Vec<u8>, FilterError> {
+    let room = cells.run_count().saturating_mul(4 * dims.len() as u64).saturating_add(128);
+    let mut plain = scratch::take(usize::try_from(room).unwrap_or(usize::MAX));
+    plain.clear();
+    serial::encode_cells(dims, cells, &mut plain)
+        .map_err(|error| FilterError::encode(NAME, error))?;
+    plain.put_checksum(0);
+    Ok(plain)
+}
+
+/// The set of cells in a plain form with its checksum.
+pub(crate) fn parse_plain(
+    plain: &[u8],
+    budget: &mut Budget,
+) -> Result<(Dims, CellSet), DecodeError> {
+    let mut reader = Reader::new("chunk section 0", 0, plain);
+    let set = serial::decode_cells(&mut reader, budget)?;
+    reader.checksum()?;
+    if reader.is_empty() {
+        return Ok(set);
+    }
+    Err(reader.error("the end of the section", format!("{} more byte(s)", reader.remaining())))
+}
+
+/// Replaces `out` by the encoded form of a set whose plain form is `plain`.
+fn encode_set(dims: &[u64], cells: &CellSet, plain: &[u8], out: &mut Vec<u8>) {
+    let runs = cells.run_count();
+    if let Some(count) = compact::cells_of(dims).filter(|_| runs <= MOST_RUNS) {
+        let mut toggles = scratch::take_words(2 * runs as usize);
+        toggles.clear();
+        cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
+        compact::encode(dims, count, toggles, out);
+        if out.len() < plain.len() {
+            return;
+        }
+    }
+    encode_verbatim(plain, out);
+}
+
+fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(plain.len() + 1);
+    out.push(VERBATIM);
+    out.extend_from_slice(plain);
+}
+
+/// The set in a plain form, if the plain form is what Pumice writes for that set.
+fn canonical(plain: &[u8]) -> Option<(Dims, CellSet)> {
+    let (dims, cells) = parse_plain(plain, &mut Budget::new(MOST_MEMORY)).ok()?;
+    let again = plain_form(&dims, &cells).ok()?;
+    let same = again == plain;
+    scratch::give(again);
+    same.then_some((dims, cells))
 }
 
 pub(crate) struct Location;
@@ -42,27 +157,50 @@ impl Filter for Location {
     fn encode(
         &self,
         _parameters: &[u32],
-        _input: &[u8],
-        _out: &mut Vec<u8>,
+        input: &[u8],
+        out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        todo!()
+        match canonical(input) {
+            Some((dims, cells)) => encode_set(&dims, &cells, input, out),
+            None => encode_verbatim(input, out),
+        }
+        Ok(())
     }
 
     fn decode(
         &self,
         _parameters: &[u32],
-        _input: &[u8],
-        _limit: usize,
-        _out: &mut Vec<u8>,
+        input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        todo!()
+        out.clear();
+        match decode_cells(input, &mut Budget::new(MOST_MEMORY))? {
+            // The mode was there, so there is a first byte.
+            None if input.len() - 1 <= limit => out.extend_from_slice(&input[1..]),
+            None => return Err(FilterError::too_large(NAME, limit, input.len() - 1)),
+            Some((dims, cells)) => {
+                serial::encode_cells(&dims, &cells, out)
+                    .map_err(|error| FilterError::corrupt(NAME, "an expressible set", error))?;
+                out.put_checksum(0);
+            }
+        }
+        match out.len() <= limit {
+            true => Ok(()),
+            false => Err(FilterError::too_large(NAME, limit, out.len())),
+        }
     }
 
     fn encoded_bound(&self, len: usize) -> usize {
+        // The compact form is used only where it is shorter.
         len.saturating_add(1)
     }
 
     fn must_shrink(&self) -> bool {
         true
     }
+}
+
+fn corrupt(error: DecodeError) -> FilterError {
+    FilterError::corrupt(NAME, error.expected, error.found)
 }

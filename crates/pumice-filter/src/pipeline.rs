@@ -68,7 +68,7 @@ impl Pipeline {
 
     /// Undoes [`encode`](Self::encode). `limit` is the most bytes the result may have.
     pub fn decode(&self, input: Vec<u8>, mask: u32, limit: usize) -> Result<Vec<u8>, FilterError> {
-        self.decode_until(0, Cow::Owned(input), mask, limit)
+        self.decode_until(0, Cow::Owned(input), mask, limit).map(trimmed)
     }
 
     /// [`decode`](Self::decode) for bytes that the caller keeps, such as a part of a larger read.
@@ -78,10 +78,10 @@ impl Pipeline {
         mask: u32,
         limit: usize,
     ) -> Result<Vec<u8>, FilterError> {
-        self.decode_until(0, Cow::Borrowed(input), mask, limit)
+        self.decode_until(0, Cow::Borrowed(input), mask, limit).map(trimmed)
     }
 
-    /// Runs the filters from number `first` on. Masks bits of earlier ones are left clear.
+    /// Runs the filters from number `first` on. Mask bits of earlier ones are left clear.
     pub(crate) fn encode_from(
         &self,
         first: usize,
@@ -104,7 +104,7 @@ impl Pipeline {
         Ok((into_owned(data), mask))
     }
 
-    /// Undoes the filters down to and including number `first`.
+    /// Undoes the filters down to and including number `first`, to give `limit` bytes at most.
     pub(crate) fn decode_until(
         &self,
         first: usize,
@@ -118,22 +118,16 @@ impl Pipeline {
             let Some(filter) = self.filters[at] else {
                 return Err(missing(spec));
             };
-            let limit = self.stage_limit(at, mask, limit);
-            decode_stage(filter, spec, &mut data, limit)?;
+            // No more than the filters that come before this one could have made of the limit.
+            let most = (first..at).filter(|at| mask & (1 << at) == 0).fold(limit, |most, at| {
+                self.filters[at].map_or(most, |filter| filter.encoded_bound(most))
+            });
+            decode_stage(filter, spec, &mut data, most)?;
         }
         if data.len() > limit {
             return Err(FilterError::too_large("pipeline", limit, data.len()));
         }
-        Ok(trimmed(into_owned(data)))
-    }
-
-    /// The most that decoding filter `at` may give, if the whole pipeline may give `limit`.
-    fn stage_limit(&self, at: usize, mask: u32, limit: usize) -> usize {
-        let earlier = self.filters[..at].iter().enumerate();
-        earlier
-            .filter(|(at, _)| mask & (1 << at) == 0)
-            .filter_map(|(_, filter)| *filter)
-            .fold(limit, |limit, filter| filter.encoded_bound(limit))
+        Ok(into_owned(data))
     }
 }
 

@@ -8,14 +8,15 @@
 
 use std::cell::RefCell;
 
-/// How many buffers a thread keeps.
+/// How many buffers of each kind (bytes, numbers) a thread keeps.
 pub const MOST_BUFFERS: usize = 4;
 
-/// How many bytes a thread keeps in all.
+/// How many bytes a thread keeps in all, of each kind of buffer.
 pub const MOST_BYTES: usize = 32 << 20;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static BYTES: RefCell<Spare<u8>> = const { RefCell::new(Spare(Vec::new())) };
+    static WORDS: RefCell<Spare<u64>> = const { RefCell::new(Spare(Vec::new())) };
 }
 
 /// A buffer with room for about `bytes` bytes: a spare one of a fitting size, or an empty one.
@@ -26,14 +27,7 @@ thread_local! {
 /// assert_eq!(buffer.len(), 1000, "what it contains is to be overwritten");
 /// ```
 pub fn take(bytes: usize) -> Vec<u8> {
-    SPARE.with_borrow_mut(|spare| {
-        // The smallest that is large enough, but not one that would mostly be wasted.
-        let most = bytes.saturating_mul(2).saturating_add(4096);
-        let fits = |buffer: &Vec<u8>| (bytes..=most).contains(&buffer.capacity());
-        let best =
-            (0..spare.len()).filter(|&at| fits(&spare[at])).min_by_key(|&at| spare[at].capacity());
-        best.map(|at| spare.swap_remove(at)).unwrap_or_default()
-    })
+    BYTES.with_borrow_mut(|spare| spare.take(bytes))
 }
 
 /// Gives a buffer back to the thread's spares, or frees it if there are enough.
@@ -42,20 +36,47 @@ pub fn take(bytes: usize) -> Vec<u8> {
 /// pumice_filter::scratch::give(Vec::with_capacity(4096));
 /// ```
 pub fn give(buffer: Vec<u8>) {
-    if buffer.capacity() == 0 || buffer.capacity() > MOST_BYTES {
-        return;
-    }
-    SPARE.with_borrow_mut(|spare| {
-        spare.push(buffer);
-        // The oldest go first.
-        while spare.len() > MOST_BUFFERS || held(spare) > MOST_BYTES {
-            spare.remove(0);
-        }
-    });
+    BYTES.with_borrow_mut(|spare| spare.give(buffer));
 }
 
-fn held(spare: &[Vec<u8>]) -> usize {
-    spare.iter().map(Vec::capacity).sum()
+/// [`take`] for lists of numbers.
+pub(crate) fn take_words(words: usize) -> Vec<u64> {
+    WORDS.with_borrow_mut(|spare| spare.take(words))
+}
+
+/// [`give`] for lists of numbers.
+pub(crate) fn give_words(buffer: Vec<u64>) {
+    WORDS.with_borrow_mut(|spare| spare.give(buffer));
+}
+
+/// The spare buffers of one kind, oldest first.
+struct Spare<T>(Vec<Vec<T>>);
+
+impl<T> Spare<T> {
+    fn take(&mut self, room: usize) -> Vec<T> {
+        // The smallest that is large enough, but not one that would mostly be wasted.
+        let most = room.saturating_mul(2).saturating_add(4096);
+        let fits = |buffer: &Vec<T>| (room..=most).contains(&buffer.capacity());
+        let best = (0..self.0.len())
+            .filter(|&at| fits(&self.0[at]))
+            .min_by_key(|&at| self.0[at].capacity());
+        best.map(|at| self.0.swap_remove(at)).unwrap_or_default()
+    }
+
+    fn give(&mut self, buffer: Vec<T>) {
+        if buffer.capacity() == 0 || buffer.capacity() * size_of::<T>() > MOST_BYTES {
+            return;
+        }
+        self.0.push(buffer);
+        while self.0.len() > MOST_BUFFERS || self.held() > MOST_BYTES {
+            self.0.remove(0);
+        }
+    }
+
+    /// Bytes of all spare buffers.
+    fn held(&self) -> usize {
+        self.0.iter().map(|buffer| buffer.capacity() * size_of::<T>()).sum()
+    }
 }
 
 #[cfg(test)]
@@ -67,12 +88,12 @@ mod tests {
         for _ in 0..10 {
             give(Vec::with_capacity(9 << 20));
         }
-        SPARE.with_borrow(|spare| {
-            assert!(spare.len() <= MOST_BUFFERS);
-            assert!(held(spare) <= MOST_BYTES);
+        BYTES.with_borrow(|spare| {
+            assert!(spare.0.len() <= MOST_BUFFERS);
+            assert!(spare.held() <= MOST_BYTES);
         });
         give(Vec::with_capacity(MOST_BYTES + 1));
-        SPARE.with_borrow(|spare| assert!(held(spare) <= MOST_BYTES));
+        BYTES.with_borrow(|spare| assert!(spare.held() <= MOST_BYTES));
     }
 
     #[test]

@@ -1,7 +1,15 @@
 //! The defined cells of a sparse chunk (section 0) through a pipeline.
+//!
+//! The section is the plain form of [`location`], with its checksum. If the location filter comes
+//! first in the pipeline, cells go to and from its encoded side directly.
 
-use crate::{FilterError, Pipeline};
+use crate::{Filter, FilterError, Pipeline, location, scratch};
+use pumice_bytes::Budget;
 use pumice_space::{CellSet, Dims};
+use std::borrow::Cow;
+
+/// What errors call the section.
+const SECTION: &str = "section 0";
 
 /// A stored section and what the chunk's index records of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,14 +24,44 @@ pub struct EncodedCells {
 
 impl Pipeline {
     /// Encodes the defined cells of a chunk of shape `dims` as section 0, with its checksum, and
-    /// filters it. If the location filter comes first, the plain form is not even made.
+    /// filters it.
+    ///
+    /// ```
+    /// use pumice_filter::{FilterSpec, Pipeline};
+    /// use pumice_space::CellSet;
+    ///
+    /// let pipeline = Pipeline::new(vec![FilterSpec::location(), FilterSpec::zstd(3)])?;
+    /// let cells = CellSet::from_sorted_cells(1 << 20, (0..5000).map(|n| n * 7))?;
+    /// let stored = pipeline.encode_cells(&[1024, 1024], &cells)?;
+    ///
+    /// let back = pipeline.decode_cells(&stored.bytes, stored.mask, stored.unfiltered, 1 << 20)?;
+    /// assert_eq!(back.1, cells);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn encode_cells(&self, dims: &[u64], cells: &CellSet) -> Result<EncodedCells, FilterError> {
-        let _ = (dims, cells);
-        todo!()
+        if !self.begins_with_location() {
+            let plain = location::plain_form(dims, cells)?;
+            let unfiltered = plain.len() as u64;
+            let (bytes, mask) = self.encode(plain)?;
+            return Ok(EncodedCells { bytes, unfiltered, mask });
+        }
+        let mut encoded = scratch::take(cells.run_count() as usize * 2 + 128);
+        let unfiltered = location::encode_cells(dims, cells, &mut encoded)?;
+        let (bytes, mask) = if encoded.len() as u64 >= unfiltered && self.specs()[0].optional {
+            // As the filter itself would have been: skipped.
+            let (bytes, mask) =
+                self.encode_from(1, Cow::Owned(location::plain_form(dims, cells)?))?;
+            scratch::give(encoded);
+            (bytes, mask | 1)
+        } else {
+            self.encode_from(1, Cow::Owned(encoded))?
+        };
+        Ok(EncodedCells { bytes, unfiltered, mask })
     }
 
-    /// Undoes [`encode_cells`](Self::encode_cells): `unfiltered` is the section's length before
-    /// filters as the index has it, and a chunk of more than `most_cells` cells is refused.
+    /// Undoes [`encode_cells`](Self::encode_cells): the chunk's shape and its defined cells.
+    /// `unfiltered` is the section's length before filters as the index has it, and a chunk of more
+    /// than `most_cells` cells is refused.
     pub fn decode_cells(
         &self,
         input: &[u8],
@@ -31,7 +69,49 @@ impl Pipeline {
         unfiltered: u64,
         most_cells: u64,
     ) -> Result<(Dims, CellSet), FilterError> {
-        let _ = (input, mask, unfiltered, most_cells);
-        todo!()
+        let limit = usize::try_from(unfiltered)
+            .map_err(|_| FilterError::too_large(location::NAME, usize::MAX, unfiltered))?;
+        let mut budget = Budget::new(memory(unfiltered, most_cells));
+        let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
+            let bound = location::Location.encoded_bound(limit);
+            let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
+            let set = parse_encoded(&encoded, &mut budget);
+            scratch::give(encoded);
+            set?
+        } else {
+            let plain = self.decode_until(0, Cow::Borrowed(input), mask, limit)?;
+            let set = parse_plain(&plain, &mut budget);
+            scratch::give(plain);
+            set?
+        };
+        if cells.cells() > most_cells {
+            let expected = format!("a chunk of at most {most_cells} cells");
+            return Err(FilterError::corrupt(SECTION, expected, format!("{dims:?}")));
+        }
+        Ok((dims, cells))
     }
+
+    fn begins_with_location(&self) -> bool {
+        self.specs().first().is_some_and(|spec| spec.id == location::ID)
+    }
+}
+
+/// Reads the encoded side of the location filter, whichever its mode.
+fn parse_encoded(encoded: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+    match location::decode_cells(encoded, budget)? {
+        Some(set) => Ok(set),
+        None => parse_plain(encoded.get(1..).unwrap_or_default(), budget),
+    }
+}
+
+fn parse_plain(plain: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+    location::parse_plain(plain, budget)
+        .map_err(|error| FilterError::corrupt(SECTION, error.expected, error.found))
+}
+
+/// The memory that a set of cells may need: some bytes for each of its runs, of which there may be
+/// many more than the section has bytes, but not more than the chunk has cells.
+fn memory(unfiltered: u64, most_cells: u64) -> u64 {
+    let by_length = unfiltered.saturating_mul(64).saturating_add(location::MOST_MEMORY);
+    most_cells.saturating_mul(1024).saturating_add(1 << 16).min(by_length)
 }

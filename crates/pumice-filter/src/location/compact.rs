@@ -1,0 +1,255 @@
+//! The compact form of a set of cells: header, streams, checksum.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 1 | [`COMPACT`] |
+//! | 1 | kind (0 bitmap, 1 cells, 2 runs), plus 4 if the complement is written |
+//! | 1 | rank, 1 to 32 |
+//! | varints | the chunk's dimensions, slowest first, none 0; their product is at most 2^48 |
+//! | varint | axes along which the difference is written: bit `a` for axis `a`, not the last |
+//! | | bitmap: one bit per cell, lowest bit first; then zero bits |
+//! | varint | cells, runs: how many, `n` |
+//! | | cells, runs: a stream of `n` gaps |
+//! | | runs: a stream of `n` lengths |
+//! | 4 | checksum of all of the above |
+//!
+//! A gap is the number of cells between one cell (or run) and the next, less 1 for all but the first;
+//! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
+
+use super::numbers::{self, MOST_BITS, Numbers};
+use super::plan::{Kind, Plan, plan};
+use super::streams::{Bits, Cells, Runs, Stream};
+use super::toggles::{self, Axis};
+use super::varint::{put_varint, varint};
+use super::{NAME, corrupt};
+use crate::{FilterError, scratch};
+use pumice_bytes::{Budget, Reader, Writer};
+use pumice_space::{CellSet, Dims, MAX_RANK, Run};
+
+/// The first byte of a compact form.
+pub(super) const COMPACT: u8 = 1;
+
+/// Added to the kind if the complement is written.
+const COMPLEMENT: u8 = 4;
+
+/// The cells of a chunk of shape `dims`, if the compact form can describe it.
+pub(super) fn cells_of(dims: &[u64]) -> Option<u64> {
+    if dims.is_empty() || dims.len() > MAX_RANK || dims.contains(&0) {
+        return None;
+    }
+    let cells = dims.iter().try_fold(1u64, |cells, dim| cells.checked_mul(*dim))?;
+    (cells <= 1 << MOST_BITS).then_some(cells)
+}
+
+/// Replaces `out` by the compact form of a set, given as toggles.
+pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, out: &mut Vec<u8>) {
+    let Plan { kind, complement, axes, toggles } = plan(dims, cells, set);
+    out.clear();
+    out.push(COMPACT);
+    out.push(kind as u8 + if complement { COMPLEMENT } else { 0 });
+    out.push(dims.len() as u8);
+    for dim in dims {
+        put_varint(*dim, out);
+    }
+    put_varint(u64::from(axes), out);
+    let (runs, _) = toggles.as_chunks::<2>();
+    match kind {
+        Kind::Bitmap => put_bitmap(cells, runs, out),
+        Kind::Cells => put_cells(runs, out),
+        Kind::Runs => put_runs(runs, out),
+    }
+    out.put_checksum(0);
+    scratch::give_words(toggles);
+}
+
+/// `runs` are pairs of the first cell and the cell after the last.
+fn put_bitmap(cells: u64, runs: &[[u64; 2]], out: &mut Vec<u8>) {
+    let start = out.len();
+    let len = cells.div_ceil(8) as usize;
+    out.resize(start + len.next_multiple_of(8), 0);
+    let (words, _) = out[start..].as_chunks_mut::<8>();
+    for [start, end] in runs {
+        set_bits(words, *start, *end);
+    }
+    out.truncate(start + len);
+}
+
+/// Sets the bits from `start` up to `end`.
+fn set_bits(words: &mut [[u8; 8]], start: u64, end: u64) {
+    let set = |word: &mut [u8; 8], bits: u64| {
+        *word = (u64::from_le_bytes(*word) | bits).to_le_bytes();
+    };
+    let (first, last) = ((start / 64) as usize, ((end - 1) / 64) as usize);
+    let from = u64::MAX << (start % 64);
+    let to = u64::MAX >> (63 - (end - 1) % 64);
+    if first == last {
+        return set(&mut words[first], from & to);
+    }
+    set(&mut words[first], from);
+    words[first + 1..last].fill([0xFF; 8]);
+    set(&mut words[last], to);
+}
+
+fn put_cells(runs: &[[u64; 2]], out: &mut Vec<u8>) {
+    let mut gaps = scratch::take_words(2 * runs.len());
+    gaps.clear();
+    let mut next = 0;
+    for [start, end] in runs {
+        gaps.push(start - next);
+        if end - start > 1 {
+            gaps.resize(gaps.len() + (end - start - 1) as usize, 0);
+        }
+        next = *end;
+    }
+    put_varint(gaps.len() as u64, out);
+    numbers::encode(&gaps, out);
+    scratch::give_words(gaps);
+}
+
+fn put_runs(runs: &[[u64; 2]], out: &mut Vec<u8>) {
+    put_varint(runs.len() as u64, out);
+    let mut numbers = scratch::take_words(runs.len());
+    numbers.clear();
+    let mut next = 0;
+    numbers.extend(runs.iter().map(|[start, end]| {
+        let gap = start - next;
+        next = end + 1;
+        gap
+    }));
+    numbers::encode(&numbers, out);
+    numbers.clear();
+    numbers.extend(runs.iter().map(|[start, end]| end - start - 1));
+    numbers::encode(&numbers, out);
+    scratch::give_words(numbers);
+}
+
+/// Reads a compact form. What the set takes in memory is paid for from `budget`.
+pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+    let mut reader = Reader::new(NAME, 0, verified(input)?);
+    reader.skip(1).map_err(corrupt)?;
+    let kind = reader.u8().map_err(corrupt)?;
+    let (dims, cells) = read_shape(&mut reader)?;
+    let axes = varint(&mut reader)?;
+    if axes >> (dims.len() - 1) != 0 {
+        return Err(corrupt(reader.error("axes of the chunk except the last", axes)));
+    }
+    let shape = Shape { dims, cells, complement: kind & COMPLEMENT != 0, axes };
+    let set = match kind & !COMPLEMENT {
+        0 => {
+            let len = reader.count(cells.div_ceil(8), 1).map_err(corrupt)?;
+            let bits = Bits::new(reader.take(len).map_err(corrupt)?);
+            shape.collect(bits, cells / 2, reader, budget)
+        }
+        1 => {
+            let count = read_count(&mut reader, cells)?;
+            let cells = Cells::new(Numbers::open(&mut reader, count)?);
+            shape.collect(cells, count as u64, reader, budget)
+        }
+        2 => {
+            let count = read_count(&mut reader, cells)?;
+            let gaps = Numbers::open(&mut reader, count)?;
+            let runs = Runs::new(gaps, Numbers::open(&mut reader, count)?);
+            shape.collect(runs, count as u64, reader, budget)
+        }
+        _ => Err(corrupt(reader.error("a set of kind 0 to 2 or 4 to 6", kind))),
+    };
+    Ok((shape.dims, set?))
+}
+
+/// What a header says of the set in the body.
+struct Shape {
+    dims: Dims,
+    cells: u64,
+    complement: bool,
+    axes: u64,
+}
+
+impl Shape {
+    /// The set of the runs of a body, at most `most_runs` of them, that ends where the reader is.
+    fn collect(
+        &self,
+        mut stream: impl Stream,
+        most_runs: u64,
+        end: Reader<'_>,
+        budget: &mut Budget,
+    ) -> Result<CellSet, FilterError> {
+        if !end.is_empty() {
+            let found = format!("{} more byte(s)", end.remaining());
+            return Err(corrupt(end.error("the end", found)));
+        }
+        if !self.complement && self.axes == 0 {
+            spend(budget, self.cells, most_runs)?;
+            let set = CellSet::from_runs(self.cells, &mut stream).map_err(outside)?;
+            return stream.finish().map(|()| set);
+        }
+        let toggles = self.restore(stream, most_runs, budget)?;
+        let (runs, _) = toggles.as_chunks::<2>();
+        spend(budget, self.cells, runs.len() as u64)?;
+        let runs = runs.iter().map(|[start, end]| Run { start: *start, len: end - start });
+        CellSet::from_runs(self.cells, runs).map_err(outside)
+    }
+
+    /// Undoes the transformations.
+    fn restore(
+        &self,
+        mut stream: impl Stream,
+        most_runs: u64,
+        budget: &mut Budget,
+    ) -> Result<Vec<u64>, FilterError> {
+        budget.spend(16 * most_runs, NAME, 0).map_err(corrupt)?;
+        let mut toggles = toggles::from_runs(&mut stream, self.cells)
+            .ok_or_else(|| outside("a run that is not"))?;
+        stream.finish()?;
+        if self.complement {
+            toggles::complement(&mut toggles, self.cells);
+        }
+        for axis in (0..self.dims.len()).filter(|axis| self.axes >> axis & 1 == 1) {
+            toggles = toggles::integrate(&toggles, Axis::new(&self.dims, axis), budget)?;
+        }
+        Ok(toggles)
+    }
+}
+
+/// Takes from the budget what a set of so many runs needs: a list, or a bitmap if that is smaller.
+fn spend(budget: &mut Budget, cells: u64, runs: u64) -> Result<(), FilterError> {
+    let bytes = if cells >> 32 == 0 { (8 * runs).min(cells / 7 + 64) } else { 16 * runs };
+    budget.spend(bytes, NAME, 0).map_err(corrupt)
+}
+
+fn outside(found: impl std::fmt::Display) -> FilterError {
+    FilterError::corrupt(NAME, "ascending runs inside the chunk", found)
+}
+
+/// The form without its checksum, if that is right.
+fn verified(input: &[u8]) -> Result<&[u8], FilterError> {
+    let Some((content, stored)) = input.split_last_chunk::<4>() else {
+        return Err(FilterError::corrupt(NAME, "4 bytes of checksum", input.len()));
+    };
+    let (computed, stored) = (pumice_bytes::lookup3(content), u32::from_le_bytes(*stored));
+    if computed == stored {
+        return Ok(content);
+    }
+    let expected = format!("checksum {computed:#010x}");
+    Err(FilterError::corrupt(NAME, expected, format!("{stored:#010x}")))
+}
+
+fn read_shape(reader: &mut Reader<'_>) -> Result<(Dims, u64), FilterError> {
+    let rank = reader.u8().map_err(corrupt)?;
+    if rank == 0 || usize::from(rank) > MAX_RANK {
+        return Err(corrupt(reader.error("a rank of 1 to 32", rank)));
+    }
+    let dims = (0..rank).map(|_| varint(reader)).collect::<Result<Dims, _>>()?;
+    match cells_of(&dims) {
+        Some(cells) => Ok((dims, cells)),
+        None => Err(corrupt(reader.error("1 to 2^48 cells", format!("dimensions {dims:?}")))),
+    }
+}
+
+/// How many cells or runs follow: no more than the chunk has cells.
+fn read_count(reader: &mut Reader<'_>, cells: u64) -> Result<usize, FilterError> {
+    let count = varint(reader)?;
+    match usize::try_from(count) {
+        Ok(small) if count <= cells => Ok(small),
+        _ => Err(corrupt(reader.error(format!("at most {cells} cells"), count))),
+    }
+}

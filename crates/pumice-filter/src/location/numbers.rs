@@ -1,0 +1,182 @@
+//! Streams of small whole numbers: the gaps and lengths that a set of cells is made of.
+//!
+//! A stream has one of three forms, whichever is likely to be shortest after a compressor has seen
+//! it. All are read in blocks of [`BLOCK`] numbers.
+//!
+//! | form | for | after the form byte |
+//! |---|---|---|
+//! | 0 constant | a number repeated | the number |
+//! | 1 packed | numbers without pattern: [`packed`] | Rice codes, which no compressor can shorten |
+//! | 2 bytes | numbers with a pattern: [`bytes`] | one byte each, for the compressor to work on |
+
+mod bytes;
+mod packed;
+
+use crate::FilterError;
+use pumice_bytes::Reader;
+
+use super::corrupt;
+use super::varint::{put_varint, varint};
+
+/// Numbers that are decoded at a time.
+pub(super) const BLOCK: usize = 256;
+
+/// Numbers are below two to this power.
+pub(super) const MOST_BITS: u32 = 48;
+
+const CONSTANT: u8 = 0;
+const PACKED: u8 = 1;
+const BYTES: u8 = 2;
+
+/// Appends `values` in the form that is likely to be shortest in the end.
+pub(super) fn encode(values: &[u64], out: &mut Vec<u8>) {
+    let first = values.first().copied().unwrap_or(0);
+    if values.iter().all(|value| *value == first) {
+        out.push(CONSTANT);
+        put_varint(first, out);
+        return;
+    }
+    let parameters = packed::parameters(values);
+    // Compressors do worse than estimated on short random numbers, and take longer.
+    if bytes::estimated_bits(values) < parameters.bits / 10 * 9 {
+        out.push(BYTES);
+        bytes::encode(values, out);
+    } else {
+        out.push(PACKED);
+        packed::encode(values, &parameters, out);
+    }
+}
+
+/// A stream that is being read.
+pub(super) struct Numbers<'a> {
+    left: usize,
+    form: Form<'a>,
+}
+
+enum Form<'a> {
+    Constant(u64),
+    Packed(packed::Packed<'a>),
+    Bytes(bytes::Bytes<'a>),
+}
+
+impl<'a> Numbers<'a> {
+    /// Finds a stream of `count` numbers at the reader's position and moves past it.
+    pub(super) fn open(reader: &mut Reader<'a>, count: usize) -> Result<Self, FilterError> {
+        let form = match reader.u8().map_err(corrupt)? {
+            CONSTANT => Form::Constant(varint(reader)?),
+            PACKED => Form::Packed(packed::Packed::open(reader, count)?),
+            BYTES => Form::Bytes(bytes::Bytes::open(reader, count)?),
+            form => return Err(corrupt(reader.error("a stream of form 0 to 2", form))),
+        };
+        Ok(Self { left: count, form })
+    }
+
+    /// Reads the next numbers, [`BLOCK`] of them unless the stream ends before. None is
+    /// 2^[`MOST_BITS`] or more.
+    pub(super) fn block<'o>(
+        &mut self,
+        out: &'o mut [u64; BLOCK],
+    ) -> Result<&'o [u64], FilterError> {
+        let count = self.left.min(BLOCK);
+        self.left -= count;
+        let values = &mut out[..count];
+        match &mut self.form {
+            Form::Constant(value) => values.fill(*value),
+            Form::Packed(packed) => packed.block(values)?,
+            Form::Bytes(bytes) => bytes.block(values)?,
+        }
+        let union = values.iter().fold(0, |union, value| union | value);
+        if union >> MOST_BITS != 0 {
+            return Err(FilterError::corrupt(
+                super::NAME,
+                format!("numbers below 2^{MOST_BITS}"),
+                "a larger one",
+            ));
+        }
+        Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip(values: &[u64]) -> Vec<u64> {
+        let mut out = Vec::new();
+        encode(values, &mut out);
+        read(&out, values.len()).unwrap()
+    }
+
+    fn read(bytes: &[u8], count: usize) -> Result<Vec<u64>, FilterError> {
+        let mut reader = Reader::new("test", 0, bytes);
+        let mut numbers = Numbers::open(&mut reader, count)?;
+        let mut values = Vec::new();
+        let mut buffer = [0; BLOCK];
+        while values.len() < count {
+            values.extend_from_slice(numbers.block(&mut buffer)?);
+        }
+        assert!(reader.is_empty());
+        Ok(values)
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        (0..MOST_BITS + 1, any::<u64>()).prop_map(|(bits, value)| value & ((1 << bits) - 1))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        #[test]
+        fn any_numbers_come_back(values in proptest::collection::vec(number(), 0..700)) {
+            prop_assert_eq!(round_trip(&values), values);
+        }
+
+        #[test]
+        fn narrow_numbers_come_back(
+            bits in 0u32..20,
+            values in proptest::collection::vec(any::<u64>(), 0..1500),
+        ) {
+            let values: Vec<u64> = values.iter().map(|value| value & ((1 << bits) - 1)).collect();
+            prop_assert_eq!(round_trip(&values), values);
+        }
+
+        #[test]
+        fn patterns_come_back(
+            pattern in proptest::collection::vec(0u64..70_000, 1..30),
+            count in 0usize..3000,
+        ) {
+            let values: Vec<u64> = pattern.iter().cycle().take(count).copied().collect();
+            prop_assert_eq!(round_trip(&values), values);
+        }
+
+        #[test]
+        fn damage_gives_numbers_or_an_error(
+            values in proptest::collection::vec(0u64..2000, 2..600),
+            changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
+            count in 0usize..700,
+        ) {
+            let mut out = Vec::new();
+            encode(&values, &mut out);
+            for (at, byte) in changes {
+                let at = at.index(out.len());
+                out[at] = byte;
+            }
+            let mut reader = Reader::new("test", 0, &out);
+            if let Ok(mut numbers) = Numbers::open(&mut reader, count) {
+                let mut buffer = [0; BLOCK];
+                for _ in 0..count.div_ceil(BLOCK) {
+                    if numbers.block(&mut buffer).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_of_many_numbers_in_few_bytes_is_refused_unless_constant() {
+        for form in [PACKED, BYTES] {
+            assert!(read(&[form, 0, 0, 0, 0, 0, 0, 0], 1 << 40).is_err());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Numbers with a pattern as bytes, so that a compressor finds the pattern.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 1 per number | the number, or 255 if it is 255 or more |
+//! | 1 | width `w` of large numbers in bytes, 0 if there are none, at most 6 |
+//! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
+
+use super::MOST_BITS;
+use crate::FilterError;
+use crate::location::{NAME, corrupt};
+use pumice_bytes::Reader;
+
+/// Stands for a number that is not below it.
+const LARGE: u64 = 255;
+
+/// The widest large numbers, in bytes.
+const MOST_WIDTH: usize = MOST_BITS as usize / 8;
+
+pub(super) fn encode(values: &[u64], out: &mut Vec<u8>) {
+    out.extend(values.iter().map(|value| *value.min(&LARGE) as u8));
+    let mut large: Vec<u64> = values.iter().filter(|value| **value >= LARGE).copied().collect();
+    large.iter_mut().for_each(|value| *value -= LARGE);
+    let width = width(&large);
+    out.push(width as u8);
+    for byte in 0..width {
+        out.extend(large.iter().map(|value| (value >> (8 * byte)) as u8));
+    }
+}
+
+/// Bytes that the largest number needs; at least one, so that 0 means that there is none.
+fn width(large: &[u64]) -> usize {
+    let union = large.iter().fold(0, |union, value| union | value);
+    match large.is_empty() {
+        true => 0,
+        false => (union.checked_ilog2().unwrap_or(0) / 8 + 1) as usize,
+    }
+}
+
+/// Estimates look at this many stretches of the stream...
+const STRETCHES: usize = 4;
+
+/// ...of this many numbers.
+const STRETCH: usize = 1024;
+
+/// How long the stream will probably be once compressed: the entropy of its bytes, less what repeats.
+pub(super) fn estimated_bits(values: &[u64]) -> u64 {
+    let (mut histogram, mut repeats, mut seen) = ([0u32; 256], 0, 0);
+    let step = (values.len() / STRETCHES).max(STRETCH);
+    for stretch in values.chunks(step) {
+        let stretch = &stretch[..stretch.len().min(STRETCH)];
+        count_bytes(stretch, &mut histogram);
+        repeats += repeated(stretch);
+        seen += stretch.len();
+    }
+    let used = histogram.iter().filter(|count| **count > 0).map(|count| f64::from(*count));
+    let total: f64 = used.clone().sum();
+    let entropy: f64 = used.clone().map(|count| count * (total / count).log2()).sum();
+    let scale = values.len() as f64 / seen.max(1) as f64;
+    let fresh = 1.0 - 0.9 * repeats as f64 / seen.max(1) as f64;
+    // A compressor has to describe its codes, too.
+    let codes = 100.0 + 5.0 * used.count() as f64;
+    ((entropy * scale * fresh + codes).min(8.0 * total * scale + 8.0)) as u64
+}
+
+/// Counts the bytes that these numbers will be written as.
+fn count_bytes(values: &[u64], histogram: &mut [u32; 256]) {
+    for value in values {
+        histogram[*value.min(&LARGE) as usize] += 1;
+        if *value >= LARGE {
+            let large = value - LARGE;
+            for byte in &large.to_le_bytes()[..width(&[large])] {
+                histogram[usize::from(*byte)] += 1;
+            }
+        }
+    }
+}
+
+/// Numbers that must repeat together to count as a repetition: short ones repeat by chance.
+const PHRASE: usize = 12;
+
+/// How many of these numbers begin a phrase that occurred before.
+fn repeated(values: &[u64]) -> usize {
+    let mut seen = [0u16; 1 << 11];
+    let mut repeats = 0;
+    for (at, phrase) in values.windows(PHRASE).enumerate() {
+        let hash = phrase.iter().fold(0u64, |hash, value| {
+            (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+        });
+        let slot = &mut seen[(hash >> 53) as usize];
+        let before = usize::from(*slot);
+        *slot = at as u16;
+        repeats += usize::from(before < at && values[before..before + PHRASE] == *phrase);
+    }
+    repeats
+}
+
+/// A stream of bytes that is being read.
+pub(super) struct Bytes<'a> {
+    small: &'a [u8],
+    /// The planes of the large numbers, lowest bytes first.
+    large: [&'a [u8]; MOST_WIDTH],
+}
+
+impl<'a> Bytes<'a> {
+    pub(super) fn open(reader: &mut Reader<'a>, count: usize) -> Result<Self, FilterError> {
+        let small = reader.take(count).map_err(corrupt)?;
+        let number = small.iter().filter(|byte| u64::from(**byte) == LARGE).count();
+        let width = usize::from(reader.u8().map_err(corrupt)?);
+        if width > MOST_WIDTH || (width > 0) != (number > 0) {
+            let expected = format!("a width fit for {number} large number(s)");
+            return Err(FilterError::corrupt(NAME, expected, width));
+        }
+        let mut large = [&[][..]; MOST_WIDTH];
+        for plane in large.iter_mut().take(width) {
+            *plane = reader.take(number).map_err(corrupt)?;
+        }
+        Ok(Self { small, large })
+    }
+
+    pub(super) fn block(&mut self, values: &mut [u64]) -> Result<(), FilterError> {
+        let Some((small, rest)) = self.small.split_at_checked(values.len()) else {
+            return Ok(());
+        };
+        self.small = rest;
+        for (value, small) in values.iter_mut().zip(small) {
+            *value = u64::from(*small);
+        }
+        if small.contains(&(LARGE as u8)) {
+            self.add_large(values);
+        }
+        Ok(())
+    }
+
+    fn add_large(&mut self, values: &mut [u64]) {
+        for value in values.iter_mut().filter(|value| **value == LARGE) {
+            for (byte, plane) in self.large.iter_mut().enumerate() {
+                if let Some((first, rest)) = plane.split_first() {
+                    *value += u64::from(*first) << (8 * byte);
+                    *plane = rest;
+                }
+            }
+        }
+    }
+}

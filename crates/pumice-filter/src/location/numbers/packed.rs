@@ -1,0 +1,271 @@
+//! Numbers without pattern as Rice codes: the low `k` bits of a number as they are, the rest in unary.
+//!
+//! The gaps of cells that are scattered at random follow a geometric law, for which these codes are
+//! within one or two per cent of the entropy. `k` is chosen anew for every block of numbers, so that
+//! the density may vary. Unary parts and low bits are kept apart, so that both are read in tight loops:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 1 per block | `k`, at most 48 |
+//! | varint | length of the unary part, in bytes |
+//! | that many | for each number `number >> k` zero bits and a one, from the lowest bit of the first byte on; then zero bits |
+//! | per block | `number mod 2^k` in `k` bits each, lowest first; then zero bits up to a whole byte |
+
+use super::{BLOCK, MOST_BITS};
+use crate::FilterError;
+use crate::location::varint::{put_varint, varint};
+use crate::location::{NAME, corrupt};
+use pumice_bytes::Reader;
+
+/// How a stream would be packed.
+pub(super) struct Parameters {
+    /// `k` of each block.
+    low_bits: Vec<u8>,
+    /// Bits of the unary part.
+    unary_bits: u64,
+    /// Bits in all.
+    pub(super) bits: u64,
+}
+
+/// The best `k` for each block.
+pub(super) fn parameters(values: &[u64]) -> Parameters {
+    let mut all = Parameters { low_bits: Vec::new(), unary_bits: 0, bits: 0 };
+    for block in values.chunks(BLOCK) {
+        let (low_bits, unary_bits) = best_split(block);
+        all.low_bits.push(low_bits as u8);
+        all.unary_bits += unary_bits;
+        all.bits += 8 + unary_bits + (block.len() * low_bits as usize) as u64;
+    }
+    all
+}
+
+/// The `k` that makes a block shortest, and the length of its unary part.
+fn best_split(block: &[u64]) -> (u32, u64) {
+    let unary = |low_bits: u32| -> u64 {
+        block.iter().fold(block.len() as u64, |sum, value| sum + (value >> low_bits))
+    };
+    let cost = |low_bits: u32, unary: u64| u64::from(low_bits) * block.len() as u64 + unary;
+    // Near the logarithm of the mean, and from there downhill.
+    let mean = (unary(0) - block.len() as u64) / block.len() as u64;
+    let mut best = mean.checked_ilog2().unwrap_or(0).min(MOST_BITS);
+    let mut best_unary = unary(best);
+    for step in [-1i32, 1] {
+        while let Some(next) = best.checked_add_signed(step).filter(|next| *next <= MOST_BITS) {
+            let next_unary = unary(next);
+            if cost(next, next_unary) >= cost(best, best_unary) {
+                break;
+            }
+            (best, best_unary) = (next, next_unary);
+        }
+    }
+    (best, best_unary)
+}
+
+pub(super) fn encode(values: &[u64], parameters: &Parameters, out: &mut Vec<u8>) {
+    out.extend_from_slice(&parameters.low_bits);
+    let unary_bytes = parameters.unary_bits.div_ceil(8) as usize;
+    put_varint(unary_bytes as u64, out);
+    put_unary(values, parameters, unary_bytes, out);
+    for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
+        put_low(block, u32::from(*low_bits), out);
+    }
+}
+
+fn put_unary(values: &[u64], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    // Whole words, so that no write checks more than once; the rest is cut off again.
+    out.resize(start + bytes.next_multiple_of(8), 0);
+    let (words, _) = out[start..].as_chunks_mut::<8>();
+    let (mut word, mut number, mut at) = (0u64, 0, 0);
+    for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
+        for value in block {
+            at += value >> low_bits;
+            let target = (at / 64) as usize;
+            if target != number {
+                words[number] = word.to_le_bytes();
+                (word, number) = (0, target);
+            }
+            word |= 1 << (at % 64);
+            at += 1;
+        }
+    }
+    words[number] = word.to_le_bytes();
+    out.truncate(start + bytes);
+}
+
+fn put_low(block: &[u64], low_bits: u32, out: &mut Vec<u8>) {
+    let end = out.len() + (block.len() * low_bits as usize).div_ceil(8);
+    let mask = (1u64 << low_bits) - 1;
+    let (mut word, mut filled) = (0u64, 0);
+    for value in block {
+        let value = value & mask;
+        word |= value << filled;
+        filled += low_bits;
+        if filled >= 64 {
+            out.extend_from_slice(&word.to_le_bytes());
+            filled -= 64;
+            // What did not fit; all of it if the number began at the word's end.
+            word = value.checked_shr(low_bits - filled).unwrap_or(0);
+        }
+    }
+    out.extend_from_slice(&word.to_le_bytes());
+    out.truncate(end);
+}
+
+/// A packed stream that is being read.
+pub(super) struct Packed<'a> {
+    low_bits: &'a [u8],
+    unary: Unary<'a>,
+    low: &'a [u8],
+}
+
+impl<'a> Packed<'a> {
+    pub(super) fn open(reader: &mut Reader<'a>, count: usize) -> Result<Self, FilterError> {
+        let low_bits = reader.take(count.div_ceil(BLOCK)).map_err(corrupt)?;
+        let unary_bytes = varint(reader)?;
+        let unary_bytes = reader.count(unary_bytes, 1).map_err(corrupt)?;
+        let unary = Unary::new(reader.take(unary_bytes).map_err(corrupt)?);
+        let mut low_bytes = 0usize;
+        for (number, low_bits) in low_bits.iter().enumerate() {
+            if u32::from(*low_bits) > MOST_BITS {
+                let expected = format!("at most {MOST_BITS} low bits");
+                return Err(FilterError::corrupt(NAME, expected, low_bits));
+            }
+            let numbers = BLOCK.min(count - number * BLOCK);
+            low_bytes += (numbers * usize::from(*low_bits)).div_ceil(8);
+        }
+        let low = reader.take(low_bytes).map_err(corrupt)?;
+        Ok(Self { low_bits, unary, low })
+    }
+
+    /// Fills `values`, a whole block or the last.
+    pub(super) fn block(&mut self, values: &mut [u64]) -> Result<(), FilterError> {
+        let Some((low_bits, rest)) = self.low_bits.split_first() else {
+            return Ok(());
+        };
+        self.low_bits = rest;
+        let low_bits = u32::from(*low_bits);
+        self.unary.read(values)?;
+        let union = values.iter().fold(0, |union, value| union | value);
+        if union >> (MOST_BITS - low_bits) != 0 {
+            let expected = format!("numbers below 2^{MOST_BITS}");
+            return Err(FilterError::corrupt(NAME, expected, "a larger one"));
+        }
+        let (low, rest) = self.low.split_at((values.len() * low_bits as usize).div_ceil(8));
+        self.low = rest;
+        add_low(values, low_bits, low);
+        Ok(())
+    }
+}
+
+/// Numbers whose low bits fill whole bytes, whatever their width.
+const GROUP: usize = 8;
+
+/// Shifts `values` up by `low_bits` and fills in the bits that became free.
+fn add_low(values: &mut [u64], low_bits: u32, low: &[u8]) {
+    // The common widths get loops of their own, in which all shifts are constants.
+    match low_bits {
+        0 => {}
+        1 => add_low_fixed::<1>(values, low),
+        2 => add_low_fixed::<2>(values, low),
+        3 => add_low_fixed::<3>(values, low),
+        4 => add_low_fixed::<4>(values, low),
+        5 => add_low_fixed::<5>(values, low),
+        6 => add_low_fixed::<6>(values, low),
+        7 => add_low_fixed::<7>(values, low),
+        8 => add_low_fixed::<8>(values, low),
+        9 => add_low_fixed::<9>(values, low),
+        10 => add_low_fixed::<10>(values, low),
+        11 => add_low_fixed::<11>(values, low),
+        12 => add_low_fixed::<12>(values, low),
+        _ => add_low_any(values, low_bits, low),
+    }
+}
+
+fn add_low_fixed<const BITS: usize>(values: &mut [u64], low: &[u8]) {
+    // A group reads eight bytes from its last number's first byte on, which may go beyond its end.
+    let groups = (low.len().saturating_sub(8) / BITS).min(values.len() / GROUP);
+    let (groups, rest) = values.split_at_mut(groups * GROUP);
+    let mut bytes = low;
+    for group in groups.as_chunks_mut::<GROUP>().0 {
+        let window = &bytes[..BITS + 8];
+        for (number, value) in group.iter_mut().enumerate() {
+            let bit = number * BITS;
+            let word = word_at(window, bit / 8);
+            *value = *value << BITS | (word >> (bit % 8) & ((1 << BITS) - 1));
+        }
+        bytes = &bytes[BITS..];
+    }
+    add_low_any(rest, BITS as u32, bytes);
+}
+
+fn add_low_any(values: &mut [u64], low_bits: u32, low: &[u8]) {
+    let mask = (1u64 << low_bits) - 1;
+    let mut bit = 0;
+    for value in values {
+        let word = word_at(low, bit / 8);
+        *value = *value << low_bits | (word >> (bit % 8) & mask);
+        bit += low_bits as usize;
+    }
+}
+
+/// The eight bytes from `at` on, zeros beyond the end.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    if let Some(array) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        return u64::from_le_bytes(*array);
+    }
+    let mut array = [0; 8];
+    let rest = bytes.get(at..).unwrap_or_default();
+    array[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(array)
+}
+
+/// Reads unary numbers.
+struct Unary<'a> {
+    bytes: &'a [u8],
+    /// Ones of the current word that have not been read.
+    word: u64,
+    /// The number of the current word's first bit.
+    base: u64,
+    /// The number of the bit after the last one that was read.
+    at: u64,
+}
+
+impl<'a> Unary<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, word: 0, base: 0u64.wrapping_sub(64), at: 0 }
+    }
+
+    /// Fills `values`.
+    fn read(&mut self, mut values: &mut [u64]) -> Result<(), FilterError> {
+        while !values.is_empty() {
+            if self.word == 0 {
+                self.load()?;
+            }
+            let ones = self.word.count_ones() as usize;
+            let (now, later) = values.split_at_mut(ones.min(values.len()));
+            let (mut word, mut at) = (self.word, self.at.wrapping_sub(self.base));
+            for value in now {
+                let one = u64::from(word.trailing_zeros());
+                word &= word.wrapping_sub(1);
+                *value = one.wrapping_sub(at);
+                at = one + 1;
+            }
+            (self.word, self.at) = (word, at.wrapping_add(self.base));
+            values = later;
+        }
+        Ok(())
+    }
+
+    /// Moves on to the next word.
+    fn load(&mut self) -> Result<(), FilterError> {
+        if self.bytes.is_empty() {
+            return Err(FilterError::corrupt(NAME, "a one bit for every number", "fewer"));
+        }
+        self.word = word_at(self.bytes, 0);
+        self.base = self.base.wrapping_add(64);
+        self.bytes = self.bytes.get(8..).unwrap_or_default();
+        Ok(())
+    }
+}

@@ -1,0 +1,331 @@
+//! The location filter: reversible for all bytes, the same on its fast path, close to the entropy.
+
+use proptest::prelude::*;
+use pumice_bytes::{Budget, Writer};
+use pumice_filter::location::{self, decode_cells, encode_cells};
+use pumice_filter::{Filter, FilterSpec, Pipeline};
+use pumice_space::{CellSet, Run, serial};
+
+fn filter() -> &'static dyn Filter {
+    pumice_filter::find(location::ID).expect("built in")
+}
+
+fn plain(dims: &[u64], cells: &CellSet) -> Vec<u8> {
+    let mut out = Vec::new();
+    serial::encode_cells(dims, cells, &mut out).unwrap();
+    out.put_checksum(0);
+    out
+}
+
+fn encode(input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    filter().encode(&[], input, &mut out).unwrap();
+    out
+}
+
+fn decode(input: &[u8], limit: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    filter().decode(&[], input, limit, &mut out).unwrap();
+    out
+}
+
+/// All that must hold of a set: the filter is undone, the fast paths agree with it.
+fn check(dims: &[u64], cells: &CellSet) {
+    let plain = plain(dims, cells);
+    let encoded = encode(&plain);
+    assert!(encoded.len() <= plain.len() + 1);
+    assert_eq!(decode(&encoded, plain.len()), plain);
+    assert!(filter().decode(&[], &encoded, plain.len() - 1, &mut Vec::new()).is_err());
+
+    let mut fast = vec![9; 5];
+    assert_eq!(encode_cells(dims, cells, &mut fast).unwrap(), plain.len() as u64);
+    assert_eq!(fast, encoded);
+    if let Some((found, set)) = decode_cells(&encoded, &mut Budget::new(1 << 30)).unwrap() {
+        assert_eq!((found.as_slice(), &set), (dims, cells));
+    }
+    for specs in [vec![FilterSpec::location(), FilterSpec::zstd(3)], vec![FilterSpec::deflate(1)]] {
+        let pipeline = Pipeline::new(specs).unwrap();
+        let stored = pipeline.encode_cells(dims, cells).unwrap();
+        assert_eq!((stored.bytes.clone(), stored.mask), pipeline.encode(plain.clone()).unwrap());
+        assert_eq!(stored.unfiltered, plain.len() as u64);
+        let back = pipeline.decode(stored.bytes.clone(), stored.mask, plain.len()).unwrap();
+        assert_eq!(back, plain);
+        let total = dims.iter().product();
+        let (bytes, mask) = (&stored.bytes, stored.mask);
+        let (found, set) = pipeline.decode_cells(bytes, mask, stored.unfiltered, total).unwrap();
+        assert_eq!((found.as_slice(), &set), (dims, cells));
+        assert!(pipeline.decode_cells(bytes, mask, stored.unfiltered, total - 1).is_err());
+    }
+}
+
+fn dims() -> impl Strategy<Value = Vec<u64>> {
+    prop_oneof![
+        proptest::collection::vec(1u64..3000, 1..2),
+        proptest::collection::vec(1u64..60, 2..3),
+        proptest::collection::vec(1u64..12, 3..5),
+    ]
+}
+
+/// Cells of a chunk: scattered at some density, or boxes, or runs.
+fn set() -> impl Strategy<Value = (Vec<u64>, CellSet)> {
+    let shape = (dims(), any::<u64>(), 0u32..12, 0u8..3);
+    shape.prop_map(|(dims, seed, level, style)| {
+        let total: u64 = dims.iter().product();
+        let mut random = Random(seed | 1);
+        let member: Vec<bool> = match style {
+            0 => (0..total).map(|_| random.below(1 << 12) < 1 << level).collect(),
+            1 => boxes(&dims, &mut random, level),
+            _ => runs(total, &mut random, 1 << level),
+        };
+        let cells = (0..total).filter(|cell| member[*cell as usize]);
+        let set = CellSet::from_sorted_cells(total, cells).unwrap();
+        (dims, set)
+    })
+}
+
+fn boxes(dims: &[u64], random: &mut Random, count: u32) -> Vec<bool> {
+    let total: u64 = dims.iter().product();
+    let mut member = vec![false; total as usize];
+    for _ in 0..count {
+        let corners: Vec<(u64, u64)> = dims
+            .iter()
+            .map(|dim| (random.below(*dim), random.below(*dim)))
+            .map(|(a, b)| (a.min(b), a.max(b)))
+            .collect();
+        for cell in 0..total {
+            let mut rest = cell;
+            let inside = dims.iter().zip(&corners).rev().all(|(dim, (low, high))| {
+                let at = rest % dim;
+                rest /= dim;
+                (*low..=*high).contains(&at)
+            });
+            member[cell as usize] |= inside;
+        }
+    }
+    member
+}
+
+fn runs(total: u64, random: &mut Random, mean: u64) -> Vec<bool> {
+    let mut member = Vec::new();
+    while member.len() < total as usize {
+        let len = random.below(2 * mean) as usize;
+        let inside = random.below(2) == 1;
+        member.extend(std::iter::repeat_n(inside, len));
+    }
+    member
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(160))]
+
+    #[test]
+    fn every_set_comes_back_on_both_paths((dims, cells) in set()) {
+        check(&dims, &cells);
+    }
+
+    #[test]
+    fn any_bytes_come_back(input in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let encoded = encode(&input);
+        prop_assert_eq!(decode(&encoded, input.len()), input);
+    }
+
+    #[test]
+    fn plain_forms_that_are_not_canonical_come_back(
+        (dims, cells) in set(),
+        at in any::<proptest::sample::Index>(),
+        byte in any::<u8>(),
+        repair in any::<bool>(),
+    ) {
+        let mut input = plain(&dims, &cells);
+        let body = input.len() - 4;
+        input[at.index(body)] = byte;
+        if repair {
+            input.truncate(body);
+            input.put_checksum(0);
+        }
+        let encoded = encode(&input);
+        prop_assert_eq!(decode(&encoded, input.len()), input);
+    }
+
+    #[test]
+    fn damaged_forms_are_refused(
+        (dims, cells) in set(),
+        at in any::<proptest::sample::Index>(),
+        bit in 0u32..8,
+    ) {
+        let mut encoded = encode(&plain(&dims, &cells));
+        let at = at.index(encoded.len());
+        encoded[at] ^= 1 << bit;
+        if encoded[0] == 1 {
+            prop_assert!(decode_cells(&encoded, &mut Budget::new(1 << 24)).is_err());
+            prop_assert!(filter().decode(&[], &encoded, 1 << 20, &mut Vec::new()).is_err());
+        }
+    }
+
+    #[test]
+    fn hostile_forms_with_a_right_checksum_give_a_set_or_an_error(
+        (dims, cells) in set(),
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut encoded = encode(&plain(&dims, &cells));
+        if encoded[0] == 1 {
+            encoded.truncate(encoded.len() - 4);
+            for (at, byte) in changes {
+                let at = at.index(encoded.len() - 1) + 1;
+                encoded[at] = byte;
+            }
+            encoded.put_checksum(0);
+            if let Ok(Some((dims, set))) = decode_cells(&encoded, &mut Budget::new(1 << 24)) {
+                prop_assert_eq!(dims.iter().product::<u64>(), set.cells());
+                prop_assert!(set.len() <= set.cells());
+            }
+            let _ = filter().decode(&[], &encoded, 1 << 20, &mut Vec::new());
+        }
+    }
+}
+
+#[test]
+fn a_few_bytes_cannot_ask_for_much_memory() {
+    // A chunk of 2^48 cells, every other one defined: two constant streams.
+    let mut bytes = vec![1, 2, 1];
+    bytes.extend_from_slice(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40]);
+    bytes.push(0);
+    bytes.extend_from_slice(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20]);
+    bytes.extend_from_slice(&[0, 0, 0, 0]);
+    bytes.put_checksum(0);
+    assert!(decode_cells(&bytes, &mut Budget::new(1 << 30)).is_err());
+    assert!(filter().decode(&[], &bytes, usize::MAX, &mut Vec::new()).is_err());
+}
+
+#[test]
+fn empty_and_full_and_single_cells_come_back() {
+    for dims in [&[1][..], &[7], &[5, 9], &[1, 1, 1], &[2, 3, 4, 5], &[1 << 40, 1 << 8]] {
+        let total = dims.iter().product();
+        check(dims, &CellSet::empty(total));
+        check(dims, &CellSet::full(total));
+        check(dims, &CellSet::from_sorted_cells(total, [0]).unwrap());
+        check(dims, &CellSet::from_sorted_cells(total, [total - 1]).unwrap());
+    }
+}
+
+#[test]
+fn chunks_too_large_for_the_compact_form_are_carried_verbatim() {
+    let total = 1 << 50;
+    let cells = CellSet::from_sorted_cells(total, (0..1000).map(|n| n * 1_000_003)).unwrap();
+    check(&[1 << 20, 1 << 30], &cells);
+    let mut out = Vec::new();
+    encode_cells(&[1 << 20, 1 << 30], &cells, &mut out).unwrap();
+    assert_eq!(out[0], 0);
+}
+
+/// Sizes after location and zstd at its default level.
+fn stored(dims: &[u64], cells: &CellSet) -> usize {
+    let pipeline = Pipeline::new(vec![FilterSpec::location(), FilterSpec::zstd(3)]).unwrap();
+    let stored = pipeline.encode_cells(dims, cells).unwrap();
+    let total = dims.iter().product();
+    let back = pipeline.decode_cells(&stored.bytes, stored.mask, stored.unfiltered, total).unwrap();
+    assert_eq!(&back.1, cells);
+    stored.bytes.len()
+}
+
+/// `count` cells of `total`, all such sets equally likely.
+fn scattered(total: u64, count: u64) -> CellSet {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut left = count;
+    let cells = (0..total).filter(|cell| {
+        let chosen = random.below(total - cell) < left;
+        left -= u64::from(chosen);
+        chosen
+    });
+    CellSet::from_sorted_cells(total, cells.collect::<Vec<_>>()).unwrap()
+}
+
+/// The entropy in bytes of a random set.
+fn entropy(total: u64, count: u64) -> f64 {
+    let p = count as f64 / total as f64;
+    -(total as f64) * (p * p.log2() + (1.0 - p) * (1.0 - p).log2()) / 8.0
+}
+
+#[test]
+fn scattered_cells_are_stored_near_their_entropy() {
+    let million = 1 << 20;
+    assert!(stored(&[1024, 1024], &scattered(million, million / 10)) <= 64_000);
+    assert!(stored(&[1024, 1024], &scattered(million, million / 100)) <= 10_900);
+    for (side, per_mille) in [(1024, 1), (1024, 3), (1024, 30), (1024, 200), (2048, 10)] {
+        let (total, count) = (side * side, side * side * per_mille / 1000);
+        let size = stored(&[side, side], &scattered(total, count)) as f64;
+        let ratio = size / entropy(total, count);
+        assert!(ratio <= 1.035, "{per_mille} of 1000 in {side}^2: {ratio} of the entropy");
+    }
+    for per_mille in [350, 400, 500, 650, 900, 990] {
+        let size = stored(&[1024, 1024], &scattered(million, million * per_mille / 1000)) as f64;
+        let ratio = size / entropy(million, million * per_mille / 1000);
+        assert!(ratio <= 1.08, "{per_mille} of 1000: {ratio} of the entropy");
+    }
+}
+
+#[test]
+fn one_run_per_row_costs_its_start_and_length() {
+    let mut random = Random(77);
+    let runs = (0..1024).map(|row| {
+        let start = random.below(1024);
+        Run { start: row * 1024 + start, len: 1 + random.below(1024 - start) }
+    });
+    let cells = CellSet::from_runs(1 << 20, runs.collect::<Vec<_>>()).unwrap();
+    assert!(stored(&[1024, 1024], &cells) <= 3000);
+}
+
+#[test]
+fn shapes_cost_a_few_dozen_bytes() {
+    let total = 1 << 20;
+    let rectangle = (100..400).map(|row| Run { start: row * 1024 + 200, len: 577 });
+    let block = (10..40)
+        .flat_map(|z| (20..90).map(move |y| Run { start: (z * 128 + y) * 128 + 5, len: 72 }));
+    let diagonal = (0..1024).map(|row| Run { start: row * 1025, len: 1 });
+    let every_third = (0..total / 3).map(|at| Run { start: at * 3, len: 1 });
+    assert!(stored(&[1024, 1024], &CellSet::full(total)) <= 40);
+    assert!(stored(&[1024, 1024], &CellSet::from_runs(total, rectangle).unwrap()) <= 60);
+    assert!(stored(&[64, 128, 128], &CellSet::from_runs(total, block).unwrap()) <= 80);
+    assert!(stored(&[1024, 1024], &CellSet::from_runs(total, diagonal).unwrap()) <= 80);
+    assert!(stored(&[total], &CellSet::from_runs(total, every_third).unwrap()) <= 80);
+}
+
+#[test]
+fn rectangles_cost_by_their_number_not_by_their_rows() {
+    let mut random = Random(5);
+    let mut member = vec![false; 1 << 20];
+    for _ in 0..200 {
+        let (y, x) = (random.below(1010), random.below(1010));
+        let (height, width) = (2 + random.below(11), 2 + random.below(11));
+        for row in y..y + height {
+            let start = (row * 1024 + x) as usize;
+            member[start..start + width as usize].fill(true);
+        }
+    }
+    let cells = (0..1 << 20).filter(|cell| member[*cell as usize]);
+    let cells = CellSet::from_sorted_cells(1 << 20, cells).unwrap();
+    assert!(cells.run_count() > 1000);
+    assert!(stored(&[1024, 1024], &cells) <= 200 * 6);
+}
+
+#[test]
+fn a_compact_form_has_the_documented_bytes() {
+    // docs/format/location-filter.md: cells 2, 3 and 7 of a chunk of 10.
+    let cells = CellSet::from_sorted_cells(10, [2, 3, 7]).unwrap();
+    let mut out = Vec::new();
+    encode_cells(&[10], &cells, &mut out).unwrap();
+    println!("{out:02x?}");
+}
+
+/// Xorshift: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
+        high * end.max(1) >> 32
+    }
+}
