@@ -137,10 +137,11 @@ class Manifest:
         return np.frombuffer(raw, dtype).reshape(entry["shape"] if key == "data" else -1)
 
     def cells(self, entry):
-        """(coordinates, values) of a sparse dataset."""
+        """(coordinates, values) of a sparse dataset, in row-major order."""
         raw = (self.directory / entry["coords"]).read_bytes()
         coordinates = np.frombuffer(raw, "<u8").reshape(-1, len(entry["shape"]))
-        return coordinates, self.array(entry, "values")
+        order = np.lexsort(coordinates.T[::-1])
+        return coordinates[order], self.array(entry, "values")[order]
 
 
 class InteropCase(unittest.TestCase):

@@ -1,0 +1,202 @@
+"""Measures Pumice and its peers in one run and prints Markdown tables.
+
+Times are wall-clock medians of interleaved runs: in each round every peer does
+the operation once, so that all share the machine's moods. Files are in the page
+cache, the libraries' own caches are cold. Every result is checked.
+"""
+
+import argparse
+import gc
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+import h5py
+import hdf5plugin
+import numpy as np
+import peers
+import tiledb
+from workloads import DenseImage, SparseMatrix
+
+HERE = pathlib.Path(__file__).resolve().parent
+SPARSE = ["write", "read all", "window", "row", "column"]
+DENSE = ["write", "read all", "128 rows", "128 columns", "500 windows"]
+
+
+def check(name, operation, data, values):
+    """A fast wrong answer is no answer."""
+    if operation == "write":
+        return
+    if not isinstance(values, tuple):
+        values = values.size, float(np.sum(values, dtype=np.float64))
+    wanted = data.expected(operation)
+    close = abs(values[1] - wanted[1]) <= 1e-6 * max(1.0, abs(wanted[1]))
+    if values[0] != wanted[0] or not close:
+        sys.exit(f"{name}, {operation}: got (count, sum) {values}, expected {wanted}")
+
+
+def measure(entrants, operations, data, rounds):
+    """{operation: {name: median seconds}}; rounds go around all entrants."""
+    result = {}
+    for operation in operations:
+        times = {name: [] for name in entrants}
+        for _ in range(rounds):
+            for name, peer in entrants.items():
+                gc.collect()
+                seconds, values = peer.run(operation)
+                times[name].append(seconds)
+                check(name, operation, data, values)
+        result[operation] = {name: statistics.median(t) for name, t in times.items()}
+        print(f"  {operation}: done", file=sys.stderr)
+    return result
+
+
+def milliseconds(seconds):
+    value = seconds * 1e3
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def print_table(title, names, rows):
+    print(f"\n### {title}\n")
+    print("| | " + " | ".join(names) + " | Pumice against the best other |")
+    print("|---" * (len(names) + 2) + "|")
+    for label, cells, ratio in rows:
+        print(f"| {label} | " + " | ".join(cells) + f" | {ratio} |")
+
+
+def time_rows(medians, names):
+    ours, others = names[0], names[1:]
+    for operation, times in medians.items():
+        best = min(times[name] for name in others)
+        cells = [milliseconds(times[name]) for name in names]
+        yield f"{operation}, ms", cells, f"{best / times[ours]:.2f}x as fast"
+
+
+def size_row(label, sizes, names, form):
+    best = min(sizes[name] for name in names[1:])
+    ratio = f"{sizes[names[0]] / best:.2f} of the size"
+    return label, [form(sizes[name]) for name in names], ratio
+
+
+def sparse_part(arguments, program, work):
+    data = SparseMatrix(4000 if arguments.quick else 20_000, 0.01)
+    np.stack([data.rows, data.columns], 1).astype("<u8").tofile(work / "coordinates.bin")
+    data.values.tofile(work / "values.bin")
+    program.ask("load-sparse", data.edge, work / "coordinates.bin", work / "values.bin")
+    classes = {
+        "compressed": {
+            "Pumice, default": peers.PumiceSparse(data, work / "p1.h5", program, True),
+            "CSR in h5py, gzip": peers.Csr(data, work / "c1.h5", peers.GZIP),
+            "CSR in h5py, blosc-zstd": peers.Csr(data, work / "c2.h5", peers.BLOSC),
+            "TileDB, zstd": peers.TileDb(data, work / "t1", True),
+        },
+        "without filters": {
+            "Pumice, no filters": peers.PumiceSparse(data, work / "p0.h5", program, False),
+            "CSR in h5py": peers.Csr(data, work / "c0.h5", {}),
+            "TileDB": peers.TileDb(data, work / "t0", False),
+        },
+    }
+    count = len(data.cells)
+    entrants = {name: peer for group in classes.values() for name, peer in group.items()}
+    print(f"sparse: {count:,} cells", file=sys.stderr)
+    medians = measure(entrants, SPARSE, data, arguments.rounds)
+    print(f"\n## A. Sparse {data.edge:,} x {data.edge:,} float32, 1 % uniform, {count:,} cells")
+    print(
+        f"\nThe window is {data.box} x {data.box}. Values and positions have an entropy of "
+        f"{data.entropy():.2f} bytes per cell."
+    )
+    for title, group in classes.items():
+        names = list(group)
+        sizes = {name: peer.size() / count for name, peer in group.items()}
+        rows = list(time_rows(medians, names))
+        rows.append(size_row("bytes per cell", sizes, names, lambda n: f"{n:.2f}"))
+        print_table(f"A, {title}", names, rows)
+
+
+def dense_part(arguments, program, work):
+    data = DenseImage(2048 if arguments.quick else 8192)
+    data.values.tofile(work / "dense.bin")
+    data.corners.tofile(work / "corners.bin")
+    program.ask("load-dense", data.edge, work / "dense.bin", work / "corners.bin")
+    shared = work / "h.h5"
+    entrants = {
+        "Pumice": peers.PumiceDense(data, shared, program, work / "p.h5"),
+        "h5py": peers.H5pyDense(data, shared),
+    }
+    print(f"dense: {data.values.nbytes >> 20} MiB", file=sys.stderr)
+    medians = measure(entrants, DENSE, data, arguments.rounds)
+    with h5py.File(work / "p.h5") as file:
+        if not np.array_equal(file["d"][:], data.values):
+            sys.exit("h5py reads something else than Pumice wrote")
+    print(
+        f"\n## B. Dense {data.edge:,} x {data.edge:,} float32, 256 x 256 chunks, shuffle, deflate 4"
+    )
+    print("\nBoth read the file that h5py wrote. Rows, columns and windows are one call each.")
+    names = list(entrants)
+    rows = list(time_rows(medians, names))
+    sizes = {name: peer.size() / (1 << 20) for name, peer in entrants.items()}
+    rows.append(size_row("file, MiB", sizes, names, lambda n: f"{n:.1f}"))
+    print_table("B", names, rows)
+
+
+def output_of(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+def describe(arguments):
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    print("# Pumice and its peers")
+    print(
+        f"\n{model}, {os.cpu_count()} processors, {memory} GiB, Linux {platform.release()}. "
+        f"Medians of {arguments.rounds} interleaved rounds, wall clock, page cache warm."
+    )
+    print(
+        f"\nPumice at {output_of('git', 'rev-parse', '--short', 'HEAD')}, "
+        f"{output_of('rustc', '--version')}; h5py {h5py.__version__} "
+        f"(HDF5 {h5py.version.hdf5_version}), hdf5plugin {hdf5plugin.version}, "
+        f"tiledb {tiledb.__version__} (core {'.'.join(map(str, tiledb.libtiledb.version()))}), "
+        f"numpy {np.__version__}, Python {platform.python_version()}."
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--rounds", type=int, default=None, help="interleaved rounds")
+    parser.add_argument("--only", choices=["a", "b"], help="only one of the two parts")
+    parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
+    parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
+    arguments = parser.parse_args()
+    arguments.rounds = arguments.rounds or (3 if arguments.quick else 5)
+    work = HERE / "work"
+    work.mkdir(exist_ok=True)
+    program = peers.Program(arguments.program)
+    describe(arguments)
+    try:
+        if arguments.only != "b":
+            sparse_part(arguments, program, work)
+        if arguments.only != "a":
+            dense_part(arguments, program, work)
+    finally:
+        program.close()
+        if not arguments.keep:
+            peers.remove(work)
+
+
+if __name__ == "__main__":
+    main()

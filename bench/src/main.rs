@@ -1,0 +1,118 @@
+//! The Rust side of the benchmark: one command per line on standard input, one answer per line on
+//! standard output.
+//!
+//! `bench.py` drives it, so that Pumice's operations take turns with its peers' in one run. Input
+//! arrays are loaded once, before any clock starts. An operation opens the file, does its work and
+//! closes the file, all inside the measured time. The answer is
+//! `seconds count sum` (elements touched and their sum, for checking) or `error message`.
+
+mod dense;
+mod sparse;
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::time::Instant;
+
+/// Anything that goes wrong is told to the driver.
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// What an operation touched; lets the driver check that work was done, and done right.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Touched {
+    count: u64,
+    sum: f64,
+}
+
+impl Touched {
+    /// Counts and sums values; the driver asks for it, so it is part of no measured time.
+    pub fn of(values: &[f32]) -> Self {
+        let sum = values.iter().map(|&value| f64::from(value)).sum();
+        Self { count: values.len() as u64, sum }
+    }
+}
+
+/// The arrays that write operations take their data from.
+#[derive(Debug, Default)]
+pub struct Input {
+    /// Edge of the square array.
+    edge: u64,
+    /// Row and column of each defined cell, one after another.
+    coordinates: Vec<u64>,
+    /// Values of the defined cells, or of all cells of a dense array.
+    values: Vec<f32>,
+    /// Row and column of the first cell of each window.
+    windows: Vec<u64>,
+}
+
+fn main() -> io::Result<()> {
+    let mut input = Input::default();
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match answer(&mut input, &words) {
+            Ok(text) => writeln!(out, "{text}")?,
+            Err(error) => writeln!(out, "error {}", error.to_string().replace('\n', " "))?,
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
+    let (&verb, arguments) = words.split_first().ok_or("empty command")?;
+    match (verb, arguments) {
+        ("version", []) => Ok(env!("CARGO_PKG_VERSION").into()),
+        ("load-sparse", [edge, coordinates, values]) => {
+            *input = Input {
+                edge: edge.parse()?,
+                coordinates: load(coordinates)?,
+                values: load(values)?,
+                windows: Vec::new(),
+            };
+            Ok("ok".into())
+        }
+        ("load-dense", [edge, values, windows]) => {
+            *input = Input {
+                edge: edge.parse()?,
+                coordinates: Vec::new(),
+                values: load(values)?,
+                windows: load(windows)?,
+            };
+            Ok("ok".into())
+        }
+        _ => measured(input, verb, arguments),
+    }
+}
+
+/// Runs one operation, timed; what it read is summed after the clock has stopped.
+fn measured(input: &Input, verb: &str, arguments: &[&str]) -> Outcome<String> {
+    let (&path, numbers) = arguments.split_first().ok_or("no file named")?;
+    let numbers: Vec<u64> = numbers.iter().map(|n| n.parse()).collect::<Result<_, _>>()?;
+    let start = Instant::now();
+    let read: Vec<f32> = match (verb, numbers.as_slice()) {
+        ("sparse-write", &[filtered]) => sparse::write(input, path, filtered != 0)?,
+        ("sparse-all", []) => sparse::read_all(path)?,
+        ("sparse-box", &[row, column, rows, columns]) => {
+            sparse::read_box(path, [row, column], [rows, columns])?
+        }
+        ("dense-write", &[chunk, level]) => dense::write(input, path, chunk, level)?,
+        ("dense-all", []) => dense::read_all(path)?,
+        ("dense-rows", &[first, count]) => dense::read_rows(path, first, count)?,
+        ("dense-columns", &[first, count]) => dense::read_columns(path, first, count)?,
+        ("dense-windows", &[edge]) => dense::read_windows(input, path, edge)?,
+        _ => return Err(format!("no command {verb} {}", arguments.join(" ")).into()),
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let touched = Touched::of(&read);
+    Ok(format!("{seconds:.9} {} {:.6}", touched.count, touched.sum))
+}
+
+/// A file of packed little-endian elements.
+fn load<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(path: &str) -> Outcome<Vec<T>> {
+    let bytes = fs::read(path)?;
+    let mut values = vec![T::zeroed(); bytes.len() / size_of::<T>()];
+    bytemuck::cast_slice_mut::<T, u8>(&mut values).copy_from_slice(&bytes);
+    Ok(values)
+}

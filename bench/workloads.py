@@ -1,0 +1,89 @@
+"""The data that is measured, made the same way in every run."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class SparseMatrix:
+    """A square matrix of float32 with uniformly scattered defined cells."""
+
+    edge: int
+    density: float
+
+    def __post_init__(self):
+        rng = np.random.default_rng(101)
+        cells = self.edge * self.edge
+        count = int(cells * self.density)
+        # Draw a few too many, drop repetitions, then thin out evenly at random.
+        drawn = np.unique(rng.integers(0, cells, int(count * (1.05 + self.density))))
+        self.cells = np.sort(rng.choice(drawn, count, replace=False))
+        self.rows = (self.cells // self.edge).astype(np.int32)
+        self.columns = (self.cells % self.edge).astype(np.int32)
+        # Like a detector's energies: 12 bits, exponential, never zero.
+        energy = np.clip(rng.exponential(400, count), 1, 4095).astype(np.int32)
+        self.values = energy.astype(np.float32) / 4
+        self.pointers = np.concatenate(
+            [[0], np.cumsum(np.bincount(self.rows, minlength=self.edge))]
+        ).astype(np.int32)
+        self.box = min(1000, self.edge // 2)
+        self.corner = (self.edge // 3, self.edge // 4)
+        self.row = int(self.rows[count // 2])
+        self.column = int(np.bincount(self.columns).argmax())
+
+    def expected(self, operation):
+        """(count, sum) of the values an operation must return."""
+        low, left = self.corner
+        inside = {
+            "read all": np.ones(len(self.cells), bool),
+            "window": (self.rows >= low)
+            & (self.rows < low + self.box)
+            & (self.columns >= left)
+            & (self.columns < left + self.box),
+            "row": self.rows == self.row,
+            "column": self.columns == self.column,
+        }[operation]
+        return int(inside.sum()), float(self.values[inside].sum(dtype=np.float64))
+
+    def entropy(self):
+        """Bytes per element that values and uniform positions need at least."""
+        _, counts = np.unique(self.values, return_counts=True)
+        p = counts / counts.sum()
+        value_bits = float(-(p * np.log2(p)).sum())
+        d = self.density
+        position_bits = -(d * np.log2(d) + (1 - d) * np.log2(1 - d)) / d
+        return (value_bits + position_bits) / 8
+
+
+@dataclasses.dataclass
+class DenseImage:
+    """A smooth square field with a little noise, in steps of 1/64, as an instrument gives it."""
+
+    edge: int
+
+    def __post_init__(self):
+        rng = np.random.default_rng(202)
+        axis = np.linspace(0, 40, self.edge, dtype=np.float32)
+        field = np.zeros((self.edge, self.edge), np.float32)
+        for _ in range(4):
+            down, across, phase = rng.uniform(0.2, 2, 3).astype(np.float32)
+            field += np.outer(np.sin(down * axis + phase), np.cos(across * axis))
+        field *= 50
+        field += rng.normal(0, 0.05, field.shape).astype(np.float32)
+        self.values = (np.round(field * 64) / 64).astype(np.float32)
+        self.chunk = 256
+        self.lines = (min(1000, self.edge // 4), 128)
+        self.window = 64
+        self.corners = rng.integers(0, self.edge - self.window, (500, 2)).astype("<u8")
+
+    def expected(self, operation):
+        """(count, sum) of the values an operation must return."""
+        first, count = self.lines
+        chosen = {
+            "read all": self.values,
+            "128 rows": self.values[first : first + count, 0],
+            "128 columns": self.values[0, first : first + count],
+            "500 windows": self.values[self.corners[:, 0], self.corners[:, 1]],
+        }[operation]
+        return chosen.size, float(chosen.sum(dtype=np.float64))
