@@ -156,8 +156,11 @@ class InteropCase(unittest.TestCase):
 
     def run_interop(self, *arguments):
         command = [str(self.binary), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, 0, f"{' '.join(command)}\n{done.stderr}")
+        quiet = {**os.environ, "RUST_BACKTRACE": "0"}
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, env=quiet
+        )
+        self.assertEqual(done.returncode, 0, f"{' '.join(command)}\n{done.stderr[-2000:]}")
 
     def specification(self, name="spec"):
         return Specification(self.directory / name)
