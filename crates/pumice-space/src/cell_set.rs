@@ -9,6 +9,7 @@
 
 mod bitmap;
 mod builder;
+mod collect;
 pub(crate) mod coordinates;
 mod merge;
 mod operate;

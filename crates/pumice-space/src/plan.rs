@@ -69,7 +69,7 @@ pub fn plan(
         return Ok(Plan(Source::Listed(ListedPlan::empty(grid))));
     }
     if let Some(plan) = ProductPlan::new(file, grid, memory, memory_dims) {
-        return Ok(Plan(Source::Product(plan)));
+        return Ok(Plan(Source::Product(Box::new(plan))));
     }
     ListedPlan::new(file, grid, memory, memory_dims).map(Source::Listed).map(Plan)
 }
@@ -80,7 +80,7 @@ pub struct Plan(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Product(ProductPlan),
+    Product(Box<ProductPlan>),
     Listed(ListedPlan),
 }
 

@@ -121,7 +121,7 @@ impl Selection {
         if coords.is_empty() {
             return Ok(Self::none());
         }
-        if rank == 0 || coords.len() % rank != 0 {
+        if rank == 0 || !coords.len().is_multiple_of(rank) {
             return Err(SpaceError::RankMismatch { expected: rank, found: coords.len() });
         }
         if coords.contains(&UNLIMITED) {

@@ -127,7 +127,7 @@ pub(super) fn for_each_run(words: &[u64], from: u64, end: u64, mut visit: impl F
         if index == first {
             word &= !low_bits(from % 64);
         }
-        if index == last && end % 64 != 0 {
+        if index == last && !end.is_multiple_of(64) {
             word &= low_bits(end % 64);
         }
         if let Some(start) = open {

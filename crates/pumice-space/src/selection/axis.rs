@@ -316,14 +316,13 @@ mod tests {
     }
 
     fn patterns() -> impl Iterator<Item = Axis> {
-        let parameters = (0..4).flat_map(|start| {
+        (0..4).flat_map(|start| {
             (1..6).flat_map(move |stride| {
                 (0..5).flat_map(move |count| {
                     (0..=stride).map(move |block| axis(start, stride, count, block))
                 })
             })
-        });
-        parameters
+        })
     }
 
     #[test]

@@ -6,8 +6,10 @@
 
 use super::algebra::{Combine, Operation};
 use super::axis::Axis;
+use super::odometer::Odometer;
 use super::spans::{Span, Tree, push_span};
-use crate::SpaceError;
+use crate::linear::strides;
+use crate::{CellSet, Run, SpaceError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -139,6 +141,57 @@ impl Boxes {
         self.ranges.len() / self.rank
     }
 
+    pub(crate) fn reserve(&mut self, boxes: usize) {
+        self.ranges.reserve(boxes * self.rank);
+    }
+
+    /// Adds boxes written as all first, then all last coordinates, `N` bytes each. Gives `false`
+    /// if one ends before it begins, or beyond what a coordinate may be.
+    pub(crate) fn extend_from<const N: usize>(
+        &mut self,
+        bytes: &[u8],
+        number: impl Fn([u8; N]) -> u64,
+    ) -> bool {
+        let (numbers, _) = bytes.as_chunks::<N>();
+        let mut sound = true;
+        for corners in numbers.chunks_exact(2 * self.rank) {
+            let (low, high) = corners.split_at(self.rank);
+            self.ranges.extend(low.iter().zip(high).map(|(&low, &high)| {
+                let range = (number(low), number(high));
+                sound &= range.0 <= range.1 && range.1 < u64::MAX;
+                range
+            }));
+        }
+        sound
+    }
+
+    /// Whether all boxes lie inside `dims`.
+    pub(crate) fn is_inside(&self, dims: &[u64]) -> bool {
+        let mut boxes = self.ranges.chunks_exact(self.rank);
+        boxes.all(|ranges| ranges.iter().zip(dims).all(|(range, &size)| range.1 < size))
+    }
+
+    /// How many runs the boxes have one by one, saturating. They lie inside `dims`.
+    pub(crate) fn run_count(&self, dims: &[u64]) -> u64 {
+        let boxes = self.ranges.chunks_exact(self.rank);
+        boxes.map(|ranges| rows_of(ranges, dims)).fold(0, u64::saturating_add)
+    }
+
+    /// The set of all cells. The boxes lie inside `dims`, a chunk of `cells`, and have `runs` runs.
+    pub(crate) fn to_cells(
+        &self,
+        dims: &[u64],
+        cells: u64,
+        runs: u64,
+    ) -> Result<CellSet, SpaceError> {
+        let steps = strides(dims).ok_or(SpaceError::Overflow("number of cells of a chunk"))?;
+        let mut collector = CellSet::collect_runs(cells, runs);
+        for ranges in self.ranges.chunks_exact(self.rank) {
+            for_each_row(ranges, dims, &steps, |run| collector.add(run));
+        }
+        Ok(collector.finish())
+    }
+
     /// The trees of the boxes, few where the boxes do not overlap.
     fn chains(&self) -> Vec<Arc<Tree>> {
         let mut sorted: Vec<&[(u64, u64)]> = self.ranges.chunks_exact(self.rank).collect();
@@ -178,4 +231,38 @@ pub(crate) fn union_of_boxes(
         trees = merged;
     }
     Ok(trees.pop())
+}
+
+/// The dimension after which a box is as wide as the array: below it, rows join to one run.
+fn joined_from(ranges: &[(u64, u64)], dims: &[u64]) -> usize {
+    let whole = |(range, size): (&(u64, u64), &u64)| range.0 == 0 && range.1 + 1 == *size;
+    let full = ranges.iter().zip(dims).rev().take_while(|pair| whole(*pair)).count();
+    (ranges.len() - full).saturating_sub(1)
+}
+
+/// How many runs a box has, saturating.
+fn rows_of(ranges: &[(u64, u64)], dims: &[u64]) -> u64 {
+    let slower = &ranges[..joined_from(ranges, dims)];
+    slower.iter().fold(1, |rows, range| rows.saturating_mul(range.1 - range.0 + 1))
+}
+
+/// Visits the runs of a box, ascending.
+fn for_each_row(ranges: &[(u64, u64)], dims: &[u64], steps: &[u64], mut visit: impl FnMut(Run)) {
+    let axis = joined_from(ranges, dims);
+    let (slower, joined) = ranges.split_at(axis);
+    let Some(&(low, high)) = joined.first() else { return };
+    let base: u64 = slower.iter().zip(steps).map(|(range, step)| range.0 * step).sum();
+    let (start, len) = (low * steps[axis], (high - low + 1) * steps[axis]);
+    if slower.iter().all(|range| range.0 == range.1) {
+        return visit(Run { start: base + start, len });
+    }
+    let wheels = slower.iter().zip(steps);
+    let wheels = wheels.map(|(range, &step)| (Axis::span(range.0, range.1), step, 0));
+    let mut rows = Odometer::new(wheels);
+    loop {
+        visit(Run { start: rows.cell + start, len });
+        if !rows.advance() {
+            return;
+        }
+    }
 }
