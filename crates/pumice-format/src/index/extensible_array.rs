@@ -412,3 +412,72 @@ impl ExtensibleArrayGeometry {
         Opening::SIZE + usize::from(self.offset_size) + CHECKSUM
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usual() -> ExtensibleArrayGeometry {
+        ExtensibleArrayGeometry::new(ExtensibleArrayParameters::default(), 8, 8, 0).unwrap()
+    }
+
+    #[test]
+    fn places_follow_each_other_without_gaps() {
+        let geometry = usual();
+        let mut expected = 0;
+        for super_block in 0..12 {
+            for data_block in 0..geometry.blocks(super_block).unwrap() as usize {
+                let first = geometry.first_slot(super_block, data_block).unwrap();
+                assert_eq!(first, 4 + expected);
+                let place = EntryPlace::Data { super_block, data_block, entry: 0 };
+                assert_eq!(geometry.place(first), Some(place));
+                expected += geometry.block_entries(super_block).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_slot_has_as_many_bits_as_allowed() {
+        let geometry = usual();
+        assert!(geometry.place((1 << 32) - 1).is_some());
+        assert_eq!(geometry.place(1 << 32), None);
+        let parameters = ExtensibleArrayParameters { maximum_bits: 64, ..Default::default() };
+        let wide = ExtensibleArrayGeometry::new(parameters, 8, 8, 0).unwrap();
+        // Either an answer or none, never an overflow.
+        for slot in [u64::MAX, u64::MAX / 2, 1 << 63, 1 << 60] {
+            let _ = wide.place(slot);
+        }
+        let last = wide.direct_super_blocks + wide.super_blocks;
+        assert!(wide.super_block_size(last, 0).is_err());
+        let _ =
+            (wide.block_size(last), wide.block_offset(last, usize::MAX), wide.first_entry(last));
+    }
+
+    #[test]
+    fn data_blocks_of_more_than_a_page_have_pages() {
+        let geometry = usual();
+        assert_eq!(geometry.block_pages(12), 0);
+        assert_eq!((geometry.block_pages(13), geometry.blocks(13)), (2, Some(64)));
+        assert_eq!(geometry.bitmap_size(13), Some(64));
+        assert_eq!(geometry.page_offset(1), Some(22 + 1024 * 8 + 4));
+        assert_eq!(geometry.block_size(13), Some(22 + 2 * (1024 * 8 + 4)));
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let usual = ExtensibleArrayParameters::default();
+        for bad in [
+            ExtensibleArrayParameters { maximum_bits: 0, ..usual },
+            ExtensibleArrayParameters { maximum_bits: 65, ..usual },
+            ExtensibleArrayParameters { maximum_bits: 3, ..usual },
+            ExtensibleArrayParameters { data_block_minimum: 0, ..usual },
+            ExtensibleArrayParameters { data_block_minimum: 12, ..usual },
+            ExtensibleArrayParameters { super_block_minimum: 1, ..usual },
+            ExtensibleArrayParameters { super_block_minimum: 6, ..usual },
+            ExtensibleArrayParameters { page_bits: 63, ..usual },
+            ExtensibleArrayParameters { page_bits: 3, ..usual },
+        ] {
+            assert!(ExtensibleArrayGeometry::new(bad, 8, 8, 0).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -208,3 +208,47 @@ impl FixedArrayBlock {
         Ok(Self { bitmap, entries })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_follow_the_bitmap_and_the_last_is_short() {
+        let geometry = FixedArrayGeometry::new(2500, 8, 10, 8, 0).unwrap();
+        assert_eq!((geometry.bitmap_size, geometry.head_size), (1, 14 + 1 + 4));
+        assert_eq!(geometry.page_offset(2), 19 + 2 * (1024 * 8 + 4));
+        assert_eq!(geometry.page_size(2, 0).unwrap(), 452 * 8 + 4);
+        assert_eq!(geometry.block_size, 19 + 2500 * 8 + 3 * 4);
+        let exact = FixedArrayGeometry::new(1024, 8, 10, 8, 0).unwrap();
+        assert_eq!((exact.pages, exact.head_size as u64), (0, exact.block_size));
+    }
+
+    #[test]
+    fn arrays_larger_than_files_are_refused() {
+        assert!(FixedArrayGeometry::new(u64::MAX, 8, 10, 8, 0).is_err());
+        assert!(FixedArrayGeometry::new(1 << 60, 8, 10, 8, 0).is_err());
+        assert!(FixedArrayGeometry::new(1 << 30, 8, 30, 8, 0).is_err());
+    }
+
+    #[test]
+    fn a_header_of_another_kind_or_version_is_refused() {
+        let kind = RecordKind::Filtered;
+        let header =
+            FixedArrayHeader { kind, entry_size: 14, page_bits: 10, entries: 5, data_block: 9 };
+        let sizes = Sizes { offset: 4, length: 4 };
+        let mut bytes = Vec::new();
+        header.encode(sizes, &mut bytes);
+        assert_eq!(bytes.len(), 20);
+        assert_eq!(bytes[4], 0, "dense arrays have version 0");
+        assert_eq!(FixedArrayHeader::decode(&bytes, 0, sizes, kind).unwrap(), header);
+        assert!(FixedArrayHeader::decode(&bytes, 0, sizes, RecordKind::Plain).is_err());
+        assert!(FixedArrayHeader::decode(&bytes[..19], 0, sizes, kind).is_err());
+        bytes[4] = 2;
+        let error = FixedArrayHeader::decode(&bytes, 0x40, sizes, kind).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "fixed array header at 0x44: expected version 0 or 1, found 2"
+        );
+    }
+}

@@ -460,3 +460,117 @@ fn check_order(record: &ChunkRecord) -> Result<(), u64> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn structured(filtered: bool) -> (RecordFormat, ChunkRecord) {
+        let format = RecordFormat::structured(Sizes::default(), 2, filtered, 40);
+        let mut record = ChunkRecord::dense(0x800, 0x57);
+        record.sections.push(SectionRecord { offset: 0, unfiltered: 0x4b, filter_mask: 0 });
+        record.sections.push(SectionRecord { offset: 0x4b, unfiltered: 12, filter_mask: 0 });
+        (format, record)
+    }
+
+    #[test]
+    fn entries_have_the_documented_sizes() {
+        assert_eq!(structured(false).0.entry_size(), 18);
+        assert_eq!(structured(true).0.entry_size(), 42);
+        let wide = RecordFormat::structured(Sizes::default(), 3, true, 40);
+        assert_eq!((wide.size_width, wide.entry_size()), (8, 8 + 8 + 16 + 36));
+        assert_eq!(RecordFormat::filtered(Sizes::default(), 4, 40).entry_size(), 14);
+        assert_eq!(RecordFormat::filtered(Sizes::default(), 5, 40).entry_size(), 20);
+        let narrow = Sizes { offset: 4, length: 4 };
+        assert_eq!(RecordFormat::filtered(narrow, 5, 40).entry_size(), 12);
+        assert_eq!(RecordFormat::plain(narrow, 40).tree_record_size(3), 28);
+    }
+
+    #[test]
+    fn the_width_of_the_size_grows_with_the_chunk_and_ends_at_eight() {
+        let widths = [1, 255, 256, 1 << 16, 1 << 24, 1 << 32, 1 << 40, 1 << 48, 1 << 56, u64::MAX];
+        assert_eq!(widths.map(size_width), [2, 2, 3, 4, 5, 6, 7, 8, 8, 8]);
+        assert_eq!(size_width(0), 2);
+    }
+
+    #[test]
+    fn the_width_in_the_file_wins() {
+        let format = RecordFormat::filtered(Sizes::default(), 5, 40);
+        assert_eq!(format.with_entry_size(14, "header", 0).unwrap().size_width, 2);
+        assert!(format.with_entry_size(12, "header", 0).is_err());
+        assert!(format.with_entry_size(21, "header", 0).is_err());
+        assert!(RecordFormat::plain(Sizes::default(), 40).with_entry_size(9, "header", 0).is_err());
+        let in_tree = structured(true).0.with_tree_record_size(2, 48 + 16, 0).unwrap();
+        assert_eq!(in_tree.size_width, 8);
+        assert!(format.with_tree_record_size(9, 10, 0).is_err());
+    }
+
+    #[test]
+    fn a_tree_record_has_its_coordinates_behind_the_size() {
+        let (format, record) = structured(false);
+        let mut bytes = Vec::new();
+        format.encode_tree_record(&[3, 4], &record, &mut bytes).unwrap();
+        let expected: [&[u8]; 5] = [
+            &0x800u64.to_le_bytes(),
+            &[0x57, 0],
+            &3u64.to_le_bytes(),
+            &4u64.to_le_bytes(),
+            &0x4bu64.to_le_bytes(),
+        ];
+        assert_eq!(bytes, expected.concat());
+        assert_eq!(bytes.len(), format.tree_record_size(2));
+        assert_eq!(format.key_offset(), 10);
+        let decoded = format.decode_tree_record(2, &mut Reader::new("record", 0, &bytes)).unwrap();
+        assert_eq!(decoded, (Coord::from_slice(&[3, 4]), Some(record)));
+    }
+
+    #[test]
+    fn the_mask_of_a_dense_record_comes_before_its_coordinates() {
+        let format = RecordFormat::filtered(Sizes::default(), 4, 40);
+        let record = ChunkRecord { filter_mask: 9, ..ChunkRecord::dense(0x800, 7) };
+        let mut bytes = Vec::new();
+        format.encode_tree_record(&[5], &record, &mut bytes).unwrap();
+        assert_eq!(bytes, [0, 8, 0, 0, 0, 0, 0, 0, 7, 0, 9, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn an_undefined_address_is_no_record_whatever_follows() {
+        let (format, _) = structured(true);
+        let mut unset = Vec::new();
+        format.encode_unset(&mut unset);
+        assert_eq!(unset.len(), format.entry_size());
+        assert_eq!(format.decode_entry(&mut Reader::new("entry", 0, &unset)).unwrap(), None);
+        unset[8..].fill(0xAB);
+        assert_eq!(format.decode_entry(&mut Reader::new("entry", 0, &unset)).unwrap(), None);
+    }
+
+    #[test]
+    fn sections_out_of_order_are_refused_both_ways() {
+        let (format, record) = structured(true);
+        let mut bytes = Vec::new();
+        format.encode_entry(&record, &mut bytes).unwrap();
+        bytes[10] = 0x58;
+        assert!(format.decode_entry(&mut Reader::new("entry", 0, &bytes)).is_err());
+        let mut late = record.clone();
+        late.sections[1].offset = 0x58;
+        assert!(format.encode_entry(&late, &mut Vec::new()).is_err());
+        let mut missing = record;
+        missing.sections.pop();
+        assert!(format.encode_entry(&missing, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let narrow = Sizes { offset: 4, length: 4 };
+        let format = RecordFormat::filtered(narrow, 4, 40);
+        let encode = |address, size| {
+            format.encode_entry(&ChunkRecord::dense(address, size), &mut Vec::new())
+        };
+        assert!(encode(0xFFFF_FFFE, 65_535).is_ok());
+        assert!(encode(0xFFFF_FFFF, 1).is_err(), "all bits set mean undefined");
+        assert!(encode(UNDEFINED, 1).is_err());
+        assert!(encode(1, 65_536).is_err());
+        let plain = RecordFormat::plain(narrow, 40);
+        assert!(plain.encode_entry(&ChunkRecord::dense(1, 39), &mut Vec::new()).is_err());
+    }
+}

@@ -386,3 +386,44 @@ fn decode_child(
         _ => Err(before.error(format!("a child of at most {} record(s)", below.maximum), records)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_hold_what_libhdf5_says() {
+        // Plain records of rank 2: 84 in a leaf; pointers of 9 and 8 + 1 + 2 bytes above.
+        let levels = TreeLevels::new(TreeParameters::default(), 24, 3, 8, 0).unwrap();
+        let maximum = |depth| levels.level(depth).map(|level| level.maximum);
+        assert_eq!([0, 1, 2, 3].map(maximum), [Some(84), Some(61), Some(57), Some(56)]);
+        let width = |depth| levels.level(depth).map(|level| level.cumulative_width);
+        assert_eq!([0, 1, 2].map(width), [Some(0), Some(2), Some(3)]);
+        let first = levels.level(1).unwrap();
+        assert_eq!((first.cumulative, first.split, first.merge), (62 * 84 + 61, 61, 24));
+    }
+
+    #[test]
+    fn a_depth_that_cannot_be_counted_is_refused() {
+        assert!(TreeLevels::new(TreeParameters::default(), 24, u16::MAX, 8, 0).is_err());
+        let tiny = TreeParameters { node_size: 40, ..TreeParameters::default() };
+        assert!(TreeLevels::new(tiny, 24, 1, 8, 0).is_err());
+        assert!(TreeLevels::new(TreeParameters::default(), 0, 0, 8, 0).is_err());
+        assert!(TreeLevels::new(TreeParameters::default(), 3000, 0, 8, 0).is_err());
+    }
+
+    #[test]
+    fn counts_that_do_not_add_up_are_refused() {
+        let levels = TreeLevels::new(TreeParameters::default(), 24, 1, 8, 0).unwrap();
+        let child = NodePointer { address: 0x800, records: 3, total: 3 };
+        let node = TreeNode { records: vec![5; 24], children: vec![child; 2] };
+        let mut bytes = Vec::new();
+        node.encode(&levels, 1, 10, &mut bytes);
+        let pointer = NodePointer { address: 0x100, records: 1, total: 7 };
+        assert!(TreeNode::decode(&bytes, &levels, 1, 10, pointer).is_ok());
+        let more = NodePointer { total: 8, ..pointer };
+        assert!(TreeNode::decode(&bytes, &levels, 1, 10, more).is_err());
+        assert!(TreeNode::decode(&bytes, &levels, 1, 11, pointer).is_err());
+        assert!(TreeNode::decode(&bytes, &levels, 0, 10, pointer).is_err());
+    }
+}
