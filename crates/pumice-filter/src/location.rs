@@ -13,6 +13,7 @@
 
 mod compact;
 mod numbers;
+mod plain_length;
 mod plan;
 mod streams;
 mod toggles;
@@ -52,11 +53,31 @@ pub(crate) const MOST_MEMORY: u64 = 512 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn encode_cells(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
+    if let Some(total) = compactible(dims, cells) {
+        let toggles = toggles_of(cells);
+        let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
+        compact::encode(dims, total, toggles, out);
+        match length {
+            Some(length) if (out.len() as u64) < length => return Ok(length),
+            Some(_) => {}
+            None => return shorter_of_both(dims, cells, out),
+        }
+    }
     let plain = plain_form(dims, cells)?;
-    encode_set(dims, cells, &plain, out);
-    let len = plain.len() as u64;
+    encode_verbatim(&plain, out);
     scratch::give(plain);
-    Ok(len)
+    Ok(out.len() as u64 - 1)
+}
+
+/// Keeps the compact form in `out` if it is shorter than the plain form.
+fn shorter_of_both(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
+    let plain = plain_form(dims, cells)?;
+    let length = plain.len();
+    if out.len() >= length {
+        encode_verbatim(&plain, out);
+    }
+    scratch::give(plain);
+    Ok(length as u64)
 }
 
 /// Decodes the filter's output straight into the chunk's shape and its defined cells, or `None` if
@@ -112,19 +133,17 @@ pub(crate) fn parse_plain(
     Err(reader.error("the end of the section", format!("{} more byte(s)", reader.remaining())))
 }
 
-/// Replaces `out` by the encoded form of a set whose plain form is `plain`.
-fn encode_set(dims: &[u64], cells: &CellSet, plain: &[u8], out: &mut Vec<u8>) {
-    let runs = cells.run_count();
-    if let Some(count) = compact::cells_of(dims).filter(|_| runs <= MOST_RUNS) {
-        let mut toggles = scratch::take_words(2 * runs as usize);
-        toggles.clear();
-        cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
-        compact::encode(dims, count, toggles, out);
-        if out.len() < plain.len() {
-            return;
-        }
-    }
-    encode_verbatim(plain, out);
+/// The cells of a chunk of shape `dims`, if a compact form can describe it and this set of its cells.
+fn compactible(dims: &[u64], cells: &CellSet) -> Option<u64> {
+    let total = compact::cells_of(dims)?;
+    (cells.cells() == total && cells.run_count() <= MOST_RUNS).then_some(total)
+}
+
+fn toggles_of(cells: &CellSet) -> Vec<u64> {
+    let mut toggles = scratch::take_words(2 * cells.run_count() as usize);
+    toggles.clear();
+    cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
+    toggles
 }
 
 fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) {
@@ -160,10 +179,15 @@ impl Filter for Location {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        match canonical(input) {
-            Some((dims, cells)) => encode_set(&dims, &cells, input, out),
-            None => encode_verbatim(input, out),
+        if let Some((dims, cells)) = canonical(input)
+            && let Some(total) = compactible(&dims, &cells)
+        {
+            compact::encode(&dims, total, toggles_of(&cells), out);
+            if out.len() < input.len() {
+                return Ok(());
+            }
         }
+        encode_verbatim(input, out);
         Ok(())
     }
 
