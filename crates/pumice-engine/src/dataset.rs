@@ -163,8 +163,11 @@ impl DatasetState {
             ) => {
                 let mut index = table.index();
                 *address = index.commit(&*self.medium)?;
-                if let (ChunkIndexInfo::Single(single), Some(record)) = (info, index.single()) {
-                    *single = SingleChunk::from_record(record, single.filtered);
+                if let ChunkIndexInfo::Single(single) = info {
+                    *single = match index.single() {
+                        Some(record) => SingleChunk::from_record(record, single.filtered),
+                        None => SingleChunk::unset(single.sections.len() as u8, single.filtered),
+                    };
                 }
             }
             _ => return Err(Error::Internal("layout message of another layout".into())),

@@ -133,7 +133,7 @@ impl ChunkIndex {
         io: &dyn MetadataIo,
     ) -> Result<Self> {
         if kind == IndexKind::Implicit {
-            let form = Form::Implicit(Implicit::new(address, format, &shape)?);
+            let form = Form::Implicit(Implicit::open(address, format, &shape, io)?);
             return Ok(Self { shape, form });
         }
         if address == pumice_format::UNDEFINED {

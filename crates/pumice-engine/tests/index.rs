@@ -387,9 +387,12 @@ fn the_worked_example_of_a_fixed_array_is_written_byte_for_byte() {
 
 #[test]
 fn an_implicit_index_computes_addresses() {
-    let io = Memory::new(Sizes::default(), 0x700);
+    let io = Memory::new(Sizes::default(), 0x1000 + 8 * 16);
     let shape = IndexShape::new(&[4, 6], &[4, 8], &[2, 2]).unwrap();
     let format = RecordFormat::plain(Sizes::default(), 16);
+    for beyond in [0x1001, u64::MAX - 1] {
+        assert!(ChunkIndex::open(IndexKind::Implicit, beyond, format, shape.clone(), &io).is_err());
+    }
     let mut index = ChunkIndex::open(IndexKind::Implicit, 0x1000, format, shape, &io).unwrap();
     let expected = ChunkRecord::dense(0x1000 + 6 * 16, 16);
     assert_eq!(index.lookup(&io, &[1, 2]).unwrap(), Some(expected.clone()));

@@ -244,7 +244,12 @@ impl Dataset {
         let found = self.at(self.state.defined(&selection))?;
         let parts = found.into_iter().map(|part| -> Result<Selection> {
             let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
-            let offset: Vec<i64> = origin.map(|start| start as i64).collect();
+            let origin: Vec<u64> = origin.collect();
+            if part.cells.is_full() {
+                // As a selection this is "all", which has no place of its own.
+                return Ok(Selection::block(&origin, chunk)?);
+            }
+            let offset: Vec<i64> = origin.iter().map(|&start| start as i64).collect();
             Ok(part.cells.to_selection(chunk)?.translate(&offset)?)
         });
         let parts = self.at(parts.collect::<Result<Vec<_>>>())?;

@@ -11,7 +11,9 @@ use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
-use pumice_format::index::block::{ArrayOwner, decode_page, encode_page, page_exists, set_page};
+use pumice_format::index::block::{
+    ArrayOwner, decode_page, encode_page, next_page, page_exists, set_page,
+};
 use pumice_format::index::fixed_array::{
     FixedArrayBlock, FixedArrayGeometry, FixedArrayHeader, PAGE_BITS,
 };
@@ -148,14 +150,25 @@ impl FixedArray {
         if !self.load_block(io)? {
             return Ok(ControlFlow::Continue(()));
         }
-        for page in 0..self.geometry.pages.max(1) {
+        let mut next = self.page_from(0);
+        while let Some(page) = next {
             let first = page * self.geometry.page_entries;
             if self.entries(io, first)?.is_some() && self.visit_page(page, first, visit)?.is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
+            next = self.page_from(page + 1);
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// The first page from `page` on that exists; entries without pages count as one.
+    fn page_from(&self, page: u64) -> Option<u64> {
+        let block = self.block.as_ref()?;
+        match self.geometry.pages {
+            0 => (page == 0).then_some(0),
+            pages => next_page(&block.bitmap, page).filter(|&page| page < pages),
+        }
     }
 
     /// Visits the entries of a page that is loaded, or of the whole block.

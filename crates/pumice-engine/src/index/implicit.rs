@@ -1,12 +1,14 @@
 //! The implicit index: all chunks of the maximum extent stand one after another, in slot order.
 //!
 //! There is nothing on disk but the address of the first chunk, so nothing can be removed, and a
-//! chunk can be "inserted" only where it already is.
+//! chunk can be "inserted" only where it already is. All chunks must lie inside the file, so that
+//! listing them ends.
 
 use super::Visit;
 use super::shape::{IndexShape, Slots};
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
+use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
 use pumice_format::index::{ChunkRecord, RecordFormat};
 use std::ops::ControlFlow;
@@ -19,10 +21,24 @@ pub(super) struct Implicit {
 }
 
 impl Implicit {
-    pub(super) fn new(first: u64, format: RecordFormat, shape: &IndexShape) -> Result<Self> {
+    pub(super) fn open(
+        first: u64,
+        format: RecordFormat,
+        shape: &IndexShape,
+        io: &dyn MetadataIo,
+    ) -> Result<Self> {
         let slots = Slots::new(shape)?;
-        if slots.count().is_none() {
+        let Some(count) = slots.count() else {
             return Err(Error::Invalid("an implicit index with an unlimited axis".into()));
+        };
+        let bytes = count.checked_mul(format.chunk_bytes);
+        let end = bytes.and_then(|bytes| first.checked_add(bytes));
+        if first != UNDEFINED && bytes != Some(0) {
+            let Some(end) = end.filter(|&end| end > first) else {
+                let error = DecodeError::new("implicit chunk index", first, "fewer chunks", count);
+                return Err(error.into());
+            };
+            io.read(end - 1, 1)?;
         }
         Ok(Self { format, slots, first })
     }

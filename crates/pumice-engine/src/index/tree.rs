@@ -22,6 +22,7 @@ use pumice_bytes::{DecodeError, Reader};
 use pumice_format::UNDEFINED;
 use pumice_format::index::tree::{NodePointer, TreeHeader, TreeLevel, TreeLevels, TreeParameters};
 use pumice_format::index::{ChunkRecord, Coord, RecordFormat};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
@@ -218,7 +219,7 @@ impl Tree {
         if self.root.is_empty() {
             return Ok(false);
         }
-        let mut way = Vec::new();
+        let mut way = SmallVec::<[usize; 8]>::new();
         let mut child = &mut self.root;
         let mut depth = self.context.levels.depth();
         loop {

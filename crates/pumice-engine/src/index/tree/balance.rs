@@ -10,6 +10,7 @@ use crate::Result;
 use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
+use std::ops::Range;
 
 impl Tree {
     /// Makes a root if there is none, and splits it if it is full.
@@ -83,7 +84,7 @@ impl Context {
         let Some(below) = depth.checked_sub(1) else {
             let at = position * self.levels.record_size();
             node.records.splice(at..at, encoded.iter().copied());
-            node.total += 1;
+            node.total = node.total.saturating_add(1);
             return Ok(());
         };
         let split = usize::from(self.level(below)?.split);
@@ -95,7 +96,7 @@ impl Context {
             };
         }
         self.insert(node.child(position)?, below, coord, encoded, io)?;
-        node.total += 1;
+        node.total = node.total.saturating_add(1);
         Ok(())
     }
 
@@ -232,36 +233,29 @@ impl Context {
         // From here on nothing can fail.
         let size = self.levels.record_size();
         let separators = first * size..(first + old).saturating_sub(1) * size;
-        let mut between =
-            node.records.get(separators.clone()).unwrap_or_default().chunks_exact(size);
-        let (mut records, mut children, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
-        for child in node.children.drain(first..first + old) {
-            let Child::Loaded(part) = child else { continue };
-            records.extend_from_slice(&part.records);
-            records.extend_from_slice(between.next().unwrap_or_default());
-            children.extend(part.children);
-            addresses.push(part.address);
-        }
-        let (mut records, mut children) = (records.as_slice(), children.into_iter());
-        let mut addresses = addresses.into_iter();
-        let (mut nodes, mut separator) = (Vec::new(), Vec::new());
-        for (index, &share) in shares.iter().enumerate() {
-            let (part, rest) = records.split_at_checked(share * size).unwrap_or((records, &[]));
-            let between = if index + 1 < shares.len() { size } else { 0 };
-            let (up, rest) = rest.split_at_checked(between).unwrap_or((rest, &[]));
+        let pool = Pool::of(node, first..first + old, separators.clone(), size);
+        let mut records = pool.records.as_slice();
+        let (mut children, mut addresses) = (pool.children.into_iter(), pool.addresses.into_iter());
+        let (mut nodes, mut between) = (Vec::new(), Vec::new());
+        for (number, &share) in shares.iter().enumerate() {
+            let (own, rest) = records.split_at_checked(share * size).unwrap_or((records, &[]));
+            let last = number + 1 == shares.len();
+            let (separator, rest) =
+                rest.split_at_checked(if last { 0 } else { size }).unwrap_or((rest, &[]));
             records = rest;
-            separator.extend_from_slice(up);
-            let part_children: Vec<_> =
-                children.by_ref().take(if below > 0 { share + 1 } else { 0 }).collect();
-            let total = part_children.iter().fold(share as u64, |sum, child| sum + child.total());
+            between.extend_from_slice(separator);
+            let own_children = if below > 0 { share + 1 } else { 0 };
+            let own_children: Vec<_> = children.by_ref().take(own_children).collect();
+            let totals = own_children.iter().map(Child::total);
+            let total = totals.fold(share as u64, u64::saturating_add);
             let address = addresses.next().unwrap_or(UNDEFINED);
-            let part = Node::new(address, part.to_vec(), part_children, total);
-            nodes.push(Child::Loaded(Box::new(part)));
+            let dealt = Node::new(address, own.to_vec(), own_children, total);
+            nodes.push(Child::Loaded(Box::new(dealt)));
         }
         for address in addresses {
             self.free(address, io);
         }
-        node.records.splice(separators, separator);
+        node.records.splice(separators, between);
         node.children.splice(first..first, nodes);
         node.mark();
         Ok(())
@@ -273,6 +267,31 @@ impl Context {
             io.free(address, u64::from(self.levels.parameters().node_size));
             self.claims.release(address);
         }
+    }
+}
+
+/// What neighbouring children hold together.
+struct Pool {
+    /// Their records in order, with those between them in the parent.
+    records: Vec<u8>,
+    children: Vec<Child>,
+    /// Where they were stored.
+    addresses: Vec<u64>,
+}
+
+impl Pool {
+    /// Takes loaded children out of `node`; the records between them stay there.
+    fn of(node: &mut Node, taken: Range<usize>, separators: Range<usize>, size: usize) -> Self {
+        let mut between = node.records.get(separators).unwrap_or_default().chunks_exact(size);
+        let mut pool = Self { records: Vec::new(), children: Vec::new(), addresses: Vec::new() };
+        for child in node.children.drain(taken) {
+            let Child::Loaded(part) = child else { continue };
+            pool.records.extend_from_slice(&part.records);
+            pool.records.extend_from_slice(between.next().unwrap_or_default());
+            pool.children.extend(part.children);
+            pool.addresses.push(part.address);
+        }
+        pool
     }
 }
 
