@@ -138,6 +138,27 @@ pub fn page_exists(bitmap: &[u8], page: u64) -> bool {
     byte.is_some_and(|byte| byte & (0x80 >> (page % 8)) != 0)
 }
 
+/// The first page from `from` on that was ever written.
+///
+/// ```
+/// use pumice_format::index::block::next_page;
+/// let bitmap = [0, 0b0100_0001];
+/// assert_eq!((next_page(&bitmap, 0), next_page(&bitmap, 10)), (Some(9), Some(15)));
+/// assert_eq!(next_page(&bitmap, 16), None);
+/// ```
+pub fn next_page(bitmap: &[u8], from: u64) -> Option<u64> {
+    let first = usize::try_from(from / 8).ok()?;
+    let mut wanted = 0xFFu8 >> (from % 8);
+    for (number, byte) in bitmap.iter().enumerate().skip(first) {
+        let left = byte & wanted;
+        if left != 0 {
+            return Some(number as u64 * 8 + u64::from(left.leading_zeros()));
+        }
+        wanted = 0xFF;
+    }
+    None
+}
+
 /// Marks page `page` as written; a page beyond the bitmap is left alone.
 pub fn set_page(bitmap: &mut [u8], page: u64) {
     if let Some(byte) = usize::try_from(page / 8).ok().and_then(|index| bitmap.get_mut(index)) {
