@@ -495,10 +495,11 @@ def gather(dataset, coordinates, values, rank):
 def check_index_choice(file, layout, geometry, dataset):
     """The rules that choose a chunk index, and the flags that follow."""
     unlimited = geometry.counts.count(None)
-    fits = tuple(layout.chunk) == dataset.shape == dataset.maximum
     wanted = B_TREE if unlimited > 1 else EXTENSIBLE_ARRAY if unlimited else FIXED_ARRAY
-    if not unlimited and fits:
-        wanted = SINGLE
+    if tuple(layout.chunk) == dataset.maximum and (
+        layout.index == SINGLE or dataset.shape == dataset.maximum
+    ):
+        wanted = SINGLE  # The extent may have shrunk since.
     if layout.index != wanted:
         file.note(f"index {INDEX_NAMES[layout.index]}, {INDEX_NAMES[wanted]} by the rules")
     if layout.index == EXTENSIBLE_ARRAY:
@@ -539,8 +540,8 @@ def read_dataset(file, messages):
     return dataset
 
 
-def walk(file, address, path, seen, found):
-    """Collect the datasets below one object."""
+def walk(file, address, path, seen, found, errors=None):
+    """Collect the datasets below one object; see `decode` for `errors`."""
     if address in seen:
         return
     seen.add(address)
@@ -550,7 +551,9 @@ def walk(file, address, path, seen, found):
         try:
             found[path] = read_dataset(file, messages)
         except (FormatError, Unsupported) as error:
-            raise type(error)(f"{path}: {error}") from error
+            if errors is None:
+                raise type(error)(f"{path}: {error}") from error
+            errors[path] = error
         return
     for kind, _, data in messages:
         if kind == SYMBOL_TABLE:
@@ -561,14 +564,18 @@ def walk(file, address, path, seen, found):
             if file.address(heap) != UNDEFINED:
                 raise Unsupported("dense link storage")
         if kind == LINK and (link := read_link(file, data)):
-            walk(file, link[1], f"{path.rstrip('/')}/{link[0]}", seen, found)
+            walk(file, link[1], f"{path.rstrip('/')}/{link[0]}", seen, found, errors)
 
 
-def decode(path):
-    """{path: Dataset} of a file."""
+def decode(path, errors=None):
+    """{path: Dataset} of a file.
+
+    With a dictionary for `errors`, a dataset that breaks a rule goes there as
+    {path: exception} and the others are decoded all the same.
+    """
     file = File(pathlib.Path(path).read_bytes())
     found = {}
-    walk(file, file.root, "/", set(), found)
+    walk(file, file.root, "/", set(), found, errors)
     file.check_claims()
     return found
 

@@ -179,17 +179,9 @@ class FilesOfPumice(InteropCase):
                     found = file[target].attrs[name]
                     np.testing.assert_array_equal(found, value)
                     self.assertEqual(file[target].attrs.get_id(name).dtype, np.asarray(value).dtype)
-        self.tools_accept_dense_part(path)
         sparse = decode(path)["/a/s"]
         for name, value in values.items():
             np.testing.assert_array_equal(sparse.attributes[name], value)
-
-    def tools_accept_dense_part(self, path):
-        """h5dump of one dataset in a file that holds a sparse one too."""
-        if shutil.which("h5dump"):
-            command = ["h5dump", "-d", "/a/b/d", path]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_h5py_reads_dense_beside_sparse_and_refuses_the_sparse(self):
         spec, generator = self.specification(), rng()
