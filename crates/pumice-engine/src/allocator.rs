@@ -248,7 +248,7 @@ mod tests {
                 held.remove(&address);
                 allocator.free(address, length);
             }
-            if draw % 50 == 0 {
+            if draw.is_multiple_of(50) {
                 commit(&mut allocator);
             }
         }

@@ -83,8 +83,8 @@ mod tests {
                 scope.spawn(move || {
                     for i in 0..16 {
                         // SAFETY: each thread takes the bytes that are its number modulo four.
-                        unsafe { output.slice(i * 4 + thread, 1) }
-                        [0] = thread as u8;
+                        let place = unsafe { output.slice(i * 4 + thread, 1) };
+                        place[0] = thread as u8;
                     }
                 });
             }

@@ -156,7 +156,11 @@ impl Contiguous {
 
     /// Carries out a write.
     pub fn write(&self, request: &mut WriteRequest<'_>) -> Result<()> {
-        self.allocate(!matches!(request, WriteRequest::Values { part, .. } if part.is_whole()))?;
+        let fill = match request {
+            WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
+            WriteRequest::Erase { .. } => true,
+        };
+        self.allocate(fill)?;
         let dims = self.geometry.chunk();
         let element = self.geometry.element_size();
         match request {
@@ -187,6 +191,9 @@ impl Contiguous {
         }
         for piece in pieces(segment, element as u64) {
             let mut bytes = vec![0; piece.len as usize * element];
+            if !source.overwrites() {
+                self.read_bytes(&self.place(), piece.cell * element as u64, &mut bytes)?;
+            }
             source.copy_to(piece.memory, piece.len, &mut bytes)?;
             self.write_bytes(piece.cell * element as u64, &bytes)?;
         }

@@ -129,8 +129,8 @@ impl Dense {
         match request {
             // Cells of an edge chunk beyond the extent must hold the fill value, in case the
             // extent grows: only a chunk that lies inside as a whole is simply replaced.
-            WriteRequest::Values { part, .. }
-                if part.is_whole() && !self.geometry.is_partial(key) =>
+            WriteRequest::Values { part, source }
+                if part.is_whole() && source.overwrites() && !self.geometry.is_partial(key) =>
             {
                 Intent::Replace
             }

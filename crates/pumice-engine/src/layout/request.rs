@@ -35,6 +35,8 @@ pub enum ReadRequest<'a> {
 }
 
 /// One chunk's share of a write.
+// The large variant is the common one: a box would cost every write an allocation per chunk.
+#[allow(clippy::large_enum_variant)]
 pub enum WriteRequest<'a> {
     /// Defines cells with values from the caller's buffer.
     Values {
@@ -141,6 +143,11 @@ impl<'a> Source<'a> {
         self.conversion.is_noop()
     }
 
+    /// Whether every byte of an element is written: not so if a compound lacks members.
+    pub fn overwrites(&self) -> bool {
+        self.conversion.overwrites_target()
+    }
+
     /// The elements of the memory's type at a segment's place.
     #[inline]
     pub fn slice(&self, memory: u64, len: u64) -> Result<&'a [u8]> {
@@ -166,13 +173,17 @@ impl<'a> Source<'a> {
         Ok(self.conversion.convert(from, place)?)
     }
 
-    /// Converts elements that were collected from [`slice`](Self::slice)s.
-    pub fn convert(&self, collected: Vec<u8>) -> Result<Vec<u8>> {
+    /// Converts elements that were collected from [`slice`](Self::slice)s. Bytes that the
+    /// conversion leaves alone are those of `old`, which is made only if there are any.
+    pub fn convert(&self, collected: Vec<u8>, old: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>> {
         if self.conversion.is_noop() {
             return Ok(collected);
         }
         let count = collected.len() / self.conversion.source_size();
-        let mut converted = vec![0; count * self.conversion.target_size()];
+        let mut converted = match self.overwrites() {
+            true => vec![0; count * self.conversion.target_size()],
+            false => old(),
+        };
         self.conversion.convert(&collected, &mut converted)?;
         Ok(converted)
     }

@@ -216,6 +216,8 @@ impl Sparse {
         match request {
             WriteRequest::Values { part, source } => {
                 let (cells, values) = collect(chunk.cells.cells(), part.segments(dims), source)?;
+                let fill = self.geometry.fill();
+                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
@@ -229,7 +231,9 @@ impl Sparse {
     /// Whether a write needs what is stored.
     pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
         match request {
-            WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
+            WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
+                Intent::Replace
+            }
             WriteRequest::Values { .. } => Intent::Update,
             WriteRequest::Erase { .. } => Intent::UpdateExisting,
         }
@@ -249,7 +253,7 @@ fn sections(record: &ChunkRecord) -> Result<((SectionRecord, usize), (SectionRec
     let section = |index: usize| {
         let section = record.sections.get(index)?;
         let length = usize::try_from(record.section_length(index)?).ok()?;
-        Some((section.clone(), length))
+        Some((*section, length))
     };
     match (section(LOCATIONS), section(VALUES), record.sections.len()) {
         (Some(locations), Some(values), 2) => Ok((locations, values)),

@@ -3,7 +3,7 @@
 //! Invariant: `values`, when present, has exactly one element per defined cell. It is absent while
 //! only the locations are resident.
 
-use super::request::{Source, Target};
+use super::request::{Source, Target, fill_with};
 use crate::Result;
 use pumice_space::{CellSet, Run, Segment};
 
@@ -85,6 +85,21 @@ impl SparseChunk {
         (self.cells, self.values) = (union, Some(merged));
     }
 
+    /// The values of `cells`, the fill value for those that are not defined.
+    pub fn values_or_fill(&self, cells: &CellSet, fill: &[u8]) -> Vec<u8> {
+        let (element, held) = (fill.len(), self.values());
+        let mut values = vec![0; cells.len() as usize * element];
+        fill_with(&mut values, fill);
+        for piece in self.cells.merge(cells) {
+            if let (Some(from), Some(to)) = (piece.a, piece.b) {
+                let (from, to) = (from as usize * element, to as usize * element);
+                let len = piece.len as usize * element;
+                values[to..to + len].copy_from_slice(&held[from..from + len]);
+            }
+        }
+        values
+    }
+
     /// Makes `cells` undefined. Returns whether any of them was defined.
     pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
         let left = self.cells.difference(cells);
@@ -120,8 +135,8 @@ fn overwrite(held: &CellSet, old: &mut [u8], element: usize, cells: &CellSet, ne
     }
 }
 
-/// The cells and values that `segments` bring, in row-major order of the chunk. Where a cell is
-/// named more than once, the last segment wins.
+/// The cells and values that `segments` bring, in row-major order of the chunk and in the memory's
+/// type. Where a cell is named more than once, the last segment wins.
 pub fn collect(
     cells: u64,
     segments: impl Iterator<Item = Segment> + Clone,
@@ -141,7 +156,7 @@ pub fn collect(
         collected.extend_from_slice(source.slice(segment.memory, segment.len)?);
     }
     let runs = segments.map(|segment| Run { start: segment.cell, len: segment.len });
-    Ok((CellSet::from_runs(cells, runs)?, source.convert(collected)?))
+    Ok((CellSet::from_runs(cells, runs)?, collected))
 }
 
 fn collect_unordered(
@@ -166,5 +181,5 @@ fn collect_unordered(
         collected.extend_from_slice(source.slice(memory, 1)?);
     }
     let set = CellSet::from_sorted_cells(cells, last.into_iter().map(|(cell, _)| cell))?;
-    Ok((set, source.convert(collected)?))
+    Ok((set, collected))
 }
