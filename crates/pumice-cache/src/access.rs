@@ -1,5 +1,6 @@
 //! What a read and a write do to one chunk, wherever the chunk comes from.
 
+use crate::budget::Need;
 use crate::cache::Shared;
 use crate::layout::{Intent, Layout, Outcome, Part};
 use crate::shield::shield;
@@ -34,7 +35,7 @@ pub(crate) trait Access<L: Layout>: Send {
         chunk: &mut L::Chunk,
     ) -> Result<Outcome, L::Error>;
 
-    /// Handles a chunk in a slot. `covered`: room for its growth is reserved.
+    /// Handles a chunk in a slot. `covered`: room for its growth and encoding is reserved.
     fn serve(
         &mut self,
         shared: &Shared<L>,
@@ -149,7 +150,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         let growth = if covered { 0 } else { self.growth(&slot.member.layout, &slot.key, false) };
         let _room = match growth {
             0 => None,
-            _ => match shared.try_room(growth) {
+            _ => match shared.try_room(Need::Load { bytes: growth, encoding: 0 }) {
                 None => return Ok(Served::Missed),
                 room => room,
             },
@@ -158,7 +159,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         if body.chunk_with(Part::All).is_none() {
             return Ok(Served::Missed);
         }
-        let outcome = self.gather(shared, slot, body)?;
+        let Some(was_dirty) = shared.budget.begin_change(slot, covered) else {
+            return Ok(Served::Missed);
+        };
+        let outcome = self.gather(shared, slot, body, was_dirty)?;
         shared.budget.touch(slot);
         Ok(match outcome {
             Outcome::Keep => Served::Done,
@@ -175,6 +179,7 @@ impl<L: Layout> Writing<'_, L> {
         shared: &Shared<L>,
         slot: &Arc<Slot<L>>,
         mut body: RwLockWriteGuard<'_, Body<L>>,
+        was_dirty: bool,
     ) -> Result<Outcome, L::Error> {
         let member = &slot.member;
         let Body { chunk: Some(chunk), values, version } = &mut *body else {
@@ -186,18 +191,18 @@ impl<L: Layout> Writing<'_, L> {
             Ok((outcome, member.measure(chunk)))
         });
         *version += 1;
-        let before = shared.budget.condition(slot);
-        match (result, before) {
-            (Ok((outcome, footprint)), _) => {
+        match result {
+            Ok((outcome, footprint)) => {
                 shared.budget.charge(slot, footprint, true);
                 Ok(outcome)
             }
-            (Err(error), Some(before)) if before.dirty => {
-                let measured = shield::<_, L::Error>(|| Ok(member.layout.footprint(chunk)));
-                shared.budget.charge(slot, measured.unwrap_or(before.footprint), true);
+            Err(error) if was_dirty => {
+                if let Ok(footprint) = shield::<_, L::Error>(|| Ok(member.measure(chunk))) {
+                    shared.budget.charge(slot, footprint, true);
+                }
                 Err(error)
             }
-            (Err(error), _) => {
+            Err(error) => {
                 shared.remove(slot, body, false);
                 Err(error)
             }

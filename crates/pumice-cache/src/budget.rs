@@ -6,13 +6,19 @@
 //!
 //! - A [`Reservation`] is made before memory is taken. Its holder never waits for room, so those
 //!   who wait are always waiting for somebody who works.
-//! - As long as a chunk is dirty, room for its encoding is kept free: loads may not take it. Thus
-//!   dirty chunks can always leave, one after another.
+//! - A chunk becomes dirty only if there is room for its encoding, and as long as it is, that room
+//!   is kept free: loads may not take it. Thus dirty chunks can always leave, one after another.
 //! - When nothing can leave and nobody works, a reservation is granted over the limit: that is the
 //!   one chunk that alone is larger. Estimates that prove too low are the other way to exceed it.
 //!
 //! The resident limit is the business of [`evict`](crate::evict); the policy lives here because
 //! what it ranks are the residents. Only integers are handled under the lock.
+
+mod choice;
+mod guards;
+
+pub(crate) use choice::{Demand, Dirty};
+pub(crate) use guards::{Reservation, Saving, Victims};
 
 use crate::layout::{Footprint, Layout};
 use crate::policy::Policy;
@@ -36,8 +42,9 @@ struct State<L: Layout> {
     /// The part of `resident` that is about to leave.
     doomed: u64,
     dirty: usize,
-    /// The largest encoding to expect of any chunk since the last time none was dirty.
-    largest_encoding: u64,
+    /// Room that only encodings may take: the largest to expect of the chunks that are dirty or
+    /// may become so.
+    spare: u64,
     /// Reservations held: their holders never wait for room.
     operations: usize,
     /// Evictions under way: they may wait for room to encode.
@@ -59,9 +66,19 @@ struct Resident<L: Layout> {
 
 /// What room is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Load,
-    Encode,
+pub(crate) enum Need {
+    /// To bring chunks in; if one of them may become dirty, its encoding must have room besides.
+    Load { bytes: u64, encoding: u64 },
+    /// To write chunks back.
+    Encode { bytes: u64 },
+}
+
+impl Need {
+    fn bytes(self) -> u64 {
+        match self {
+            Need::Load { bytes, .. } | Need::Encode { bytes } => bytes,
+        }
+    }
 }
 
 /// What a resident chunk is like at the moment.
@@ -79,58 +96,39 @@ impl Condition {
     }
 }
 
-/// Room taken for an operation; given back when dropped.
-pub(crate) struct Reservation<'b, L: Layout> {
-    budget: &'b Budget<L>,
-    bytes: u64,
-}
-
-/// Chunks chosen to leave. What has not left when this is dropped stays.
-pub(crate) struct Victims<'b, L: Layout> {
-    budget: &'b Budget<L>,
-    pub(crate) slots: Vec<Arc<Slot<L>>>,
-    /// Those among them that must be saved first.
-    pub(crate) dirty: Saving<'b, L>,
-}
-
-/// Dirty chunks that nobody else may write back until this is dropped.
-pub(crate) struct Saving<'b, L: Layout> {
-    budget: &'b Budget<L>,
-    slots: Vec<Arc<Slot<L>>>,
-}
-
-/// How many bytes to free, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
-    pub(crate) bytes: u64,
-    /// Without: the search ends at the first dirty chunk, lest warmer clean ones leave before it.
-    pub(crate) dirty: bool,
-    /// How many more chunks to write back when one must be, so that threads share the work.
-    pub(crate) company: u64,
-}
-
 impl<L: Layout> State<L> {
     fn held(&self) -> u64 {
         self.resident + self.flight
     }
 
-    fn ceiling(&self, purpose: Purpose) -> u64 {
-        match purpose {
-            Purpose::Load if self.dirty > 0 => {
-                self.active_limit.saturating_sub(self.largest_encoding)
-            }
-            _ => self.active_limit,
+    /// By how much the active limit would be exceeded if that much less were held.
+    fn beyond(&self, need: Need, less: u64) -> u64 {
+        let more = match need {
+            Need::Load { bytes: 0, encoding: 0 } => return 0,
+            Need::Load { bytes, encoding } => bytes.saturating_add(encoding.max(self.spare)),
+            Need::Encode { bytes } => bytes,
+        };
+        (self.held() - less).saturating_add(more).saturating_sub(self.active_limit)
+    }
+
+    fn fits(&self, need: Need) -> bool {
+        self.beyond(need, 0) == 0
+    }
+
+    fn take(&mut self, need: Need) {
+        self.flight += need.bytes();
+        self.operations += 1;
+        self.note_peak();
+        if let Need::Load { encoding, .. } = need {
+            self.spare = self.spare.max(encoding);
         }
     }
 
-    fn fits(&self, bytes: u64, purpose: Purpose) -> bool {
-        bytes == 0 || self.held().saturating_add(bytes) <= self.ceiling(purpose)
-    }
-
-    fn take(&mut self, bytes: u64) {
-        self.flight += bytes;
-        self.operations += 1;
-        self.note_peak();
+    /// Gives up the room for encodings when nothing is dirty and nothing can become so.
+    fn review_spare(&mut self) {
+        if self.dirty == 0 && self.operations == 0 {
+            self.spare = 0;
+        }
     }
 
     fn note_peak(&mut self) {
@@ -148,7 +146,7 @@ impl<L: Layout> State<L> {
             resident.dirty = true;
             self.dirty += 1;
         }
-        self.largest_encoding = self.largest_encoding.max(encoding_size(resident.footprint));
+        self.spare = self.spare.max(encoding_size(resident.footprint.used));
     }
 
     fn set_clean(&mut self, id: u32) {
@@ -157,20 +155,14 @@ impl<L: Layout> State<L> {
             return;
         }
         self.dirty -= 1;
-        if self.dirty == 0 {
-            self.largest_encoding = 0;
-        }
+        self.review_spare();
     }
 }
 
-/// What a chunk gives when it is told to leave: first its unused memory, if that is much.
-fn gain(footprint: Footprint) -> u64 {
-    if footprint.wasteful() { footprint.allocated - footprint.used } else { footprint.allocated }
-}
-
-/// How many bytes the encoding of a chunk is expected to take: filters may add a little.
-fn encoding_size(footprint: Footprint) -> u64 {
-    footprint.used + footprint.used / 16 + 64
+/// How many bytes the encoding of a chunk that uses so many is expected to take: filters may add a
+/// little.
+pub(crate) fn encoding_size(used: u64) -> u64 {
+    used.saturating_add(used / 16).saturating_add(64)
 }
 
 impl<L: Layout> Budget<L> {
@@ -186,7 +178,7 @@ impl<L: Layout> Budget<L> {
             peak: 0,
             doomed: 0,
             dirty: 0,
-            largest_encoding: 0,
+            spare: 0,
             operations: 0,
             evictions: 0,
             changes: 0,
@@ -235,58 +227,63 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Takes room if there is.
-    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Reservation<'_, L>> {
+    pub(crate) fn try_reserve(&self, need: Need) -> Option<Reservation<'_, L>> {
         let mut state = self.state.lock();
-        if !state.fits(bytes, Purpose::Load) {
-            return None;
-        }
-        state.take(bytes);
-        Some(Reservation { budget: self, bytes })
+        state.fits(need).then(|| self.take(&mut state, need))
+    }
+
+    fn take(&self, state: &mut State<L>, need: Need) -> Reservation<'_, L> {
+        state.take(need);
+        Reservation { budget: self, bytes: need.bytes() }
     }
 
     /// For one who has found nothing that could leave: takes room over the limit if nobody works,
     /// otherwise waits until something has changed since `seen`.
-    pub(crate) fn force_or_wait(&self, bytes: u64, seen: u64) -> Option<Reservation<'_, L>> {
+    ///
+    /// Evictions count as work, except for who must encode: they may be waiting for room to encode
+    /// themselves.
+    pub(crate) fn force_or_wait(&self, need: Need, seen: u64) -> Option<Reservation<'_, L>> {
         let mut state = self.state.lock();
         loop {
             if state.changes != seen {
                 return None;
             }
-            if state.operations == 0 && state.evictions == 0 {
-                state.take(bytes);
-                return Some(Reservation { budget: self, bytes });
+            let evicting = matches!(need, Need::Load { .. }) && state.evictions > 0;
+            if state.operations == 0 && !evicting {
+                return Some(self.take(&mut state, need));
             }
             state = self.wait(state);
         }
     }
 
-    /// Takes room for the encodings of as many of `slots` as fit, at least one; waits for it.
-    pub(crate) fn reserve_encodings(&self, slots: &[Arc<Slot<L>>]) -> (Reservation<'_, L>, usize) {
+    /// Takes room for the encodings of as many of `slots` as there is room for, if it is any.
+    pub(crate) fn try_encodings(
+        &self,
+        slots: &[Arc<Slot<L>>],
+    ) -> Option<(Reservation<'_, L>, usize)> {
         let mut state = self.state.lock();
-        loop {
-            let (mut bytes, mut count) = (0_u64, 0);
-            for slot in slots {
-                let size = state.get(slot).map_or(0, |resident| encoding_size(resident.footprint));
-                let forced = count == 0 && state.operations == 0;
-                if !forced && !state.fits(bytes + size, Purpose::Encode) {
-                    break;
-                }
-                bytes += size;
-                count += 1;
+        let (mut bytes, mut count) = (0_u64, 0);
+        for slot in slots {
+            let size = state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used));
+            if !state.fits(Need::Encode { bytes: bytes + size }) {
+                break;
             }
-            if count > 0 {
-                state.take(bytes);
-                return (Reservation { budget: self, bytes }, count);
-            }
-            state = self.wait(state);
+            bytes += size;
+            count += 1;
         }
+        (count > 0).then(|| (self.take(&mut state, Need::Encode { bytes }), count))
     }
 
-    /// How many resident bytes must leave for `bytes` to fit, beyond those that are leaving.
-    pub(crate) fn shortage(&self, bytes: u64) -> u64 {
+    /// How many bytes the encoding of a chunk is expected to take.
+    pub(crate) fn encoding_size(&self, slot: &Slot<L>) -> u64 {
+        let mut state = self.state.lock();
+        state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used))
+    }
+
+    /// How many resident bytes must leave for the need to be met, beyond those that are leaving.
+    pub(crate) fn shortage(&self, need: Need) -> u64 {
         let state = self.state.lock();
-        let stays = state.held().saturating_sub(state.doomed);
-        stays.saturating_add(bytes).saturating_sub(state.ceiling(Purpose::Load))
+        state.beyond(need, state.doomed)
     }
 
     /// How many resident bytes there are beyond the resident limit and those that are leaving.
@@ -329,6 +326,21 @@ impl<L: Layout> Budget<L> {
         if dirty {
             state.set_dirty(id);
         }
+    }
+
+    /// Notes that a chunk whose body is locked is about to be changed, and tells whether it was
+    /// dirty before. `None`, unless `forced`: there would be no room to encode it.
+    pub(crate) fn begin_change(&self, slot: &Slot<L>, forced: bool) -> Option<bool> {
+        let mut state = self.state.lock();
+        let id = slot.id();
+        let Some(resident) = state.get(slot) else { return Some(false) };
+        let (was_dirty, encoding) = (resident.dirty, encoding_size(resident.footprint.used));
+        let room = state.fits(Need::Load { bytes: 0, encoding });
+        if !(was_dirty || forced || room) {
+            return None;
+        }
+        state.set_dirty(id);
+        Some(was_dirty)
     }
 
     /// Notes a chunk's new size, and that it was changed if it was.
@@ -410,35 +422,6 @@ impl<L: Layout> Budget<L> {
         drop(gone);
     }
 
-    /// Chooses what leaves, coldest first.
-    pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
-        let mut state = self.state.lock();
-        let mut chosen = state.choose(demand, true);
-        let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
-        if found < demand.bytes && demand.dirty {
-            // Reservations of datasets give way to the cache's limits.
-            chosen = state.choose(demand, false);
-        }
-        if chosen.is_empty() {
-            return None;
-        }
-        state.evictions += 1;
-        let dirty = Saving { budget: self, slots: Vec::new() };
-        let mut victims = Victims { budget: self, slots: Vec::new(), dirty };
-        for id in chosen {
-            let Some(resident) = &mut state.residents[id as usize] else { continue };
-            resident.doomed = true;
-            resident.saving = resident.dirty;
-            victims.slots.push(Arc::clone(&resident.slot));
-            if resident.dirty {
-                victims.dirty.slots.push(Arc::clone(&resident.slot));
-            }
-            let weight = resident.footprint.allocated;
-            state.doomed += weight;
-        }
-        Some(victims)
-    }
-
     /// Takes those of `slots` that are dirty for saving, waiting for others who save them. All who
     /// call this for the same chunks must name them in the same order.
     pub(crate) fn begin_saving(&self, slots: Vec<Arc<Slot<L>>>) -> Saving<'_, L> {
@@ -480,135 +463,5 @@ impl<L: Layout> Budget<L> {
         let mut state = self.state.lock();
         slots.retain(|slot| state.get(slot).is_some_and(|resident| resident.dirty));
         slots
-    }
-}
-
-impl<L: Layout> State<L> {
-    fn gain(&self, id: u32) -> u64 {
-        self.residents[id as usize].as_ref().map_or(0, |resident| gain(resident.footprint))
-    }
-
-    fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
-        let mut chosen = Vec::new();
-        let (mut found, mut wanted, mut alone) = (0_u64, demand.bytes, true);
-        let mut kept = Kept::default();
-        self.policy.coldest(&mut |id| {
-            if found >= wanted {
-                return false;
-            }
-            let Some(resident) = &self.residents[id as usize] else { return true };
-            if resident.doomed || resident.saving {
-                return true;
-            }
-            if resident.dirty && !demand.dirty {
-                return false;
-            }
-            let weight = gain(resident.footprint);
-            if keep_minimum && !kept.may_lose(&resident.slot, weight) {
-                return true;
-            }
-            if resident.dirty && std::mem::take(&mut alone) {
-                let company = weight.saturating_mul(demand.company);
-                wanted = wanted.saturating_add(company.min(self.resident_limit / 8));
-            }
-            found += weight;
-            chosen.push(id);
-            true
-        });
-        chosen
-    }
-}
-
-/// What datasets with a minimum would have left.
-#[derive(Default)]
-struct Kept(Vec<(u64, u64)>);
-
-impl Kept {
-    fn may_lose<L: Layout>(&mut self, slot: &Slot<L>, weight: u64) -> bool {
-        let member = &slot.member;
-        if member.options.minimum == 0 {
-            return true;
-        }
-        let known = self.0.iter().position(|(id, _)| *id == member.id);
-        let place = known.unwrap_or_else(|| {
-            self.0.push((member.id, member.counters.resident.value()));
-            self.0.len() - 1
-        });
-        let left = self.0[place].1.saturating_sub(weight);
-        if left < member.options.minimum {
-            return false;
-        }
-        self.0[place].1 = left;
-        true
-    }
-}
-
-impl<L: Layout> Reservation<'_, L> {
-    /// Corrects the estimate once the true size is known.
-    pub(crate) fn resize(&mut self, bytes: u64) {
-        let mut state = self.budget.state.lock();
-        state.flight = state.flight - self.bytes + bytes;
-        state.note_peak();
-        self.bytes = bytes;
-    }
-}
-
-impl<L: Layout> Drop for Reservation<'_, L> {
-    fn drop(&mut self) {
-        let mut state = self.budget.state.lock();
-        state.flight -= self.bytes;
-        state.operations -= 1;
-        self.budget.announce(state);
-    }
-}
-
-impl<L: Layout> Drop for Victims<'_, L> {
-    fn drop(&mut self) {
-        let mut state = self.budget.state.lock();
-        state.evictions -= 1;
-        for slot in &self.slots {
-            let Some(resident) = state.get(slot) else { continue };
-            resident.doomed = false;
-            let weight = resident.footprint.allocated;
-            state.doomed -= weight;
-        }
-        self.budget.announce(state);
-    }
-}
-
-impl<L: Layout> Saving<'_, L> {
-    pub(crate) fn slots(&self) -> &[Arc<Slot<L>>] {
-        &self.slots
-    }
-
-    /// Brings the chunks of each dataset together, in the order of their keys.
-    pub(crate) fn sort(&mut self) {
-        self.slots.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
-    }
-
-    /// Takes the first `count` out.
-    pub(crate) fn split_front(&mut self, count: usize) -> Self {
-        let rest = self.slots.split_off(count);
-        Saving { budget: self.budget, slots: std::mem::replace(&mut self.slots, rest) }
-    }
-
-    /// Takes all out.
-    pub(crate) fn take(&mut self) -> Self {
-        self.split_front(self.slots.len())
-    }
-}
-
-impl<L: Layout> Drop for Saving<'_, L> {
-    fn drop(&mut self) {
-        if self.slots.is_empty() {
-            return;
-        }
-        let mut state = self.budget.state.lock();
-        for slot in &self.slots {
-            if let Some(resident) = state.get(slot) {
-                resident.saving = false;
-            }
-        }
-        self.budget.announce(state);
     }
 }

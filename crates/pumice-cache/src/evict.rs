@@ -8,7 +8,7 @@
 //! up when the coldest chunk is dirty. The calling thread then waits and writes back, in
 //! [`Shared::reserve`].
 
-use crate::budget::{Condition, Demand, Reservation, Victims};
+use crate::budget::{Condition, Demand, Dirty, Need, Reservation, Victims};
 use crate::cache::Shared;
 use crate::layout::{Footprint, Layout};
 use crate::shield::shield;
@@ -16,32 +16,52 @@ use crate::slot::{Body, Slot};
 use crate::sync::{Arc, RwLockWriteGuard};
 
 impl<L: Layout> Shared<L> {
-    /// Room for `bytes`, if it can be had without waiting and without writing.
-    pub(crate) fn try_room(&self, bytes: u64) -> Option<Reservation<'_, L>> {
+    /// Room, if it can be had without waiting and without writing.
+    pub(crate) fn try_room(&self, need: Need) -> Option<Reservation<'_, L>> {
         loop {
-            if let Some(reservation) = self.budget.try_reserve(bytes) {
+            if let Some(reservation) = self.budget.try_reserve(need) {
                 return Some(reservation);
             }
-            let demand = Demand { bytes: self.wanted(bytes), dirty: false, company: 0 };
+            let demand = Demand { bytes: self.wanted(need), dirty: Dirty::Stop, company: 0 };
             let victims = self.budget.victims(demand)?;
             victims.slots.iter().for_each(|slot| self.leave(slot));
         }
     }
 
-    /// Room for `bytes`. Waits; to be called only by one who holds no room.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<Reservation<'_, L>, L::Error> {
+    /// Room. Waits; to be called only by one who holds no room.
+    pub(crate) fn reserve(&self, need: Need) -> Result<Reservation<'_, L>, L::Error> {
         loop {
             let seen = self.budget.changes();
-            if let Some(reservation) = self.budget.try_reserve(bytes) {
+            if let Some(reservation) = self.budget.try_reserve(need) {
                 return Ok(reservation);
             }
-            let demand = Demand { bytes: self.wanted(bytes), ..self.with_dirty() };
+            let demand = Demand { bytes: self.wanted(need), ..self.with_dirty() };
             if let Some(victims) = self.budget.victims(demand) {
                 self.evict(victims)?;
                 continue;
             }
-            if let Some(reservation) = self.budget.force_or_wait(bytes, seen) {
+            if let Some(reservation) = self.budget.force_or_wait(need, seen) {
                 return Ok(reservation);
+            }
+        }
+    }
+
+    /// Room for the encodings of as many of `slots` as there can be, at least one. Waits; to be
+    /// called only by one who holds no room.
+    pub(crate) fn reserve_encodings(&self, slots: &[Arc<Slot<L>>]) -> (Reservation<'_, L>, usize) {
+        loop {
+            let seen = self.budget.changes();
+            if let Some(reserved) = self.budget.try_encodings(slots) {
+                return reserved;
+            }
+            let bytes = slots.first().map_or(0, |slot| self.budget.encoding_size(slot));
+            let need = Need::Encode { bytes };
+            let demand =
+                Demand { bytes: self.budget.shortage(need), dirty: Dirty::Skip, company: 0 };
+            if let Some(victims) = self.budget.victims(demand) {
+                victims.slots.iter().for_each(|slot| self.leave(slot));
+            } else if let Some(room) = self.budget.force_or_wait(need, seen) {
+                return (room, 1);
             }
         }
     }
@@ -60,8 +80,8 @@ impl<L: Layout> Shared<L> {
         }
     }
 
-    fn wanted(&self, bytes: u64) -> u64 {
-        self.budget.shortage(bytes).max(self.budget.excess())
+    fn wanted(&self, need: Need) -> u64 {
+        self.budget.shortage(need).max(self.budget.excess())
     }
 
     fn with_dirty(&self) -> Demand {
@@ -69,7 +89,7 @@ impl<L: Layout> Shared<L> {
             1 => 0,
             threads => 2 * threads as u64,
         };
-        Demand { bytes: 0, dirty: true, company }
+        Demand { bytes: 0, dirty: Dirty::Take, company }
     }
 
     fn evict(&self, mut victims: Victims<'_, L>) -> Result<(), L::Error> {

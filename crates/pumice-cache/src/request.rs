@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use crate::access::{Access, Served};
-use crate::budget::Reservation;
+use crate::budget::{Need, Reservation, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Intent, Layout, Lookups, Part, Stored};
@@ -50,19 +50,36 @@ pub(crate) enum Step<T> {
 pub(crate) struct Task<L: Layout, A> {
     pub(crate) item: Item<L, A>,
     pub(crate) step: Step<L::Tag>,
-    /// The memory it is expected to take: all, and what will stay.
+    /// The memory it is expected to take.
     pub(crate) estimate: u64,
+    /// The memory its encoding is expected to take later, if it is to be changed.
+    pub(crate) encoding: u64,
     /// Whether the chunk leaves as soon as it is handled.
     pub(crate) transient: bool,
 }
 
 /// Chunks that one thread handles together.
 pub(crate) struct Group<L: Layout, A> {
-    pub(crate) tasks: Vec<Task<L, A>>,
-    pub(crate) estimate: u64,
+    tasks: Vec<Task<L, A>>,
+    estimate: u64,
+    encoding: u64,
 }
 
 impl<L: Layout, A> Group<L, A> {
+    fn of(task: Task<L, A>) -> Self {
+        Group { estimate: task.estimate, encoding: task.encoding, tasks: vec![task] }
+    }
+
+    fn push(&mut self, task: Task<L, A>) {
+        self.estimate = self.estimate.saturating_add(task.estimate);
+        self.encoding = self.encoding.max(task.encoding);
+        self.tasks.push(task);
+    }
+
+    fn need(&self) -> Need {
+        Need::Load { bytes: self.estimate, encoding: self.encoding }
+    }
+
     fn takes(&self, task: &Task<L, A>, count: usize, bytes: u64) -> bool {
         let estimate = self.estimate.saturating_add(task.estimate);
         self.tasks.len() < count && estimate <= bytes
@@ -276,10 +293,9 @@ impl<L: Layout> Shared<L> {
         for task in tasks {
             match groups.back_mut() {
                 Some(last) if last.takes(&task, count, bytes) => {
-                    last.estimate += task.estimate;
-                    last.tasks.push(task);
+                    last.push(task);
                 }
-                _ => groups.push_back(Group { estimate: task.estimate, tasks: vec![task] }),
+                _ => groups.push_back(Group::of(task)),
             }
         }
         groups
@@ -309,7 +325,7 @@ impl<L: Layout> Shared<L> {
             // Bound before the match: the line must not stay locked while room is made.
             let next = line.lock().pop_front();
             match next {
-                Some(group) => granted = Some((self.reserve(group.estimate)?, group)),
+                Some(group) => granted = Some((self.reserve(group.need())?, group)),
                 None => return Ok(()),
             }
         }
@@ -328,7 +344,7 @@ impl<L: Layout> Shared<L> {
         }
         while !round.failed() {
             let Some(group) = line.lock().pop_front() else { return };
-            let Some(mut room) = self.try_room(group.estimate) else {
+            let Some(mut room) = self.try_room(group.need()) else {
                 line.lock().push_front(group);
                 return;
             };
@@ -370,13 +386,14 @@ fn estimate<L: Layout, A: Access<L>>(
             0 => (0, member.largest()),
             growth => (0, growth),
         },
-        Step::Absent => (0, 0),
+        Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
     };
     let transient = stays > resident_limit || member.goes_direct();
-    // A transient chunk that is written is encoded while it is held.
-    let encoding = if transient && A::WRITES { stays } else { 0 };
-    let estimate = transit.saturating_add(stays).saturating_add(encoding);
-    Task { item, step, estimate, transient }
+    let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
+    // A chunk that does not stay is encoded at once.
+    let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
+    let estimate = transit.saturating_add(stays).saturating_add(now);
+    Task { item, step, estimate, encoding: later, transient }
 }
 
 fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {

@@ -25,7 +25,7 @@ impl<L: Layout> Shared<L> {
         saving.sort();
         let mut result = Ok(());
         while !saving.slots().is_empty() {
-            let (mut reservation, count) = self.budget.reserve_encodings(saving.slots());
+            let (mut reservation, count) = self.reserve_encodings(saving.slots());
             let batch = saving.split_front(count);
             result = result.and(self.save_batch(batch.slots(), &mut reservation));
         }

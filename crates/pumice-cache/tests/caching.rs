@@ -333,12 +333,12 @@ fn a_loop_longer_than_the_cache_hits_with_lirs_and_not_with_lru() {
 
 #[test]
 fn limits_can_be_changed_while_chunks_are_dirty() {
-    let bench = Bench::with_limits(8, 10, 20);
-    bench.put_many(0..10, &[6; 8]).unwrap();
+    let bench = Bench::with_limits(256, 10, 20);
+    bench.put_many(0..10, &[6; 256]).unwrap();
     assert_eq!(bench.toy.stored_keys().len(), 0);
-    bench.cache.set_limits(32, 64).unwrap();
-    assert_eq!((bench.stats().resident, bench.toy.stored_keys().len()), (32, 8));
-    assert_eq!(bench.cache.config().limits(), (32, 64));
+    bench.cache.set_limits(1024, 2048).unwrap();
+    assert_eq!((bench.stats().resident, bench.toy.stored_keys().len()), (1024, 8));
+    assert_eq!(bench.cache.config().limits(), (1024, 2048));
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn flushing_all_reaches_every_dataset() {
 
 #[test]
 fn sole_use_lists_drops_reads_and_writes_chunks() {
-    let bench = Bench::with_limits(4, 8, 16);
+    let bench = Bench::with_limits(4, 8, 100);
     bench.toy.store(0..3, number);
     bench.put_many([0, 2, 1], &[9; 4]).unwrap();
     let exclusive = bench.cache.exclusive(&bench.dataset);

@@ -1,0 +1,122 @@
+//! Which chunks leave: the policy's order, bent by what is dirty and what datasets may keep.
+
+use super::{Budget, Saving, State, Victims};
+use crate::layout::{Footprint, Layout};
+use crate::slot::Slot;
+use crate::sync::Arc;
+
+/// What to do when a dirty chunk's turn to leave comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dirty {
+    /// Look no further, lest warmer clean chunks leave before it.
+    Stop,
+    /// Pass it over.
+    Skip,
+    /// Let it be saved and leave.
+    Take,
+}
+
+/// How many bytes to free, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    pub(crate) bytes: u64,
+    pub(crate) dirty: Dirty,
+    /// How many more chunks to write back when one must be, so that threads share the work.
+    pub(crate) company: u64,
+}
+
+/// What a chunk gives when it is told to leave: first its unused memory, if that is much.
+fn gain(footprint: Footprint) -> u64 {
+    if footprint.wasteful() { footprint.allocated - footprint.used } else { footprint.allocated }
+}
+
+impl<L: Layout> Budget<L> {
+    /// Chooses what leaves, coldest first.
+    pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
+        let mut state = self.state.lock();
+        let mut chosen = state.choose(demand, true);
+        let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
+        if found < demand.bytes && demand.dirty != Dirty::Stop {
+            // Reservations of datasets give way to the cache's limits.
+            chosen = state.choose(demand, false);
+        }
+        if chosen.is_empty() {
+            return None;
+        }
+        state.evictions += 1;
+        let dirty = Saving { budget: self, slots: Vec::new() };
+        let mut victims = Victims { budget: self, slots: Vec::new(), dirty };
+        for id in chosen {
+            let Some(resident) = &mut state.residents[id as usize] else { continue };
+            resident.doomed = true;
+            resident.saving = resident.dirty;
+            victims.slots.push(Arc::clone(&resident.slot));
+            if resident.dirty {
+                victims.dirty.slots.push(Arc::clone(&resident.slot));
+            }
+            let weight = resident.footprint.allocated;
+            state.doomed += weight;
+        }
+        Some(victims)
+    }
+}
+
+impl<L: Layout> State<L> {
+    fn gain(&self, id: u32) -> u64 {
+        self.residents[id as usize].as_ref().map_or(0, |resident| gain(resident.footprint))
+    }
+
+    fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
+        let mut chosen = Vec::new();
+        let (mut found, mut wanted, mut alone) = (0_u64, demand.bytes, true);
+        let mut kept = Kept::default();
+        self.policy.coldest(&mut |id| {
+            if found >= wanted {
+                return false;
+            }
+            let Some(resident) = &self.residents[id as usize] else { return true };
+            if resident.doomed || resident.saving {
+                return true;
+            }
+            if resident.dirty && demand.dirty != Dirty::Take {
+                return demand.dirty == Dirty::Skip;
+            }
+            let weight = gain(resident.footprint);
+            if keep_minimum && !kept.may_lose(&resident.slot, weight) {
+                return true;
+            }
+            if resident.dirty && std::mem::take(&mut alone) {
+                let company = weight.saturating_mul(demand.company);
+                wanted = wanted.saturating_add(company.min(self.resident_limit / 8));
+            }
+            found += weight;
+            chosen.push(id);
+            true
+        });
+        chosen
+    }
+}
+
+/// What datasets with a minimum would have left.
+#[derive(Default)]
+struct Kept(Vec<(u64, u64)>);
+
+impl Kept {
+    fn may_lose<L: Layout>(&mut self, slot: &Slot<L>, weight: u64) -> bool {
+        let member = &slot.member;
+        if member.options.minimum == 0 {
+            return true;
+        }
+        let known = self.0.iter().position(|(id, _)| *id == member.id);
+        let place = known.unwrap_or_else(|| {
+            self.0.push((member.id, member.counters.resident.value()));
+            self.0.len() - 1
+        });
+        let left = self.0[place].1.saturating_sub(weight);
+        if left < member.options.minimum {
+            return false;
+        }
+        self.0[place].1 = left;
+        true
+    }
+}

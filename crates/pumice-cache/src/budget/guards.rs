@@ -1,0 +1,97 @@
+//! Room, saves and evictions in progress: what their holders give back by dropping them.
+
+use super::Budget;
+use crate::layout::Layout;
+use crate::slot::Slot;
+use crate::sync::Arc;
+
+/// Room taken for an operation; given back when dropped.
+pub(crate) struct Reservation<'b, L: Layout> {
+    pub(super) budget: &'b Budget<L>,
+    pub(super) bytes: u64,
+}
+
+/// Chunks chosen to leave. What has not left when this is dropped stays.
+pub(crate) struct Victims<'b, L: Layout> {
+    pub(super) budget: &'b Budget<L>,
+    pub(crate) slots: Vec<Arc<Slot<L>>>,
+    /// Those among them that must be saved first.
+    pub(crate) dirty: Saving<'b, L>,
+}
+
+/// Dirty chunks that nobody else may write back until this is dropped.
+pub(crate) struct Saving<'b, L: Layout> {
+    pub(super) budget: &'b Budget<L>,
+    pub(super) slots: Vec<Arc<Slot<L>>>,
+}
+
+impl<L: Layout> Reservation<'_, L> {
+    /// Corrects the estimate once the true size is known.
+    pub(crate) fn resize(&mut self, bytes: u64) {
+        let mut state = self.budget.state.lock();
+        state.flight = state.flight - self.bytes + bytes;
+        state.note_peak();
+        self.bytes = bytes;
+    }
+}
+
+impl<L: Layout> Drop for Reservation<'_, L> {
+    fn drop(&mut self) {
+        let mut state = self.budget.state.lock();
+        state.flight -= self.bytes;
+        state.operations -= 1;
+        state.review_spare();
+        self.budget.announce(state);
+    }
+}
+
+impl<L: Layout> Drop for Victims<'_, L> {
+    fn drop(&mut self) {
+        let mut state = self.budget.state.lock();
+        state.evictions -= 1;
+        for slot in &self.slots {
+            let Some(resident) = state.get(slot) else { continue };
+            resident.doomed = false;
+            let weight = resident.footprint.allocated;
+            state.doomed -= weight;
+        }
+        self.budget.announce(state);
+    }
+}
+
+impl<L: Layout> Saving<'_, L> {
+    pub(crate) fn slots(&self) -> &[Arc<Slot<L>>] {
+        &self.slots
+    }
+
+    /// Brings the chunks of each dataset together, in the order of their keys.
+    pub(crate) fn sort(&mut self) {
+        self.slots.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
+    }
+
+    /// Takes the first `count` out.
+    pub(crate) fn split_front(&mut self, count: usize) -> Self {
+        let rest = self.slots.split_off(count);
+        Saving { budget: self.budget, slots: std::mem::replace(&mut self.slots, rest) }
+    }
+
+    /// Takes all out.
+    pub(crate) fn take(&mut self) -> Self {
+        self.split_front(self.slots.len())
+    }
+}
+
+impl<L: Layout> Drop for Saving<'_, L> {
+    fn drop(&mut self) {
+        if self.slots.is_empty() {
+            return;
+        }
+        let mut state = self.budget.state.lock();
+        for slot in &self.slots {
+            if let Some(resident) = state.get(slot) {
+                resident.saving = false;
+            }
+        }
+        self.budget.announce(state);
+    }
+}
