@@ -15,9 +15,11 @@ mod merge;
 mod operate;
 mod overlap;
 mod run_list;
+mod splice;
 
 pub use merge::{Merge, MergePiece};
 pub use overlap::{Cursor, Overlap, Overlaps, Placement, Placements};
+pub use splice::{Kept, Splice, SplicePiece};
 
 use crate::{Run, Segment, SpaceError};
 use bitmap::Bitmap;
@@ -83,6 +85,8 @@ impl CellSet {
     /// ```
     pub fn from_runs(cells: u64, runs: impl IntoIterator<Item = Run>) -> Result<Self, SpaceError> {
         let mut builder = Builder::new(cells);
+        let runs = runs.into_iter();
+        builder.reserve(runs.size_hint().0);
         for run in runs {
             check_inside(run, cells)?;
             if run.start < builder.end() {
@@ -110,10 +114,14 @@ impl CellSet {
     /// assert_eq!(set, CellSet::from_sorted_cells(10, [2, 3, 7])?);
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
-    pub fn from_unsorted_cells(cells: u64, mut list: Vec<u64>) -> Result<Self, SpaceError> {
-        list.sort_unstable();
-        list.dedup();
-        Self::from_sorted_cells(cells, list)
+    pub fn from_unsorted_cells(cells: u64, list: Vec<u64>) -> Result<Self, SpaceError> {
+        let mut collector = Self::collect_runs(cells, list.len() as u64);
+        for cell in list {
+            let run = Run { start: cell, len: 1 };
+            check_inside(run, cells)?;
+            collector.add(run);
+        }
+        Ok(collector.finish())
     }
 
     /// Cells of the chunk, in the set or not.
@@ -267,6 +275,42 @@ impl CellSet {
     /// ```
     pub fn merge<'a>(&'a self, other: &'a CellSet) -> Merge<'a> {
         Merge::new(self, other)
+    }
+
+    /// The values of the union of this set and `new`, in order, with as few copies as there can be:
+    /// where a cell is in both, the new value stands.
+    ///
+    /// Values that follow each other are one piece even if their cells do not, so writing a few
+    /// cells into a chunk of many takes a few copies. Cost: runs of `new`, each a logarithm.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, SplicePiece};
+    ///
+    /// let old = CellSet::from_sorted_cells(100, [10, 20, 30, 40])?;
+    /// let new = CellSet::from_sorted_cells(100, [25, 30])?;
+    /// let pieces: Vec<SplicePiece> = old.splice(&new).collect();
+    /// assert_eq!(pieces[0], SplicePiece { new: false, position: 0, len: 2 });
+    /// assert_eq!(pieces[1], SplicePiece { new: true, position: 0, len: 2 });
+    /// assert_eq!(pieces[2], SplicePiece { new: false, position: 3, len: 1 });
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn splice<'a>(&'a self, new: &'a CellSet) -> Splice<'a> {
+        Splice::new(self, new)
+    }
+
+    /// The positions of the values that stay when the cells of `removed` leave the set, as runs.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Run};
+    ///
+    /// let set = CellSet::from_sorted_cells(100, [10, 20, 30, 40])?;
+    /// let removed = CellSet::from_sorted_cells(100, [20, 25])?;
+    /// let kept: Vec<Run> = set.kept(&removed).collect();
+    /// assert_eq!(kept, [Run { start: 0, len: 1 }, Run { start: 2, len: 2 }]);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn kept<'a>(&'a self, removed: &'a CellSet) -> Kept<'a> {
+        Kept::new(self, removed)
     }
 }
 

@@ -39,7 +39,8 @@ mod selection;
 pub mod serial;
 
 pub use cell_set::{
-    CellRuns, CellSet, Cursor, Merge, MergePiece, Overlap, Overlaps, Placement, Placements,
+    CellRuns, CellSet, Cursor, Kept, Merge, MergePiece, Overlap, Overlaps, Placement, Placements,
+    Splice, SplicePiece,
 };
 pub use error::SpaceError;
 pub use extent::Extent;

@@ -4,7 +4,7 @@
 mod model;
 
 use proptest::prelude::*;
-use pumice_space::{CellSet, MergePiece, Overlap, Placement, Run, Segment};
+use pumice_space::{CellSet, MergePiece, Overlap, Placement, Run, Segment, SplicePiece};
 use std::collections::BTreeSet;
 
 type Model = BTreeSet<u64>;
@@ -16,6 +16,21 @@ fn chunk() -> impl Strategy<Value = (u64, Model)> {
 
 fn pair() -> impl Strategy<Value = (u64, Model, Model)> {
     (1u64..1500).prop_flat_map(|cells| (Just(cells), some_cells(cells), some_cells(cells)))
+}
+
+/// Two sets of very different size in a chunk so large that both are lists of runs.
+fn unequal() -> impl Strategy<Value = (u64, Model, Model)> {
+    let few = prop::collection::vec((0u64..40_000, 1u64..60), 0..8);
+    let many = prop::collection::vec((1u64..30, 1u64..6), 100..400);
+    (few, many).prop_map(|(few, many)| {
+        let few = few.into_iter().flat_map(|(start, len)| start % 9000..start % 9000 + len);
+        let mut at = 0;
+        let many = many.into_iter().flat_map(|(gap, len)| {
+            at += gap + len;
+            at - len..at
+        });
+        (50_000, few.collect(), many.collect())
+    })
 }
 
 fn some_cells(cells: u64) -> impl Strategy<Value = Model> {
@@ -38,13 +53,39 @@ fn model(set: &CellSet) -> Model {
     set.runs().flat_map(|run| run.start..run.end()).collect()
 }
 
+/// Values that name their cell and the set they come from, spliced and removed.
+fn check_values(old: &CellSet, new: &CellSet, a: &Model, b: &Model) {
+    let values = |model: &Model, new: bool| model.iter().map(|&cell| (cell, new)).collect();
+    let (from_old, from_new): (Vec<_>, Vec<_>) = (values(a, false), values(b, true));
+    let mut spliced = Vec::new();
+    let pieces: Vec<SplicePiece> = old.splice(new).collect();
+    for &SplicePiece { new, position, len } in &pieces {
+        let values = if new { &from_new } else { &from_old };
+        spliced.extend_from_slice(&values[position as usize..(position + len) as usize]);
+    }
+    let expected: Vec<_> = a.union(b).map(|&cell| (cell, b.contains(&cell))).collect();
+    assert_eq!(spliced, expected);
+    assert!(
+        pieces
+            .windows(2)
+            .all(|pair| pair[0].new != pair[1].new
+                || pair[0].position + pair[0].len != pair[1].position),
+        "pieces are as long as can be"
+    );
+    let kept: Vec<Run> = old.kept(new).collect();
+    let values: Vec<_> = kept.iter().flat_map(|run| run.start..run.end()).collect();
+    let expected: Vec<_> = a.difference(b).filter_map(|&cell| old.position(cell)).collect();
+    assert_eq!(values, expected);
+    assert!(kept.windows(2).all(|pair| pair[0].end() < pair[1].start));
+}
+
 fn requests() -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec((0u64..1600, 0u64..80), 0..30)
         .prop_map(|list| list.into_iter().map(|(start, len)| Run { start, len }).collect())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn questions_agree_with_a_plain_set((cells, cells_in) in chunk()) {
@@ -149,6 +190,22 @@ proptest! {
         }
         let union: Vec<u64> = a.union(&b).copied().collect();
         prop_assert_eq!(walked, union);
+    }
+
+    #[test]
+    fn few_runs_among_many_combine_like_any_others((cells, few, many) in unequal()) {
+        let (x, y) = (set(cells, &few), set(cells, &many));
+        for (a, b, one, other) in [(&few, &many, &x, &y), (&many, &few, &y, &x)] {
+            prop_assert_eq!(one.union(other), set(cells, &(a | b)));
+            prop_assert_eq!(one.intersection(other), set(cells, &(a & b)));
+            prop_assert_eq!(one.difference(other), set(cells, &(a - b)));
+            check_values(one, other, a, b);
+        }
+    }
+
+    #[test]
+    fn splicing_gives_the_values_of_the_union((cells, a, b) in pair()) {
+        check_values(&set(cells, &a), &set(cells, &b), &a, &b);
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn check(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn a_packed_buffer_takes_any_selection((dims, chunk, file) in setup(), flat in any::<bool>()) {

@@ -53,7 +53,7 @@ fn pair() -> impl Strategy<Value = (Vec<u64>, Modelled, Modelled)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn operations_agree_with_plain_sets((dims, a, b) in pair()) {

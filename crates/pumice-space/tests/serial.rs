@@ -269,7 +269,7 @@ fn damaged_extents_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn every_version_round_trips((dims, modelled) in setup()) {

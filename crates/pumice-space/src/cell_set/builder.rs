@@ -4,6 +4,7 @@ use super::bitmap::{Bitmap, set_run};
 use super::run_list::{Entry, Number, RunList};
 use super::{CellSet, Form};
 use crate::Run;
+use std::ops::Range;
 
 /// Takes runs whose beginnings ascend; they may touch or overlap.
 ///
@@ -19,7 +20,8 @@ pub(super) struct Builder {
     most_runs: usize,
 }
 
-enum Store {
+/// Finished runs.
+pub(super) enum Store {
     Small(Vec<Entry<u32>>),
     Large(Vec<Entry<u64>>),
     Bits(Vec<u64>),
@@ -61,10 +63,15 @@ impl Builder {
         self.open.1
     }
 
+    /// Whether `run` begins no earlier than the one before it.
+    pub(super) fn takes(&self, run: Run) -> bool {
+        run.start >= self.open.0
+    }
+
     /// Adds a run that lies inside the chunk and begins no earlier than the one before it.
     #[inline]
     pub(super) fn add(&mut self, run: Run) {
-        debug_assert!(run.start >= self.open.0 && run.end() <= self.cells);
+        debug_assert!(self.takes(run) && run.end() <= self.cells);
         if run.start <= self.open.1 {
             self.open.1 = self.open.1.max(run.end());
             return;
@@ -73,34 +80,70 @@ impl Builder {
         self.open = (run.start, run.end());
     }
 
+    /// Adds the runs of `list` with these indexes, in one copy where nothing overlaps them.
+    pub(super) fn add_list<T: Number>(&mut self, list: &RunList<T>, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end
+            && let Some((run, _)) = list.get(at)
+            && (run.start <= self.open.1 || range.end - at < 4)
+        {
+            self.add(run);
+            at += 1;
+        }
+        let Some((last, _)) = range.end.checked_sub(1).and_then(|last| list.get(last)) else {
+            return;
+        };
+        if at >= range.end {
+            return;
+        }
+        self.close();
+        let copied = &list.entries()[at..range.end - 1];
+        let (from, len) = (list.entries()[at].before.wide(), self.len);
+        if let Some(entries) = T::entries_of(&mut self.store) {
+            entries.extend(copied.iter().map(|entry| Entry {
+                start: entry.start,
+                before: T::narrow(entry.before.wide() - from + len),
+            }));
+            self.len += list.entries()[range.end - 1].before.wide() - from;
+            self.limit_runs();
+        } else {
+            self.open = (0, 0);
+            (at..range.end - 1)
+                .filter_map(|index| list.get(index))
+                .for_each(|(run, _)| self.add(run));
+            self.close();
+        }
+        self.open = (last.start, last.end());
+    }
+
     fn close(&mut self) {
         let (start, end) = self.open;
         if start == end {
             return;
         }
         match &mut self.store {
-            Store::Small(entries) => {
-                push(entries, start, self.len);
-                if entries.len() > self.most_runs {
-                    self.store = Store::Bits(self.to_bits(end - start));
-                }
-            }
+            Store::Small(entries) => push(entries, start, self.len),
             Store::Large(entries) => push(entries, start, self.len),
             Store::Bits(words) => set_run(words, Run { start, len: end - start }),
         }
         self.len += end - start;
+        self.limit_runs();
     }
 
-    /// The runs so far as bits; the last one has `last` cells.
-    fn to_bits(&self, last: u64) -> Vec<u64> {
+    /// Turns to a bitmap if the list has grown larger than one.
+    #[inline]
+    fn limit_runs(&mut self) {
+        let Store::Small(entries) = &self.store else { return };
+        if entries.len() <= self.most_runs {
+            return;
+        }
         let mut words = vec![0; self.cells.div_ceil(64) as usize];
-        let Store::Small(entries) = &self.store else { return words };
         let ends = entries.iter().skip(1).map(|entry| u64::from(entry.before));
-        for (entry, end) in entries.iter().zip(ends.chain([self.len + last])) {
+        for (entry, end) in entries.iter().zip(ends.chain([self.len])) {
             let len = end - u64::from(entry.before);
             set_run(&mut words, Run { start: u64::from(entry.start), len });
         }
-        words
+        self.store = Store::Bits(words);
     }
 
     pub(super) fn finish(mut self) -> CellSet {

@@ -3,7 +3,7 @@
 use super::CellSet;
 use crate::extent::product;
 use crate::selection::build::TreeBuilder;
-use crate::{CoordinateWalker, Dims, Run, Selection, SpaceError};
+use crate::{CoordinateWalker, Dims, Selection, SpaceError};
 use smallvec::SmallVec;
 
 /// First and last coordinate of a box, dimension by dimension.
@@ -20,8 +20,9 @@ impl CellSet {
             return Ok(Self::full(cells));
         }
         if selection.as_points().is_some() {
-            let runs = selection.runs(dims);
-            return Self::from_unsorted_runs(cells, runs.collect());
+            let mut collector = Self::collect_runs(cells, selection.count(dims));
+            selection.runs(dims).for_each(|run| collector.add(run));
+            return Ok(collector.finish());
         }
         Self::from_runs(cells, selection.runs(dims))
     }
@@ -45,7 +46,7 @@ impl CellSet {
             return Ok(Selection::all());
         }
         let mut builder = TreeBuilder::new(dims.len());
-        self.for_each_box(dims, |ranges| {
+        self.for_each_box(dims, |ranges, _| {
             let ascends = builder.push(ranges);
             debug_assert!(ascends);
         });
@@ -97,38 +98,33 @@ impl CellSet {
     /// Visits boxes that together are the set, in the order of a span tree: each run gives the rest
     /// of the rows (planes, ...) that it begins in, the whole ones, and the beginning of those that
     /// it ends in. Rank is at least one.
-    pub(crate) fn for_each_box(&self, dims: &[u64], mut visit: impl FnMut(&[(u64, u64)])) {
+    ///
+    /// The flag tells that only the last dimension differs from the box before.
+    pub(crate) fn for_each_box(&self, dims: &[u64], mut visit: impl FnMut(&[(u64, u64)], bool)) {
         let mut first = CoordinateWalker::new(dims);
         let mut last = CoordinateWalker::new(dims);
-        let mut ranges = Ranges::new();
+        let width = dims.last().copied().unwrap_or(1);
+        let mut ranges: Ranges = dims.iter().map(|_| (0, 0)).collect();
+        // The linear range of the row that `ranges` stands in.
+        let (mut row, mut row_end) = (0, 0);
         self.for_each_run(|run| {
-            let low = first.seek(run.start);
-            let (Some(&at), Some(&width)) = (low.last(), dims.last()) else { return };
-            if at + (run.len - 1) < width {
-                ranges.clear();
-                ranges.extend(low.iter().map(|&at| (at, at)));
-                if let Some(range) = ranges.last_mut() {
-                    range.1 += run.len - 1;
+            let again = run.end() <= row_end;
+            if !again {
+                let low = first.seek(run.start);
+                row = run.start - low.last().copied().unwrap_or(0);
+                if run.end() > row + width {
+                    row_end = 0;
+                    let high = last.seek(run.start + (run.len - 1));
+                    return split_run(dims, low, high, &mut visit);
                 }
-                visit(&ranges);
-                return;
+                row_end = row + width;
+                ranges.iter_mut().zip(low).for_each(|(range, &at)| *range = (at, at));
             }
-            let high = last.seek(run.start + (run.len - 1));
-            split_run(dims, low, high, &mut visit);
+            if let Some(range) = ranges.last_mut() {
+                *range = (run.start - row, run.end() - 1 - row);
+            }
+            visit(&ranges, again);
         });
-    }
-
-    /// From runs in any order, overlapping or not, all inside the chunk.
-    pub(crate) fn from_unsorted_runs(cells: u64, mut runs: Vec<Run>) -> Result<Self, SpaceError> {
-        if !runs.is_sorted() {
-            runs.sort_unstable();
-        }
-        let mut builder = super::builder::Builder::new(cells);
-        for run in runs {
-            super::check_inside(run, cells)?;
-            builder.add(run);
-        }
-        Ok(builder.finish())
     }
 }
 
@@ -136,7 +132,8 @@ fn append_row(at: &[u64], origin: &[u64], len: u64, out: &mut Vec<u64>) {
     match (at, origin) {
         ([x], [from]) => out.extend((0..len).map(|step| from + x + step)),
         ([y, x], [top, left]) => {
-            out.extend((0..len).flat_map(|step| [top + y, left + x + step]));
+            let (y, x) = (top + y, left + x);
+            (x..x + len).for_each(|x| out.extend_from_slice(&[y, x]));
         }
         _ => {
             let moved = at.iter().zip(origin).map(|(at, from)| at + from);
@@ -152,7 +149,7 @@ fn append_row(at: &[u64], origin: &[u64], len: u64, out: &mut Vec<u64>) {
 }
 
 /// Splits the cells from `low` to `high` (row-major, both included, not in one row) into boxes.
-fn split_run(dims: &[u64], low: &[u64], high: &[u64], visit: &mut impl FnMut(&[(u64, u64)])) {
+fn split_run(dims: &[u64], low: &[u64], high: &[u64], visit: &mut impl FnMut(&[(u64, u64)], bool)) {
     let rank = dims.len();
     let mut ranges: Ranges = dims.iter().map(|&size| (0, size - 1)).collect();
     let fork = low.iter().zip(high).take_while(|(a, b)| a == b).count().min(rank - 1);
@@ -167,7 +164,7 @@ fn split_run(dims: &[u64], low: &[u64], high: &[u64], visit: &mut impl FnMut(&[(
         for (range, &size) in ranges.iter_mut().zip(dims).skip(axis + 1) {
             *range = (0, size - 1);
         }
-        visit(&ranges);
+        visit(&ranges, false);
     };
     // From the fastest dimension up to the fork: what is left of the row, the plane, and so on.
     let mut begun = 0;

@@ -4,6 +4,7 @@
 
 use super::bitmap::{Bitmap, count_runs, for_each_run, set_run};
 use super::builder::{Builder, is_small, most_runs};
+use super::run_list::{Number, RunList};
 use super::{CellSet, Form};
 use crate::Run;
 
@@ -31,17 +32,12 @@ impl CellSet {
             return from_words(cells, words);
         }
         let mut builder = Builder::new(cells);
-        let (mut a, mut b) = (self.runs().peekable(), other.runs().peekable());
-        builder.reserve(a.size_hint().0.max(b.size_hint().0));
-        loop {
-            let first = match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) => x.start <= y.start,
-                (x, _) => x.is_some(),
-            };
-            let next = if first { a.next() } else { b.next() };
-            let Some(run) = next else { return builder.finish() };
-            builder.add(run);
+        match (&self.form, &other.form) {
+            (Form::Small(a), Form::Small(b)) => union_lists(a, b, &mut builder),
+            (Form::Large(a), Form::Large(b)) => union_lists(a, b, &mut builder),
+            _ => union_runs(self.runs(), other.runs(), &mut builder),
         }
+        builder.finish()
     }
 
     /// Cells in both sets.
@@ -109,6 +105,47 @@ impl CellSet {
         }
         builder.finish()
     }
+}
+
+fn union_lists<T: Number>(a: &RunList<T>, b: &RunList<T>, builder: &mut Builder) {
+    let (few, many) = if a.count() <= b.count() { (a, b) } else { (b, a) };
+    builder.reserve(many.count());
+    if few.count() > many.count() / 16 {
+        return union_runs(a.iter(), b.iter(), builder);
+    }
+    // A few runs among many: copy what lies between them.
+    let mut done = 0;
+    for run in few.iter() {
+        let next = done.max(many.seek(run.start, done));
+        builder.add_list(many, done..next);
+        done = next;
+        if let Some((reaching, _)) = many.get(done)
+            && reaching.start < run.start
+        {
+            builder.add(reaching);
+            done += 1;
+        }
+        builder.add(run);
+    }
+    builder.add_list(many, done..many.count());
+}
+
+fn union_runs(
+    mut a: impl Iterator<Item = Run>,
+    mut b: impl Iterator<Item = Run>,
+    builder: &mut Builder,
+) {
+    let (mut first, mut second) = (a.next(), b.next());
+    while let (Some(x), Some(y)) = (first, second) {
+        if x.start <= y.start {
+            builder.add(x);
+            first = a.next();
+        } else {
+            builder.add(y);
+            second = b.next();
+        }
+    }
+    first.into_iter().chain(a).chain(second).chain(b).for_each(|run| builder.add(run));
 }
 
 /// Combines word by word if one of the sets is a bitmap already.

@@ -4,6 +4,7 @@
 //! where the chunk ends and counts all cells, so the length of run `i` is always the difference of
 //! two counts.
 
+use super::builder::Store;
 use crate::Run;
 
 /// An integer that holds cells of a chunk: 32 bits where they suffice, else 64.
@@ -11,12 +12,21 @@ pub(super) trait Number: Copy + Ord + std::fmt::Debug {
     /// Narrows a number that is known to fit.
     fn narrow(wide: u64) -> Self;
     fn wide(self) -> u64;
+    /// The list of a builder that keeps this width.
+    fn entries_of(store: &mut Store) -> Option<&mut Vec<Entry<Self>>>;
 }
 
 impl Number for u32 {
     fn narrow(wide: u64) -> Self {
         debug_assert!(wide <= u64::from(u32::MAX));
         wide as u32
+    }
+
+    fn entries_of(store: &mut Store) -> Option<&mut Vec<Entry<Self>>> {
+        match store {
+            Store::Small(entries) => Some(entries),
+            _ => None,
+        }
     }
 
     fn wide(self) -> u64 {
@@ -27,6 +37,13 @@ impl Number for u32 {
 impl Number for u64 {
     fn narrow(wide: u64) -> Self {
         wide
+    }
+
+    fn entries_of(store: &mut Store) -> Option<&mut Vec<Entry<Self>>> {
+        match store {
+            Store::Large(entries) => Some(entries),
+            _ => None,
+        }
     }
 
     fn wide(self) -> u64 {
@@ -101,11 +118,33 @@ impl<T: Number> RunList<T> {
 
     /// How many cells of the set come before `cell`.
     pub(super) fn rank(&self, cell: u64) -> u64 {
-        let index = self.find(cell);
+        self.rank_in(cell, self.find(cell))
+    }
+
+    /// Like [`RunList::rank`], faster near `hint`; gives the next hint too.
+    pub(super) fn rank_near(&self, cell: u64, hint: usize) -> (u64, usize) {
+        let index = self.seek(cell, hint);
+        (self.rank_in(cell, index), index)
+    }
+
+    /// How many cells come before `cell`, given the first run that ends after it.
+    fn rank_in(&self, cell: u64, index: usize) -> u64 {
         match self.get(index) {
             Some((run, before)) => before + cell.saturating_sub(run.start),
             None => self.entries[self.count()].before.wide(),
         }
+    }
+
+    /// The entries of runs, the sentinel included.
+    pub(super) fn entries(&self) -> &[Entry<T>] {
+        &self.entries
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Run> + '_ {
+        self.entries.windows(2).map(|pair| {
+            let (entry, next) = (pair[0], pair[1]);
+            Run { start: entry.start.wide(), len: next.before.wide() - entry.before.wide() }
+        })
     }
 
     /// The cell that owns the value at `position`, which is in range.
@@ -115,12 +154,8 @@ impl<T: Number> RunList<T> {
         Some(run.start + (position - before))
     }
 
-    pub(super) fn for_each(&self, mut visit: impl FnMut(Run)) {
-        for pair in self.entries.windows(2) {
-            let [entry, next] = pair else { continue };
-            let len = next.before.wide() - entry.before.wide();
-            visit(Run { start: entry.start.wide(), len });
-        }
+    pub(super) fn for_each(&self, visit: impl FnMut(Run)) {
+        self.iter().for_each(visit);
     }
 
     /// Visits the parts of runs between `at` and `end`, with positions, beginning the search at

@@ -92,13 +92,14 @@ impl ListedPart {
 
     pub(super) fn cells(&self) -> &Selection {
         self.cells.get_or_init(|| {
-            let runs = self.segments().iter();
-            let runs = runs.map(|segment| Run { start: segment.cell, len: segment.len });
             let cells = self.chunk_dims.iter().product();
-            let set = CellSet::from_unsorted_runs(cells, runs.collect());
-            // Both steps fail only for cells outside the chunk, of which there are none.
-            set.and_then(|set| set.to_selection(&self.chunk_dims))
-                .unwrap_or_else(|_| Selection::none())
+            let mut collector = CellSet::collect_runs(cells, self.range.len() as u64);
+            for segment in self.segments() {
+                collector.add(Run { start: segment.cell, len: segment.len });
+            }
+            // Fails only for shapes of another number of cells.
+            let selection = collector.finish().to_selection(&self.chunk_dims);
+            selection.unwrap_or_else(|_| Selection::none())
         })
     }
 
@@ -165,9 +166,34 @@ impl<'a> Pieces<'a> {
         }
     }
 
+    /// Sorts by chunk, keeping the order within each.
+    fn sort(&mut self) {
+        if self.list.is_sorted_by_key(|piece| piece.0) {
+            return;
+        }
+        let chunks = self.counts.iter().product::<u64>();
+        if chunks > 2 * self.list.len() as u64 {
+            return self.list.sort_by_key(|piece| piece.0);
+        }
+        // Few chunks: count the pieces of each, then put every piece in its place.
+        let mut places = vec![0usize; chunks as usize];
+        self.list.iter().for_each(|piece| places[piece.0 as usize] += 1);
+        let mut sum = 0;
+        for place in &mut places {
+            sum += std::mem::replace(place, sum);
+        }
+        let mut sorted = self.list.clone();
+        for &piece in &self.list {
+            let place = &mut places[piece.0 as usize];
+            sorted[*place] = piece;
+            *place += 1;
+        }
+        self.list = sorted;
+    }
+
     /// Segments by chunk, in the order of the transfer within each, neighbours joined.
     fn sorted(mut self) -> (Vec<Segment>, Vec<(u64, Range<usize>)>) {
-        self.list.sort_by_key(|piece| piece.0);
+        self.sort();
         let mut segments: Vec<Segment> = Vec::with_capacity(self.list.len());
         let mut parts: Vec<(u64, Range<usize>)> = Vec::new();
         for (chunk, segment) in self.list {

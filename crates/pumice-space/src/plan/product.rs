@@ -176,6 +176,8 @@ pub(super) struct ProductSegments {
     /// Where the next cell of `inner` goes.
     memory: u64,
     base: u64,
+    /// Whether each row is one segment.
+    even: bool,
     /// What is left of a span whose cells are not neighbours in memory.
     apart: Run,
     ended: bool,
@@ -196,6 +198,7 @@ impl ProductSegments {
             spans: inner.spans(),
             memory: part.memory,
             base: part.memory,
+            even: inner.is_contiguous() && (step == 1 || inner.first == inner.last),
             apart: Run { start: 0, len: 0 },
             ended: false,
         }
@@ -205,6 +208,15 @@ impl ProductSegments {
     pub(super) fn next(&mut self) -> Option<Segment> {
         if self.apart.len > 0 {
             return Some(self.take_apart());
+        }
+        if self.even && !self.ended {
+            let segment = Segment {
+                cell: self.outer.cell + self.inner.first,
+                memory: self.base + self.outer.memory,
+                len: self.inner.last - self.inner.first + 1,
+            };
+            self.ended = !self.outer.advance();
+            return Some(segment);
         }
         while !self.ended {
             if let Some((low, high)) = self.spans.next() {

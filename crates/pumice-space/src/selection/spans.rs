@@ -47,6 +47,18 @@ impl Tree {
         Some(Arc::new(Self { spans, cells }))
     }
 
+    /// Whether it consists of these very spans, subtrees shared.
+    pub(crate) fn has_spans(&self, spans: &[Span]) -> bool {
+        let equal = |(a, b): (&Span, &Span)| {
+            let shared = match (&a.down, &b.down) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            a.low == b.low && a.high == b.high && shared
+        };
+        self.spans.len() == spans.len() && self.spans.iter().zip(spans).all(equal)
+    }
+
     pub(crate) fn contains(&self, coord: &[u64]) -> bool {
         let Some((&x, rest)) = coord.split_first() else { return false };
         let at = self.spans.partition_point(|span| span.high < x);

@@ -7,7 +7,8 @@
 
 use crate::cell_set::coordinates::Ranges;
 use crate::selection::axis::Axis;
-use crate::{CellSet, Dims, Hyperslab, HyperslabAxis};
+use crate::{CellSet, Hyperslab, HyperslabAxis};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// The blocks of a set, by dimension.
@@ -41,7 +42,11 @@ impl FlatTree {
             begin: vec![0; rank],
             path: Ranges::new(),
         };
-        set.for_each_box(dims, |ranges| tree.push(ranges));
+        set.for_each_box(dims, |ranges, same_row| match ranges.last() {
+            // Runs of a row never touch: they would be one run.
+            Some(&leaf) if same_row => tree.leaves.push(leaf),
+            _ => tree.push(ranges),
+        });
         tree.close(0);
         tree
     }
@@ -66,10 +71,7 @@ impl FlatTree {
         self.path.truncate(equal);
         self.path.extend_from_slice(&ranges[equal..]);
         let Some(&(low, high)) = ranges.last() else { return };
-        match self.leaves.last_mut() {
-            Some(last) if equal + 1 == ranges.len() && last.1 + 1 == low => last.1 = high,
-            _ => self.leaves.push((low, high)),
-        }
+        self.leaves.push((low, high));
     }
 
     /// Ends the nodes of all dimensions after `axis`.
@@ -154,33 +156,44 @@ impl FlatTree {
         rest.iter().zip(node.iter().cycle()).all(|(x, y)| x == y).then_some(axes)
     }
 
-    /// Visits every stretch of the last dimension, with the ranges of the slower ones.
-    pub(super) fn for_each(&self, mut visit: impl FnMut(&[u64], &[u64])) {
-        let rank = self.begin.len();
-        let mut low: Dims = smallvec::smallvec![0; rank];
-        let mut high: Dims = smallvec::smallvec![0; rank];
-        self.walk(0, 0..self.level_len(0), &mut low, &mut high, &mut visit);
+    /// Writes first and last corner of every block, in numbers of `width` bytes.
+    pub(super) fn put_corners(&self, width: usize, out: &mut Vec<u8>) {
+        match width {
+            2 => self.put_all(|at| (at as u16).to_le_bytes(), out),
+            4 => self.put_all(|at| (at as u32).to_le_bytes(), out),
+            _ => self.put_all(u64::to_le_bytes, out),
+        }
     }
 
-    fn walk(
+    fn put_all<const N: usize>(&self, number: impl Fn(u64) -> [u8; N], out: &mut Vec<u8>) {
+        let mut block: SmallVec<[[u8; N]; 8]> = smallvec::smallvec![[0; N]; 2 * self.begin.len()];
+        out.reserve(self.leaves.len() * block.len() * N);
+        self.put_level(0, 0..self.level_len(0), &number, &mut block, out);
+    }
+
+    /// Writes the blocks below some entries; `block` holds the corners of the slower dimensions.
+    fn put_level<const N: usize>(
         &self,
         depth: usize,
         range: Range<usize>,
-        low: &mut Dims,
-        high: &mut Dims,
-        visit: &mut impl FnMut(&[u64], &[u64]),
+        number: &impl Fn(u64) -> [u8; N],
+        block: &mut [[u8; N]],
+        out: &mut Vec<u8>,
     ) {
+        let rank = self.begin.len();
         let Some(level) = self.levels.get(depth) else {
-            for &leaf in &self.leaves[range] {
-                (low[depth], high[depth]) = leaf;
-                visit(low, high);
+            for &(low, high) in &self.leaves[range] {
+                block[depth] = number(low);
+                block[rank + depth] = number(high);
+                out.extend_from_slice(block.as_flattened());
             }
             return;
         };
         for entry in &level[range] {
-            (low[depth], high[depth]) = (entry.low, entry.high);
+            block[depth] = number(entry.low);
+            block[rank + depth] = number(entry.high);
             let children = entry.first_child..entry.first_child + entry.children;
-            self.walk(depth + 1, children, low, high, visit);
+            self.put_level(depth + 1, children, number, block, out);
         }
     }
 }

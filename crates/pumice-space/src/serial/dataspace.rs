@@ -95,7 +95,8 @@ pub fn encode_cells_with(
     let tree = FlatTree::new(cells, chunk_dims);
     let (count, highest) = (tree.block_count(), tree.highest());
     let form = Form::choose(version, chunk_dims.len(), tree.regular(), count, highest)?;
-    form.put(chunk_dims.len(), |visit| tree.for_each(visit), out)
+    form.put(chunk_dims.len(), |width, out| tree.put_corners(width, out), out);
+    Ok(())
 }
 
 fn put_header(chunk_dims: &[u64], out: &mut Vec<u8>) -> Result<(), SpaceError> {
@@ -161,10 +162,9 @@ pub fn decode_cells(
         Parsed::All => return Ok((dims, CellSet::full(cells))),
         Parsed::None => return Ok((dims, CellSet::empty(cells))),
         Parsed::Blocks(boxes) => {
-            if !boxes.is_inside(&dims) {
+            let Some(runs) = boxes.run_count(&dims) else {
                 return Err(reader.error(format!("blocks inside {dims:?}"), "others"));
-            }
-            let runs = boxes.run_count(&dims);
+            };
             if runs <= cells {
                 spend(runs)?;
                 let set = boxes.to_cells(&dims, cells, runs);

@@ -133,7 +133,9 @@ pub(super) fn encode_blocks(
         let count = axes.iter().fold(1u64, |sum, axis| sum.saturating_mul(axis.span_count()));
         let highest = axes.iter().map(|axis| axis.last).max().unwrap_or(0);
         let form = Form::choose(version, axes.len(), regular, count, highest)?;
-        return form.put(axes.len(), |visit| selection.for_each_block(dims, visit), out);
+        let walk = |visit: &mut dyn FnMut(&[u64], &[u64])| selection.for_each_block(dims, visit);
+        form.put(axes.len(), |width, out| put_corners(width, walk, out), out);
+        return Ok(());
     }
     let tree = selection.to_tree(dims)?.ok_or(SpaceError::Inexpressible("an empty selection"))?;
     let rank = dims.len();
@@ -144,7 +146,9 @@ pub(super) fn encode_blocks(
     }
     let highest = tree.bounds(rank).1.into_iter().max().unwrap_or(0);
     let form = Form::choose(version, rank, None, tree.block_count(), highest)?;
-    form.put(rank, |mut visit| tree.for_each_block(rank, &mut visit), out)
+    let walk = |mut visit: &mut dyn FnMut(&[u64], &[u64])| tree.for_each_block(rank, &mut visit);
+    form.put(rank, |width, out| put_corners(width, walk, out), out);
+    Ok(())
 }
 
 /// A way to write a hyperslab, with what it needs to be written.
@@ -195,13 +199,13 @@ impl Form {
         shortest.map(|form| form.1).ok_or(SpaceError::Inexpressible("a hyperslab"))
     }
 
-    /// Writes the hyperslab; `walk` visits its blocks.
+    /// Writes the hyperslab; `corners` writes its blocks in numbers of the given width.
     pub(super) fn put(
         self,
         rank: usize,
-        walk: impl FnOnce(&mut dyn FnMut(&[u64], &[u64])),
+        corners: impl FnOnce(usize, &mut Vec<u8>),
         out: &mut Vec<u8>,
-    ) -> Result<(), SpaceError> {
+    ) {
         out.put_u32(TYPE_HYPERSLAB);
         match self {
             Self::Corners1 { count, length } => {
@@ -210,7 +214,7 @@ impl Form {
                 out.put_u32(length);
                 out.put_u32(rank as u32);
                 out.put_u32(count);
-                put_corners(rank, u64::from(count), 4, walk, out);
+                corners(4, out);
             }
             Self::Regular2(axes) => {
                 out.put_u32(2);
@@ -232,10 +236,9 @@ impl Form {
                 out.put_u8(width as u8);
                 out.put_u32(rank as u32);
                 out.put_uint(count, width);
-                put_corners(rank, count, width, walk, out);
+                corners(width, out);
             }
         }
-        Ok(())
     }
 }
 
@@ -248,14 +251,7 @@ fn put_axes(axes: &Hyperslab, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn put_corners(
-    rank: usize,
-    count: u64,
-    width: usize,
-    walk: impl FnOnce(&mut dyn FnMut(&[u64], &[u64])),
-    out: &mut Vec<u8>,
-) {
-    out.reserve(count as usize * rank * 2 * width);
+fn put_corners(width: usize, walk: impl FnOnce(&mut dyn FnMut(&[u64], &[u64])), out: &mut Vec<u8>) {
     match width {
         2 => walk(&mut |low, high| put_block(low, high, |at| (at as u16).to_le_bytes(), out)),
         4 => walk(&mut |low, high| put_block(low, high, |at| (at as u32).to_le_bytes(), out)),
