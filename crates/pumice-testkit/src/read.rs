@@ -25,12 +25,12 @@ struct Describer {
 
 impl Describer {
     fn group(&mut self, group: &Group) -> Result<()> {
-        let attributes = self.attributes(group.attributes())?;
-        self.line(&json!({"path": group.path(), "kind": "group", "attributes": attributes}))?;
         let members = match group.members() {
             Ok(members) => members,
             Err(error) => return self.failed(group.path(), &error.into()),
         };
+        let attributes = self.attributes(group.attributes())?;
+        self.line(&json!({"path": group.path(), "kind": "group", "attributes": attributes}))?;
         // Hard links can form circles; no test file is as deep as this.
         if self.depth > 50 {
             return Ok(());

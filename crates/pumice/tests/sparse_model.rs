@@ -183,7 +183,9 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
             let points = fit_points(points, &shape);
             let selection = Selection::points(shape.len(), points.concat()).unwrap();
             dataset.erase(selection).unwrap();
-            points.iter().for_each(|point| drop(model.remove(point)));
+            for point in &points {
+                model.remove(point);
+            }
         }
         Step::Resize(sides) => {
             let axes = sides.iter().zip(&setup.shape).zip(&setup.unlimited);
