@@ -38,7 +38,11 @@ impl<L: Layout> Shared<L> {
         let mut claimed = Vec::with_capacity(tasks.len());
         for mut task in tasks {
             if let Step::Absent = task.step {
-                task.item.access.absent(&member.layout, &task.item.key)?;
+                if member.moves() == task.seen {
+                    task.item.access.absent(&member.layout, &task.item.key)?;
+                } else {
+                    round.retry.lock().push(Retry { item: task.item, slot: None });
+                }
                 continue;
             }
             let Some(mut one) = self.claim(member, task, round)? else { continue };
@@ -65,19 +69,22 @@ impl<L: Layout> Shared<L> {
         mut task: Task<L, A>,
         round: &Round<L, A>,
     ) -> Result<Option<Claimed<L, A>>, L::Error> {
-        let item = &mut task.item;
         loop {
-            let slot = match member.table.claim(member, item.hash, &item.key) {
-                Found::Claimed(claim) => {
+            let slot = match member.table.claim(member, task.item.hash, &task.item.key) {
+                Found::Claimed(claim) if confirm(member, &mut task)? => {
                     return Ok(Some(Claimed { claim, task, bytes: Vec::new() }));
                 }
+                Found::Claimed(_) => {
+                    round.retry.lock().push(Retry { item: task.item, slot: None });
+                    return Ok(None);
+                }
                 Found::Loading(slot) => {
-                    round.retry.lock().push(Retry { item: task.item, slot });
+                    round.retry.lock().push(Retry { item: task.item, slot: Some(slot) });
                     return Ok(None);
                 }
                 Found::Ready(slot) => slot,
             };
-            match item.access.serve(self, &slot, true)? {
+            match task.item.access.serve(self, &slot, true)? {
                 Served::Done => return Ok(None),
                 Served::Emptied => {
                     round.emptied.lock().push(slot);
@@ -114,11 +121,15 @@ impl<L: Layout> Shared<L> {
                 decode(member, key, bytes, stored, task.item.access.part(layout))?
             }
             Step::Create { fill } => layout.new_chunk(key, *fill)?,
-            Step::Absent => return Ok(()),
+            Step::Resident | Step::Absent => return Ok(()),
         };
         let outcome = task.item.access.apply(layout, key, &mut chunk)?;
         match (A::WRITES, outcome) {
-            (true, Outcome::Delete) => layout.delete(key),
+            (true, Outcome::Delete) => {
+                let deleted = layout.delete(key);
+                member.note_move();
+                deleted
+            }
             (true, Outcome::Keep) if task.transient => self.save_now(member, key, &chunk),
             (false, _) if task.transient => Ok(()),
             _ => {
@@ -146,6 +157,29 @@ impl<L: Layout> Shared<L> {
         self.budget.admit(room, estimate, slot, footprint, dirty);
         drop(body);
         claim.settle();
+    }
+}
+
+/// Whether a chunk that has been claimed is where it was when it was looked up; if it is stored
+/// elsewhere by now, the task learns where. Once claimed, it can move no more.
+fn confirm<L: Layout, A: Access<L>>(
+    member: &Member<L>,
+    task: &mut Task<L, A>,
+) -> Result<bool, L::Error> {
+    match task.step {
+        Step::Resident => return Ok(false),
+        Step::Create { fill: false } => return Ok(true),
+        _ if member.moves() == task.seen => return Ok(true),
+        _ => {}
+    }
+    let found = member.layout.lookup(std::slice::from_ref(&task.item.key))?.pop().flatten();
+    match (&mut task.step, found) {
+        (Step::Load(stored), Some(found)) => {
+            *stored = found;
+            Ok(true)
+        }
+        (Step::Create { .. }, None) => Ok(true),
+        _ => Ok(false),
     }
 }
 

@@ -6,6 +6,10 @@
 //! are put in a line from which the executor's threads take them: reading, decoding and scattering
 //! of different chunks overlap, and no thread waits for another until the line is empty.
 //!
+//! A chunk that is resident but cannot be served where it is (no room to grow) may leave between its
+//! look-up and its turn, and be stored elsewhere by then: [`Member::moves`] tells, and such a chunk is
+//! looked for once more.
+//!
 //! Whatever would make a task wait is left to the calling thread: room that must be written free,
 //! chunks that another request is loading, chunks to delete.
 
@@ -42,6 +46,8 @@ pub(crate) enum Step<T> {
     Create {
         fill: bool,
     },
+    /// It was in memory, and only there, when it was looked for.
+    Resident,
     /// Not at all.
     Absent,
 }
@@ -50,6 +56,8 @@ pub(crate) enum Step<T> {
 pub(crate) struct Task<L: Layout, A> {
     pub(crate) item: Item<L, A>,
     pub(crate) step: Step<L::Tag>,
+    /// The dataset's [`moves`](Member::moves) before the chunk was looked up.
+    pub(crate) seen: u64,
     /// The memory it is expected to take.
     pub(crate) estimate: u64,
     /// The memory its encoding is expected to take later, if it is to be changed.
@@ -86,10 +94,11 @@ impl<L: Layout, A> Group<L, A> {
     }
 }
 
-/// A chunk that another request is loading.
+/// A chunk to be looked for once more.
 pub(crate) struct Retry<L: Layout, A> {
     pub(crate) item: Item<L, A>,
-    pub(crate) slot: Arc<Slot<L>>,
+    /// Where another request is loading it; `None` if it has moved since it was looked up.
+    pub(crate) slot: Option<Arc<Slot<L>>>,
 }
 
 /// What the tasks of a request leave behind for the calling thread.
@@ -158,7 +167,9 @@ impl<L: Layout> Shared<L> {
             outcome?;
             let retry = round.retry.into_inner();
             let Some(first_in_line) = retry.first() else { return Ok(()) };
-            first_in_line.slot.wait();
+            if let Some(slot) = &first_in_line.slot {
+                slot.wait();
+            }
             items = retry.into_iter().map(|retry| retry.item).collect();
             first = false;
         }
@@ -261,6 +272,7 @@ impl<L: Layout> Shared<L> {
         let intents: Vec<_> = items.iter().map(|i| i.access.intent(layout, &i.key)).collect();
         let wanted = items.iter().zip(&intents).filter(|(_, intent)| **intent != Intent::Replace);
         let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
+        let seen = member.moves();
         let mut stored = look_up(layout, &keys)?.into_iter();
         let (resident_limit, _) = self.budget.limits();
         let mut tasks = Vec::with_capacity(items.len());
@@ -270,9 +282,12 @@ impl<L: Layout> Shared<L> {
                 (Some(stored), _) => Step::Load(stored),
                 (None, Intent::Update) => Step::Create { fill: true },
                 (None, Intent::Replace) => Step::Create { fill: false },
-                (None, Intent::UpdateExisting) => Step::Absent,
+                (None, Intent::UpdateExisting) => match member.table.find(item.hash, &item.key) {
+                    Some(_) => Step::Resident,
+                    None => Step::Absent,
+                },
             };
-            tasks.push(estimate(member, item, step, resident_limit));
+            tasks.push(estimate(member, item, step, seen, resident_limit));
         }
         Ok(tasks)
     }
@@ -370,6 +385,7 @@ fn estimate<L: Layout, A: Access<L>>(
     member: &Member<L>,
     item: Item<L, A>,
     step: Step<L::Tag>,
+    seen: u64,
     resident_limit: u64,
 ) -> Task<L, A> {
     let (layout, key) = (&*member.layout, &item.key);
@@ -382,18 +398,20 @@ fn estimate<L: Layout, A: Access<L>>(
             let growth = item.access.growth(layout, key, false);
             (stored.len, stored.decoded.max(1).saturating_add(growth))
         }
-        Step::Create { .. } => match item.access.growth(layout, key, true) {
+        Step::Create { .. } | Step::Resident => match item.access.growth(layout, key, true) {
             0 => (0, member.largest()),
             growth => (0, growth),
         },
-        Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
+        Step::Absent => {
+            return Task { item, step, seen, estimate: 0, encoding: 0, transient: false };
+        }
     };
     let transient = stays > resident_limit || member.goes_direct();
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
     let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
     let estimate = transit.saturating_add(stays).saturating_add(now);
-    Task { item, step, estimate, encoding: later, transient }
+    Task { item, step, seen, estimate, encoding: later, transient }
 }
 
 fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {

@@ -107,7 +107,9 @@ impl<L: Layout> Shared<L> {
     /// Deletes a chunk in which a write has left nothing. The write still has its place.
     pub(crate) fn delete(&self, slot: &Arc<Slot<L>>) -> Result<(), L::Error> {
         let _saving = self.budget.hold_saves(slot);
-        shield(|| slot.member.layout.delete(&slot.key))?;
+        let deleted = shield(|| slot.member.layout.delete(&slot.key));
+        slot.member.note_move();
+        deleted?;
         self.remove(slot, slot.write(), false);
         Ok(())
     }
@@ -132,7 +134,9 @@ fn store<'e, L: Layout>(
         offset: 0,
     };
     let mut placements: Vec<_> = chunks.clone().map(place).collect();
-    member.layout.insert(&mut placements)?;
+    let inserted = member.layout.insert(&mut placements);
+    member.note_move();
+    inserted?;
     let put = |((_, encoded), placement): ((_, &'e Encoded<L::Tag>), &Placement<_, _>)| Put {
         offset: placement.offset,
         bytes: &encoded.bytes,
