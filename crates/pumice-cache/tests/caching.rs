@@ -1,5 +1,7 @@
 //! What a cache does when all goes well: loads once, serves from memory, writes back, makes room.
 
+#![cfg(not(shuttle))]
+
 #[path = "support/toy.rs"]
 mod toy;
 

@@ -1,5 +1,7 @@
 //! What a cache does when a layout fails or panics: it reports, keeps what it had and goes on.
 
+#![cfg(not(shuttle))]
+
 #[path = "support/toy.rs"]
 mod toy;
 

@@ -1,5 +1,7 @@
 //! Requests at the same time: who waits for whom, and who does not.
 
+#![cfg(not(shuttle))]
+
 #[path = "support/toy.rs"]
 mod toy;
 

@@ -3,6 +3,8 @@
 //! Each thread owns a range of cells in every chunk of a shared dataset and keeps a model of them:
 //! whatever the others do to the same chunks, it must always find its own cells as its model says.
 
+#![cfg(not(shuttle))]
+
 #[path = "support/toy.rs"]
 mod toy;
 

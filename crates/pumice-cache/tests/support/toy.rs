@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[cfg(shuttle)]
-use shuttle::sync::Mutex;
+use shuttle::sync::{Mutex, MutexGuard};
+use std::sync::PoisonError;
 #[cfg(not(shuttle))]
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use pumice_cache::*;
 
@@ -97,6 +98,11 @@ impl Toy {
         self.set_hook(|_, _| Ok(()));
     }
 
+    /// Not poisoned by a panic: a model's threads share one true thread and its panics.
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn call(&self, name: &'static str, key: Option<u64>) -> Result<(), ToyError> {
         let hook = Arc::clone(&self.hook.lock().unwrap());
         hook(name, key)
@@ -108,7 +114,7 @@ impl Toy {
             let values = (0..self.cells).map(|cell| value(key, cell)).collect();
             let chunk = Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0 };
             let bytes = encode(&chunk);
-            let mut disk = self.disk.lock().unwrap();
+            let mut disk = self.disk();
             disk.place(key, bytes.len() as u64);
             let offset = disk.index[&key].0 as usize;
             disk.bytes[offset..offset + bytes.len()].copy_from_slice(&bytes);
@@ -117,7 +123,7 @@ impl Toy {
 
     /// What is stored: a value for each defined cell.
     pub fn stored(&self, key: u64) -> Option<Vec<Option<u8>>> {
-        let disk = self.disk.lock().unwrap();
+        let disk = self.disk();
         let &(offset, len) = disk.index.get(&key)?;
         let bytes = disk.bytes[offset as usize..][..len as usize].to_vec();
         let chunk = decode(bytes, self.cells, Part::All);
@@ -126,7 +132,7 @@ impl Toy {
     }
 
     pub fn stored_keys(&self) -> Vec<u64> {
-        self.disk.lock().unwrap().index.keys().copied().collect()
+        self.disk().index.keys().copied().collect()
     }
 }
 
@@ -195,7 +201,7 @@ impl Layout for Toy {
 
     fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, ToyError> {
         self.call("lookup", keys.first().copied())?;
-        let disk = self.disk.lock().unwrap();
+        let disk = self.disk();
         let find = |key| {
             let &(offset, len) = disk.index.get(key)?;
             Some(Stored::new(offset, len, ()).head(self.cells as u64))
@@ -206,7 +212,7 @@ impl Layout for Toy {
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), ToyError> {
         self.call("fetch", None)?;
         assert!(reads.windows(2).all(|pair| pair[0].offset <= pair[1].offset));
-        let disk = self.disk.lock().unwrap();
+        let disk = self.disk();
         for read in reads {
             let from = read.offset as usize;
             read.buffer.copy_from_slice(&disk.bytes[from..from + read.buffer.len()]);
@@ -239,7 +245,7 @@ impl Layout for Toy {
 
     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), ToyError> {
         self.call("insert", None)?;
-        let mut disk = self.disk.lock().unwrap();
+        let mut disk = self.disk();
         for placement in placements {
             disk.place(placement.key, placement.len);
             placement.offset = disk.index[&placement.key].0;
@@ -249,7 +255,7 @@ impl Layout for Toy {
 
     fn put(&self, writes: &[Put<'_>]) -> Result<(), ToyError> {
         self.call("put", None)?;
-        let mut disk = self.disk.lock().unwrap();
+        let mut disk = self.disk();
         for write in writes {
             let to = write.offset as usize;
             disk.bytes[to..to + write.bytes.len()].copy_from_slice(write.bytes);
@@ -259,7 +265,7 @@ impl Layout for Toy {
 
     fn delete(&self, key: &u64) -> Result<(), ToyError> {
         self.call("delete", Some(*key))?;
-        self.disk.lock().unwrap().index.remove(key);
+        self.disk().index.remove(key);
         Ok(())
     }
 
@@ -346,7 +352,7 @@ impl Layout for Toy {
             return Ok(false);
         }
         self.call("direct_write", Some(*key))?;
-        let mut disk = self.disk.lock().unwrap();
+        let mut disk = self.disk();
         let size = self.chunk_bytes();
         if !disk.index.contains_key(key) {
             disk.place(*key, size);

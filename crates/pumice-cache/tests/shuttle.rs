@@ -1,0 +1,345 @@
+//! Models of what happens at the same time, checked under many schedules.
+//!
+//! `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p pumice-cache --test shuttle`
+
+#![cfg(shuttle)]
+
+#[path = "support/toy.rs"]
+mod toy;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pumice_cache::*;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::thread;
+use toy::*;
+
+const CELLS: usize = 64;
+const CHUNK: u64 = 2 * CELLS as u64;
+
+/// Checks a model under random schedules and under such with few but ill-timed switches.
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let model = Arc::new(model);
+    let runs = |share: usize| {
+        let all = std::env::var("SHUTTLE_RUNS").ok().and_then(|runs| runs.parse().ok());
+        all.unwrap_or(600) / share
+    };
+    let mut config = shuttle::Config::new();
+    config.stack_size = 1 << 18;
+    let again = Arc::clone(&model);
+    shuttle::Runner::new(RandomScheduler::new(runs(1)), config.clone()).run(move || model());
+    shuttle::Runner::new(PctScheduler::new(3, runs(2)), config).run(move || again());
+}
+
+/// A cache of so many chunks.
+fn bench(resident: u64, active: u64) -> Bench {
+    Bench::with_limits(CELLS, resident, active)
+}
+
+/// Runs the tasks of a request on threads of the model.
+struct Threads(usize);
+
+impl Executor for Threads {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(index) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count)
+            {
+                task(index);
+            }
+        };
+        thread::scope(|scope| {
+            (1..self.0.min(count)).for_each(|_| drop(scope.spawn(work)));
+            work();
+        });
+    }
+
+    fn threads(&self) -> usize {
+        self.0
+    }
+}
+
+#[test]
+fn a_chunk_missed_by_many_is_loaded_once() {
+    check(|| {
+        let bench = bench(4, 16);
+        bench.toy.store(0..2, |key, _| key as u8);
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(bench.get(0).unwrap(), [0; CELLS]));
+            scope.spawn(|| assert_eq!(bench.get_many([1, 0]).unwrap()[1], [0; CELLS]));
+            assert_eq!(bench.get_many([0, 1]).unwrap()[1], [1; CELLS]);
+        });
+        assert_eq!(bench.stats().loads, 2);
+    });
+}
+
+#[test]
+fn a_load_that_fails_or_panics_leaves_the_chunk_to_others() {
+    for panics in [false, true] {
+        check(move || {
+            let bench = bench(4, 16);
+            bench.toy.store([0], |_, _| 1);
+            let first = AtomicBool::new(true);
+            bench.toy.set_hook(move |name, _| {
+                if name != "decode" || !first.swap(false, Ordering::Relaxed) {
+                    return Ok(());
+                }
+                if panics {
+                    // Not `panic!`: the hook would report each of them.
+                    std::panic::resume_unwind(Box::new("told to"));
+                }
+                Err(ToyError::Told("decode"))
+            });
+            let failures = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| match bench.get(0) {
+                        Ok(chunk) => assert_eq!(chunk, [1; CELLS]),
+                        Err(_) => drop(failures.fetch_add(1, Ordering::Relaxed)),
+                    });
+                }
+            });
+            assert_eq!(failures.into_inner(), 1);
+            assert_eq!(bench.get(0).unwrap(), [1; CELLS]);
+        });
+    }
+}
+
+#[test]
+fn no_request_sees_half_a_write() {
+    // Once with all chunks resident, once with room for one.
+    for resident in [4, 1] {
+        check(move || {
+            let bench = bench(resident, 4 * resident);
+            bench.put_many([0, 1], &[1; CELLS]).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| bench.put_many([0, 1], &[2; CELLS]).unwrap());
+                scope.spawn(|| bench.put_many([1, 0], &[3; CELLS]).unwrap());
+                scope.spawn(|| {
+                    let both = bench.get_many([0, 1]).unwrap();
+                    assert_eq!(both[0], both[1]);
+                });
+                scope.spawn(|| {
+                    // What one read has seen, the next one must see.
+                    let first = bench.get(0).unwrap()[0];
+                    let second = bench.get(1).unwrap()[0];
+                    assert!(first == 1 || second != 1);
+                });
+            });
+            let both = bench.get_many([0, 1]).unwrap();
+            assert!(both[0] == both[1] && both[0][0] != 1);
+        });
+    }
+}
+
+#[test]
+fn changes_survive_eviction_and_flushes() {
+    check(|| {
+        let bench = bench(1, 5);
+        thread::scope(|scope| {
+            for own in 0..3 {
+                let bench = &bench;
+                scope.spawn(move || {
+                    bench.put(own, 0, &[1]).unwrap();
+                    bench.put((own + 1) % 3, 1 + own as usize, &[2]).unwrap();
+                    if own == 0 {
+                        bench.cache.flush(&bench.dataset, true).unwrap();
+                    }
+                    assert_eq!(bench.get(own).unwrap()[0], 1);
+                });
+            }
+        });
+        assert!(bench.stats().resident <= CHUNK);
+        bench.cache.flush_all().unwrap();
+        for own in 0..3_u64 {
+            let stored = bench.toy.stored(own).unwrap();
+            let other = 1 + (own as usize + 2) % 3;
+            assert_eq!((stored[0], stored[other]), (Some(1), Some(2)));
+        }
+    });
+}
+
+#[test]
+fn what_is_held_stays_within_the_limit() {
+    check(|| {
+        let bench = bench(2, 6);
+        bench.toy.store(0..3, |_, _| 1);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.get_many(0..3).unwrap());
+            scope.spawn(|| bench.put_many(2..4, &[2; CELLS]).unwrap());
+            bench.put(1, 0, &[3]).unwrap();
+            bench.flush().unwrap();
+        });
+        let stats = bench.stats();
+        assert!(stats.peak <= 6 * CHUNK, "{}", stats.peak);
+        assert!(stats.resident <= 2 * CHUNK);
+    });
+}
+
+#[test]
+fn requests_that_together_need_more_than_there_is_take_turns() {
+    check(|| {
+        // Less than any one of them needs.
+        let bench = bench(1, 1);
+        bench.toy.store(0..2, |_, _| 1);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.get_many(0..2).unwrap());
+            scope.spawn(|| bench.put(0, 0, &[2]).unwrap());
+            bench.put(1, 0, &[3]).unwrap();
+        });
+        assert_eq!((bench.get(0).unwrap()[0], bench.get(1).unwrap()[0]), (2, 3));
+        assert!(bench.stats().resident <= CHUNK);
+    });
+}
+
+#[test]
+fn sole_use_is_sole() {
+    check(|| {
+        let bench = bench(2, 8);
+        bench.toy.store(0..2, |_, _| 1);
+        bench.get(0).unwrap();
+        let inside = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&inside);
+        bench.toy.set_hook(move |name, key| {
+            // Reads of the others: this thread's own request is a write of chunk 1.
+            assert!(!(seen.load(Ordering::SeqCst) && name == "scatter" && key == Some(0)));
+            Ok(())
+        });
+        thread::scope(|scope| {
+            scope.spawn(|| bench.get(0).unwrap());
+            scope.spawn(|| bench.get_many([1, 0]).unwrap());
+            scope.spawn(|| bench.put(0, 1, &[5]).unwrap());
+            let exclusive = bench.cache.exclusive(&bench.dataset);
+            inside.store(true, Ordering::SeqCst);
+            exclusive.discard(&0);
+            exclusive.write([(1, Write::Put { start: 0, data: &[9] })]).unwrap();
+            exclusive.flush(false).unwrap();
+            inside.store(false, Ordering::SeqCst);
+        });
+        assert_eq!(bench.get(1).unwrap()[..2], [9, 1]);
+    });
+}
+
+#[test]
+fn a_chunk_that_is_deleted_stays_deleted() {
+    check(|| {
+        let bench = bench(2, 8);
+        bench.put_many(0..2, &[1; CELLS]).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| bench.erase(0, 0, CELLS).unwrap());
+            scope.spawn(|| bench.put_many(2..5, &[2; CELLS]).unwrap());
+            bench.flush().unwrap();
+        });
+        bench.flush().unwrap();
+        assert_eq!(bench.toy.stored_keys(), [1, 2, 3, 4]);
+        assert_eq!(bench.get(0).unwrap(), [FILL; CELLS]);
+    });
+}
+
+#[test]
+fn a_write_back_that_fails_loses_nothing() {
+    check(|| {
+        let bench = bench(1, 5);
+        let failures = AtomicUsize::new(2);
+        bench.toy.set_hook(move |name, _| {
+            let less = |left: usize| left.checked_sub(1);
+            let fails = matches!(name, "encode" | "put" | "insert")
+                && failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+            if fails { Err(ToyError::Told(name)) } else { Ok(()) }
+        });
+        // The error of a write-back may reach either, and the change is made all the same, or it
+        // was refused for lack of room.
+        let persist = |key| while bench.put(key, 0, &[7]).is_err() {};
+        thread::scope(|scope| {
+            scope.spawn(|| persist(0));
+            scope.spawn(|| persist(1));
+            persist(2);
+        });
+        while bench.cache.flush(&bench.dataset, true).is_err() {}
+        for key in 0..3 {
+            assert_eq!(bench.get(key).unwrap()[0], 7);
+        }
+    });
+}
+
+#[test]
+fn values_and_defined_cells_of_a_chunk_are_loaded_side_by_side() {
+    check(|| {
+        let bench = bench(1, 6);
+        bench.toy.store(0..2, |key, _| key as u8);
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(bench.defined(0).unwrap().len(), CELLS));
+            scope.spawn(|| assert_eq!(bench.get(0).unwrap(), [0; CELLS]));
+            scope.spawn(|| assert_eq!(bench.get_many([1, 0]).unwrap()[0], [1; CELLS]));
+            assert_eq!(bench.defined(1).unwrap().len(), CELLS);
+        });
+        assert!(bench.stats().resident <= CHUNK);
+    });
+}
+
+#[test]
+fn a_request_that_runs_on_several_threads_is_whole() {
+    check(|| {
+        let config = Config::default().executor(Arc::new(Threads(2)));
+        let config = config.resident_limit(3 * CHUNK).active_limit(8 * CHUNK);
+        let bench = Bench::new(config, Toy::new(CELLS));
+        bench.toy.store(0..2, |_, _| 1);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.put_many(0..4, &[2; CELLS]).unwrap());
+            let chunks = bench.get_many(0..4).unwrap();
+            let before = chunks[0][0] == 1 && chunks[3][0] == FILL;
+            assert!(before || chunks == [[2; CELLS]; 4]);
+        });
+        bench.flush().unwrap();
+        assert_eq!(bench.get_many(0..4).unwrap(), [[2; CELLS]; 4]);
+        assert!(bench.stats().peak <= 8 * CHUNK);
+    });
+}
+
+#[test]
+fn whatever_three_threads_do_each_finds_its_cells_as_it_left_them() {
+    check(|| {
+        let resident = thread_rng().gen_range(0..3);
+        let bench = bench(resident, resident + 5);
+        thread::scope(|scope| {
+            for own in 0..3 {
+                let bench = &bench;
+                scope.spawn(move || play(bench, own));
+            }
+        });
+        assert!(bench.stats().resident <= resident * CHUNK);
+    });
+}
+
+/// Does a few things to cell `own` of two chunks.
+fn play(bench: &Bench, own: usize) {
+    let mut model = [FILL; 2];
+    for round in 0..4 {
+        let chunk = thread_rng().gen_range(0..2);
+        match thread_rng().gen_range(0..6) {
+            0 => {
+                bench.put(chunk, own, &[round]).unwrap();
+                model[chunk as usize] = round;
+            }
+            1 => {
+                let parts = [0, 1].map(|key| (key, Write::Put { start: own, data: &[99] }));
+                bench.cache.write(&bench.dataset, parts).unwrap();
+                model = [99; 2];
+            }
+            2 => {
+                bench.erase(chunk, own, 1).unwrap();
+                model[chunk as usize] = FILL;
+            }
+            3 => assert_eq!(bench.get(chunk).unwrap()[own], model[chunk as usize]),
+            4 => {
+                let chunks = bench.get_many(0..2).unwrap();
+                assert_eq!([chunks[0][own], chunks[1][own]], model);
+            }
+            _ => bench.cache.flush(&bench.dataset, round % 2 == 0).unwrap(),
+        }
+    }
+    assert_eq!(bench.get(0).unwrap()[own], model[0]);
+}
