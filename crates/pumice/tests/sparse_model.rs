@@ -225,13 +225,13 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 2000, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 4000, ..Default::default() })]
 
     #[test]
     fn a_sparse_dataset_behaves_like_a_dictionary_of_cells(
         (setup, steps) in setup().prop_flat_map(|setup| {
             let rank = setup.shape.len();
-            (Just(setup), prop::collection::vec(step(rank), 1..40))
+            (Just(setup), prop::collection::vec(step(rank), 1..60))
         })
     ) {
         let folder = tempfile::tempdir().unwrap();

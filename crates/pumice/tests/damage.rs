@@ -1,0 +1,212 @@
+//! Damaged files: every byte changed, every length cut off, every checksum made right again.
+//!
+//! Three promises are held against small files with everything that Pumice writes:
+//!
+//! - Whatever the damage, opening, walking and reading end in an answer or an error: no panic, no
+//!   long wait, no memory beyond reason.
+//! - What has a checksum is never wrong: metadata, attributes and the cells of sparse chunks are
+//!   as they were, or there is an error. Values without checksum may be wrong, on the right cells.
+//! - With a right checksum over wrong bytes the first promise still holds.
+
+#[path = "damage/memory.rs"]
+mod memory;
+#[path = "damage/specimen.rs"]
+mod specimen;
+#[path = "damage/walk.rs"]
+mod walk;
+
+use pumice_bytes::lookup3;
+use specimen::Specimen;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+use walk::{Contents, Walker};
+
+/// The most memory that a file of some kilobytes may make us take at once.
+const MEMORY: u64 = 256 << 20;
+/// The longest that one damaged file may take.
+const TIME: Duration = Duration::from_secs(2);
+
+#[test]
+fn changed_bytes_of_dense_files_are_errors_or_harmless() {
+    specimen::dense().iter().for_each(change_every_byte);
+}
+
+#[test]
+fn changed_bytes_of_sparse_files_are_errors_or_harmless() {
+    specimen::sparse().iter().for_each(change_every_byte);
+}
+
+#[test]
+fn truncated_files_are_errors_or_harmless() {
+    for specimen in specimen::all() {
+        let mut cases = Cases::new(&specimen);
+        for length in 0..specimen.bytes.len() {
+            let mut cut = specimen.bytes[..length].to_vec();
+            let opened = cases.run(&format!("cut at {length}"), cut.clone());
+            assert!(opened.is_none(), "{}: opened {length} byte(s)", specimen.name);
+            if length >= 48 {
+                // The superblock agrees that the file is so short.
+                cut[28..36].copy_from_slice(&(length as u64).to_le_bytes());
+                repair(&mut cut, &(0..44));
+                cases.must_hold(&format!("ends at {length}"), cut, None);
+            }
+        }
+        cases.finish();
+    }
+}
+
+#[test]
+fn damage_under_right_checksums_ends_in_an_answer_or_an_error() {
+    for specimen in specimen::all() {
+        let mut cases = Cases::new(&specimen);
+        for block in &specimen.blocks {
+            for at in block.clone() {
+                for pattern in [0x01, 0x02, 0x08, 0x40, 0x80, 0xFF] {
+                    let mut damaged = specimen.bytes.clone();
+                    damaged[at] ^= pattern;
+                    repair(&mut damaged, block);
+                    cases.run(&format!("byte {at} ^ {pattern:#x}"), damaged);
+                }
+            }
+        }
+        cases.finish();
+    }
+}
+
+#[test]
+fn numbers_of_extreme_size_under_right_checksums_end_in_an_answer_or_an_error() {
+    for specimen in specimen::all() {
+        let mut cases = Cases::new(&specimen);
+        for block in &specimen.blocks {
+            for (width, value) in EXTREMES {
+                for at in block.start..=block.end.saturating_sub(width) {
+                    let mut damaged = specimen.bytes.clone();
+                    damaged[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+                    repair(&mut damaged, block);
+                    cases.run(&format!("{width} byte(s) at {at} = {value:#x}"), damaged);
+                }
+            }
+        }
+        cases.finish();
+    }
+}
+
+/// Widths and values that sums and products are likely to overflow with.
+const EXTREMES: [(usize, u64); 6] =
+    [(2, 0xFFFF), (4, 0xFFFF_FFFF), (8, u64::MAX), (8, u64::MAX - 7), (8, 1 << 40), (8, 1 << 63)];
+
+#[test]
+fn scattered_damage_under_right_checksums_ends_in_an_answer_or_an_error() {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    for specimen in specimen::all() {
+        let mut cases = Cases::new(&specimen);
+        for case in 0..1000 {
+            let mut damaged = specimen.bytes.clone();
+            for _ in 0..=random.below(6) {
+                let block = &specimen.blocks[random.below(specimen.blocks.len())];
+                let at = block.start + random.below(block.len());
+                damaged[at] = random.below(256) as u8;
+            }
+            specimen.blocks.iter().for_each(|block| repair(&mut damaged, block));
+            cases.run(&format!("random {case}"), damaged);
+        }
+        cases.finish();
+    }
+}
+
+fn change_every_byte(specimen: &Specimen) {
+    let mut cases = Cases::new(specimen);
+    for at in 0..specimen.bytes.len() {
+        for pattern in [0x01, 0x10, 0x80, 0xFF] {
+            let mut damaged = specimen.bytes.clone();
+            damaged[at] ^= pattern;
+            cases.must_hold(&format!("byte {at} ^ {pattern:#x}"), damaged, Some(at));
+        }
+    }
+    cases.finish();
+}
+
+/// Makes the checksum behind a block right.
+fn repair(bytes: &mut [u8], block: &std::ops::Range<usize>) {
+    let checksum = lookup3(&bytes[block.clone()]).to_le_bytes();
+    bytes[block.end..block.end + 4].copy_from_slice(&checksum);
+}
+
+/// Runs damaged versions of one file and collects what must not be.
+struct Cases<'a> {
+    specimen: &'a Specimen,
+    walker: Walker,
+    truth: Contents,
+    failures: Vec<String>,
+    count: u64,
+    most_memory: u64,
+    longest: Duration,
+}
+
+impl<'a> Cases<'a> {
+    fn new(specimen: &'a Specimen) -> Self {
+        let walker = Walker::new();
+        let truth = walker.walk(specimen.bytes.clone()).expect("an undamaged file");
+        assert!(truth.is_complete(), "{}: {truth:#?}", specimen.name);
+        let (failures, count, most_memory) = (Vec::new(), 0, 0);
+        Self { specimen, walker, truth, failures, count, most_memory, longest: Duration::ZERO }
+    }
+
+    /// Walks a damaged file; what was found, if it could be opened.
+    fn run(&mut self, case: &str, bytes: Vec<u8>) -> Option<Contents> {
+        let start = Instant::now();
+        memory::reset();
+        let walked = catch_unwind(AssertUnwindSafe(|| self.walker.walk(bytes)));
+        let (time, memory) = (start.elapsed(), memory::peak());
+        self.count += 1;
+        self.most_memory = self.most_memory.max(memory);
+        self.longest = self.longest.max(time);
+        if time > TIME {
+            self.failures.push(format!("{case}: took {time:?}"));
+        }
+        if memory > MEMORY {
+            self.failures.push(format!("{case}: took {memory} byte(s)"));
+        }
+        match walked {
+            Ok(contents) => contents,
+            Err(_) => {
+                self.failures.push(format!("{case}: panicked"));
+                None
+            }
+        }
+    }
+
+    /// Walks a damaged file, in which nothing with a checksum may be wrong.
+    fn must_hold(&mut self, case: &str, bytes: Vec<u8>, damaged: Option<usize>) {
+        let Some(found) = self.run(case, bytes) else { return };
+        let exposed =
+            damaged.is_some_and(|at| self.specimen.exposed.iter().any(|range| range.contains(&at)));
+        for difference in found.differences(&self.truth, exposed) {
+            self.failures.push(format!("{case}: {difference}"));
+        }
+    }
+
+    fn finish(self) {
+        let Self { specimen: Specimen { name, bytes, .. }, failures, count, .. } = self;
+        println!(
+            "{name}: {} byte(s), {count} case(s), at most {} KiB and {:?}",
+            bytes.len(),
+            self.most_memory >> 10,
+            self.longest,
+        );
+        let shown = failures[..failures.len().min(20)].join("\n");
+        assert!(failures.is_empty(), "{name}: {} failure(s)\n{shown}", failures.len());
+    }
+}
+
+/// Numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+}

@@ -1,0 +1,182 @@
+//! Small files with everything that Pumice writes, and what a test needs to know of their bytes.
+
+use pumice::{DatasetBuilder, File, FilterSpec};
+use pumice_bytes::lookup3;
+use pumice_filter::Pipeline;
+use std::ops::Range;
+
+/// A file as it should be.
+pub struct Specimen {
+    pub name: String,
+    pub bytes: Vec<u8>,
+    /// Where values stand without a checksum.
+    pub exposed: Vec<Range<usize>>,
+    /// What is followed by its checksum, which is not part of the range.
+    pub blocks: Vec<Range<usize>>,
+}
+
+pub fn all() -> Vec<Specimen> {
+    dense().into_iter().chain(sparse()).collect()
+}
+
+/// Groups, attributes and dense datasets of every layout and index.
+pub fn dense() -> Vec<Specimen> {
+    vec![objects(), chunked()]
+}
+
+/// Sparse datasets with every index, with and without filters.
+pub fn sparse() -> Vec<Specimen> {
+    let indexes: [(&str, [Option<u64>; 2], [u64; 2]); 4] = [
+        ("single chunk", [Some(12), Some(14)], [12, 14]),
+        ("fixed array", [Some(12), Some(14)], [5, 6]),
+        ("extensible array", [Some(12), None], [5, 6]),
+        ("B-tree", [None, None], [5, 6]),
+    ];
+    let mut specimens = Vec::new();
+    for (index, max, chunk) in indexes {
+        for filters in ["no filters", "default filters", "deflate"] {
+            specimens.push(sparse_specimen(&format!("{index}, {filters}"), max, chunk, filters));
+        }
+    }
+    specimens
+}
+
+fn objects() -> Specimen {
+    let numbers: Vec<i16> = (0..40).map(|n| 300 * n - 7).collect();
+    let bytes = write(|file| {
+        file.set_attribute("title", "a file to be damaged").unwrap();
+        let group = file.create_group("a/b").unwrap();
+        group.set_attribute("list", [1.5f32, -2.5]).unwrap();
+        group.set_attribute("count", 7u8).unwrap();
+        let contiguous = file.new_dataset::<i16>().shape([5, 8]).create("a/contiguous").unwrap();
+        contiguous.write(.., &numbers).unwrap();
+        contiguous.set_attribute("unit", "mm").unwrap();
+        let compact = file.new_dataset::<u8>().shape([6]).compact().create("a/compact").unwrap();
+        compact.write(.., &[1u8, 2, 3, 4, 5, 6]).unwrap();
+        let scalar = file.new_dataset::<f64>().create("a/b/scalar").unwrap();
+        scalar.write(.., &[0.125f64]).unwrap();
+        file.new_dataset::<i32>().shape([4]).fill_value(9i32).create("unwritten").unwrap();
+    });
+    let values: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let exposed = vec![find(&bytes, &values), find(&bytes, &0.125f64.to_le_bytes())];
+    Specimen::new("objects", bytes, exposed)
+}
+
+fn chunked() -> Specimen {
+    let numbers: Vec<i32> = (0..60).map(|n| n * n - 900).collect();
+    let bytes = write(|file| {
+        let dataset = || file.new_dataset::<i32>().shape([6, 10]).fill_value(-1i32);
+        let create = |builder: DatasetBuilder, name: &str| {
+            builder.create(name).unwrap().write((.., ..), &numbers).unwrap();
+        };
+        create(dataset().chunk([4, 5]).shuffle().deflate(6).fletcher32(), "fixed");
+        create(dataset().chunk([6, 10]).fletcher32(), "single");
+        create(dataset().chunk([2, 10]).max_shape([None, Some(10)]).deflate(1), "extensible");
+        create(dataset().chunk([6, 5]).max_shape([None, None]).fletcher32().deflate(9), "tree");
+        let holes = dataset().chunk([3, 10]).create("holes").unwrap();
+        holes.write((0..3, ..), &numbers[..30]).unwrap();
+    });
+    // Only "holes" is stored without filters that check: its one chunk has the values as they are.
+    let values: Vec<u8> = numbers[..30].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let places = find_all(&bytes, &values);
+    Specimen::new("chunked", bytes, places)
+}
+
+fn sparse_specimen(name: &str, max: [Option<u64>; 2], chunk: [u64; 2], filters: &str) -> Specimen {
+    let value = |row: u64, column: u64| 1000 * row + 17 * column + 1;
+    let points: Vec<[u64; 2]> = (0..12)
+        .flat_map(|row| (0..14).map(move |column| [row, column]))
+        .filter(|[row, column]| (row * 7 + column * column) % 5 < 2)
+        .collect();
+    let values: Vec<u64> = points.iter().map(|point| value(point[0], point[1])).collect();
+    let bytes = write(|file| {
+        let builder =
+            file.new_dataset::<u64>().shape([12, 14]).max_shape(max).chunk(chunk).sparse();
+        let builder = match filters {
+            "no filters" => builder.no_filters(),
+            "deflate" => builder
+                .location_filters(vec![FilterSpec::deflate(6)])
+                .value_filters(vec![FilterSpec::deflate(6)]),
+            _ => builder,
+        };
+        let dataset = builder.fill_value(5u64).create("sparse").unwrap();
+        dataset.write_points(&points, &values).unwrap();
+    });
+    let pipeline = match filters {
+        "default filters" => vec![FilterSpec::shuffle(8), FilterSpec::zstd(3)],
+        "deflate" => vec![FilterSpec::deflate(6)],
+        _ => Vec::new(),
+    };
+    let pipeline = Pipeline::new(pipeline).unwrap();
+    let mut exposed = Vec::new();
+    for row in (0..12).step_by(chunk[0] as usize) {
+        for column in (0..14).step_by(chunk[1] as usize) {
+            let inside = |point: &&[u64; 2]| {
+                (row..row + chunk[0]).contains(&point[0])
+                    && (column..column + chunk[1]).contains(&point[1])
+            };
+            let section = points.iter().filter(inside);
+            let section = section.flat_map(|point| value(point[0], point[1]).to_le_bytes());
+            let (stored, _) = pipeline.encode(section.collect()).unwrap();
+            exposed.push(find(&bytes, &stored));
+        }
+    }
+    Specimen::new(name, bytes, exposed)
+}
+
+impl Specimen {
+    fn new(name: &str, bytes: Vec<u8>, exposed: Vec<Range<usize>>) -> Self {
+        let blocks = blocks(&bytes);
+        Self { name: name.into(), bytes, exposed, blocks }
+    }
+}
+
+fn write(fill: impl FnOnce(&File)) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("specimen.h5");
+    let file = File::create(&path).unwrap();
+    fill(&file);
+    file.close().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Range<usize> {
+    let places = find_all(bytes, wanted);
+    assert_eq!(places.len(), 1, "{wanted:?} stands once in the file");
+    places[0].clone()
+}
+
+fn find_all(bytes: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
+    let places = bytes.windows(wanted.len()).enumerate();
+    let places = places.filter(|(_, window)| window == &wanted);
+    places.map(|(start, _)| start..start + wanted.len()).collect()
+}
+
+/// Everything that begins like a block of metadata, or like an unfiltered section 0, and is
+/// followed by its checksum.
+fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
+    let openings: [&[u8]; 11] = [
+        b"\x89HDF",
+        b"OHDR",
+        b"OCHK",
+        b"FAHD",
+        b"FADB",
+        b"EAHD",
+        b"EAIB",
+        b"EADB",
+        b"BTHD",
+        b"BTLF",
+        b"\x01\x00\x08",
+    ];
+    let mut blocks = Vec::new();
+    for start in 0..bytes.len() {
+        if !openings.iter().any(|opening| bytes[start..].starts_with(opening)) {
+            continue;
+        }
+        let ends = start + 8..=(start + 2048).min(bytes.len().saturating_sub(4));
+        let mut ends =
+            ends.filter(|&end| bytes[end..end + 4] == lookup3(&bytes[start..end]).to_le_bytes());
+        blocks.extend(ends.next().map(|end| start..end));
+    }
+    blocks
+}

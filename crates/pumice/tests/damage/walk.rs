@@ -1,0 +1,149 @@
+//! Everything that a file holds, read through the public interface.
+
+use pumice::{Attribute, Context, Dataset, File, Group, Node};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most bytes of a dataset that are read at once.
+const MOST: u64 = 4 << 20;
+/// The most groups and datasets that are visited.
+const MOST_OBJECTS: usize = 100;
+
+/// Opens files with a cache and no threads of its own.
+pub struct Walker {
+    context: Context,
+}
+
+/// What was found in a file, by path.
+#[derive(Debug, Default)]
+pub struct Contents {
+    objects: BTreeMap<String, Object>,
+}
+
+/// What was found of an object; nothing where there was an error.
+#[derive(Debug, Default)]
+struct Object {
+    /// What protects itself by checksums: attributes, members, shape, type, defined cells.
+    sure: BTreeMap<&'static str, Option<String>>,
+    /// Values, which may be stored without checksum.
+    values: BTreeMap<&'static str, Option<Vec<u8>>>,
+}
+
+impl Walker {
+    pub fn new() -> Self {
+        Self { context: Context::builder().threads(1).build().unwrap() }
+    }
+
+    /// What is in a file; `None` if it cannot be opened.
+    pub fn walk(&self, bytes: Vec<u8>) -> Option<Contents> {
+        let file = File::options().context(&self.context).open_bytes(bytes).ok()?;
+        let mut contents = Contents::default();
+        let mut visited = BTreeSet::new();
+        let mut pending: Vec<Group> = vec![(*file).clone()];
+        while let Some(group) = pending.pop() {
+            if !visited.insert(group.address()) || contents.objects.len() >= MOST_OBJECTS {
+                continue;
+            }
+            let members = group.members().ok();
+            let mut object = Object::default();
+            object.sure.insert("members", members.as_ref().map(|members| format!("{members:?}")));
+            object.sure.insert("attributes", attributes(group.attributes()));
+            contents.objects.insert(group.path().into(), object);
+            for member in members.unwrap_or_default() {
+                match group.node(&member.name) {
+                    Ok(Node::Group(group)) => pending.push(group),
+                    Ok(Node::Dataset(dataset)) => {
+                        contents.objects.insert(dataset.path().into(), read(&dataset));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        Some(contents)
+    }
+}
+
+impl Contents {
+    /// Whether there was no error.
+    pub fn is_complete(&self) -> bool {
+        let whole = |object: &Object| {
+            object.sure.values().all(Option::is_some) && object.values.values().all(Option::is_some)
+        };
+        self.objects.len() > 1 && self.objects.values().all(whole)
+    }
+
+    /// What is here and not in `truth`; with `exposed` values, they do not count.
+    pub fn differences(&self, truth: &Self, exposed: bool) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (path, object) in &self.objects {
+            let Some(truth) = truth.objects.get(path) else {
+                differences.push(format!("{path} is new"));
+                continue;
+            };
+            for (what, found) in object.sure.iter().filter(|(_, found)| found.is_some()) {
+                if truth.sure.get(what) != Some(found) {
+                    differences.push(format!("{path}: wrong {what}: {found:?}"));
+                }
+            }
+            for (what, found) in object.values.iter().filter(|(_, found)| found.is_some()) {
+                if truth.values.get(what) != Some(found) && !exposed {
+                    differences.push(format!("{path}: wrong {what}"));
+                }
+            }
+        }
+        differences
+    }
+}
+
+fn attributes(attributes: pumice::Result<Vec<Attribute>>) -> Option<String> {
+    let attributes = attributes.ok()?;
+    for attribute in &attributes {
+        // Conversions must be total, too.
+        let _ = attribute.read::<f64>();
+        let _ = attribute.read_string();
+    }
+    Some(format!("{attributes:?}"))
+}
+
+fn read(dataset: &Dataset) -> Object {
+    let mut object = Object::default();
+    let mut sure = |what, found: Option<String>| drop(object.sure.insert(what, found));
+    let (shape, element) = (dataset.shape(), dataset.datatype().size() as u64);
+    sure("attributes", attributes(dataset.attributes()));
+    sure("description", Some(description(dataset)));
+    sure("chunks", dataset.chunk_count().ok().map(|count| count.to_string()));
+    sure("stored bytes", dataset.stored_bytes().ok().map(|count| count.to_string()));
+    let bytes = shape.iter().try_fold(element, |bytes, &length| bytes.checked_mul(length));
+    let small = bytes.is_some_and(|bytes| bytes <= MOST);
+    // A large sparse dataset has few cells; of a dense one, every cell is defined.
+    if dataset.is_sparse() || small {
+        sure("defined cells", dataset.count_defined(..).ok().map(|count| count.to_string()));
+        sure("selection", dataset.defined(..).ok().map(|cells| format!("{cells:?}")));
+        let found = dataset.read_defined_bytes(..).ok();
+        sure("cells", found.as_ref().map(|found| format!("{:?}", found.coordinates)));
+        object.values.insert("defined values", found.map(|found| found.values));
+    }
+    if small {
+        let cells = dataset.read_bytes(..).ok();
+        let converted = dataset.read::<f64>(..).ok();
+        let converted = converted
+            .map(|values| values.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>());
+        object.values.insert("values", cells);
+        object.values.insert("converted values", converted);
+    }
+    object
+}
+
+fn description(dataset: &Dataset) -> String {
+    format!(
+        "{:?} {:?} {:?} {} {:?} {:?} {:?} {:?} {:?}",
+        dataset.layout(),
+        dataset.shape(),
+        dataset.max_shape(),
+        dataset.datatype(),
+        dataset.extent(),
+        dataset.chunk(),
+        dataset.filters(),
+        dataset.location_filters(),
+        dataset.fill_value(),
+    )
+}
