@@ -1,8 +1,8 @@
 //! The location filter: which cells of a sparse chunk are defined, as gaps and run lengths.
 //!
 //! The plain side is section 0 of a structured chunk: the H5Sencode form of the chunk's extent and
-//! selection, with the checksum at its end. Tens of bytes for each block, it is far from what
-//! the locations are worth. The encoded side is close to the entropy of a random set, and shorter for sets
+//! selection, with the checksum at its end: many bytes for each block, far from what the locations
+//! are worth. The encoded side is close to the entropy of a random set, and shorter for sets
 //! with a pattern once a compressor has followed; `docs/format/location-filter.md` has every byte.
 //!
 //! Any bytes go through and come back. Those that are not *canonical*, that is, not what Pumice writes
@@ -53,8 +53,8 @@ pub(crate) const MOST_MEMORY: u64 = 512 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn encode_cells(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
-    if let Some(total) = compactible(dims, cells) {
-        let toggles = toggles_of(cells);
+    if let Some((total, runs)) = compactible(dims, cells) {
+        let toggles = toggles_of(cells, runs);
         let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
         compact::encode(dims, total, toggles, out);
         match length {
@@ -110,8 +110,7 @@ pub fn decode_cells(
 
 /// The plain form with its checksum, in a scratch buffer.
 pub(crate) fn plain_form(dims: &[u64], cells: &CellSet) -> Result<Vec<u8>, FilterError> {
-    let room = cells.run_count().saturating_mul(4 * dims.len() as u64).saturating_add(128);
-    let mut plain = scratch::take(usize::try_from(room).unwrap_or(usize::MAX));
+    let mut plain = scratch::take(cells.heap_bytes());
     plain.clear();
     serial::encode_cells(dims, cells, &mut plain)
         .map_err(|error| FilterError::encode(NAME, error))?;
@@ -133,14 +132,15 @@ pub(crate) fn parse_plain(
     Err(reader.error("the end of the section", format!("{} more byte(s)", reader.remaining())))
 }
 
-/// The cells of a chunk of shape `dims`, if a compact form can describe it and this set of its cells.
-fn compactible(dims: &[u64], cells: &CellSet) -> Option<u64> {
-    let total = compact::cells_of(dims)?;
-    (cells.cells() == total && cells.run_count() <= MOST_RUNS).then_some(total)
+/// The cells of a chunk of shape `dims` and the runs of a set of them, if a compact form can describe
+/// both.
+fn compactible(dims: &[u64], cells: &CellSet) -> Option<(u64, u64)> {
+    let (total, runs) = (compact::cells_of(dims)?, cells.run_count());
+    (cells.cells() == total && runs <= MOST_RUNS).then_some((total, runs))
 }
 
-fn toggles_of(cells: &CellSet) -> Vec<u64> {
-    let mut toggles = scratch::take_words(2 * cells.run_count() as usize);
+fn toggles_of(cells: &CellSet, runs: u64) -> Vec<u64> {
+    let mut toggles = scratch::take_words(2 * runs as usize);
     toggles.clear();
     cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
     toggles
@@ -180,9 +180,9 @@ impl Filter for Location {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         if let Some((dims, cells)) = canonical(input)
-            && let Some(total) = compactible(&dims, &cells)
+            && let Some((total, runs)) = compactible(&dims, &cells)
         {
-            compact::encode(&dims, total, toggles_of(&cells), out);
+            compact::encode(&dims, total, toggles_of(&cells, runs), out);
             if out.len() < input.len() {
                 return Ok(());
             }

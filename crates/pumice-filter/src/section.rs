@@ -45,7 +45,7 @@ impl Pipeline {
             let (bytes, mask) = self.encode(plain)?;
             return Ok(EncodedCells { bytes, unfiltered, mask });
         }
-        let mut encoded = scratch::take(cells.run_count() as usize * 2 + 128);
+        let mut encoded = scratch::take(cells.heap_bytes());
         let unfiltered = location::encode_cells(dims, cells, &mut encoded)?;
         let (bytes, mask) = if encoded.len() as u64 >= unfiltered && self.specs()[0].optional {
             // As the filter itself would have been: skipped.

@@ -123,3 +123,75 @@ fn level(parameters: &[u32]) -> Result<i32, FilterError> {
         found: level.to_string(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decode(input: &[u8], limit: usize) -> Result<Vec<u8>, FilterError> {
+        let mut out = Vec::new();
+        Zstandard.decode(&[], input, limit, &mut out).map(|()| out)
+    }
+
+    fn encode(level: u32, data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Zstandard.encode(&[level], data, &mut out).unwrap();
+        out
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn data_come_back_within_any_limit_that_is_large_enough(
+            data in proptest::collection::vec(0u8..9, 0..4000),
+            level in prop_oneof![1u32..8, Just((-3i32) as u32)],
+            slack in 0usize..3000,
+            ready in 0usize..8000,
+        ) {
+            let encoded = encode(level, &data);
+            prop_assert!(encoded.len() <= Zstandard.encoded_bound(data.len()));
+            let mut out = vec![7; ready];
+            Zstandard.decode(&[level], &encoded, data.len() + slack, &mut out).unwrap();
+            prop_assert_eq!(&out, &data);
+            if let Some(less) = data.len().checked_sub(1) {
+                prop_assert!(decode(&encoded, less).is_err());
+            }
+        }
+
+        #[test]
+        fn frames_without_content_size_keep_the_limit(
+            data in proptest::collection::vec(0u8..9, 1..4000),
+        ) {
+            let encoded = zstd::stream::encode_all(&data[..], 3).unwrap();
+            prop_assert_eq!(Decompressor::upper_bound(&encoded), None);
+            prop_assert_eq!(&decode(&encoded, data.len()).unwrap(), &data);
+            prop_assert_eq!(&decode(&encoded, usize::MAX).unwrap(), &data);
+            prop_assert!(decode(&encoded, data.len() - 1).is_err());
+        }
+    }
+
+    #[test]
+    fn several_frames_follow_each_other() {
+        let frames = [encode(3, b"pumice "), encode(1, b"floats")].concat();
+        assert_eq!(decode(&frames, 13).unwrap(), b"pumice floats");
+        assert!(decode(&frames, 12).is_err());
+    }
+
+    #[test]
+    fn a_frame_that_announces_more_than_it_can_hold_does_not_allocate_it() {
+        // A single segment of 2^50 bytes in one empty block.
+        let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xE0];
+        frame.extend_from_slice(&(1u64 << 50).to_le_bytes());
+        frame.extend_from_slice(&[1, 0, 0]);
+        let mut out = Vec::new();
+        assert!(Zstandard.decode(&[], &frame, usize::MAX, &mut out).is_err());
+        assert!(out.capacity() <= 1 << 20);
+    }
+
+    #[test]
+    fn a_level_beyond_zstandards_own_is_refused() {
+        assert!(Zstandard.encode(&[23], b"x", &mut Vec::new()).is_err());
+        assert!(Zstandard.encode(&[22], b"x", &mut Vec::new()).is_ok());
+    }
+}

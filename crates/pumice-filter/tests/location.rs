@@ -309,12 +309,26 @@ fn rectangles_cost_by_their_number_not_by_their_rows() {
 }
 
 #[test]
-fn a_compact_form_has_the_documented_bytes() {
-    // docs/format/location-filter.md: cells 2, 3 and 7 of a chunk of 10.
+fn the_documented_examples_are_written_and_read() {
+    // docs/format/location-filter.md
     let cells = CellSet::from_sorted_cells(10, [2, 3, 7]).unwrap();
+    let bytes = [1, 1, 1, 10, 0, 3, 1, 0, 1, 0x8C, 0x22, 0x23, 0x11, 0x63];
+    check_example(&[10], &cells, &bytes, 51);
+
+    let rows = (20..50).map(|row| Run { start: row * 100 + 30, len: 40 });
+    let cells = CellSet::from_runs(10_000, rows).unwrap();
+    let mut bytes = vec![1, 2, 2, 100, 100, 1, 2, 1, 11, 1, 5, 0xEE, 0x7F, 0x1C, 0, 39];
+    bytes.extend_from_slice(&[0xE9, 0xF7, 0xD8, 0x0E]);
+    check_example(&[100, 100], &cells, &bytes, 59);
+}
+
+fn check_example(dims: &[u64], cells: &CellSet, bytes: &[u8], plain: u64) {
     let mut out = Vec::new();
-    encode_cells(&[10], &cells, &mut out).unwrap();
-    println!("{out:02x?}");
+    assert_eq!(encode_cells(dims, cells, &mut out).unwrap(), plain);
+    assert_eq!(out, bytes);
+    let set = decode_cells(bytes, &mut Budget::new(1 << 20)).unwrap();
+    assert_eq!(set, Some((dims.into(), cells.clone())));
+    check(dims, cells);
 }
 
 /// Xorshift: small, and the same everywhere.
@@ -326,6 +340,6 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
-        high * end.max(1) >> 32
+        (high * end.max(1)) >> 32
     }
 }

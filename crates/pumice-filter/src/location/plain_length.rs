@@ -8,8 +8,6 @@
 //! This knows the forms that [`serial`](pumice_space::serial) chooses from. Where it is not certain
 //! which of them it would be, it says so, and the plain form has to be made.
 
-use crate::scratch;
-
 /// Bytes of a plain form around the selection: prefix, extent without its sizes, checksum.
 const FRAME: u64 = 7 + 8 + 4;
 
@@ -24,12 +22,11 @@ pub(super) fn plain_length(dims: &[u64], cells: u64, runs: &[[u64; 2]]) -> Optio
     if runs.is_empty() || *runs == [[0, cells]] {
         return Some(frame + 16);
     }
-    let words = split(dims[dims.len() - 1], runs)?;
     let strides = (1..=dims.len()).map(|axis| dims[axis..].iter().product()).collect();
-    let mut counter = Counter { strides, irregular: false, highest: 0 };
-    let blocks = counter.blocks(words.as_chunks::<2>().0, 0, 0);
-    scratch::give_words(words);
-    if !counter.irregular || blocks > MOST_BLOCKS {
+    let steps = 4 * runs.len() + 64;
+    let mut counter = Counter { strides, irregular: false, highest: 0, steps };
+    let blocks = counter.blocks(Slice { runs, base: 0, end: cells }, 0);
+    if !counter.irregular || counter.steps == 0 || blocks > MOST_BLOCKS {
         return None;
     }
     let corners = 2 * rank * blocks;
@@ -45,34 +42,27 @@ pub(super) fn plain_length(dims: &[u64], cells: u64, runs: &[[u64; 2]]) -> Optio
     Some(frame + first.min(third))
 }
 
-/// The runs cut at the ends of rows of `row` cells, flat; `None` if that makes many more of them.
-fn split(row: u64, runs: &[[u64; 2]]) -> Option<Vec<u64>> {
-    let most = 4 * runs.len() + 128;
-    let mut pieces = scratch::take_words(2 * runs.len() + 128);
-    pieces.clear();
-    let mut row_end = row;
-    for &[mut start, end] in runs {
-        if start >= row_end {
-            // A division takes longer than everything else here, and rows are seldom left out.
-            row_end += row;
-            if start >= row_end {
-                row_end = start - start % row + row;
-            }
-        }
-        while end > row_end {
-            pieces.extend_from_slice(&[start, row_end]);
-            (start, row_end) = (row_end, row_end + row);
-            if pieces.len() > most {
-                scratch::give_words(pieces);
-                return None;
-            }
-        }
-        pieces.extend_from_slice(&[start, end]);
-    }
-    Some(pieces)
+/// The part of a set from cell `base` up to `end`: the runs that reach into it.
+#[derive(Clone, Copy)]
+struct Slice<'a> {
+    runs: &'a [[u64; 2]],
+    base: u64,
+    end: u64,
 }
 
-/// Counts the blocks of a set that is cut into pieces of rows.
+impl Slice<'_> {
+    /// The runs cut to the slice and counted from its beginning.
+    fn pieces(self) -> impl Iterator<Item = [u64; 2]> + Clone {
+        let Self { runs, base, end } = self;
+        runs.iter().map(move |[start, stop]| [start.max(&base) - base, stop.min(&end) - base])
+    }
+
+    fn same(self, other: Self) -> bool {
+        self.runs.len() == other.runs.len() && self.pieces().eq(other.pieces())
+    }
+}
+
+/// Counts the blocks of a set.
 struct Counter {
     /// The cells of one slice across each axis; 1 for the last.
     strides: Vec<u64>,
@@ -80,62 +70,66 @@ struct Counter {
     irregular: bool,
     /// The highest coordinate.
     highest: u64,
+    /// How many more slices may be looked at: runs over many whole rows would take too long.
+    steps: usize,
 }
 
 impl Counter {
-    /// The blocks of what begins at cell `base` and is divided into slices across `axis`.
-    fn blocks(&mut self, pieces: &[[u64; 2]], base: u64, axis: usize) -> u64 {
+    /// The blocks of a slice that is divided further across `axis`.
+    fn blocks(&mut self, whole: Slice<'_>, axis: usize) -> u64 {
         if axis + 1 == self.strides.len() {
-            return self.row(pieces, base);
+            return self.row(whole);
         }
         let stride = self.strides[axis];
         let rows = axis + 2 == self.strides.len();
         let mut blocks = 0;
-        let mut before: Option<(&[[u64; 2]], u64)> = None;
-        let mut rest = pieces;
-        while let Some(&[first, _]) = rest.first() {
-            let expected = before.map_or(base, |(_, slice)| slice + stride);
-            let slice = match first < expected + stride {
-                true => expected,
-                false => first - (first - base) % stride,
-            };
-            let inside = |piece: &[u64; 2]| piece[0] < slice + stride;
-            // A row has few pieces; a larger slice may have many.
-            let here = match rows {
-                true => rest.iter().take_while(|piece| inside(piece)).count(),
-                false => rest.partition_point(inside),
-            };
-            let (now, later) = rest.split_at(here);
-            let same = before.is_some_and(|(pieces, from)| same(pieces, from, now, slice));
-            self.irregular |= before.is_some() && !same;
-            if !same || slice != expected {
-                blocks += self.blocks(now, slice, axis + 1);
+        let mut before: Option<Slice<'_>> = None;
+        let mut rest = whole.runs;
+        while let Some(&[first, _]) = rest.first()
+            && self.steps > 0
+        {
+            self.steps -= 1;
+            let next = before.map_or(whole.base, |slice| slice.end);
+            // A division takes longer than all the rest here, and slices are seldom left out.
+            let base =
+                if first < next + stride { next } else { first - (first - whole.base) % stride };
+            if base >= whole.end {
+                break;
             }
-            (before, rest) = (Some((now, slice)), later);
+            let end = base + stride;
+            // A row has few runs; a larger slice may have many.
+            let here = match rows {
+                true => rest.iter().take_while(|run| run[0] < end).count(),
+                false => rest.partition_point(|run| run[0] < end),
+            };
+            let now = Slice { runs: &rest[..here], base, end };
+            let same = before.is_some_and(|before| before.same(now));
+            self.irregular |= before.is_some() && !same;
+            if !same || base != next {
+                blocks += self.blocks(now, axis + 1);
+            }
+            let reaches_on = rest[here - 1][1] > end;
+            rest = &rest[here - usize::from(reaches_on)..];
+            before = Some(now);
         }
-        if let Some((_, slice)) = before {
-            self.highest = self.highest.max((slice - base) / stride);
+        if let Some(last) = before {
+            self.highest = self.highest.max((last.base - whole.base) / stride);
         }
         blocks
     }
 
-    fn row(&mut self, pieces: &[[u64; 2]], base: u64) -> u64 {
-        if let Some([_, end]) = pieces.last() {
-            self.highest = self.highest.max(end - 1 - base);
+    fn row(&mut self, row: Slice<'_>) -> u64 {
+        if let Some([_, end]) = row.runs.last() {
+            self.highest = self.highest.max(end.min(&row.end) - 1 - row.base);
         }
         if !self.irregular {
-            let uneven = |pair: &[[u64; 2]]| pair[0][1] - pair[0][0] != pair[1][1] - pair[1][0];
-            let stride = |pair: &[[u64; 2]]| pair[1][0] - pair[0][0];
-            let mut pairs = pieces.windows(2);
-            let first = pairs.clone().next().map(stride);
-            self.irregular = pairs.any(|pair| uneven(pair) || Some(stride(pair)) != first);
+            let pairs = row.pieces().zip(row.pieces().skip(1));
+            let shape = |(a, b): ([u64; 2], [u64; 2])| (a[1] - a[0], b[1] - b[0], b[0] - a[0]);
+            let mut shapes = pairs.map(shape);
+            let first = shapes.clone().next();
+            let length = first.map_or(0, |(length, ..)| length);
+            self.irregular = shapes.any(|it| Some(it) != first || it.1 != length);
         }
-        pieces.len() as u64
+        row.runs.len() as u64
     }
-}
-
-/// Whether two slices, beginning at `a_base` and `b_base`, select the same.
-fn same(a: &[[u64; 2]], a_base: u64, b: &[[u64; 2]], b_base: u64) -> bool {
-    let from = |base: u64| move |piece: &[u64; 2]| [piece[0] - base, piece[1] - base];
-    a.len() == b.len() && a.iter().map(from(a_base)).eq(b.iter().map(from(b_base)))
 }

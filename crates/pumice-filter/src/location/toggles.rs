@@ -151,7 +151,8 @@ fn integrate_group(
     let (mut next, mut before, mut len) = (0, start, start);
     loop {
         if len + 1 >= out.len() {
-            grow(out, len + 2, budget)?;
+            // As much again as the group has, since what is not used has been cleared in vain.
+            grow(out, len + 2, (len - start).clamp(16, 4096), budget)?;
         }
         let change = changes.get(next).copied().unwrap_or(end);
         let inherited = if before < len { (out[before] + stride).min(end) } else { end };
@@ -170,17 +171,20 @@ fn integrate_group(
     Ok(())
 }
 
-/// Makes a list longer than `len`, at the cost of `budget`.
+/// Makes a list at least `len` long, and `more` if that is cheap. Memory is paid for from `budget`.
 #[cold]
-fn grow(list: &mut Vec<u64>, len: usize, budget: &mut Budget) -> Result<(), FilterError> {
+fn grow(
+    list: &mut Vec<u64>,
+    len: usize,
+    more: usize,
+    budget: &mut Budget,
+) -> Result<(), FilterError> {
     if list.capacity() < len {
-        let more = len.max(64);
-        budget.spend(8 * more as u64, super::NAME, 0).map_err(super::corrupt)?;
-        list.reserve_exact(len + more - list.len());
+        let room = 2 * len.max(64);
+        budget.spend(8 * room as u64, super::NAME, 0).map_err(super::corrupt)?;
+        list.reserve_exact(room - list.len());
     }
-    // No further than needed soon: what is not used is cut off again after each group.
-    let longer = list.capacity().min(len + 4096);
-    list.resize(longer, 0);
+    list.resize(list.capacity().min(len + more), 0);
     Ok(())
 }
 

@@ -41,7 +41,7 @@ fn width(large: &[u64]) -> usize {
 const STRETCHES: usize = 4;
 
 /// ...of this many numbers.
-const STRETCH: usize = 1024;
+const STRETCH: usize = 512;
 
 /// How long the stream will probably be once compressed: the entropy of its bytes, less what repeats.
 pub(super) fn estimated_bits(values: &[u64]) -> u64 {
@@ -76,21 +76,21 @@ fn count_bytes(values: &[u64], histogram: &mut [u32; 256]) {
     }
 }
 
-/// Numbers that must repeat together to count as a repetition: short ones repeat by chance.
+/// Numbers that must repeat together to count as a repetition: fewer repeat by chance.
 const PHRASE: usize = 12;
 
 /// How many of these numbers begin a phrase that occurred before.
 fn repeated(values: &[u64]) -> usize {
-    let mut seen = [0u16; 1 << 11];
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut last_seen = [u16::MAX; 1 << 10];
     let mut repeats = 0;
     for (at, phrase) in values.windows(PHRASE).enumerate() {
-        let hash = phrase.iter().fold(0u64, |hash, value| {
-            (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
-        });
-        let slot = &mut seen[(hash >> 53) as usize];
-        let before = usize::from(*slot);
-        *slot = at as u16;
-        repeats += usize::from(before < at && values[before..before + PHRASE] == *phrase);
+        let some = phrase[0] ^ phrase[4].rotate_left(20) ^ phrase[11].rotate_left(40);
+        let slot = &mut last_seen[(some.wrapping_mul(SPREAD) >> 54) as usize];
+        let before = usize::from(std::mem::replace(slot, at as u16));
+        if values.get(before) == Some(&phrase[0]) {
+            repeats += usize::from(values[before..before + PHRASE] == *phrase);
+        }
     }
     repeats
 }
