@@ -1,0 +1,362 @@
+//! Visiting many cells in little memory.
+//!
+//! A [`Hyperslab`] is visited in row-major order: [`for_each_piece`] reads all of its cells, a
+//! bounded number at a time; [`for_each_defined`] finds the defined ones among them, and its work
+//! follows what is stored, not the extent. Neither keeps more than about a million cells, unless a
+//! single row has more defined ones.
+
+use anyhow::{Result, ensure};
+use pumice::{Dataset, Selection};
+use std::ops::Range;
+
+/// About how many cells are held at once.
+const CELLS: u64 = 1 << 20;
+/// About how many stored bytes a band of rows has at first.
+const BAND_BYTES: u64 = 4 << 20;
+/// Into how many bands the rows of a dataset are split at first, at most.
+const MAX_BANDS: u64 = 1024;
+
+/// A regular selection: blocks of one shape at regular distances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hyperslab {
+    pub(crate) start: Vec<u64>,
+    pub(crate) stride: Vec<u64>,
+    pub(crate) count: Vec<u64>,
+    pub(crate) block: Vec<u64>,
+}
+
+impl Hyperslab {
+    /// Everything in `shape`.
+    pub(crate) fn whole(shape: &[u64]) -> Self {
+        let ranges: Vec<Range<u64>> = shape.iter().map(|&length| 0..length).collect();
+        Self::ranges(&ranges)
+    }
+
+    /// A box.
+    pub(crate) fn ranges(ranges: &[Range<u64>]) -> Self {
+        let ones = vec![1; ranges.len()];
+        Self {
+            start: ranges.iter().map(|range| range.start).collect(),
+            stride: ones.clone(),
+            count: ranges.iter().map(|range| range.end - range.start).collect(),
+            block: ones,
+        }
+    }
+
+    /// Checks that all blocks lie apart from each other and inside `shape`.
+    pub(crate) fn check(&self, shape: &[u64]) -> Result<()> {
+        for (name, list) in [
+            ("start", &self.start),
+            ("stride", &self.stride),
+            ("count", &self.count),
+            ("block", &self.block),
+        ] {
+            ensure!(
+                list.len() == shape.len(),
+                "{name} has {} number(s), the dataset {} dimension(s)",
+                list.len(),
+                shape.len()
+            );
+        }
+        for (axis, &length) in shape.iter().enumerate() {
+            let (stride, count, block) = (self.stride[axis], self.count[axis], self.block[axis]);
+            ensure!(stride > 0, "the stride of axis {axis} is 0");
+            ensure!(count <= 1 || stride >= block, "the blocks overlap on axis {axis}");
+            ensure!(
+                self.end(axis).is_some_and(|end| end <= length),
+                "the selection does not fit axis {axis}, which has {length} cell(s)"
+            );
+        }
+        Ok(())
+    }
+
+    /// The selected cells' shape. Only after [`check`](Self::check).
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        self.count.iter().zip(&self.block).map(|(count, block)| count * block).collect()
+    }
+
+    /// The selection.
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        if self.count.is_empty() {
+            return Ok(Selection::all());
+        }
+        if self.shape().contains(&0) {
+            return Ok(Selection::none());
+        }
+        Ok(Selection::hyperslab(&self.start, &self.stride, &self.count, &self.block)
+            .map_err(pumice::Error::from)?)
+    }
+
+    /// The coordinate of the selected index `index` on an axis.
+    pub(crate) fn coordinate(&self, axis: usize, index: u64) -> u64 {
+        let block = self.block[axis].max(1);
+        self.start[axis] + index / block * self.stride[axis] + index % block
+    }
+
+    /// One beyond the last coordinate of an axis, if it can be told.
+    fn end(&self, axis: usize) -> Option<u64> {
+        let (count, block) = (self.count[axis], self.block[axis]);
+        if count == 0 || block == 0 {
+            return Some(self.start[axis]);
+        }
+        let last = (count - 1).checked_mul(self.stride[axis])?;
+        self.start[axis].checked_add(last)?.checked_add(block)
+    }
+
+    /// The part of this slab that has up to `length` selected indices from `first` on an axis, as
+    /// many as make up a regular selection, and how many these are.
+    fn narrowed(&self, axis: usize, first: u64, length: u64) -> (Self, u64) {
+        let (stride, block) = (self.stride[axis], self.block[axis]);
+        let gapless = self.count[axis] == 1 || stride == block;
+        let (stride, count, block) = if gapless {
+            (1, length, 1)
+        } else if block == 1 {
+            (stride, length, 1)
+        } else {
+            (1, length.min(block - first % block), 1)
+        };
+        let mut part = self.clone();
+        part.start[axis] = self.coordinate(axis, first);
+        (part.stride[axis], part.count[axis], part.block[axis]) = (stride, count, block);
+        (part, count)
+    }
+}
+
+/// Reads the cells of `slab` piece by piece in row-major order. `visit` gets the number of selected
+/// cells before the piece, and the piece's elements in the file's type.
+pub(crate) fn for_each_piece(
+    dataset: &Dataset,
+    slab: &Hyperslab,
+    mut visit: impl FnMut(u64, &Selection, &[u8]) -> Result<()>,
+) -> Result<()> {
+    for_each_selection(slab, |before, selection| {
+        let bytes = dataset.read_bytes(selection)?;
+        visit(before, selection, &bytes)
+    })
+}
+
+/// Splits `slab` into selections of a bounded number of cells each, in row-major order.
+fn for_each_selection(
+    slab: &Hyperslab,
+    mut visit: impl FnMut(u64, &Selection) -> Result<()>,
+) -> Result<()> {
+    let shape = slab.shape();
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    // The axis along which pieces are cut: all behind it fit into one piece.
+    let mut inner = 1u64;
+    let mut cut = shape.len();
+    while cut > 0 && inner.saturating_mul(shape[cut - 1]) <= CELLS {
+        cut -= 1;
+        inner *= shape[cut];
+    }
+    if cut == 0 {
+        return visit(0, &slab.selection()?);
+    }
+    let axis = cut - 1;
+    let most = (CELLS / inner).max(1);
+    let mut outer = vec![0u64; axis];
+    let mut before = 0;
+    loop {
+        let mut fixed = slab.clone();
+        for (axis, &index) in outer.iter().enumerate() {
+            fixed = fixed.narrowed(axis, index, 1).0;
+        }
+        let mut first = 0;
+        while first < shape[axis] {
+            let (part, count) = fixed.narrowed(axis, first, most.min(shape[axis] - first));
+            visit(before, &part.selection()?)?;
+            first += count;
+            before += count * inner;
+        }
+        if !advance(&mut outer, &shape) {
+            return Ok(());
+        }
+    }
+}
+
+/// Counts on to the next index in row-major order; false behind the last one.
+fn advance(index: &mut [u64], shape: &[u64]) -> bool {
+    for (place, &length) in index.iter_mut().zip(shape).rev() {
+        *place += 1;
+        if *place < length {
+            return true;
+        }
+        *place = 0;
+    }
+    false
+}
+
+/// Finds the defined cells of `slab`, a bounded number at a time in row-major order.
+pub(crate) fn for_each_defined(
+    dataset: &Dataset,
+    slab: &Hyperslab,
+    mut visit: impl FnMut(&Selection) -> Result<()>,
+) -> Result<()> {
+    let shape = dataset.shape();
+    let cells = slab.selection()?;
+    let rows = match (slab.start.first(), slab.end_of_rows()) {
+        (Some(&first), Some(end)) if !slab.shape().contains(&0) => first..end,
+        _ => return Ok(()),
+    };
+    let chunk = dataset.chunk().map_or(1, |chunk| chunk[0].max(1));
+    let bands = Rows { dataset, shape: &shape, cells: &cells, chunk };
+    let count = (dataset.stored_bytes()? / BAND_BYTES).clamp(1, MAX_BANDS);
+    let step = (rows.end - rows.start).div_ceil(count).next_multiple_of(chunk);
+    let mut first = rows.start;
+    while first < rows.end {
+        let end = (first / step + 1).saturating_mul(step).min(rows.end);
+        bands.visit(first..end, &mut visit)?;
+        first = end;
+    }
+    Ok(())
+}
+
+/// How many cells of `slab` are defined.
+pub(crate) fn count_defined(dataset: &Dataset, slab: &Hyperslab) -> Result<u64> {
+    let (mut count, shape) = (0, dataset.shape());
+    for_each_defined(dataset, slab, |found| {
+        count += found.count(&shape);
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+impl Hyperslab {
+    fn end_of_rows(&self) -> Option<u64> {
+        if self.start.is_empty() { None } else { self.end(0) }
+    }
+}
+
+/// Rows of a dataset, taken band by band.
+struct Rows<'a> {
+    dataset: &'a Dataset,
+    shape: &'a [u64],
+    cells: &'a Selection,
+    chunk: u64,
+}
+
+impl Rows<'_> {
+    /// Visits the defined cells of a band, in halves if they are many.
+    fn visit(
+        &self,
+        rows: Range<u64>,
+        visit: &mut impl FnMut(&Selection) -> Result<()>,
+    ) -> Result<()> {
+        let mut start = vec![0; self.shape.len()];
+        let mut count = self.shape.to_vec();
+        (start[0], count[0]) = (rows.start, rows.end - rows.start);
+        let band = Selection::block(&start, &count).map_err(pumice::Error::from)?;
+        let band = self.cells.and(&band, self.shape).map_err(pumice::Error::from)?;
+        if band.count(self.shape) > CELLS && rows.end - rows.start > 1 {
+            let defined = self.dataset.count_defined(&band)?;
+            if defined == 0 {
+                return Ok(());
+            }
+            if defined > CELLS {
+                let middle = self.middle(&rows);
+                self.visit(rows.start..middle, visit)?;
+                return self.visit(middle..rows.end, visit);
+            }
+        }
+        let found = self.dataset.defined(&band)?;
+        if found.count(self.shape) > 0 { visit(&found) } else { Ok(()) }
+    }
+
+    /// Where to halve rows: between chunks if possible.
+    fn middle(&self, rows: &Range<u64>) -> u64 {
+        let middle = rows.start + (rows.end - rows.start) / 2;
+        let aligned = middle / self.chunk * self.chunk;
+        if aligned > rows.start { aligned } else { middle }
+    }
+}
+
+/// The coordinates of the cell at `linear` in row-major order.
+pub(crate) fn coordinates(mut linear: u64, shape: &[u64], out: &mut Vec<u64>) {
+    out.clear();
+    out.resize(shape.len(), 0);
+    for (place, &length) in out.iter_mut().zip(shape).rev() {
+        let length = length.max(1);
+        *place = linear % length;
+        linear /= length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice::File;
+
+    /// All selected cells, through `for_each_selection`.
+    fn visited(slab: &Hyperslab, shape: &[u64]) -> Vec<u64> {
+        let mut cells = Vec::new();
+        for_each_selection(slab, |before, selection| {
+            assert_eq!(before, cells.len() as u64);
+            cells.extend(selection.runs(shape).flat_map(|run| run.start..run.start + run.len));
+            Ok(())
+        })
+        .unwrap();
+        cells
+    }
+
+    #[test]
+    fn pieces_together_are_the_slab() {
+        let shape = [3, 5, 1_500_000];
+        for (stride, count, block) in [(3, 500_000, 1), (3, 500_000, 2), (2, 2, 2), (1, 5, 1)] {
+            let slab = Hyperslab {
+                start: vec![1, 0, 0],
+                stride: vec![1, 2, stride],
+                count: vec![2, 3, count],
+                block: vec![1, 1, block],
+            };
+            slab.check(&shape).unwrap();
+            let cells = visited(&slab, &shape);
+            assert_eq!(cells.len() as u64, slab.shape().iter().product::<u64>());
+            assert!(cells.is_sorted());
+            let selection = slab.selection().unwrap();
+            let runs = selection.runs(&shape);
+            assert!(runs.flat_map(|run| run.start..run.start + run.len).eq(cells));
+        }
+    }
+
+    #[test]
+    fn slabs_outside_the_shape_are_refused() {
+        let slab = |start, stride, count, block| Hyperslab {
+            start: vec![start],
+            stride: vec![stride],
+            count: vec![count],
+            block: vec![block],
+        };
+        assert!(slab(0, 3, 3, 2).check(&[8]).is_ok());
+        for wrong in [
+            slab(0, 3, 3, 2).check(&[7]),
+            slab(0, 1, 2, 2).check(&[8]),
+            slab(0, 0, 1, 1).check(&[8]),
+            slab(u64::MAX, 1, 1, 1).check(&[8]),
+            slab(0, u64::MAX, 3, 1).check(&[8]),
+            slab(0, 1, 1, 1).check(&[8, 8]),
+        ] {
+            assert!(wrong.is_err());
+        }
+    }
+
+    #[test]
+    fn defined_cells_are_found_in_a_vast_extent() {
+        let file = File::in_memory().unwrap();
+        let shape = [1 << 40, 1 << 20];
+        let dataset = file.new_dataset::<u8>().shape(shape).sparse().create("vast").unwrap();
+        let points = [[0, 5], [0, 7], [1 << 39, 0], [(1 << 40) - 1, (1 << 20) - 1]];
+        dataset.write_points(&points, &[1u8, 2, 3, 4]).unwrap();
+        let mut found = Vec::new();
+        for_each_defined(&dataset, &Hyperslab::whole(&shape), |cells| {
+            found.extend(cells.runs(&shape).map(|run| (run.start, run.len)));
+            Ok(())
+        })
+        .unwrap();
+        let expected: Vec<(u64, u64)> =
+            points.iter().map(|[row, column]| ((row << 20) + column, 1)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(count_defined(&dataset, &Hyperslab::ranges(&[0..1, 0..6])).unwrap(), 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! What can be asked on the command line.
+
+use crate::window::Window;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// HDF5 files with sparse datasets: import, list, dump, draw, read, erase.
+#[derive(Debug, Parser)]
+#[command(name = "pumice", version, about, long_about = None, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  pumice import matrix.mtx.gz matrix.h5       make a sparse dataset of a Matrix Market file
+  pumice ls -rv matrix.h5                     list what is in a file
+  pumice spy matrix.h5 --png matrix.png       draw where values are
+  pumice read matrix.h5 matrix --window 0:8,0:8
+
+`pumice COMMAND --help` has examples of each command.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Import(Import),
+    Ls(Ls),
+    Dump(Dump),
+    Spy(Spy),
+    Read(Read),
+    Erase(Erase),
+}
+
+/// Make a dataset of a Matrix Market file.
+///
+/// Coordinate matrices become sparse datasets: an entry of the file is a defined cell, also if its
+/// value is zero. Array matrices become dense datasets. Symmetric, skew-symmetric and hermitian
+/// matrices are expanded.
+///
+/// Elements are 64-bit floats (real), 64-bit integers (integer, unsigned-integer), bytes that are 1
+/// (pattern), or pairs "r", "i" of 64-bit floats (complex).
+///
+/// The attributes source_file, source_format, source_field and source_symmetry of the dataset
+/// record the origin. The output appears under its name when it is complete.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice import matrix.mtx matrix.h5
+  pumice import matrix.mtx.gz matrix.h5 --dataset runs/first --chunk 4096,4096
+  xzcat matrix.mtx.xz | pumice import - matrix.h5 --duplicates error")]
+pub(crate) struct Import {
+    /// Matrix Market file, plain or gzip (told by its content); `-` for standard input
+    #[arg(value_name = "MATRIX.mtx")]
+    pub(crate) matrix: PathBuf,
+    /// HDF5 file to make
+    #[arg(value_name = "OUT.h5")]
+    pub(crate) output: PathBuf,
+    /// Path of the dataset in the file
+    #[arg(long, value_name = "NAME", default_value = "matrix")]
+    pub(crate) dataset: String,
+    /// Shape of a chunk; by default chunks get about 32,000 entries each
+    #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
+    pub(crate) chunk: Option<Vec<u64>>,
+    /// Store without compression
+    #[arg(long)]
+    pub(crate) no_filters: bool,
+    /// What to do where a cell has several entries (of a pattern, repetitions change nothing
+    /// unless they are errors)
+    #[arg(long, value_enum, default_value_t = Duplicates::Sum)]
+    pub(crate) duplicates: Duplicates,
+    /// Replace OUT.h5 if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What happens to several entries for one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Duplicates {
+    /// Their sum counts, as in most programs that read Matrix Market files
+    Sum,
+    /// The first one counts
+    First,
+    /// The last one counts
+    Last,
+    /// The import fails
+    Error,
+}
+
+/// List groups, datasets and links.
+///
+/// One line per object, as h5ls prints it; "sparse" marks datasets of which only defined cells are
+/// stored. -v adds attributes, layout, chunk shape, filters, stored bytes, and the number of defined
+/// cells of sparse datasets.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice ls matrix.h5                  what is in the root group
+  pumice ls -r matrix.h5               all groups
+  pumice ls -v matrix.h5/runs/first    all about one dataset")]
+pub(crate) struct Ls {
+    /// HDF5 file, and a path in it if wanted
+    #[arg(value_name = "FILE[/path]")]
+    pub(crate) target: String,
+    /// List groups inside groups, too
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// Tell more about each object
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Print a file or datasets of it in h5dump's language.
+///
+/// Dense datasets are printed as h5dump 1.10 prints them. Of sparse datasets only defined cells are
+/// printed, each with its coordinates; neighbours in a row share a line:
+///
+///     SPARSE { DEFINED 3 OF 4024126096 }
+///     DATA {
+///     (7,9): 1.5, 3.5,
+///     (70000,8): 2.5
+///     }
+///
+/// --dense prints every cell instead, undefined ones as the fill value.
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  pumice dump -H matrix.h5                             types and shapes only
+  pumice dump matrix.h5 -d /matrix -s 100,100 -c 4,8   4 rows, 8 columns from (100,100)
+  pumice dump matrix.h5 -d /matrix | head")]
+pub(crate) struct Dump {
+    /// HDF5 file
+    pub(crate) file: PathBuf,
+    /// Print headers only, no values
+    #[arg(short = 'H', long)]
+    pub(crate) header: bool,
+    /// Print values of attributes, but not of datasets
+    #[arg(short = 'A', long)]
+    pub(crate) onlyattr: bool,
+    /// Print this dataset; may be repeated
+    #[arg(short, long, value_name = "DATASET")]
+    pub(crate) dataset: Vec<String>,
+    /// First cell of the selection, e.g. 0,0
+    #[arg(short, long, value_name = "START", value_delimiter = ',', num_args = 1)]
+    pub(crate) start: Option<Vec<u64>>,
+    /// How many blocks the selection has along each axis
+    #[arg(short, long, value_name = "COUNT", value_delimiter = ',', num_args = 1)]
+    pub(crate) count: Option<Vec<u64>>,
+    /// Distance from block to block
+    #[arg(short = 'S', long, value_name = "STRIDE", value_delimiter = ',', num_args = 1)]
+    pub(crate) stride: Option<Vec<u64>>,
+    /// Shape of a block
+    #[arg(short = 'k', long, value_name = "BLOCK", value_delimiter = ',', num_args = 1)]
+    pub(crate) block: Option<Vec<u64>>,
+    /// Print undefined cells of sparse datasets, too
+    #[arg(long)]
+    pub(crate) dense: bool,
+}
+
+/// Draw where a matrix has values.
+///
+/// The terminal picture is made of Braille dots, denser where more cells are defined. Of a sparse
+/// dataset, defined cells are drawn; of a dense one, cells that differ from the fill value.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice spy matrix.h5
+  pumice spy matrix.h5 /runs/first --width 120
+  pumice spy matrix.h5 --ascii > matrix.txt
+  pumice spy matrix.h5 --png matrix.png --size 2000")]
+pub(crate) struct Spy {
+    /// HDF5 file
+    pub(crate) file: PathBuf,
+    /// Dataset with two dimensions; needed only if the file has several
+    pub(crate) dataset: Option<String>,
+    /// Columns of the terminal picture
+    #[arg(long, value_name = "N", default_value_t = 72,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) width: u32,
+    /// Use plain ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// Write a picture, coloured by density
+    #[arg(long, value_name = "OUT.png")]
+    pub(crate) png: Option<PathBuf>,
+    /// Pixels of the picture's longer side
+    #[arg(long, value_name = "PIXELS", default_value_t = 1024,
+          value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub(crate) size: u32,
+}
+
+/// Print a window of a dataset as a table.
+///
+/// Undefined cells of sparse datasets are shown as a dot. Without a window, the first rows and
+/// columns are shown.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice read matrix.h5 matrix --window 0:8,0:8     rows 0 to 7, columns 0 to 7
+  pumice read matrix.h5 matrix --window 5,:100      row 5, columns 0 to 99
+  pumice read matrix.h5 matrix --window 60000:,3    the last rows of column 3")]
+pub(crate) struct Read {
+    /// HDF5 file
+    pub(crate) file: PathBuf,
+    /// Dataset
+    pub(crate) dataset: String,
+    /// A range FROM:TO or an index for each axis; TO is not part of it
+    #[arg(long, value_name = "RANGES")]
+    pub(crate) window: Option<Window>,
+}
+
+/// Make the cells of a window undefined.
+///
+/// Prints how many cells were defined before and after, and how many bytes that gave back. The
+/// cells of a dense dataset get the fill value.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice erase matrix.h5 matrix --window 100:200,100:200
+  pumice erase matrix.h5 matrix --window :,7            column 7")]
+pub(crate) struct Erase {
+    /// HDF5 file
+    pub(crate) file: PathBuf,
+    /// Dataset
+    pub(crate) dataset: String,
+    /// A range FROM:TO or an index for each axis; TO is not part of it
+    #[arg(long, value_name = "RANGES")]
+    pub(crate) window: Window,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

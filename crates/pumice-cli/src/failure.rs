@@ -1,0 +1,46 @@
+//! How failures are told: one line on standard error, with everything that led to it.
+
+use std::io::{self, Write};
+
+/// Prints an error and its causes on one line.
+pub(crate) fn report(error: &anyhow::Error) {
+    // Nobody is left to hear that standard error is closed.
+    let _ = writeln!(io::stderr(), "pumice: {}", chain(error));
+}
+
+/// An error and its causes, outermost first. A cause that the text before it ends with already is
+/// not repeated: many errors quote theirs.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text.replace(['\n', '\r'], " ")
+}
+
+/// Whether the reader of standard output has gone away.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow!("open a.h5: no such file");
+        assert_eq!(super::chain(&error), "open a.h5: no such file");
+        let wrapped = Err::<(), _>(anyhow!("no such file")).context("open a.h5: no such file");
+        assert_eq!(super::chain(&wrapped.unwrap_err()), "open a.h5: no such file");
+        let wrapped = Err::<(), _>(anyhow!("no such file")).context("open a.h5");
+        assert_eq!(super::chain(&wrapped.unwrap_err()), "open a.h5: no such file");
+    }
+}

@@ -1,1 +1,0 @@
-//! The pumice command.

@@ -1,0 +1,133 @@
+//! Numbers as text: C's `%g`, digits in groups, percentages.
+
+use std::fmt::Write;
+
+/// Significant digits of `%g`.
+const DIGITS: i32 = 6;
+
+/// Appends a float as C's `printf("%g")` does.
+pub(crate) fn push_general(out: &mut String, value: f64) {
+    if !value.is_finite() {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        let name = if value.is_nan() { "nan" } else { "inf" };
+        out.push_str(sign);
+        out.push_str(name);
+        return;
+    }
+    let start = out.len();
+    // Rounding to the significant digits decides about the exponent: 999999.5 becomes 1e+06.
+    // Writing to a string does not fail.
+    let _ = write!(out, "{value:.*e}", (DIGITS - 1) as usize);
+    let Some(at) = out[start..].find('e').map(|at| start + at) else { return };
+    let exponent: i32 = out[at + 1..].parse().unwrap_or(0);
+    out.truncate(at);
+    if exponent < -4 || exponent >= DIGITS {
+        trim_zeros(out, start);
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
+    } else {
+        out.truncate(start);
+        let _ = write!(out, "{value:.*}", (DIGITS - 1 - exponent) as usize);
+        trim_zeros(out, start);
+    }
+}
+
+/// Removes zeros behind a decimal point, and a point that nothing follows.
+fn trim_zeros(out: &mut String, start: usize) {
+    if !out[start..].contains('.') {
+        return;
+    }
+    let kept = out.trim_end_matches('0').trim_end_matches('.').len();
+    out.truncate(kept);
+}
+
+/// A count with commas between groups of three digits.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A shape as `63,436 x 63,436`.
+pub(crate) fn shape(dims: &[u64]) -> String {
+    dims.iter().map(|&dim| grouped(dim)).collect::<Vec<_>>().join(" x ")
+}
+
+/// A part of a whole in percent, with three significant digits.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0 %".into();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if share >= 99.95 {
+        let digits = if part == whole { 0 } else { 2 };
+        return format!("{:.*} %", digits, share.min(if part == whole { 100.0 } else { 99.99 }));
+    }
+    let magnitude = if share > 0.0 { share.log10().floor() as i32 } else { 0 };
+    let decimals = (2 - magnitude).clamp(0, 12) as usize;
+    let mut text = format!("{share:.decimals$}");
+    trim_zeros(&mut text, 0);
+    text + " %"
+}
+
+/// Bytes per cell, with two decimals.
+pub(crate) fn per_cell(bytes: u64, cells: u64) -> String {
+    if cells == 0 { "-".into() } else { format!("{:.2}", bytes as f64 / cells as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn general_format_is_that_of_c() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (100000.0, "100000"),
+            (1e6, "1e+06"),
+            (999999.5, "1e+06"),
+            (123456789.0, "1.23457e+08"),
+            (1e-5, "1e-05"),
+            (0.0001, "0.0001"),
+            (0.1 + 0.2, "0.3"),
+            (-1.0 / 3.0, "-0.333333"),
+            (1e300, "1e+300"),
+            (5e-324, "4.94066e-324"),
+            (65504.0, "65504"),
+            (f64::NAN, "nan"),
+            (-f64::NAN, "-nan"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            let mut text = String::from("10.0");
+            push_general(&mut text, value);
+            assert_eq!(text, format!("10.0{expected}"));
+        }
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(shape(&[63436, 1234567]), "63,436 x 1,234,567");
+    }
+
+    #[test]
+    fn percentages_keep_three_digits() {
+        assert_eq!(percent(0, 10), "0 %");
+        assert_eq!(percent(1, 0), "0 %");
+        assert_eq!(percent(10, 10), "100 %");
+        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(percent(299_188, 4_024_126_096), "0.00743 %");
+        assert_eq!(percent(999_999, 1_000_000), "99.99 %");
+    }
+}

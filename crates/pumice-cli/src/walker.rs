@@ -1,0 +1,187 @@
+//! Walking through a file: objects are pushed into a [`Visitor`] in order of their names, depth
+//! first. An object with several names is visited once; its other names are reported as such, which
+//! also ends circles. What cannot be read is reported and does not end the walk.
+
+use anyhow::Result;
+use pumice::{Dataset, Error, Group, Member, MemberKind};
+use std::collections::HashMap;
+
+/// Groups nested deeper than this are not entered.
+const MAX_DEPTH: usize = 1024;
+
+/// What an object with a name of its own is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Group,
+    Dataset,
+}
+
+/// Takes what a walk finds. Paths are absolute.
+pub(crate) trait Visitor {
+    /// A group; its members follow if the answer is true.
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool>;
+
+    /// All members of an entered group have been visited.
+    fn leave_group(&mut self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// A dataset.
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()>;
+
+    /// A name that leads to a link or to an object that is neither group nor dataset.
+    fn other(&mut self, _path: &str, _kind: &MemberKind) -> Result<()> {
+        Ok(())
+    }
+
+    /// Another name of an object that was visited as `first`.
+    fn again(&mut self, _path: &str, _kind: Kind, _first: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Something that could not be read.
+    fn failed(&mut self, path: &str, error: Error) -> Result<()>;
+}
+
+/// Visits `group` and everything below it.
+pub(crate) fn walk(group: &Group, visitor: &mut dyn Visitor) -> Result<()> {
+    let mut walk = Walk { seen: HashMap::new(), stack: Vec::new(), visitor };
+    walk.seen.insert(group.address(), group.path().to_owned());
+    walk.enter(group.clone(), group.path().to_owned())?;
+    while let Some(level) = walk.stack.last_mut() {
+        if let Some(member) = level.members.next() {
+            let path = join(&level.path, &member.name);
+            let group = level.group.clone();
+            walk.member(&group, &member, path)?;
+        } else if let Some(level) = walk.stack.pop() {
+            walk.visitor.leave_group(&level.path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The last name of a path.
+pub(crate) fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn join(folder: &str, name: &str) -> String {
+    format!("{}/{name}", folder.trim_end_matches('/'))
+}
+
+struct Level {
+    group: Group,
+    path: String,
+    members: std::vec::IntoIter<Member>,
+}
+
+struct Walk<'a> {
+    /// The address of each visited object and the path it was visited by.
+    seen: HashMap<u64, String>,
+    stack: Vec<Level>,
+    visitor: &'a mut dyn Visitor,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, group: Group, path: String) -> Result<()> {
+        if !self.visitor.enter_group(&path, &group)? {
+            return Ok(());
+        }
+        let members = if self.stack.len() < MAX_DEPTH {
+            group.members()
+        } else {
+            Err(Error::Unsupported(format!("groups nested deeper than {MAX_DEPTH}")))
+        };
+        let members = match members {
+            Ok(members) => members,
+            Err(error) => {
+                self.visitor.failed(&path, error.at(&path))?;
+                Vec::new()
+            }
+        };
+        self.stack.push(Level { group, path, members: members.into_iter() });
+        Ok(())
+    }
+
+    fn member(&mut self, group: &Group, member: &Member, path: String) -> Result<()> {
+        match member.kind {
+            MemberKind::Group => match group.group(&member.name) {
+                Ok(child) => match self.first_path(child.address(), &path) {
+                    Some(first) => self.visitor.again(&path, Kind::Group, &first),
+                    None => self.enter(child, path),
+                },
+                Err(error) => self.visitor.failed(&path, error),
+            },
+            MemberKind::Dataset => match group.dataset(&member.name) {
+                Ok(child) => match self.first_path(child.address(), &path) {
+                    Some(first) => self.visitor.again(&path, Kind::Dataset, &first),
+                    None => self.visitor.dataset(&path, &child),
+                },
+                Err(error) => self.visitor.failed(&path, error),
+            },
+            _ => self.visitor.other(&path, &member.kind),
+        }
+    }
+
+    /// The path an object was seen by before; otherwise notes the present one.
+    fn first_path(&mut self, address: u64, path: &str) -> Option<String> {
+        if let Some(first) = self.seen.get(&address) {
+            return Some(first.clone());
+        }
+        self.seen.insert(address, path.to_owned());
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice::File;
+
+    /// Notes everything that happens.
+    #[derive(Default)]
+    struct Diary(Vec<String>);
+
+    impl Visitor for Diary {
+        fn enter_group(&mut self, path: &str, _group: &Group) -> Result<bool> {
+            self.0.push(format!("enter {path}"));
+            Ok(!path.ends_with("closed"))
+        }
+
+        fn leave_group(&mut self, path: &str) -> Result<()> {
+            self.0.push(format!("leave {path}"));
+            Ok(())
+        }
+
+        fn dataset(&mut self, path: &str, _dataset: &Dataset) -> Result<()> {
+            self.0.push(format!("dataset {path}"));
+            Ok(())
+        }
+
+        fn failed(&mut self, path: &str, error: Error) -> Result<()> {
+            panic!("{path}: {error}");
+        }
+    }
+
+    #[test]
+    fn objects_come_depth_first_in_order_of_their_names() {
+        let file = File::in_memory().unwrap();
+        file.create_group("b/closed/hidden").unwrap();
+        file.new_dataset::<u8>().create("b/x").unwrap();
+        file.new_dataset::<u8>().create("a").unwrap();
+        let mut diary = Diary::default();
+        walk(&file, &mut diary).unwrap();
+        assert_eq!(
+            diary.0,
+            [
+                "enter /",
+                "dataset /a",
+                "enter /b",
+                "enter /b/closed",
+                "dataset /b/x",
+                "leave /b",
+                "leave /"
+            ]
+        );
+    }
+}
