@@ -50,8 +50,10 @@ pub(crate) enum Served {
     Done,
     /// Done, and the chunk shall be deleted.
     Emptied,
-    /// The slot does not hold what is needed, or there is no room for the chunk to grow.
+    /// The slot does not hold what is needed.
     Missed,
+    /// The chunk is here, but there is no room for it to grow or to be encoded later.
+    Crowded,
 }
 
 /// A share of a read.
@@ -151,7 +153,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         let _room = match growth {
             0 => None,
             _ => match shared.try_room(Need::Load { bytes: growth, encoding: 0 }) {
-                None => return Ok(Served::Missed),
+                None => return Ok(Served::Crowded),
                 room => room,
             },
         };
@@ -160,7 +162,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
             return Ok(Served::Missed);
         }
         let Some(was_dirty) = shared.budget.begin_change(slot, covered) else {
-            return Ok(Served::Missed);
+            return Ok(Served::Crowded);
         };
         let outcome = self.gather(shared, slot, body, was_dirty)?;
         shared.budget.touch(slot);

@@ -92,11 +92,9 @@ impl<L: Layout> ChunkCache<L> {
         {
             return result;
         }
-        let mut items = vec![Item { key, hash, access: Reading(request) }];
-        items.extend(second.into_iter().chain(parts).map(|(key, request)| {
-            let hash = member.hash(&key);
-            Item { key, hash, access: Reading(request) }
-        }));
+        let item = |(key, request)| Item::new(member, key, Reading(request));
+        let all = std::iter::once((key, request)).chain(second).chain(parts);
+        let items: Vec<_> = all.map(item).collect();
         let _place = member.order.enter(Kind::Read, keys(&items));
         self.shared.run(member, items)
     }
@@ -229,7 +227,7 @@ pub(crate) fn writes<'a, L: Layout>(
     member: &Member<L>,
     parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
 ) -> Vec<Item<L, Writing<'a, L>>> {
-    let item = |(key, request)| Item { hash: member.hash(&key), key, access: Writing(request) };
+    let item = |(key, request)| Item::new(member, key, Writing(request));
     parts.into_iter().map(item).collect()
 }
 

@@ -48,10 +48,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         &self,
         parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
     ) -> Result<(), L::Error> {
-        let item = |(key, request)| {
-            let hash = self.member.hash(&key);
-            Item { key, hash, access: Reading(request) }
-        };
+        let item = |(key, request)| Item::new(self.member, key, Reading(request));
         self.shared.run(self.member, parts.into_iter().map(item).collect())
     }
 

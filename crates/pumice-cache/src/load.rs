@@ -38,11 +38,7 @@ impl<L: Layout> Shared<L> {
         let mut claimed = Vec::with_capacity(tasks.len());
         for mut task in tasks {
             if let Step::Absent = task.step {
-                if member.moves() == task.seen {
-                    task.item.access.absent(&member.layout, &task.item.key)?;
-                } else {
-                    round.retry.lock().push(Retry { item: task.item, slot: None });
-                }
+                task.item.access.absent(&member.layout, &task.item.key)?;
                 continue;
             }
             let Some(mut one) = self.claim(member, task, round)? else { continue };
@@ -71,10 +67,11 @@ impl<L: Layout> Shared<L> {
     ) -> Result<Option<Claimed<L, A>>, L::Error> {
         loop {
             let slot = match member.table.claim(member, task.item.hash, &task.item.key) {
-                Found::Claimed(claim) if confirm(member, &mut task)? => {
+                Found::Claimed(claim) if !matches!(task.step, Step::Resident) => {
                     return Ok(Some(Claimed { claim, task, bytes: Vec::new() }));
                 }
                 Found::Claimed(_) => {
+                    // It has left meanwhile, and nobody has looked up where to.
                     round.retry.lock().push(Retry { item: task.item, slot: None });
                     return Ok(None);
                 }
@@ -90,7 +87,7 @@ impl<L: Layout> Shared<L> {
                     round.emptied.lock().push(slot);
                     return Ok(None);
                 }
-                Served::Missed => self.clear(&slot),
+                Served::Missed | Served::Crowded => self.clear(&slot),
             }
         }
     }
@@ -125,11 +122,7 @@ impl<L: Layout> Shared<L> {
         };
         let outcome = task.item.access.apply(layout, key, &mut chunk)?;
         match (A::WRITES, outcome) {
-            (true, Outcome::Delete) => {
-                let deleted = layout.delete(key);
-                member.note_move();
-                deleted
-            }
+            (true, Outcome::Delete) => layout.delete(key),
             (true, Outcome::Keep) if task.transient => self.save_now(member, key, &chunk),
             (false, _) if task.transient => Ok(()),
             _ => {
@@ -157,29 +150,6 @@ impl<L: Layout> Shared<L> {
         self.budget.admit(room, estimate, slot, footprint, dirty);
         drop(body);
         claim.settle();
-    }
-}
-
-/// Whether a chunk that has been claimed is where it was when it was looked up; if it is stored
-/// elsewhere by now, the task learns where. Once claimed, it can move no more.
-fn confirm<L: Layout, A: Access<L>>(
-    member: &Member<L>,
-    task: &mut Task<L, A>,
-) -> Result<bool, L::Error> {
-    match task.step {
-        Step::Resident => return Ok(false),
-        Step::Create { fill: false } => return Ok(true),
-        _ if member.moves() == task.seen => return Ok(true),
-        _ => {}
-    }
-    let found = member.layout.lookup(std::slice::from_ref(&task.item.key))?.pop().flatten();
-    match (&mut task.step, found) {
-        (Step::Load(stored), Some(found)) => {
-            *stored = found;
-            Ok(true)
-        }
-        (Step::Create { .. }, None) => Ok(true),
-        _ => Ok(false),
     }
 }
 

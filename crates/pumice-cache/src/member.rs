@@ -25,8 +25,6 @@ pub(crate) struct Member<L: Layout> {
     hasher: FixedState,
     /// The largest chunk so far: the estimate for chunks of which nothing is known.
     largest: AtomicU64,
-    /// Counts changes of where chunks are stored.
-    moves: AtomicU64,
     /// Whether anybody has asked for defined cells alone, so that it pays to keep them.
     asked_for_defined: AtomicBool,
 }
@@ -43,7 +41,6 @@ impl<L: Layout> Member<L> {
             counters: Counters::default(),
             hasher,
             largest: AtomicU64::new(0),
-            moves: AtomicU64::new(0),
             asked_for_defined: AtomicBool::new(false),
         }
     }
@@ -64,17 +61,6 @@ impl<L: Layout> Member<L> {
 
     pub(crate) fn largest(&self) -> u64 {
         self.largest.load(Ordering::Relaxed)
-    }
-
-    /// How often chunks have been stored or deleted. What was looked up while this stays the same
-    /// is still true, for chunks that are not in the table.
-    pub(crate) fn moves(&self) -> u64 {
-        self.moves.load(Ordering::Acquire)
-    }
-
-    /// To be called after the index has changed and before the chunk leaves the table.
-    pub(crate) fn note_move(&self) {
-        self.moves.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn note(&self, part: Part) {

@@ -6,9 +6,10 @@
 //! are put in a line from which the executor's threads take them: reading, decoding and scattering
 //! of different chunks overlap, and no thread waits for another until the line is empty.
 //!
-//! A chunk that is resident but cannot be served where it is (no room to grow) may leave between its
-//! look-up and its turn, and be stored elsewhere by then: [`Member::moves`] tells, and such a chunk is
-//! looked for once more.
+//! What a look-up says stays true: the chunk was not resident then, so nothing of it was left to be
+//! written back, and as the request has its turn nobody else changes it. A chunk that is resident
+//! but has no room to be changed is therefore not looked up: it may be stored elsewhere at any
+//! moment. Should it have left when there is room, it is looked for once more.
 //!
 //! Whatever would make a task wait is left to the calling thread: room that must be written free,
 //! chunks that another request is loading, chunks to delete.
@@ -38,6 +39,14 @@ pub(crate) struct Item<L: Layout, A> {
     pub(crate) key: L::Key,
     pub(crate) hash: u64,
     pub(crate) access: A,
+    /// Whether the chunk was found resident without room to be changed.
+    crowded: bool,
+}
+
+impl<L: Layout, A> Item<L, A> {
+    pub(crate) fn new(member: &Member<L>, key: L::Key, access: A) -> Self {
+        Item { hash: member.hash(&key), key, access, crowded: false }
+    }
 }
 
 /// How a chunk that is not resident comes to be.
@@ -46,7 +55,7 @@ pub(crate) enum Step<T> {
     Create {
         fill: bool,
     },
-    /// It was in memory, and only there, when it was looked for.
+    /// It is resident, and waits for room to be changed.
     Resident,
     /// Not at all.
     Absent,
@@ -56,8 +65,6 @@ pub(crate) enum Step<T> {
 pub(crate) struct Task<L: Layout, A> {
     pub(crate) item: Item<L, A>,
     pub(crate) step: Step<L::Tag>,
-    /// The dataset's [`moves`](Member::moves) before the chunk was looked up.
-    pub(crate) seen: u64,
     /// The memory it is expected to take.
     pub(crate) estimate: u64,
     /// The memory its encoding is expected to take later, if it is to be changed.
@@ -97,7 +104,7 @@ impl<L: Layout, A> Group<L, A> {
 /// A chunk to be looked for once more.
 pub(crate) struct Retry<L: Layout, A> {
     pub(crate) item: Item<L, A>,
-    /// Where another request is loading it; `None` if it has moved since it was looked up.
+    /// Where another request is loading it; `None` if it has left.
     pub(crate) slot: Option<Arc<Slot<L>>>,
 }
 
@@ -209,12 +216,14 @@ impl<L: Layout> Shared<L> {
     ) -> Vec<Item<L, A>> {
         let bytes = member.largest().saturating_mul(items.len() as u64);
         self.filter(items, bytes >= WORTH_SHARING, round, |item| {
+            item.crowded = false;
             let Some(slot) = member.table.find(item.hash, &item.key) else { return Ok(false) };
             let served = item.access.serve(self, &slot, false)?;
+            item.crowded = served == Served::Crowded;
             if served == Served::Emptied {
                 round.emptied.lock().push(slot);
             }
-            Ok(served != Served::Missed)
+            Ok(matches!(served, Served::Done | Served::Emptied))
         })
     }
 
@@ -225,6 +234,10 @@ impl<L: Layout> Shared<L> {
         round: &Round<L, A>,
     ) -> Vec<Item<L, A>> {
         self.filter(items, true, round, |item| {
+            // What is here must not be changed behind its back, be it only its defined cells.
+            if A::WRITES && member.table.find(item.hash, &item.key).is_some() {
+                return Ok(false);
+            }
             let done = item.access.direct(&member.layout, &item.key)?;
             member.counters.direct.add(u64::from(done));
             Ok(done)
@@ -270,24 +283,22 @@ impl<L: Layout> Shared<L> {
     ) -> Result<Vec<Task<L, A>>, L::Error> {
         let layout = &*member.layout;
         let intents: Vec<_> = items.iter().map(|i| i.access.intent(layout, &i.key)).collect();
-        let wanted = items.iter().zip(&intents).filter(|(_, intent)| **intent != Intent::Replace);
+        let unknown = |item: &Item<L, A>, intent| !item.crowded && intent != Intent::Replace;
+        let wanted = items.iter().zip(&intents).filter(|(item, intent)| unknown(item, **intent));
         let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
-        let seen = member.moves();
         let mut stored = look_up(layout, &keys)?.into_iter();
         let (resident_limit, _) = self.budget.limits();
         let mut tasks = Vec::with_capacity(items.len());
         for (item, intent) in items.into_iter().zip(intents) {
-            let found = if intent == Intent::Replace { None } else { stored.next().flatten() };
+            let found = if unknown(&item, intent) { stored.next().flatten() } else { None };
             let step = match (found, intent) {
+                _ if item.crowded => Step::Resident,
                 (Some(stored), _) => Step::Load(stored),
                 (None, Intent::Update) => Step::Create { fill: true },
                 (None, Intent::Replace) => Step::Create { fill: false },
-                (None, Intent::UpdateExisting) => match member.table.find(item.hash, &item.key) {
-                    Some(_) => Step::Resident,
-                    None => Step::Absent,
-                },
+                (None, Intent::UpdateExisting) => Step::Absent,
             };
-            tasks.push(estimate(member, item, step, seen, resident_limit));
+            tasks.push(estimate(member, item, step, resident_limit));
         }
         Ok(tasks)
     }
@@ -385,7 +396,6 @@ fn estimate<L: Layout, A: Access<L>>(
     member: &Member<L>,
     item: Item<L, A>,
     step: Step<L::Tag>,
-    seen: u64,
     resident_limit: u64,
 ) -> Task<L, A> {
     let (layout, key) = (&*member.layout, &item.key);
@@ -398,20 +408,23 @@ fn estimate<L: Layout, A: Access<L>>(
             let growth = item.access.growth(layout, key, false);
             (stored.len, stored.decoded.max(1).saturating_add(growth))
         }
-        Step::Create { .. } | Step::Resident => match item.access.growth(layout, key, true) {
+        Step::Create { .. } => match item.access.growth(layout, key, true) {
             0 => (0, member.largest()),
             growth => (0, growth),
         },
-        Step::Absent => {
-            return Task { item, step, seen, estimate: 0, encoding: 0, transient: false };
+        Step::Resident => {
+            let estimate = item.access.growth(layout, key, false);
+            let encoding = encoding_size(member.largest().saturating_add(estimate));
+            return Task { item, step, estimate, encoding, transient: false };
         }
+        Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
     };
     let transient = stays > resident_limit || member.goes_direct();
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
     let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
     let estimate = transit.saturating_add(stays).saturating_add(now);
-    Task { item, step, seen, estimate, encoding: later, transient }
+    Task { item, step, estimate, encoding: later, transient }
 }
 
 fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {

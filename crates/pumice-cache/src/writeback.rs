@@ -107,9 +107,7 @@ impl<L: Layout> Shared<L> {
     /// Deletes a chunk in which a write has left nothing. The write still has its place.
     pub(crate) fn delete(&self, slot: &Arc<Slot<L>>) -> Result<(), L::Error> {
         let _saving = self.budget.hold_saves(slot);
-        let deleted = shield(|| slot.member.layout.delete(&slot.key));
-        slot.member.note_move();
-        deleted?;
+        shield(|| slot.member.layout.delete(&slot.key))?;
         self.remove(slot, slot.write(), false);
         Ok(())
     }
@@ -134,9 +132,7 @@ fn store<'e, L: Layout>(
         offset: 0,
     };
     let mut placements: Vec<_> = chunks.clone().map(place).collect();
-    let inserted = member.layout.insert(&mut placements);
-    member.note_move();
-    inserted?;
+    member.layout.insert(&mut placements)?;
     let put = |((_, encoded), placement): ((_, &'e Encoded<L::Tag>), &Placement<_, _>)| Put {
         offset: placement.offset,
         bytes: &encoded.bytes,

@@ -240,6 +240,45 @@ fn a_chunk_larger_than_the_cache_goes_direct_where_the_layout_can() {
 }
 
 #[test]
+fn a_resident_chunk_without_room_to_grow_is_changed_all_the_same() {
+    // Two dirty chunks that were never stored; a change of one claims to need more than there is,
+    // so that the other leaves, or even itself.
+    for growth in [512, 2048] {
+        let toy = Toy { growth, ..Toy::new(256) };
+        let bench = Bench::new(Config::default().resident_limit(1024).active_limit(2048), toy);
+        bench.put_many([0, 1], &[1; 256]).unwrap();
+        for key in [0, 1, 0] {
+            bench.put(key, 3, &[2]).unwrap();
+            bench.erase(key, 200, 1).unwrap();
+        }
+        for key in [0, 1] {
+            let chunk = bench.get(key).unwrap();
+            assert_eq!((chunk[2], chunk[3], chunk[4], chunk[200]), (1, 2, 1, FILL));
+        }
+        bench.erase(0, 0, 256).unwrap();
+        assert_eq!(bench.get(0).unwrap(), [FILL; 256]);
+        assert!(bench.stats().resident <= 1024);
+    }
+}
+
+#[test]
+fn a_direct_write_does_not_leave_old_defined_cells_behind() {
+    let toy = Toy { direct: true, ..Toy::new(8) };
+    let bench = Bench::new(Config::default(), toy);
+    bench.toy.store([0], number);
+    bench.erase(0, 0, 4).unwrap();
+    bench.cache.flush(&bench.dataset, true).unwrap();
+    let options = DatasetOptions::default().direct(true);
+    let dataset = bench.cache.register(Arc::clone(&bench.toy), options);
+    for expected in [4, 5] {
+        let mut cells = Vec::new();
+        bench.cache.read(&dataset, [(0, Read::Defined(&mut cells))]).unwrap();
+        assert_eq!(cells.len(), expected);
+        bench.cache.write(&dataset, [(0, Write::Put { start: 1, data: &[1] })]).unwrap();
+    }
+}
+
+#[test]
 fn a_bypassing_layout_goes_direct_and_keeps_nothing() {
     let toy = Toy { direct: true, bypass: true, ..Toy::new(8) };
     let bench = Bench::new(Config::default(), toy);

@@ -24,7 +24,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     let runs = |share: usize| {
         let all = std::env::var("SHUTTLE_RUNS").ok().and_then(|runs| runs.parse().ok());
-        all.unwrap_or(600) / share
+        all.unwrap_or(2000) / share
     };
     let mut config = shuttle::Config::new();
     config.stack_size = 1 << 18;
@@ -192,6 +192,24 @@ fn requests_that_together_need_more_than_there_is_take_turns() {
         });
         assert_eq!((bench.get(0).unwrap()[0], bench.get(1).unwrap()[0]), (2, 3));
         assert!(bench.stats().resident <= CHUNK);
+    });
+}
+
+#[test]
+fn a_chunk_that_leaves_while_a_change_waits_for_room_is_not_lost() {
+    check(|| {
+        let toy = Toy { growth: 2 * CHUNK, ..Toy::new(CELLS) };
+        let config = Config::default().resident_limit(2 * CHUNK).active_limit(4 * CHUNK);
+        let bench = Bench::new(config, toy);
+        bench.put_many(0..2, &[1; CELLS]).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| bench.put(0, 1, &[2]).unwrap());
+            scope.spawn(|| bench.erase(1, 1, 1).unwrap());
+            bench.put_many(2..4, &[3; CELLS]).unwrap();
+        });
+        assert_eq!(bench.get(0).unwrap()[..3], [1, 2, 1]);
+        assert_eq!(bench.get(1).unwrap()[..3], [1, FILL, 1]);
+        assert!(bench.stats().resident <= 2 * CHUNK);
     });
 }
 

@@ -51,6 +51,8 @@ pub struct Toy {
     pub can_drop_values: bool,
     /// Extra bytes that a chunk allocates until it is condensed.
     pub slack: u64,
+    /// What a write claims that it may add to a chunk that exists.
+    pub growth: u64,
 }
 
 pub struct Chunk {
@@ -79,6 +81,7 @@ impl Toy {
             direct: false,
             can_drop_values: true,
             slack: 0,
+            growth: 0,
         }
     }
 
@@ -311,7 +314,7 @@ impl Layout for Toy {
     }
 
     fn growth(&self, _key: &u64, _write: &Write<'_>, fresh: bool) -> u64 {
-        if fresh { self.chunk_bytes() + self.slack } else { 0 }
+        if fresh { self.chunk_bytes() + self.slack } else { self.growth }
     }
 
     fn footprint(&self, chunk: &Chunk) -> Footprint {
