@@ -102,3 +102,27 @@ pub(crate) fn check_rank(rank: usize) -> Result<(), SpaceError> {
 pub(crate) fn same_rank(expected: usize, found: usize) -> Result<(), SpaceError> {
     if expected == found { Ok(()) } else { Err(SpaceError::RankMismatch { expected, found }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UNLIMITED;
+
+    #[test]
+    fn maximum_sizes_are_not_below_the_sizes() {
+        assert!(Extent::with_max(&[3], &[2]).is_err());
+        assert!(Extent::with_max(&[3], &[3, 3]).is_err());
+        assert_eq!(Extent::with_max(&[3], &[UNLIMITED]).unwrap().max_dims(), [UNLIMITED]);
+        assert_eq!(Extent::simple(&[3]).unwrap().max_dims(), [3]);
+    }
+
+    #[test]
+    fn cells_are_counted_without_overflow() {
+        assert_eq!(Extent::Null.cells(), Some(0));
+        assert_eq!(Extent::Scalar.cells(), Some(1));
+        assert_eq!(Extent::simple(&[]).unwrap(), Extent::Scalar);
+        assert_eq!(Extent::simple(&[1 << 40, 1 << 40]).unwrap().cells(), None);
+        assert_eq!(Extent::simple(&[1 << 40, 1 << 40, 0]).unwrap().cells(), Some(0));
+        assert!(Extent::simple(&[1; 33]).is_err());
+    }
+}

@@ -57,3 +57,21 @@ pub const UNLIMITED: u64 = u64::MAX;
 
 /// Coordinates or a shape, slowest dimension first.
 pub type Dims = smallvec::SmallVec<[u64; 4]>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_can_cross_threads() {
+        fn check<T: Send + Sync>() {}
+        check::<Selection>();
+        check::<Runs<'_>>();
+        check::<Plan>();
+        check::<ChunkPart>();
+        check::<Segments<'_>>();
+        check::<CellSet>();
+        check::<Placements<'_, Segments<'_>>>();
+        check::<SpaceError>();
+    }
+}

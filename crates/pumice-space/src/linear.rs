@@ -80,7 +80,7 @@ impl CoordinateWalker {
     /// ```
     pub fn for_each_row(&mut self, run: Run, mut visit: impl FnMut(&[u64], u64)) {
         let width = self.dims.last().copied().unwrap_or(1);
-        let (mut start, mut left) = (run.start, run.len);
+        let (mut start, mut left) = (run.start, run.end() - run.start);
         while left > 0 {
             let coords = self.seek(start);
             let in_row = width - coords.last().copied().unwrap_or(0);

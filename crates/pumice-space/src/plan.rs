@@ -13,7 +13,7 @@ mod listed;
 mod product;
 
 use crate::extent::{check_rank, same_rank};
-use crate::{ChunkGrid, Dims, Selection, SpaceError};
+use crate::{CellSet, ChunkGrid, Dims, Run, Selection, SpaceError};
 use listed::{ListedPart, ListedPlan};
 use product::{ProductPart, ProductPlan, ProductSegments};
 
@@ -132,6 +132,28 @@ impl ChunkPart {
             Part::Product(part) => &part.cells,
             Part::Listed(part) => part.cells(),
         }
+    }
+
+    /// The selected cells as a set, relative to a chunk of shape `chunk_dims`.
+    ///
+    /// Faster than going through [`ChunkPart::cells`].
+    pub fn cell_set(&self, chunk_dims: &[u64]) -> CellSet {
+        let cells = crate::extent::product(chunk_dims).unwrap_or(0);
+        let mut collector = match &self.part {
+            Part::Product(_) => CellSet::collect_runs(cells, 0),
+            Part::Listed(part) => CellSet::collect_runs(cells, part.segments().len() as u64),
+        };
+        match &self.part {
+            Part::Product(part) => {
+                part.cells.runs(chunk_dims).for_each(|run| collector.add(run));
+            }
+            Part::Listed(part) => {
+                let runs = part.segments().iter();
+                let runs = runs.map(|segment| Run { start: segment.cell, len: segment.len });
+                runs.filter(|run| run.end() <= cells).for_each(|run| collector.add(run));
+            }
+        }
+        collector.finish()
     }
 
     /// What to copy where: ascending in cell, unless the file selection is points, which come in

@@ -108,6 +108,15 @@ fn isolated_cells_are_encoded_by_run() {
 }
 
 #[test]
+fn endless_rows_outside_the_array_are_passed_over() {
+    let dims = [1 << 40, 1 << 20];
+    let rows = Selection::block(&[0, 10], &[1 << 40, 5]).unwrap();
+    let union = rows.or(&Selection::point(&[1 << 39, 2]).unwrap(), &dims).unwrap();
+    let runs: Vec<Run> = union.runs(&[1 << 40, 8]).collect();
+    assert_eq!(runs, [Run { start: (8 << 39) + 2, len: 1 }]);
+}
+
+#[test]
 fn whole_rows_are_one_run_however_many() {
     let dims = [1 << 40, 1 << 20];
     let rows = Selection::block(&[5, 0], &[1 << 39, 1 << 20]).unwrap();

@@ -5,7 +5,7 @@ mod model;
 
 use model::{Modelled, dims, linear};
 use proptest::prelude::*;
-use pumice_space::{ChunkGrid, Segment, Selection, SpaceError, plan};
+use pumice_space::{CellSet, ChunkGrid, Segment, Selection, SpaceError, plan};
 use std::collections::BTreeMap;
 
 /// Array, chunk and buffer shapes, with a selection of the array.
@@ -70,6 +70,9 @@ fn check(
             selected.sort_unstable();
         }
         assert_eq!(selected, distinct);
+        let cells = grid.cells_per_chunk();
+        let set = CellSet::from_sorted_cells(cells, distinct.iter().copied()).unwrap();
+        assert_eq!(part.cell_set(grid.chunk()), set);
         let inside: u64 = grid.clipped(&part.chunk).iter().product();
         assert_eq!(part.is_whole(), distinct.len() as u64 == inside);
         if part.is_ascending() {

@@ -5,7 +5,7 @@ mod model;
 
 use model::{Cells, Modelled, dims, every_cell, linear};
 use proptest::prelude::*;
-use pumice_space::{Run, Selection};
+use pumice_space::{ChunkGrid, Run, Selection, plan};
 
 fn check(selection: &Selection, expected: &Cells, dims: &[u64]) {
     let from_runs: Vec<u64> =
@@ -140,6 +140,59 @@ proptest! {
             found.dedup();
         }
         prop_assert_eq!(found, expected);
+    }
+}
+
+/// Numbers at which arithmetic breaks.
+fn extreme() -> impl Strategy<Value = u64> + Clone {
+    prop::sample::select(vec![0, 1, 2, 3, 7, 1 << 32, 1 << 40, 1 << 63, u64::MAX - 1, u64::MAX])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn extreme_numbers_give_an_answer_or_an_error(
+        (dims, a, b, offset) in (1usize..4).prop_flat_map(|rank| {
+            let axes = prop::collection::vec((extreme(), extreme(), extreme(), extreme()), rank);
+            let dims = prop::collection::vec(extreme(), rank);
+            let offset = prop::sample::select(vec![0, 1, -1, i64::MIN, i64::MAX]);
+            (dims, axes.clone(), axes, prop::collection::vec(offset, rank))
+        })
+    ) {
+        let hyperslab = |axes: &[(u64, u64, u64, u64)]| {
+            let part = |pick: fn(&(u64, u64, u64, u64)) -> u64| -> Vec<u64> {
+                axes.iter().map(pick).collect()
+            };
+            Selection::hyperslab(&part(|a| a.0), &part(|a| a.1), &part(|a| a.2), &part(|a| a.3))
+        };
+        let (Ok(a), Ok(b)) = (hyperslab(&a), hyperslab(&b)) else { return Ok(()) };
+        let mut made = vec![a.clone(), b.clone()];
+        made.extend(a.or(&b, &dims));
+        made.extend(a.and(&b, &dims));
+        made.extend(a.xor(&b, &dims));
+        made.extend(a.not_b(&b, &dims));
+        made.extend(a.translate(&offset));
+        made.extend(a.clip(&dims));
+        made.extend(Selection::points(dims.len(), dims.clone()));
+        for selection in made {
+            let count = selection.count(&dims);
+            let _ = (selection.bounds(&dims), selection.shape(&dims), selection.covers(&dims));
+            let _ = (selection.as_block(&dims), selection.regular(), selection.check(&dims));
+            let _ = selection.contains(&dims);
+            let _ = selection.runs(&dims).take(20).map(|run| run.end()).max();
+            let mut out = Vec::new();
+            if selection.is_unlimited() || count < 1000 {
+                let _ = pumice_space::serial::encode_selection(&selection, &dims, &mut out);
+            }
+            let chunk: Vec<u64> = dims.iter().map(|size| size / 3 + 1).collect();
+            let Ok(grid) = ChunkGrid::new(&dims, &chunk) else { continue };
+            let plan = plan(&selection, &dims, &grid, &Selection::all(), &selection.shape(&dims));
+            for part in plan.into_iter().flatten().take(10) {
+                let _ = (part.count(), part.is_whole());
+                prop_assert!(part.segments(&chunk).take(10).all(|step| step.len > 0));
+            }
+        }
     }
 }
 

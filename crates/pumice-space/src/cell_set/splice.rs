@@ -22,8 +22,8 @@ pub struct SplicePiece {
 pub struct Splice<'a> {
     old: RankCursor<'a>,
     runs: CellRuns<'a>,
-    /// The next run of the new set.
-    next: Option<Run>,
+    /// The next run of the new set, and the old values before it.
+    next: Option<(Run, u64)>,
     /// Old values copied or replaced so far.
     old_done: u64,
     new_done: u64,
@@ -31,9 +31,14 @@ pub struct Splice<'a> {
 
 impl<'a> Splice<'a> {
     pub(super) fn new(old: &'a CellSet, new: &'a CellSet) -> Self {
-        let mut runs = new.runs();
-        let next = runs.next();
-        Self { old: RankCursor::new(old), runs, next, old_done: 0, new_done: 0 }
+        let old = RankCursor::new(old);
+        let mut splice = Self { old, runs: new.runs(), next: None, old_done: 0, new_done: 0 };
+        splice.fetch();
+        splice
+    }
+
+    fn fetch(&mut self) {
+        self.next = self.runs.next().map(|run| (run, self.old.rank(run.start)));
     }
 }
 
@@ -42,23 +47,17 @@ impl Iterator for Splice<'_> {
 
     fn next(&mut self) -> Option<SplicePiece> {
         let position = self.old_done;
-        let before = match self.next {
-            Some(run) => self.old.rank(run.start),
-            None => self.old.set.len(),
-        };
+        let before = self.next.map_or(self.old.set.len(), |next| next.1);
         if before > position {
             self.old_done = before;
             return Some(SplicePiece { new: false, position, len: before - position });
         }
         let position = self.new_done;
         // New runs with no old value between them go together.
-        while let Some(run) = self.next {
-            if self.old.rank(run.start) > self.old_done {
-                break;
-            }
+        while let Some((run, _)) = self.next.filter(|next| next.1 <= self.old_done) {
             self.new_done += run.len;
             self.old_done = self.old.rank(run.end());
-            self.next = self.runs.next();
+            self.fetch();
         }
         let len = self.new_done - position;
         (len > 0).then_some(SplicePiece { new: true, position, len })

@@ -13,8 +13,12 @@ use crate::{CellSet, CoordinateWalker, Dims, Run, SpaceError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The most spans that the expansion of one axis may need: beyond this, memory would be the limit.
-pub(crate) const MAX_SPANS: u64 = 1 << 26;
+/// The most spans that one axis is expanded to. A hyperslab of a few bytes has as many blocks as
+/// it likes; as a tree they would have to be in memory.
+pub(crate) const MAX_EXPANSION: u64 = 1 << 24;
+
+/// The most spans that an operation may make.
+pub(crate) const MAX_SPANS: u64 = 1 << 28;
 
 /// The tree of a product of axes; `None` if it is empty. Rank is at least one, no axis unlimited.
 pub(crate) fn tree_of_axes(axes: &[Axis]) -> Result<Option<Arc<Tree>>, SpaceError> {
@@ -23,8 +27,8 @@ pub(crate) fn tree_of_axes(axes: &[Axis]) -> Result<Option<Arc<Tree>>, SpaceErro
     }
     let mut below: Option<Arc<Tree>> = None;
     for axis in axes.iter().rev() {
-        if axis.span_count() > MAX_SPANS {
-            return Err(SpaceError::TooComplex { limit: MAX_SPANS });
+        if axis.span_count() > MAX_EXPANSION {
+            return Err(SpaceError::TooComplex { limit: MAX_EXPANSION });
         }
         let spans = axis.spans().map(|(low, high)| Span { low, high, down: below.clone() });
         below = Tree::of(spans.collect());

@@ -302,7 +302,7 @@ fn combine(
             let (Some(a), Some(b)) = (a.into_tree()?, b.into_tree()?) else {
                 return Ok(Selection::none());
             };
-            let combined = Combine::new(operation, 2 * MAX_SPANS).apply(&a, &b)?;
+            let combined = Combine::new(operation, MAX_SPANS).apply(&a, &b)?;
             Ok(Selection::from_tree(rank, combined))
         }
     }

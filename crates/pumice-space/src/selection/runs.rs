@@ -11,6 +11,8 @@ use crate::extent::product;
 use crate::linear::strides;
 use crate::{Dims, Run};
 use smallvec::SmallVec;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Iterates over the runs of a [`Selection`]; made by [`Selection::runs`].
 #[derive(Clone, Debug)]
@@ -153,6 +155,9 @@ struct TreeRuns<'a> {
     dims: Dims,
     steps: Dims,
     levels: SmallVec<[Level<'a>; 4]>,
+    /// Nodes without a cell inside `dims`: not entered, or endless rows would give nothing.
+    /// Kept by address, and only compared.
+    outside: HashSet<usize>,
 }
 
 /// A node on the path to the current run.
@@ -167,10 +172,15 @@ struct Level<'a> {
 }
 
 impl<'a> TreeRuns<'a> {
-    fn new(tree: &'a Tree, dims: &[u64]) -> Option<Self> {
+    fn new(tree: &'a Arc<Tree>, dims: &[u64]) -> Option<Self> {
         let top = Level { spans: &tree.spans, index: 0, at: 0, base: 0 };
         let levels = smallvec::smallvec![top];
-        Some(Self { dims: dims.into(), steps: strides(dims)?, levels })
+        let (_, high) = tree.bounds(dims.len());
+        let mut outside = HashSet::new();
+        if high.iter().zip(dims).any(|(high, size)| high >= size) {
+            outside = tree.nodes_outside(dims);
+        }
+        Some(Self { dims: dims.into(), steps: strides(dims)?, levels, outside })
     }
 
     fn next(&mut self) -> Option<Run> {
@@ -190,6 +200,12 @@ impl<'a> TreeRuns<'a> {
             }
             let base = level.base + at * step;
             match &span.down {
+                Some(down)
+                    if !self.outside.is_empty()
+                        && self.outside.contains(&Arc::as_ptr(down).addr()) =>
+                {
+                    level.index += 1;
+                }
                 Some(down) if !down.covers(&self.dims[depth + 1..]) => {
                     level.at = at + 1;
                     self.levels.push(Level { spans: &down.spans, index: 0, at: 0, base });

@@ -104,6 +104,31 @@ impl Tree {
         }
     }
 
+    /// The addresses of nodes that have no cell inside `dims`.
+    pub(crate) fn nodes_outside(self: &Arc<Self>, dims: &[u64]) -> HashSet<usize> {
+        fn has_inside(
+            tree: &Arc<Tree>,
+            dims: &[u64],
+            known: &mut HashMap<*const Tree, bool>,
+        ) -> bool {
+            let Some((&size, rest)) = dims.split_first() else { return true };
+            if let Some(&inside) = known.get(&Arc::as_ptr(tree)) {
+                return inside;
+            }
+            // Every node must be judged, so this does not stop at the first cell.
+            let mut inside = false;
+            for span in &tree.spans {
+                let below = span.down.as_ref().is_none_or(|down| has_inside(down, rest, known));
+                inside |= span.low < size && below;
+            }
+            known.insert(Arc::as_ptr(tree), inside);
+            inside
+        }
+        let mut known = HashMap::new();
+        has_inside(self, dims, &mut known);
+        known.into_iter().filter(|known| !known.1).map(|known| known.0.addr()).collect()
+    }
+
     /// Whether the tree covers every cell of `dims`, perhaps more.
     pub(crate) fn covers(&self, dims: &[u64]) -> bool {
         let Some((&size, rest)) = dims.split_first() else { return true };
