@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 /// The largest dataset that fits into an object header.
 const MAX_COMPACT: u64 = 64_000;
+/// Elements up to this size are taken as they are; larger ones must be smaller than the file.
+const LARGE_ELEMENT: u64 = 64 << 20;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
 
@@ -312,6 +314,7 @@ fn describe(
     if chunk.len() != dims.len() || (chunked && chunk.contains(&0)) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
     }
+    check_size(file, &datatype)?;
     let element = fill.clone().unwrap_or_else(|| vec![0; datatype.size()]);
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &message, filters)?;
@@ -376,6 +379,16 @@ fn storage(
         }
         Layout::Virtual { .. } => Storage::Unreadable("virtual datasets".into()),
     })
+}
+
+/// Refuses elements so large that only damage explains them: one is made in memory when a dataset
+/// is opened.
+fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
+    let limit = file.medium().length()?.max(LARGE_ELEMENT);
+    if datatype.size() as u64 <= limit {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("elements of {} bytes, more than the file has", datatype.size())))
 }
 
 fn sizes(file: &File) -> Sizes {

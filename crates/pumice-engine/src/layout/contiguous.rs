@@ -9,6 +9,7 @@ use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
+use pumice_bytes::DecodeError;
 use pumice_space::{CellSet, Segment};
 use pumice_store::{ReadOp, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -145,7 +146,8 @@ impl Contiguous {
                 Ok(())
             }
             Place::File(Some(address)) => {
-                self.medium.fetch(&mut [ReadOp { offset: address + offset, buffer }])
+                let offset = at(*address, offset)?;
+                self.medium.fetch(&mut [ReadOp { offset, buffer }])
             }
             Place::File(None) => {
                 fill_with(buffer, self.geometry.fill());
@@ -213,12 +215,21 @@ impl Contiguous {
             Place::File(address) => *address,
         };
         let address = address.ok_or_else(|| Error::Internal("no space for the data".into()))?;
-        self.medium.put(&mut [WriteOp { offset: address + offset, bytes }])
+        self.medium.put(&mut [WriteOp { offset: at(address, offset)?, bytes }])
     }
 
     /// Takes space for all elements, if there is none yet; they get the fill value if wanted.
+    /// Space that there is must lie inside the file: an address from elsewhere is no place to
+    /// write to.
     fn allocate(&self, fill: bool) -> Result<()> {
         let mut place = self.lock();
+        if let Place::File(Some(address)) = *place {
+            let (end, length) = (address.checked_add(self.bytes()), self.medium.length()?);
+            return match end.is_some_and(|end| end <= length) {
+                true => Ok(()),
+                false => Err(beyond(address, length)),
+            };
+        }
         if !matches!(*place, Place::File(None)) || self.bytes() == 0 {
             return Ok(());
         }
@@ -243,6 +254,16 @@ impl Contiguous {
         }
         Ok(())
     }
+}
+
+/// A place in the data at `address`, which a file may have put anywhere.
+fn at(address: u64, offset: u64) -> Result<u64> {
+    address.checked_add(offset).ok_or_else(|| beyond(address, u64::MAX))
+}
+
+fn beyond(address: u64, length: u64) -> Error {
+    let expected = format!("data that ends before {length:#x}");
+    DecodeError::new("contiguous data", address, expected, "more").into()
 }
 
 /// Whether `next` can be read together with the segments before it.
