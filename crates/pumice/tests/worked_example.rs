@@ -646,7 +646,7 @@ fn set_message(bytes: &mut [u8], address: u64, old: u8, new: u8, flags: u8, body
     area.resize(end - start, 0);
     let header = address as usize;
     patch(bytes, header, end + 4 - header, |block| {
-        block[start - header..end - header].copy_from_slice(&area)
+        block[start - header..end - header].copy_from_slice(&area);
     });
 }
 

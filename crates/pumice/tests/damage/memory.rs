@@ -12,13 +12,13 @@ thread_local! {
 }
 
 /// Begins to count from here.
-pub fn reset() {
+pub(crate) fn reset() {
     NOW.set(0);
     PEAK.set(0);
 }
 
 /// The most bytes that were held at once since the last [`reset`], apart from those held then.
-pub fn peak() -> u64 {
+pub(crate) fn peak() -> u64 {
     PEAK.get().unsigned_abs()
 }
 

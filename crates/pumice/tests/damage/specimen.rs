@@ -6,27 +6,32 @@ use pumice_filter::Pipeline;
 use std::ops::Range;
 
 /// A file as it should be.
-pub struct Specimen {
-    pub name: String,
-    pub bytes: Vec<u8>,
+pub(crate) struct Specimen {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
     /// Where values stand without a checksum.
-    pub exposed: Vec<Range<usize>>,
+    pub(crate) exposed: Vec<Range<usize>>,
     /// What is followed by its checksum, which is not part of the range.
-    pub blocks: Vec<Range<usize>>,
+    pub(crate) blocks: Vec<Range<usize>>,
 }
 
-pub fn all() -> Vec<Specimen> {
-    dense().into_iter().chain(sparse()).collect()
+/// A smaller choice, where cases are many: the bytes of filtered indexes differ little.
+pub(crate) fn some() -> Vec<Specimen> {
+    let mut all: Vec<Specimen> = dense().into_iter().chain(sparse()).collect();
+    all.retain(|specimen| {
+        !specimen.name.contains("default filters") || specimen.name.contains("fixed array")
+    });
+    all
 }
 
 /// Groups, attributes and dense datasets of every layout and index.
-pub fn dense() -> Vec<Specimen> {
+pub(crate) fn dense() -> Vec<Specimen> {
     vec![objects(), chunked()]
 }
 
 /// Sparse datasets with every index, with and without filters.
-pub fn sparse() -> Vec<Specimen> {
-    let indexes: [(&str, [Option<u64>; 2], [u64; 2]); 4] = [
+pub(crate) fn sparse() -> Vec<Specimen> {
+    let indexes = [
         ("single chunk", [Some(12), Some(14)], [12, 14]),
         ("fixed array", [Some(12), Some(14)], [5, 6]),
         ("extensible array", [Some(12), None], [5, 6]),
@@ -34,10 +39,12 @@ pub fn sparse() -> Vec<Specimen> {
     ];
     let mut specimens = Vec::new();
     for (index, max, chunk) in indexes {
-        for filters in ["no filters", "default filters", "deflate"] {
+        for filters in ["no filters", "default filters"] {
             specimens.push(sparse_specimen(&format!("{index}, {filters}"), max, chunk, filters));
         }
     }
+    let max = [Some(12), Some(14)];
+    specimens.push(sparse_specimen("fixed array, deflate", max, [5, 6], "deflate"));
     specimens
 }
 
@@ -54,11 +61,11 @@ fn objects() -> Specimen {
         let compact = file.new_dataset::<u8>().shape([6]).compact().create("a/compact").unwrap();
         compact.write(.., &[1u8, 2, 3, 4, 5, 6]).unwrap();
         let scalar = file.new_dataset::<f64>().create("a/b/scalar").unwrap();
-        scalar.write(.., &[0.125f64]).unwrap();
+        scalar.write(.., &[0.3f64]).unwrap();
         file.new_dataset::<i32>().shape([4]).fill_value(9i32).create("unwritten").unwrap();
     });
     let values: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-    let exposed = vec![find(&bytes, &values), find(&bytes, &0.125f64.to_le_bytes())];
+    let exposed = vec![find(&bytes, &values), find(&bytes, &0.3f64.to_le_bytes())];
     Specimen::new("objects", bytes, exposed)
 }
 

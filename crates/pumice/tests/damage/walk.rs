@@ -1,6 +1,6 @@
 //! Everything that a file holds, read through the public interface.
 
-use pumice::{Attribute, Context, Dataset, File, Group, Node};
+use pumice::{Attribute, Context, Dataset, File, Group, Node, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes of a dataset that are read at once.
@@ -9,13 +9,13 @@ const MOST: u64 = 4 << 20;
 const MOST_OBJECTS: usize = 100;
 
 /// Opens files with a cache and no threads of its own.
-pub struct Walker {
+pub(crate) struct Walker {
     context: Context,
 }
 
 /// What was found in a file, by path.
 #[derive(Debug, Default)]
-pub struct Contents {
+pub(crate) struct Contents {
     objects: BTreeMap<String, Object>,
 }
 
@@ -23,18 +23,18 @@ pub struct Contents {
 #[derive(Debug, Default)]
 struct Object {
     /// What protects itself by checksums: attributes, members, shape, type, defined cells.
-    sure: BTreeMap<&'static str, Option<String>>,
+    sure: BTreeMap<&'static str, Option<Vec<u8>>>,
     /// Values, which may be stored without checksum.
     values: BTreeMap<&'static str, Option<Vec<u8>>>,
 }
 
 impl Walker {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { context: Context::builder().threads(1).build().unwrap() }
     }
 
     /// What is in a file; `None` if it cannot be opened.
-    pub fn walk(&self, bytes: Vec<u8>) -> Option<Contents> {
+    pub(crate) fn walk(&self, bytes: Vec<u8>) -> Option<Contents> {
         let file = File::options().context(&self.context).open_bytes(bytes).ok()?;
         let mut contents = Contents::default();
         let mut visited = BTreeSet::new();
@@ -45,7 +45,7 @@ impl Walker {
             }
             let members = group.members().ok();
             let mut object = Object::default();
-            object.sure.insert("members", members.as_ref().map(|members| format!("{members:?}")));
+            object.sure.insert("members", members.as_ref().map(text));
             object.sure.insert("attributes", attributes(group.attributes()));
             contents.objects.insert(group.path().into(), object);
             for member in members.unwrap_or_default() {
@@ -64,7 +64,7 @@ impl Walker {
 
 impl Contents {
     /// Whether there was no error.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let whole = |object: &Object| {
             object.sure.values().all(Option::is_some) && object.values.values().all(Option::is_some)
         };
@@ -72,7 +72,7 @@ impl Contents {
     }
 
     /// What is here and not in `truth`; with `exposed` values, they do not count.
-    pub fn differences(&self, truth: &Self, exposed: bool) -> Vec<String> {
+    pub(crate) fn differences(&self, truth: &Self, exposed: bool) -> Vec<String> {
         let mut differences = Vec::new();
         for (path, object) in &self.objects {
             let Some(truth) = truth.objects.get(path) else {
@@ -81,7 +81,7 @@ impl Contents {
             };
             for (what, found) in object.sure.iter().filter(|(_, found)| found.is_some()) {
                 if truth.sure.get(what) != Some(found) {
-                    differences.push(format!("{path}: wrong {what}: {found:?}"));
+                    differences.push(format!("{path}: wrong {what}"));
                 }
             }
             for (what, found) in object.values.iter().filter(|(_, found)| found.is_some()) {
@@ -94,41 +94,53 @@ impl Contents {
     }
 }
 
-fn attributes(attributes: pumice::Result<Vec<Attribute>>) -> Option<String> {
+fn attributes(attributes: pumice::Result<Vec<Attribute>>) -> Option<Vec<u8>> {
     let attributes = attributes.ok()?;
     for attribute in &attributes {
         // Conversions must be total, too.
         let _ = attribute.read::<f64>();
         let _ = attribute.read_string();
     }
-    Some(format!("{attributes:?}"))
+    Some(text(&attributes))
+}
+
+fn text(found: &impl std::fmt::Debug) -> Vec<u8> {
+    format!("{found:?}").into_bytes()
+}
+
+fn numbers(found: &[u64]) -> Vec<u8> {
+    found.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 fn read(dataset: &Dataset) -> Object {
     let mut object = Object::default();
-    let mut sure = |what, found: Option<String>| drop(object.sure.insert(what, found));
+    let mut sure = |what, found: Option<Vec<u8>>| drop(object.sure.insert(what, found));
     let (shape, element) = (dataset.shape(), dataset.datatype().size() as u64);
     sure("attributes", attributes(dataset.attributes()));
-    sure("description", Some(description(dataset)));
-    sure("chunks", dataset.chunk_count().ok().map(|count| count.to_string()));
-    sure("stored bytes", dataset.stored_bytes().ok().map(|count| count.to_string()));
+    sure("description", Some(description(dataset).into_bytes()));
+    sure("stored bytes", dataset.stored_bytes().ok().map(|count| numbers(&[count])));
     let bytes = shape.iter().try_fold(element, |bytes, &length| bytes.checked_mul(length));
     let small = bytes.is_some_and(|bytes| bytes <= MOST);
     // A large sparse dataset has few cells; of a dense one, every cell is defined.
     if dataset.is_sparse() || small {
-        sure("defined cells", dataset.count_defined(..).ok().map(|count| count.to_string()));
-        sure("selection", dataset.defined(..).ok().map(|cells| format!("{cells:?}")));
+        sure("number of cells", dataset.count_defined(..).ok().map(|count| numbers(&[count])));
+        let selection = dataset.defined(..).ok();
+        sure("selection", selection.map(|cells| numbers(&[cells.count(&shape)])));
         let found = dataset.read_defined_bytes(..).ok();
-        sure("cells", found.as_ref().map(|found| format!("{:?}", found.coordinates)));
+        sure("cells", found.as_ref().map(|found| numbers(&found.coordinates)));
         object.values.insert("defined values", found.map(|found| found.values));
     }
+    // The last cell alone is at another place than everything.
+    let last: Vec<u64> = shape.iter().map(|length| length.saturating_sub(1)).collect();
+    if element <= MOST && !last.is_empty() {
+        let last = Selection::point(&last).ok().and_then(|last| dataset.read_bytes(last).ok());
+        object.values.insert("last value", last);
+    }
     if small {
-        let cells = dataset.read_bytes(..).ok();
         let converted = dataset.read::<f64>(..).ok();
-        let converted = converted
-            .map(|values| values.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>());
-        object.values.insert("values", cells);
-        object.values.insert("converted values", converted);
+        let converted = converted.map(|values| values.into_iter().flat_map(f64::to_le_bytes));
+        object.values.insert("values", dataset.read_bytes(..).ok());
+        object.values.insert("converted values", converted.map(Iterator::collect));
     }
     object
 }
