@@ -71,6 +71,11 @@ impl<'a> Numbers<'a> {
         Ok(Self { left: count, form })
     }
 
+    /// How many numbers have not been read.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
     /// Reads the next numbers, [`BLOCK`] of them unless the stream ends before. None is
     /// 2^[`MOST_BITS`] or more.
     pub(super) fn block<'o>(

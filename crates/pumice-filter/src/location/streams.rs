@@ -34,6 +34,10 @@ impl Iterator for Cells<'_> {
         self.next = start + 1;
         Some(Run { start, len: 1 })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.gaps.size_hint()
+    }
 }
 
 impl Stream for Cells<'_> {
@@ -64,6 +68,10 @@ impl Iterator for Runs<'_> {
         let len = self.lengths.next()? + 1;
         self.next = start + len + 1;
         Some(Run { start, len })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.gaps.size_hint()
     }
 }
 
@@ -149,6 +157,12 @@ impl<'a> Buffered<'a> {
         let value = self.block.get(self.at).copied();
         self.at += 1;
         value
+    }
+
+    /// How many numbers are left, unless one of them turns out to be damaged.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.len - self.at + self.numbers.left();
+        (left, Some(left))
     }
 
     /// Reads the next block; `None` if there is none.
