@@ -10,7 +10,8 @@ use crate::sync::Arc;
 
 /// Holds back all other requests of one dataset until it is dropped.
 ///
-/// No request of the dataset is running while this lives, but for those made through it.
+/// No request of the dataset is running while this lives, but for those made through it. The
+/// thread that has it must not use the dataset in another way: that would wait for ever.
 pub struct Exclusive<'c, L: Layout> {
     shared: &'c Shared<L>,
     member: &'c Arc<Member<L>>,

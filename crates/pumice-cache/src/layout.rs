@@ -89,6 +89,9 @@ pub trait Layout: Send + Sync + 'static {
     ) -> Result<(), Self::Error>;
 
     /// Applies a write to a chunk.
+    ///
+    /// A chunk for which [`Outcome::Delete`] is answered may still be read, and even be encoded and
+    /// stored, before it is deleted.
     fn gather(
         &self,
         key: &Self::Key,

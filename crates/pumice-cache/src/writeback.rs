@@ -95,7 +95,8 @@ impl<L: Layout> Shared<L> {
         if evict {
             member.table.slots().iter().for_each(|slot| self.leave_whole(slot));
         }
-        result
+        // Requests that ended meanwhile could not let go what was being saved.
+        result.and(self.trim())
     }
 
     /// Drops a chunk of a dataset whose requests are held back, dirty or not.

@@ -286,6 +286,49 @@ fn a_delete_waits_for_the_write_back_of_its_chunk() {
 }
 
 #[test]
+fn what_could_not_leave_during_a_flush_leaves_after_it() {
+    let bench = Bench::with_limits(256, 2, 8);
+    bench.put_many([0, 1], &[5; 256]).unwrap();
+    let gate = gate(&bench, "put", None);
+    thread::scope(|scope| {
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        gate.wait_for_visitor();
+        bench.cache.set_limits(512, 4096).unwrap();
+        assert_eq!(bench.stats().resident, 1024, "both are being written");
+        gate.open();
+        flush.recv().unwrap();
+    });
+    assert_eq!(bench.stats().resident, 512);
+}
+
+#[test]
+fn chunks_of_one_request_are_decoded_encoded_and_gathered_side_by_side() {
+    for callback in ["decode", "encode", "gather"] {
+        let executor = Arc::new(Rayon::new(2).unwrap());
+        let config = Config::default().executor(executor);
+        let bench = Bench::new(config, Toy::new(256));
+        bench.toy.store(0..16, |_, _| 1);
+        let (inside, most) = (Mutex::new(0), Arc::new(Mutex::new(0)));
+        let seen = Arc::clone(&most);
+        bench.toy.set_hook(move |name, _| {
+            if name == callback {
+                *inside.lock().unwrap() += 1;
+                thread::sleep(Duration::from_millis(5));
+                let now = *inside.lock().unwrap();
+                let before = *seen.lock().unwrap();
+                *seen.lock().unwrap() = now.max(before);
+                *inside.lock().unwrap() -= 1;
+            }
+            Ok(())
+        });
+        let parts = (0..16).map(|key| (key, Write::Put { start: 0, data: &[2] }));
+        bench.cache.write(&bench.dataset, parts).unwrap();
+        bench.flush().unwrap();
+        assert_eq!(*most.lock().unwrap(), 2, "{callback}");
+    }
+}
+
+#[test]
 fn one_who_finds_no_room_waits_for_those_who_use_it() {
     // Room for one chunk at a time.
     let bench = Bench::with_limits(256, 1, 2);
