@@ -14,7 +14,7 @@ except ImportError:  # zstd sections then raise when met
 
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 
-DEFLATE, SHUFFLE, FLETCHER32, ZSTD = 1, 2, 3, 32015
+DEFLATE, SHUFFLE, FLETCHER32, LOCATION, ZSTD = 1, 2, 3, 302, 32015
 
 
 class FormatError(Exception):
@@ -189,4 +189,10 @@ def filter_decode(identifier, parameters, data, limit):
         return body
     if identifier == ZSTD and zstandard:
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit + 1)
+    if identifier == LOCATION:
+        # Imported here because that file needs this one first.
+        from location_filter import location_decode
+
+        require(not parameters, "location filter: it has no parameters")
+        return location_decode(data, limit)
     raise Unsupported(f"filter {identifier}")

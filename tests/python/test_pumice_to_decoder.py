@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hdf5_bytes import DEFLATE, FLETCHER32, SHUFFLE, ZSTD
+from hdf5_bytes import DEFLATE, FLETCHER32, LOCATION, SHUFFLE, ZSTD
 from interop import InteropCase
 from sparse_cases import RECORD, clustered_cells, random_cells, random_values
 from structured_decoder import decode
@@ -31,6 +31,9 @@ LOCATIONS = [
     [(ZSTD, [3])],
     [(FLETCHER32, [])],
     [(DEFLATE, [1]), (FLETCHER32, [])],
+    [(LOCATION, [])],
+    [(LOCATION, []), (ZSTD, [3])],
+    [(LOCATION, []), (DEFLATE, [6])],
 ]
 DATASETS, PER_FILE = 320, 32
 
