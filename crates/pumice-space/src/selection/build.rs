@@ -107,8 +107,12 @@ impl TreeBuilder {
                     spans.clear();
                     Some(before.clone())
                 }
-                // An exact copy: the scratch list keeps its room for the next node.
-                None => Tree::of(spans.drain(..).collect()),
+                None => {
+                    // Moved to a list of the exact size; the scratch list keeps its room.
+                    let mut exact = Vec::with_capacity(spans.len());
+                    exact.append(spans);
+                    Tree::of(exact)
+                }
             };
             let (low, high) = self.path[depth - 1];
             self.spans += 1;

@@ -26,7 +26,7 @@ enum Source<'a> {
     One(Option<Run>),
     Points { coords: std::slice::ChunksExact<'a, u64>, dims: Dims },
     Product(Box<ProductRuns>),
-    Tree(TreeRuns<'a>),
+    Tree(Box<TreeRuns<'a>>),
 }
 
 impl<'a> Runs<'a> {
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
                 Some(Self::Points { coords, dims: dims.into() })
             }
             Kind::Product(axes) => ProductRuns::new(axes, dims).map(Box::new).map(Self::Product),
-            Kind::Tree { tree, .. } => TreeRuns::new(tree, dims).map(Self::Tree),
+            Kind::Tree { tree, .. } => TreeRuns::new(tree, dims).map(Box::new).map(Self::Tree),
         }
     }
 
