@@ -1,12 +1,13 @@
 //! Visiting many cells in little memory.
 //!
 //! A [`Hyperslab`] is visited in row-major order: [`for_each_piece`] reads all of its cells, a
-//! bounded number at a time; [`for_each_defined`] finds the defined ones among them, and its work
-//! follows what is stored, not the extent. Neither keeps more than about a million cells, unless a
-//! single row has more defined ones.
+//! bounded number at a time; [`for_each_band`] finds bands of rows with defined cells in them, and
+//! its work follows what is stored, not the extent; [`Defined`] holds those of a band. Nothing keeps
+//! more than about a million cells, unless a single row has more defined ones.
 
 use anyhow::{Result, ensure};
-use pumice::{Dataset, Selection};
+use pumice::types::Integer;
+use pumice::{Dataset, Datatype, Element, Selection};
 use std::ops::Range;
 
 /// About how many cells are held at once.
@@ -188,8 +189,9 @@ fn advance(index: &mut [u64], shape: &[u64]) -> bool {
     false
 }
 
-/// Finds the defined cells of `slab`, a bounded number at a time in row-major order.
-pub(crate) fn for_each_defined(
+/// Finds bands of rows of `slab`, in order, that together have all of its defined cells, and a
+/// bounded number of them each.
+pub(crate) fn for_each_band(
     dataset: &Dataset,
     slab: &Hyperslab,
     mut visit: impl FnMut(&Selection) -> Result<()>,
@@ -215,9 +217,9 @@ pub(crate) fn for_each_defined(
 
 /// How many cells of `slab` are defined.
 pub(crate) fn count_defined(dataset: &Dataset, slab: &Hyperslab) -> Result<u64> {
-    let (mut count, shape) = (0, dataset.shape());
-    for_each_defined(dataset, slab, |found| {
-        count += found.count(&shape);
+    let mut count = 0;
+    for_each_band(dataset, slab, |band| {
+        count += dataset.count_defined(band)?;
         Ok(())
     })?;
     Ok(count)
@@ -238,7 +240,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Visits the defined cells of a band, in halves if they are many.
+    /// Visits a band, in halves if it has many defined cells.
     fn visit(
         &self,
         rows: Range<u64>,
@@ -260,8 +262,7 @@ impl Rows<'_> {
                 return self.visit(middle..rows.end, visit);
             }
         }
-        let found = self.dataset.defined(&band)?;
-        if found.count(self.shape) > 0 { visit(&found) } else { Ok(()) }
+        visit(&band)
     }
 
     /// Where to halve rows: between chunks if possible.
@@ -270,6 +271,98 @@ impl Rows<'_> {
         let aligned = middle / self.chunk * self.chunk;
         if aligned > rows.start { aligned } else { middle }
     }
+}
+
+/// Defined cells in row-major order, with their values.
+pub(crate) struct Defined {
+    /// Where each cell is in row-major order.
+    pub(crate) cells: Vec<u64>,
+    /// Their values, one after another, of [`value_type`].
+    pub(crate) values: Vec<u8>,
+}
+
+impl Defined {
+    /// Reads the defined cells of a band.
+    pub(crate) fn read(dataset: &Dataset, band: &Selection) -> Result<Self> {
+        match dataset.datatype() {
+            Datatype::Integer(Integer { signed: true, .. }) => Self::numbers::<i64>(dataset, band),
+            Datatype::Integer(_) => Self::numbers::<u64>(dataset, band),
+            Datatype::Float(_) => Self::numbers::<f64>(dataset, band),
+            _ => {
+                let found = dataset.defined(band)?;
+                let shape = dataset.shape();
+                let cells = found.runs(&shape).flat_map(|run| run.start..run.start + run.len);
+                Ok(Self { cells: cells.collect(), values: dataset.read_bytes(&found)? })
+            }
+        }
+    }
+
+    /// Numbers come with their coordinates, which is faster than asking for both.
+    fn numbers<T: Element + Number>(dataset: &Dataset, band: &Selection) -> Result<Self> {
+        let found = dataset.read_defined::<T>(band)?;
+        let cells = linear_cells(&found.coordinates, &dataset.shape());
+        // Cells come chunk by chunk.
+        let mut pairs: Vec<(u64, T)> = cells.into_iter().zip(found.values).collect();
+        if !pairs.is_sorted_by_key(|&(cell, _)| cell) {
+            pairs.sort_unstable_by_key(|&(cell, _)| cell);
+        }
+        let mut values = Vec::with_capacity(pairs.len() * size_of::<T>());
+        pairs.iter().for_each(|(_, value)| values.extend_from_slice(&value.bytes()));
+        Ok(Self { cells: pairs.into_iter().map(|(cell, _)| cell).collect(), values })
+    }
+}
+
+/// The type in which [`Defined`] has values of `datatype`: wide native numbers for numbers.
+pub(crate) fn value_type(datatype: &Datatype) -> Datatype {
+    match datatype {
+        Datatype::Integer(Integer { signed: true, .. }) => i64::datatype(),
+        Datatype::Integer(_) => u64::datatype(),
+        Datatype::Float(_) => f64::datatype(),
+        other => other.clone(),
+    }
+}
+
+/// A number of eight bytes.
+trait Number: Copy {
+    fn bytes(self) -> [u8; 8];
+}
+
+macro_rules! numbers {
+    ($($number:ty),+) => {$(
+        impl Number for $number {
+            fn bytes(self) -> [u8; 8] {
+                self.to_ne_bytes()
+            }
+        }
+    )+};
+}
+
+numbers! { i64, u64, f64 }
+
+/// Where the cells of a list of coordinates are in row-major order.
+fn linear_cells(coordinates: &[u64], shape: &[u64]) -> Vec<u64> {
+    let place = |point: &[u64]| {
+        let axes = point.iter().zip(shape);
+        axes.fold(0, |linear, (&coordinate, &length)| linear * length + coordinate)
+    };
+    coordinates.chunks_exact(shape.len().max(1)).map(place).collect()
+}
+
+/// Visits the defined cells of a band in any order, as runs in row-major order: first cell, length.
+pub(crate) fn for_each_defined_run(
+    dataset: &Dataset,
+    band: &Selection,
+    mut visit: impl FnMut(u64, u64),
+) -> Result<()> {
+    let shape = dataset.shape();
+    match dataset.datatype() {
+        Datatype::Integer(_) | Datatype::Float(_) => {
+            let found = dataset.read_defined::<u8>(band)?;
+            linear_cells(&found.coordinates, &shape).into_iter().for_each(|cell| visit(cell, 1));
+        }
+        _ => dataset.defined(band)?.runs(&shape).for_each(|run| visit(run.start, run.len)),
+    }
+    Ok(())
 }
 
 /// The coordinates of the cell at `linear` in row-major order.
@@ -348,15 +441,17 @@ mod tests {
         let dataset = file.new_dataset::<u8>().shape(shape).sparse().create("vast").unwrap();
         let points = [[0, 5], [0, 7], [1 << 39, 0], [(1 << 40) - 1, (1 << 20) - 1]];
         dataset.write_points(&points, &[1u8, 2, 3, 4]).unwrap();
-        let mut found = Vec::new();
-        for_each_defined(&dataset, &Hyperslab::whole(&shape), |cells| {
-            found.extend(cells.runs(&shape).map(|run| (run.start, run.len)));
+        let (mut cells, mut values) = (Vec::new(), Vec::new());
+        for_each_band(&dataset, &Hyperslab::whole(&shape), |band| {
+            let found = Defined::read(&dataset, band)?;
+            cells.extend(found.cells);
+            values.extend(found.values);
             Ok(())
         })
         .unwrap();
-        let expected: Vec<(u64, u64)> =
-            points.iter().map(|[row, column]| ((row << 20) + column, 1)).collect();
-        assert_eq!(found, expected);
+        let expected: Vec<u64> = points.iter().map(|[row, column]| (row << 20) + column).collect();
+        assert_eq!(cells, expected);
+        assert_eq!(values, [1u64, 2, 3, 4].map(u64::to_ne_bytes).concat());
         assert_eq!(count_defined(&dataset, &Hyperslab::ranges(&[0..1, 0..6])).unwrap(), 1);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn dataset(
         (Some(last), _) => {
             let names: Vec<&str> = found.iter().chain([&last]).map(Dataset::path).take(8).collect();
             let more = if found.len() + 1 > names.len() { ", ..." } else { "" };
-            bail!("the file has several {what}s, name one: {}{more}", names.join(", "))
+            bail!("the file has several {what}, name one: {}{more}", names.join(", "))
         }
     }
 }

@@ -11,6 +11,9 @@ pub(crate) use terminal::{ascii, braille, character_grid, dot_grid};
 
 /// The faintest level of a place that is not empty.
 const FAINTEST: f64 = 0.12;
+/// Places that differ by less than this factor do not use all levels: the difference may come from
+/// places that have a row more or less than others.
+const SMALL_RANGE: f64 = 16.0;
 
 /// How many cells lie in each place of a grid that covers a matrix.
 #[derive(Clone, Debug)]
@@ -75,12 +78,10 @@ impl Density {
         let (least, most) = filled.fold((f64::INFINITY, 0.0f64), |(least, most), density| {
             (least.min(density), most.max(density))
         });
-        let range = (most / least).ln();
+        let range = (most / least).max(SMALL_RANGE).ln();
         let level = |density: f64| match density {
             density if density <= 0.0 => 0.0,
-            // Densities that differ by rounding only are one level.
-            _ if range < 1e-6 => 1.0,
-            density => FAINTEST + (1.0 - FAINTEST) * (density / least).ln() / range,
+            density => 1.0 - (1.0 - FAINTEST) * (most / density).ln() / range,
         };
         densities.into_iter().map(|density| level(density) as f32).collect()
     }

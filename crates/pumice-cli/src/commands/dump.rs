@@ -5,7 +5,7 @@
 //! Defined cells of sparse datasets are printed with their own coordinates.
 
 use super::{Outcome, output};
-use crate::cells::{self, Hyperslab};
+use crate::cells::{self, Defined, Hyperslab};
 use crate::cli::Dump;
 use crate::ddl::{DataLines, dataspace};
 use crate::failure;
@@ -174,10 +174,14 @@ impl<W: Write> Dumper<'_, W> {
         if extent.is_null() {
             return Ok(());
         }
-        let renderer =
-            Renderer::new(dataset.datatype()).with_context(|| dataset.path().to_owned())?;
+        let defined_only = dataset.is_sparse() && !self.arguments.dense;
+        let datatype = match defined_only {
+            true => cells::value_type(dataset.datatype()),
+            false => dataset.datatype().clone(),
+        };
+        let renderer = Renderer::new(&datatype).with_context(|| dataset.path().to_owned())?;
         let mut lines = DataLines::new(self.out, &renderer, self.indent);
-        let printed = if dataset.is_sparse() && !self.arguments.dense {
+        let printed = if defined_only {
             defined_values(dataset, slab, renderer.size(), &mut lines)
         } else if self.subset {
             subset_values(dataset, slab, renderer.size(), &mut lines)
@@ -335,12 +339,10 @@ fn defined_values<W: Write>(
     let row = shape.last().copied().unwrap_or(1).max(1);
     // Neighbours share a line, also where a piece ends between them.
     let mut next = None;
-    cells::for_each_defined(dataset, slab, |found| {
-        let bytes = dataset.read_bytes(found)?;
-        let mut elements = bytes.chunks_exact(size.max(1));
-        let runs = found.runs(&shape);
-        for linear in runs.flat_map(|run| run.start..run.start + run.len) {
-            let Some(element) = elements.next() else { break };
+    cells::for_each_band(dataset, slab, |band| {
+        let found = Defined::read(dataset, band)?;
+        let elements = found.values.chunks_exact(size.max(1));
+        for (&linear, element) in found.cells.iter().zip(elements) {
             cells::coordinates(linear, &shape, &mut place);
             let apart = next != Some(linear) || linear % row == 0;
             lines.push(&place, apart, element)?;

@@ -6,7 +6,9 @@ use crate::cli::Erase;
 use crate::{numbers, window};
 use anyhow::{Context, Result};
 use pumice::File;
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     let file = File::edit(&arguments.file)?;
@@ -38,10 +40,17 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
         write!(out, "{path}: {} cells have the fill value now, ", numbers::grouped(erased))?;
     }
     match stored_before.checked_sub(stored_after) {
-        Some(freed) => writeln!(out, "{} bytes given back", numbers::grouped(freed))?,
+        Some(freed) => write!(out, "{} bytes given back", numbers::grouped(freed))?,
         // What is left of a chunk can compress worse than the chunk.
-        None => writeln!(out, "{} bytes more", numbers::grouped(stored_after - stored_before))?,
+        None => write!(out, "{} bytes more", numbers::grouped(stored_after - stored_before))?,
     }
+    let size = numbers::grouped(file_size(&arguments.file)?);
+    writeln!(out, ", the file has {size} bytes")?;
     out.flush()?;
     Ok(Outcome::Complete)
+}
+
+fn file_size(path: &Path) -> Result<u64> {
+    let size = fs::metadata(path).map(|data| data.len());
+    size.with_context(|| format!("read the size of {}", path.display()))
 }

@@ -101,7 +101,11 @@ fn create_dataset<S: Scalar>(file: &File, arguments: &Import, header: &Header) -
             chunk.iter().zip(shape).map(|(&side, length)| side.min(length.max(1))).collect()
         }
     };
-    let builder = file.new_dataset_of(S::datatype()).shape(shape).chunk(chunk);
+    let mut builder = file.new_dataset_of(S::datatype()).shape(shape).chunk(chunk);
+    if shape.contains(&0) {
+        // A chunk has cells, also where the matrix has none, and must fit the largest shape.
+        builder = builder.max_shape(shape.map(|length| Some(length.max(1))));
+    }
     let builder = match header.format {
         Format::Coordinate => builder.sparse(),
         Format::Array if arguments.no_filters => builder,

@@ -12,7 +12,7 @@ use std::io::Write;
 pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     let file = File::open(&arguments.file)?;
     let wanted = |dataset: &Dataset| dataset.shape().len() == 2;
-    let what = "dataset with two dimensions";
+    let what = "datasets with two dimensions";
     let dataset = locate::dataset(&file, arguments.dataset.as_deref(), what, wanted)?;
     let shape = dataset.shape();
     ensure!(
@@ -73,13 +73,13 @@ fn count_into(grids: &mut [Density], dataset: &Dataset) -> Result<u64> {
         filled.for_each(|(cell, _)| add(cell, 1));
     };
     match dataset.layout() {
-        LayoutKind::Sparse => cells::for_each_defined(dataset, &slab, |found| {
-            found.runs(&shape).for_each(|run| add(run.start, run.len));
-            Ok(())
+        LayoutKind::Sparse => cells::for_each_band(dataset, &slab, |band| {
+            cells::for_each_defined_run(dataset, band, &mut add)
         }),
         // Chunks that are not stored have the fill value only.
-        LayoutKind::Chunked => cells::for_each_defined(dataset, &slab, |found| {
-            add_filled(found, &dataset.read_bytes(found)?);
+        LayoutKind::Chunked => cells::for_each_band(dataset, &slab, |band| {
+            let stored = dataset.defined(band)?;
+            add_filled(&stored, &dataset.read_bytes(&stored)?);
             Ok(())
         }),
         _ => cells::for_each_piece(dataset, &slab, |_, cells, bytes| {

@@ -4,6 +4,8 @@ use super::Density;
 
 /// Pictures of small matrices are enlarged to about this many dots.
 const SMALL: usize = 48;
+/// Dots make faint places look brighter than they are.
+const CONTRAST: f32 = 1.6;
 /// From empty to densest.
 const SHADES: &[u8] = b" .:-=+*#%@";
 /// Which dots of 4 x 4 light up first: thresholds in sixteenths, spread evenly.
@@ -49,7 +51,7 @@ fn character(left: usize, top: usize, level: impl Fn(usize, usize) -> f32) -> ch
             let (x, y) = (left + column, top + line);
             let level = level(x, y);
             let threshold = (f32::from(ORDER[y % 4][x % 4]) + 0.5) / 16.0;
-            if level > threshold {
+            if level.powf(CONTRAST) > threshold {
                 bits |= bit;
             }
             if level > densest.0 {

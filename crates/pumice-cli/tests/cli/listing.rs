@@ -1,0 +1,62 @@
+//! `pumice ls`.
+
+use crate::support::{Place, installed, small};
+use pumice::File;
+
+/// A file with a bit of everything that this library writes.
+fn everything(place: &Place) {
+    let file = File::create(place.path("all.h5")).unwrap();
+    let growing = file.new_dataset::<u16>().shape([4, 3]).max_shape([None, Some(3)]);
+    let growing = growing.chunk([1, 3]).shuffle().deflate(4).fletcher32();
+    growing.create("group/growing").unwrap();
+    file.new_dataset::<f64>().create("scalar").unwrap();
+    file.new_dataset::<f32>().shape([10, 20]).create("group/deeper/plain").unwrap();
+    file.new_dataset::<u8>().shape([0]).create("nothing").unwrap();
+    file.set_attribute("title", "everything").unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn lists_are_those_of_h5ls() {
+    let place = Place::new();
+    everything(&place);
+    if !installed("h5ls") {
+        return;
+    }
+    for line in ["all.h5", "-r all.h5", "all.h5/group", "-r all.h5/group", "all.h5/group/growing"] {
+        let expected = place.command("h5ls").args(line.split(' ')).output().unwrap();
+        let expected = String::from_utf8(expected.stdout).unwrap();
+        assert_eq!(place.succeed(&format!("ls {line}")), expected, "ls {line}");
+    }
+}
+
+#[test]
+fn details_tell_how_data_is_stored() {
+    let place = Place::new();
+    everything(&place);
+    let expected = "\
+growing                  Dataset {4/Inf, 3/3}
+    Location:  ADDRESS
+    Layout:    chunked
+    Chunks:    {1, 3} 6 bytes
+    Storage:   24 logical bytes, 0 allocated bytes
+    Filter-0:  shuffle-2 OPT {2}
+    Filter-1:  deflate-1 OPT {4}
+    Filter-2:  fletcher32-3  {}
+    Type:      H5T_STD_U16LE
+";
+    let listing = place.succeed("ls -v all.h5/group/growing");
+    let address = listing.lines().nth(1).unwrap().rsplit(' ').next().unwrap();
+    assert_eq!(listing, expected.replace("ADDRESS", address));
+}
+
+#[test]
+fn sparse_datasets_are_marked_and_counted() {
+    let place = small();
+    assert_eq!(place.succeed("ls small.h5"), "matrix                   Dataset {5, 6} sparse\n");
+    let listing = place.succeed("ls -v small.h5/matrix");
+    assert!(listing.contains("    Layout:    sparse chunks\n"), "{listing}");
+    assert!(listing.contains("    Defined:   6 cells, density 20 %, "), "{listing}");
+    assert!(listing.contains("    Attribute: source_field scalar\n"), "{listing}");
+    assert!(listing.contains("    Location filter-0: "), "{listing}");
+}

@@ -1,0 +1,9 @@
+//! The `pumice` command as its users see it: output, errors, exit codes, files.
+
+mod corpus;
+mod dumping;
+mod importing;
+mod listing;
+mod looking;
+mod support;
+mod usage;
