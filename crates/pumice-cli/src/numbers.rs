@@ -21,7 +21,7 @@ pub(crate) fn push_general(out: &mut String, value: f64) {
     let Some(at) = out[start..].find('e').map(|at| start + at) else { return };
     let exponent: i32 = out[at + 1..].parse().unwrap_or(0);
     out.truncate(at);
-    if exponent < -4 || exponent >= DIGITS {
+    if !(-4..DIGITS).contains(&exponent) {
         trim_zeros(out, start);
         let sign = if exponent < 0 { '-' } else { '+' };
         let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());

@@ -162,9 +162,8 @@ impl<W: Write> Table<'_, W> {
         }
         let mut label = labels.into_iter().flatten();
         for row in texts.chunks(width.max(1)) {
-            match label.next() {
-                Some(label) => write!(self.out, "{label:>margin$}  ")?,
-                None => {}
+            if let Some(label) = label.next() {
+                write!(self.out, "{label:>margin$}  ")?;
             }
             let cells = row.iter().zip(&widths).enumerate();
             for (column, (text, width)) in cells {

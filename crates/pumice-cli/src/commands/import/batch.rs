@@ -202,13 +202,15 @@ mod tests {
     use crate::matrix_market::Field;
     use pumice::File;
 
+    type Cell = (u64, u64, i64);
+
     /// Imports integer entries in batches of `capacity`; all cells and values, and the count.
     fn import(
-        body: &[(u64, u64, i64)],
+        body: &[Cell],
         symmetry: &str,
         duplicates: Duplicates,
         capacity: usize,
-    ) -> Result<(Vec<(u64, u64, i64)>, u64)> {
+    ) -> Result<(Vec<Cell>, u64)> {
         let mut text = format!("%%MatrixMarket matrix coordinate integer {symmetry}\n");
         text += &format!("4 4 {}\n", body.len());
         for (row, column, value) in body {
