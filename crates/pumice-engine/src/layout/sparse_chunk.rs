@@ -42,11 +42,20 @@ impl SparseChunk {
         target: &Target<'_>,
     ) -> Result<()> {
         let values = self.values();
-        for piece in self.cells.placements(segments) {
-            let start = piece.position as usize * element;
-            target.place(piece.memory, &values[start..start + piece.len as usize * element])?;
+        let mut cursor = self.cells.cursor();
+        let mut placed = Ok(());
+        for segment in segments {
+            let wanted = Run { start: segment.cell, len: segment.len };
+            cursor.for_each(wanted, |piece| {
+                let start = piece.position as usize * element;
+                let found = &values[start..start + piece.len as usize * element];
+                let memory = segment.memory + (piece.cell - segment.cell);
+                if let Err(error) = target.place(memory, found) {
+                    placed = Err(error);
+                }
+            });
         }
-        Ok(())
+        placed
     }
 
     /// The part of the chunk that lies in `wanted`.
@@ -73,13 +82,9 @@ impl SparseChunk {
         }
         let union = self.cells.union(&cells);
         let mut merged = Vec::with_capacity(union.len() as usize * element);
-        for piece in self.cells.merge(&cells) {
-            let (from, position) = match (piece.a, piece.b) {
-                (_, Some(position)) => (&values, position),
-                (Some(position), None) => (&*held, position),
-                (None, None) => continue,
-            };
-            let start = position as usize * element;
+        for piece in self.cells.splice(&cells) {
+            let from = if piece.new { &values } else { &*held };
+            let start = piece.position as usize * element;
             merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
         }
         (self.cells, self.values) = (union, Some(merged));
@@ -106,8 +111,13 @@ impl SparseChunk {
         if left.len() == self.cells.len() {
             return false;
         }
-        if self.values.is_some() {
-            self.values = Some(self.copy_values(element, &left));
+        if let Some(held) = &self.values {
+            let mut values = Vec::with_capacity(left.len() as usize * element);
+            for kept in self.cells.kept(cells) {
+                let start = kept.start as usize * element;
+                values.extend_from_slice(&held[start..start + kept.len as usize * element]);
+            }
+            self.values = Some(values);
         }
         self.cells = left;
         true
