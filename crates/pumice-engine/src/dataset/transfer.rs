@@ -122,7 +122,7 @@ impl DatasetState {
     /// The chunks that a selection touches and that may hold something, each with the selected
     /// cells in it.
     fn touched(&self, selection: &Selection, dims: &Dims) -> Result<Vec<(Dims, Selection)>> {
-        if selection.count(dims) == 0 {
+        if self.count(selection, dims) == 0 {
             return Ok(Vec::new());
         }
         let grid = self.grid(dims)?;
@@ -159,6 +159,11 @@ impl DatasetState {
         Ok(touched)
     }
 
+    /// How many cells are selected. A null extent has no dimensions either, but no cell.
+    fn count(&self, selection: &Selection, dims: &Dims) -> u64 {
+        if self.null { 0 } else { selection.count(dims) }
+    }
+
     /// Checks selection and buffer against each other; returns the number of cells.
     fn check(
         &self,
@@ -168,7 +173,7 @@ impl DatasetState {
         buffer: usize,
     ) -> Result<u64> {
         selection.check(dims)?;
-        let count = selection.count(dims);
+        let count = self.count(selection, dims);
         let bytes = count.checked_mul(memory_type.size() as u64);
         if bytes == Some(buffer as u64) {
             return Ok(count);
