@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The largest dataset that fits into an object header.
 const MAX_COMPACT: u64 = 64_000;
 /// Elements up to this size are taken as they are; larger ones must be smaller than the file.
-const LARGE_ELEMENT: u64 = 64 << 20;
+const LARGE_ELEMENT: u64 = 512 << 20;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
 
@@ -77,14 +77,30 @@ pub(super) struct Description {
 
 /// Reads the description of an existing dataset.
 pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
-    let space = required(object, kind::DATASPACE, "dataspace")?;
+    let space = here(required(object, kind::DATASPACE, "dataspace")?)?;
     let extent = dataspace::decode(&space.body, &object.context(&space))?;
     let datatype = object_datatype(file, object)?;
     let fill = read_fill(object, datatype.size())?;
-    let raw = required(object, kind::LAYOUT, "layout")?;
+    let raw = here(required(object, kind::LAYOUT, "layout")?)?;
     let message = Layout::decode(&raw.body, &object.context(&raw))?;
     let filters = Filters::read(object, &message)?;
-    describe(file, datatype, &extent, fill, message, filters)
+    let mut description = describe(file, datatype, &extent, fill, message, filters)?;
+    if object.has(kind::EXTERNAL_FILES) {
+        description.layout.storage = Storage::Unreadable("elements in external files".into());
+    }
+    Ok(description)
+}
+
+/// A message whose body is its own, and not the place of a shared one.
+fn here(message: RawMessage) -> Result<RawMessage> {
+    if message.is_shared() {
+        return Err(Error::Unsupported("messages in the shared message heap".into()));
+    }
+    Ok(message)
+}
+
+fn optional(object: &Object, kind: u16) -> Result<Option<RawMessage>> {
+    object.message(kind).map(here).transpose()
 }
 
 /// The messages of a new dataset, and its description.
@@ -135,16 +151,16 @@ impl Filters {
         let mut filters = Self::none();
         if matches!(layout, Layout::Structured { .. }) {
             filters.structured = true;
-            let pipeline = if let Some(raw) = object.message(kind::STRUCTURED_PIPELINE) {
+            let pipeline = if let Some(raw) = optional(object, kind::STRUCTURED_PIPELINE)? {
                 StructuredPipeline::decode(&raw.body, &object.context(&raw))?
-            } else if let Some(raw) = object.message(kind::PIPELINE) {
+            } else if let Some(raw) = optional(object, kind::PIPELINE)? {
                 StructuredPipeline::decode_in_pipeline(&raw.body, &object.context(&raw))?
             } else {
                 return Ok(filters);
             };
             filters.locations = pipeline.filters(0).iter().map(spec_of).collect();
             filters.values = pipeline.filters(1).iter().map(spec_of).collect();
-        } else if let Some(raw) = object.message(kind::PIPELINE) {
+        } else if let Some(raw) = optional(object, kind::PIPELINE)? {
             let pipeline = messages::Pipeline::decode(&raw.body, &object.context(&raw))?;
             filters.values = pipeline.filters.iter().map(spec_of).collect();
         }
@@ -196,9 +212,9 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
 
 /// The fill value, if one was set.
 fn read_fill(object: &Object, size: usize) -> Result<Option<Vec<u8>>> {
-    let value = if let Some(raw) = object.message(kind::FILL_VALUE) {
+    let value = if let Some(raw) = optional(object, kind::FILL_VALUE)? {
         FillValue::decode(&raw.body, &object.context(&raw))?.value
-    } else if let Some(raw) = object.message(kind::FILL_VALUE_OLD) {
+    } else if let Some(raw) = optional(object, kind::FILL_VALUE_OLD)? {
         FillValue::decode_old(&raw.body, &object.context(&raw))?.value
     } else {
         Fill::Default
