@@ -35,6 +35,18 @@ pub fn is_group(object: &Object) -> bool {
 
 /// All links of a group, in order of their names.
 pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
+    Ok(known_links(file, group)?.to_vec())
+}
+
+fn known_links(file: &File, group: &Object) -> Result<Arc<[Link]>> {
+    group.links(|| {
+        let mut links = list(file, group)?;
+        links.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(links)
+    })
+}
+
+fn list(file: &File, group: &Object) -> Result<Vec<Link>> {
     if let Some(message) = group.message(kind::SYMBOL_TABLE) {
         let table = SymbolTable::decode(&message.body, &group.context(&message))?;
         return old::links(file, &table);
@@ -47,17 +59,15 @@ pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
         return Err(Error::Unsupported("links in dense storage (a fractal heap)".into()));
     }
     let messages = group.messages(kind::LINK);
-    let mut links = messages
-        .iter()
-        .map(|message| Ok(Link::decode(&message.body, &group.context(message))?))
-        .collect::<Result<Vec<Link>>>()?;
-    links.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(links)
+    let links = messages.iter();
+    links.map(|message| Ok(Link::decode(&message.body, &group.context(message))?)).collect()
 }
 
 /// The link of a name.
 pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
-    Ok(links(file, group)?.into_iter().find(|link| link.name == name))
+    let links = known_links(file, group)?;
+    let place = links.partition_point(|link| link.name.as_str() < name);
+    Ok(links.get(place).filter(|link| link.name == name).cloned())
 }
 
 /// Adds a link to a group.

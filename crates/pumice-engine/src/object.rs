@@ -12,6 +12,7 @@ use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::Context;
+use pumice_format::messages::Link;
 use pumice_format::object_header::{
     CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_SHARED, ObjectHeader, RawMessage,
 };
@@ -38,6 +39,16 @@ struct State {
     /// Bytes for messages in the first block.
     capacity: usize,
     dirty: bool,
+    /// The links of a group, once they were listed, until a message changes.
+    links: Option<Arc<[Link]>>,
+    /// How often messages have changed.
+    changes: u64,
+}
+
+impl State {
+    fn new(header: ObjectHeader, blocks: Vec<Continuation>, capacity: usize) -> Self {
+        Self { header, blocks, capacity, dirty: false, links: None, changes: 0 }
+    }
 }
 
 impl Object {
@@ -51,7 +62,7 @@ impl Object {
         header.length = bytes.len() as u64;
         let address = medium.allocate(header.length)?;
         medium.stage(address, bytes);
-        let state = State { header, blocks: Vec::new(), capacity, dirty: false };
+        let state = State::new(header, Vec::new(), capacity);
         Ok(Self { medium: medium.clone(), address, state: Mutex::new(state) })
     }
 
@@ -71,7 +82,7 @@ impl Object {
         let capacity = header.messages_length(&header.messages) + header.spare as usize;
         let blocks = follow(medium, &mut header, address, length)?;
         header.messages.retain(|message| message.kind != CONTINUATION);
-        let state = State { header, blocks, capacity, dirty: false };
+        let state = State::new(header, blocks, capacity);
         Ok(Self { medium: medium.clone(), address, state: Mutex::new(state) })
     }
 
@@ -111,6 +122,23 @@ impl Object {
         self.state().header.messages.iter().position(wanted)
     }
 
+    /// The links of the group that this object is, listed by `list` unless they are known.
+    pub(crate) fn links(&self, list: impl FnOnce() -> Result<Vec<Link>>) -> Result<Arc<[Link]>> {
+        let changes = {
+            let state = self.state();
+            if let Some(links) = &state.links {
+                return Ok(links.clone());
+            }
+            state.changes
+        };
+        let links: Arc<[Link]> = list()?.into();
+        let mut state = self.state();
+        if state.changes == changes {
+            state.links = Some(links.clone());
+        }
+        Ok(links)
+    }
+
     /// Adds a message.
     pub fn push(&self, message: RawMessage) -> Result<()> {
         self.change(|messages| messages.push(message))
@@ -142,6 +170,8 @@ impl Object {
             )));
         }
         state.dirty = true;
+        state.links = None;
+        state.changes += 1;
         Ok(change(&mut state.header.messages))
     }
 
