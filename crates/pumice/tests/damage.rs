@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use walk::{Contents, Walker};
 
 /// The most memory that a file of some kilobytes may make us take at once.
-const MEMORY: u64 = 256 << 20;
+const MEMORY: u64 = 1 << 30;
 /// The longest that one damaged file may take.
 const TIME: Duration = Duration::from_secs(2);
 
