@@ -10,8 +10,10 @@ use pumice::types::Integer;
 use pumice::{Dataset, Datatype, Element, Selection};
 use std::ops::Range;
 
-/// About how many cells are held at once.
-const CELLS: u64 = 1 << 20;
+/// How many cells are held at once, at most.
+const MAX_CELLS: u64 = 1 << 20;
+/// About how many bytes these may have.
+const MAX_BYTES: u64 = 16 << 20;
 /// About how many stored bytes a band of rows has at first.
 const BAND_BYTES: u64 = 4 << 20;
 /// Into how many bands the rows of a dataset are split at first, at most.
@@ -130,15 +132,21 @@ pub(crate) fn for_each_piece(
     slab: &Hyperslab,
     mut visit: impl FnMut(u64, &Selection, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    for_each_selection(slab, |before, selection| {
+    for_each_selection(slab, limit(dataset), |before, selection| {
         let bytes = dataset.read_bytes(selection)?;
         visit(before, selection, &bytes)
     })
 }
 
-/// Splits `slab` into selections of a bounded number of cells each, in row-major order.
+/// How many cells of a dataset are held at once.
+fn limit(dataset: &Dataset) -> u64 {
+    (MAX_BYTES / dataset.datatype().size().max(1) as u64).clamp(1, MAX_CELLS)
+}
+
+/// Splits `slab` into selections of at most `limit` cells each, in row-major order.
 fn for_each_selection(
     slab: &Hyperslab,
+    limit: u64,
     mut visit: impl FnMut(u64, &Selection) -> Result<()>,
 ) -> Result<()> {
     let shape = slab.shape();
@@ -148,7 +156,7 @@ fn for_each_selection(
     // The axis along which pieces are cut: all behind it fit into one piece.
     let mut inner = 1u64;
     let mut cut = shape.len();
-    while cut > 0 && inner.saturating_mul(shape[cut - 1]) <= CELLS {
+    while cut > 0 && inner.saturating_mul(shape[cut - 1]) <= limit {
         cut -= 1;
         inner *= shape[cut];
     }
@@ -156,7 +164,7 @@ fn for_each_selection(
         return visit(0, &slab.selection()?);
     }
     let axis = cut - 1;
-    let most = (CELLS / inner).max(1);
+    let most = (limit / inner).max(1);
     let mut outer = vec![0u64; axis];
     let mut before = 0;
     loop {
@@ -203,7 +211,7 @@ pub(crate) fn for_each_band(
         _ => return Ok(()),
     };
     let chunk = dataset.chunk().map_or(1, |chunk| chunk[0].max(1));
-    let bands = Rows { dataset, shape: &shape, cells: &cells, chunk };
+    let bands = Rows { dataset, shape: &shape, cells: &cells, chunk, limit: limit(dataset) };
     let count = (dataset.stored_bytes()? / BAND_BYTES).clamp(1, MAX_BANDS);
     let step = (rows.end - rows.start).div_ceil(count).next_multiple_of(chunk);
     let mut first = rows.start;
@@ -237,6 +245,7 @@ struct Rows<'a> {
     shape: &'a [u64],
     cells: &'a Selection,
     chunk: u64,
+    limit: u64,
 }
 
 impl Rows<'_> {
@@ -251,12 +260,12 @@ impl Rows<'_> {
         (start[0], count[0]) = (rows.start, rows.end - rows.start);
         let band = Selection::block(&start, &count).map_err(pumice::Error::from)?;
         let band = self.cells.and(&band, self.shape).map_err(pumice::Error::from)?;
-        if band.count(self.shape) > CELLS && rows.end - rows.start > 1 {
+        if band.count(self.shape) > self.limit && rows.end - rows.start > 1 {
             let defined = self.dataset.count_defined(&band)?;
             if defined == 0 {
                 return Ok(());
             }
-            if defined > CELLS {
+            if defined > self.limit {
                 let middle = self.middle(&rows);
                 self.visit(rows.start..middle, visit)?;
                 return self.visit(middle..rows.end, visit);
@@ -384,7 +393,7 @@ mod tests {
     /// All selected cells, through `for_each_selection`.
     fn visited(slab: &Hyperslab, shape: &[u64]) -> Vec<u64> {
         let mut cells = Vec::new();
-        for_each_selection(slab, |before, selection| {
+        for_each_selection(slab, MAX_CELLS, |before, selection| {
             assert_eq!(before, cells.len() as u64);
             cells.extend(selection.runs(shape).flat_map(|run| run.start..run.start + run.len));
             Ok(())

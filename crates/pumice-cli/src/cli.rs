@@ -4,9 +4,9 @@ use crate::window::Window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// HDF5 files with sparse datasets: import, list, dump, draw, read, erase.
+/// HDF5 files with sparse datasets: import, list, dump, draw, read, erase
 #[derive(Debug, Parser)]
-#[command(name = "pumice", version, about, long_about = None, max_term_width = 100)]
+#[command(name = "pumice", version, max_term_width = 100)]
 #[command(after_help = "\
 Examples:
   pumice import matrix.mtx.gz matrix.h5       make a sparse dataset of a Matrix Market file
@@ -14,7 +14,9 @@ Examples:
   pumice spy matrix.h5 --png matrix.png       draw where values are
   pumice read matrix.h5 matrix --window 0:8,0:8
 
-`pumice COMMAND --help` has examples of each command.")]
+`pumice COMMAND --help` has examples of each command.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -108,7 +110,7 @@ pub(crate) struct Ls {
     pub(crate) verbose: bool,
 }
 
-/// Print a file or datasets of it in h5dump's language.
+/// Print a file or datasets of it in h5dump's language
 ///
 /// Dense datasets are printed as h5dump 1.10 prints them. Of sparse datasets only defined cells are
 /// printed, each with its coordinates; neighbours in a row share a line:
@@ -119,7 +121,8 @@ pub(crate) struct Ls {
 ///     (70000,8): 2.5
 ///     }
 ///
-/// --dense prints every cell instead, undefined ones as the fill value.
+/// With -H there is a line SPARSE alone. --dense prints every cell instead, undefined ones as the
+/// fill value.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

@@ -3,6 +3,7 @@
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Ls;
+use crate::value::Renderer;
 use crate::walker::{self, Kind, Visitor};
 use crate::{failure, locate, numbers};
 use anyhow::{Result, bail};
@@ -12,6 +13,9 @@ use pumice::{
     UNLIMITED,
 };
 use std::io::Write;
+
+/// Attributes with more elements are listed without their values.
+const FEW: usize = 8;
 
 pub(super) fn run(arguments: &Ls) -> Result<Outcome> {
     let (path, inside) = locate::split_target(&arguments.target);
@@ -133,6 +137,9 @@ impl<W: Write> Lister<'_, W> {
             };
             writeln!(self.out, "    Attribute: {} {extent}", attribute.name())?;
             writeln!(self.out, "        {:<10} {}", "Type:", inline(attribute.datatype()))?;
+            if let Some(values) = few_values(attribute) {
+                writeln!(self.out, "        {:<10} {values}", "Data:")?;
+            }
         }
         Ok(())
     }
@@ -231,6 +238,21 @@ fn dims(extent: &Extent, always: bool) -> String {
         _ => now.to_string(),
     });
     axes.collect::<Vec<_>>().join(", ")
+}
+
+/// The values of an attribute, if they are few and can be printed.
+fn few_values(attribute: &Attribute) -> Option<String> {
+    let renderer = Renderer::new(attribute.datatype()).ok()?;
+    let elements = attribute.bytes().chunks_exact(renderer.size().max(1));
+    if elements.len() == 0 || elements.len() > FEW {
+        return None;
+    }
+    let mut text = String::new();
+    for (index, element) in elements.enumerate() {
+        text.push_str(if index > 0 { ", " } else { "" });
+        renderer.push_inline(&mut text, element);
+    }
+    Some(text)
 }
 
 fn layout(kind: LayoutKind) -> &'static str {

@@ -58,5 +58,6 @@ fn sparse_datasets_are_marked_and_counted() {
     assert!(listing.contains("    Layout:    sparse chunks\n"), "{listing}");
     assert!(listing.contains("    Defined:   6 cells, density 20 %, "), "{listing}");
     assert!(listing.contains("    Attribute: source_field scalar\n"), "{listing}");
+    assert!(listing.contains("        Data:      \"real\"\n"), "{listing}");
     assert!(listing.contains("    Location filter-0: "), "{listing}");
 }
