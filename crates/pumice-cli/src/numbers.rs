@@ -69,6 +69,9 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
         let digits = if part == whole { 0 } else { 2 };
         return format!("{:.*} %", digits, share.min(if part == whole { 100.0 } else { 99.99 }));
     }
+    if share > 0.0 && share < 1e-4 {
+        return format!("{share:.2e} %");
+    }
     let magnitude = if share > 0.0 { share.log10().floor() as i32 } else { 0 };
     let decimals = (2 - magnitude).clamp(0, 12) as usize;
     let mut text = format!("{share:.decimals$}");
@@ -129,5 +132,6 @@ mod tests {
         assert_eq!(percent(1, 3), "33.3 %");
         assert_eq!(percent(299_188, 4_024_126_096), "0.00743 %");
         assert_eq!(percent(999_999, 1_000_000), "99.99 %");
+        assert_eq!(percent(2, 1 << 60), "1.73e-16 %");
     }
 }

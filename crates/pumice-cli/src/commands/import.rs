@@ -26,6 +26,8 @@ const CHUNK_ENTRIES: f64 = 32_768.0;
 /// Chunks have at most this many cells: entries are not spread evenly, and where they are dense a
 /// chunk shall stay small.
 const MAX_CHUNK_CELLS: f64 = (1u64 << 28) as f64;
+/// Unless there would be more chunks than this, of which an index must know.
+const MAX_CHUNKS: f64 = (1u64 << 16) as f64;
 /// Chunks have at least this many cells, if the matrix has.
 const MIN_CHUNK_CELLS: f64 = 65_536.0;
 /// How many entries are read between two looks at the progress.
@@ -121,7 +123,8 @@ fn chunk_shape(header: &Header) -> Vec<u64> {
     let (rows, columns) = (header.rows.max(1), header.columns.max(1));
     let cells = rows as f64 * columns as f64;
     let per_entry = (cells / header.entries.max(1) as f64).max(1.0);
-    let wanted = (per_entry * CHUNK_ENTRIES).clamp(MIN_CHUNK_CELLS, MAX_CHUNK_CELLS);
+    let most = MAX_CHUNK_CELLS.max(cells / MAX_CHUNKS);
+    let wanted = (per_entry * CHUNK_ENTRIES).clamp(MIN_CHUNK_CELLS, most);
     let short = rows.min(columns) as f64;
     let side = wanted.sqrt().min(short);
     let other = wanted / side;
@@ -237,6 +240,7 @@ mod tests {
         // Sparser matrices get larger chunks, up to 2^28 cells.
         assert_eq!(chunk_shape(&header(63_436, 63_436, 299_188)), [15_859, 15_859]);
         assert_eq!(chunk_shape(&header(10_000, 10_000, 10_000_000)), [556, 556]);
+        assert_eq!(chunk_shape(&header(1 << 31, 1 << 31, 9)), [1 << 23, 1 << 23]);
         // A long shape gets long chunks.
         assert_eq!(chunk_shape(&header(3, 1_000_000, 1_000_000)), [3, 32_259]);
     }
