@@ -5,6 +5,8 @@ import struct
 
 import numpy as np
 
+from canonical_space import edges_of, plain_form
+
 UNDEFINED = (1 << 64) - 1
 
 
@@ -23,11 +25,18 @@ def encode_extent(dims, maximum, version):
 
 
 def encode_dataspace(form, cells, dims, extent_version, maximum):
-    """Section 0 before its checksum; form "empty" gives no bytes at all."""
+    """Section 0 before its checksum; form "empty" gives no bytes at all.
+
+    Form "canonical" is the one that the location filter can make compact.
+    """
     if form == "empty":
         if len(cells) != math.prod(dims):
             raise ValueError("an empty section 0 defines every cell")
         return b""
+    if form == "canonical":
+        defined = np.zeros(math.prod(dims), bool)
+        defined[np.asarray(cells, np.int64)] = True
+        return plain_form(dims, edges_of(defined))[:-4]
     extent = encode_extent(dims, maximum, extent_version)
     return (
         bytes([1, 0, 8])

@@ -86,11 +86,17 @@ def regular_forms(starts, ends):
 
 
 def regular_axis(starts, ends):
-    """(start, stride, count, block), or None; the stride of a single block is 1."""
+    """(start, stride, count, block), or None; a single block has its own size for a stride."""
     steps, blocks = np.unique(np.diff(starts)), np.unique(ends - starts + 1)
     if len(steps) > 1 or len(blocks) > 1:
         return None
-    return int(starts[0]), int(steps[0]) if len(steps) else 1, len(starts), int(blocks[0])
+    stride = steps[0] if len(steps) else blocks[0]
+    return int(starts[0]), int(stride), len(starts), int(blocks[0])
+
+
+def edges_of(defined):
+    """The edges of a set that is given as one truth value per cell."""
+    return np.flatnonzero(np.diff(defined.reshape(-1), prepend=False, append=False))
 
 
 def odd_ones(numbers):

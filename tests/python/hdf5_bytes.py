@@ -169,6 +169,11 @@ def filter_encode(identifier, parameters, data):
         return data + struct.pack("<I", fletcher32(data))
     if identifier == ZSTD and zstandard:
         return zstandard.ZstdCompressor(level=parameters[0] if parameters else 3).compress(data)
+    if identifier == LOCATION:
+        # Imported here because those files need this one first.
+        from location_builder import location_encode
+
+        return location_encode(data)
     raise Unsupported(f"filter {identifier}")
 
 
@@ -190,7 +195,6 @@ def filter_decode(identifier, parameters, data, limit):
     if identifier == ZSTD and zstandard:
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit + 1)
     if identifier == LOCATION:
-        # Imported here because that file needs this one first.
         from location_filter import location_decode
 
         require(not parameters, "location filter: it has no parameters")

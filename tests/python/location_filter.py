@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from canonical_space import MOST_PIECES, expanded, odd_ones, pieces, plain_form
+from canonical_space import MOST_PIECES, edges_of, expanded, odd_ones, pieces, plain_form
 from hdf5_bytes import Cursor, FormatError, Unsupported, require, unsealed
 
 WHAT = "location filter"
@@ -100,7 +100,7 @@ def bits_of(raw):
 def read_bitmap(cursor, cells):
     bits = bits_of(cursor.take(-(-cells // 8)))
     require(not bits[cells:].any(), f"{WHAT}: bits beyond the last cell")
-    return np.flatnonzero(np.diff(bits[:cells].astype(bool), prepend=False, append=False))
+    return edges_of(bits[:cells].astype(bool))
 
 
 def read_cells(cursor, cells):

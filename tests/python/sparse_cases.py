@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from hdf5_bytes import DEFLATE, FLETCHER32, SHUFFLE, ZSTD
+from hdf5_bytes import DEFLATE, FLETCHER32, LOCATION, SHUFFLE, ZSTD
 from structured_builder import Sparse
 
 RECORD = np.dtype([("charge", "<i2"), ("energy", ">f8"), ("tag", "S3")])
@@ -208,6 +208,34 @@ def filter_cases(rng):
     yield "filter plain edges without filters", case(plain_edges=True)
 
 
+def location_cases(rng):
+    """The location filter in every form a writer may choose, and where it cannot help."""
+    shapes = ((3600,), (300,)), ((45, 60), (15, 20)), ((16, 12, 21), (8, 6, 7))
+    chains = ("alone", []), ("deflate", [(DEFLATE, [6])]), ("zstd", [(ZSTD, [3])])
+    for (shape, chunk), (label, chain) in itertools.product(shapes, chains):
+        filters = {0: [(LOCATION, []), *chain]}
+        for density in (0.02, 0.4, 0.97):
+            cells = random_cells(rng, shape, int(math.prod(shape) * density))
+            name = f"location {label} rank {len(shape)} density {density}"
+            yield name, sparse(rng, shape, chunk, cells, filters=filters, selection="canonical")
+    filters = {0: [(LOCATION, [])]}
+    boxes = patterned_cells((24, 30, 28), (8, 10, 7), ((1, 3, 2, 2), (2, 9, 1, 5), (1, 9, 1, 4)))
+    yield (
+        "location boxes",
+        sparse(rng, (24, 30, 28), (8, 10, 7), boxes, filters=filters, selection="canonical"),
+    )
+    cells = random_cells(rng, (30, 22), 200)
+    for form in ("v1", "points1", "overlap"):
+        yield (
+            f"location verbatim {form}",
+            sparse(rng, (30, 22), (8, 8), cells, filters=filters, selection=form),
+        )
+    yield (
+        "location verbatim extent",
+        sparse(rng, (30, 22), (8, 8), cells, filters=filters, extent_version=2),
+    )
+
+
 def type_cases(rng):
     """Element types, fill values and attributes."""
     cells = random_cells(rng, (25, 12), 60)
@@ -265,7 +293,14 @@ def tolerance_cases(rng):
 def all_cases(seed=7):
     """{name: Sparse} of everything above, the same in every run."""
     rng = np.random.default_rng(seed)
-    makers = (selection_cases, index_cases, filter_cases, type_cases, tolerance_cases)
+    makers = (
+        selection_cases,
+        index_cases,
+        filter_cases,
+        location_cases,
+        type_cases,
+        tolerance_cases,
+    )
     return {name: spec for maker in makers for name, spec in maker(rng)}
 
 
