@@ -182,7 +182,7 @@ class Damage(unittest.TestCase):
             ("01 02 01 0a 00 01 00 05 00 05", "beyond the chunk"),
             ("01 00 01 0a 00 01 04", "beyond the last cell"),
             ("01 00 01 0a 00 01", "bytes wanted"),
-            ("01 02 01 808080c001 00 8080808002 00 00 00 00", "runs"),
+            ("01 02 01 808080c001 00 81808002 00 00 00 00", "4194305 runs"),
         ):
             with self.subTest(text):
                 self.refused(sealed(bytes.fromhex(text)), message)
