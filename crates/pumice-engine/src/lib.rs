@@ -3,7 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`file`] | an open file and its commit |
+//! | [`file`](mod@file) | an open file and its commit |
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`index`] | chunk indexes |
