@@ -112,14 +112,24 @@ fn scattered_damage_under_right_checksums_ends_in_an_answer_or_an_error() {
     for specimen in specimen::some() {
         let mut cases = Cases::new(&specimen);
         for case in 0..300 {
-            let mut damaged = specimen.bytes.clone();
-            for _ in 0..=random.below(6) {
-                let block = &specimen.blocks[random.below(specimen.blocks.len())];
-                let at = block.start + random.below(block.len());
-                damaged[at] = random.below(256) as u8;
-            }
-            specimen.blocks.iter().for_each(|block| repair(&mut damaged, block));
-            cases.run(format_args!("random {case}"), damaged);
+            cases.run(format_args!("random {case}"), random.damage(&specimen));
+        }
+        cases.finish();
+    }
+}
+
+#[test]
+fn editing_a_damaged_file_ends_in_an_answer_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.h5");
+    let mut random = Random(0xD1B5_4A32_D192_ED03);
+    for specimen in specimen::some() {
+        let mut cases = Cases::new(&specimen);
+        for case in 0..200 {
+            std::fs::write(&path, random.damage(&specimen)).unwrap();
+            cases.watch(format_args!("random {case}"), |walker| walker.edit(&path));
+            let length = std::fs::metadata(&path).unwrap().len();
+            assert!(length < 16 << 20, "{}: random {case}: {length} byte(s)", specimen.name);
         }
         cases.finish();
     }
@@ -210,9 +220,14 @@ impl<'a> Cases<'a> {
 
     /// Walks a damaged file; what was found, if it could be opened.
     fn run(&mut self, case: Arguments<'_>, bytes: Vec<u8>) -> Option<Contents> {
+        self.watch(case, |walker| walker.walk(bytes)).flatten()
+    }
+
+    /// Does something with a damaged file.
+    fn watch<T>(&mut self, case: Arguments<'_>, action: impl FnOnce(&Walker) -> T) -> Option<T> {
         let (start, panics) = (Instant::now(), PANICS.get());
         memory::reset();
-        let walked = catch_unwind(AssertUnwindSafe(|| self.walker.walk(bytes)));
+        let done = catch_unwind(AssertUnwindSafe(|| action(&self.walker)));
         let (time, memory) = (start.elapsed(), memory::peak());
         self.count += 1;
         self.most_memory = self.most_memory.max(memory);
@@ -226,7 +241,7 @@ impl<'a> Cases<'a> {
         if PANICS.get() > panics {
             self.failures.push(format!("{case}: panicked"));
         }
-        walked.ok().flatten()
+        done.ok()
     }
 
     /// Walks a damaged file, in which nothing with a checksum may be wrong.
@@ -256,6 +271,18 @@ impl<'a> Cases<'a> {
 struct Random(u64);
 
 impl Random {
+    /// A file with some bytes of its blocks changed, and right checksums.
+    fn damage(&mut self, specimen: &Specimen) -> Vec<u8> {
+        let mut damaged = specimen.bytes.clone();
+        for _ in 0..=self.below(6) {
+            let block = &specimen.blocks[self.below(specimen.blocks.len())];
+            let at = block.start + self.below(block.len());
+            damaged[at] = self.below(256) as u8;
+        }
+        specimen.blocks.iter().for_each(|block| repair(&mut damaged, block));
+        damaged
+    }
+
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -2,6 +2,7 @@
 
 use pumice::{Attribute, Context, Dataset, File, Group, Node, Selection};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The most bytes of a dataset that are read at once.
 const MOST: u64 = 4 << 20;
@@ -60,6 +61,57 @@ impl Walker {
         }
         Some(contents)
     }
+}
+
+impl Walker {
+    /// Changes a file in every way that there is, as far as it can be changed.
+    pub(crate) fn edit(&self, path: &Path) -> pumice::Result<()> {
+        let file = File::options().context(&self.context).edit(path)?;
+        let _ = file.create_group("new/group").map(|group| group.set_attribute("new", 1u8));
+        let _ = file.new_dataset::<u8>().shape([9]).sparse().create("new/sparse");
+        let _ = file.flush();
+        let mut pending: Vec<Group> = vec![(*file).clone()];
+        for _ in 0..MOST_OBJECTS {
+            let Some(group) = pending.pop() else { break };
+            let _ = group.set_attribute("list", [1i32, 2, 3]);
+            for member in group.members().unwrap_or_default() {
+                match group.node(&member.name) {
+                    Ok(Node::Group(group)) => pending.push(group),
+                    Ok(Node::Dataset(dataset)) => change(&dataset),
+                    Err(_) => {}
+                }
+            }
+            let _ = file.flush();
+        }
+        for member in file.members().unwrap_or_default() {
+            let _ = file.unlink(&member.name);
+        }
+        file.close()
+    }
+}
+
+fn change(dataset: &Dataset) {
+    let (shape, element) = (dataset.shape(), dataset.datatype().size());
+    // The first cell of a dense dataset or chunk makes room for all others: that is no damage.
+    let together = dataset.chunk().unwrap_or_else(|| shape.clone());
+    let mut lengths = together.iter();
+    let bytes = lengths.try_fold(element as u64, |bytes, &length| bytes.checked_mul(length));
+    if bytes.is_none_or(|bytes| bytes > MOST) {
+        return;
+    }
+    let last: Vec<u64> = shape.iter().map(|length| length.saturating_sub(1)).collect();
+    let zero = vec![0; last.len()];
+    let _ = dataset.set_attribute("new", "value");
+    for point in [zero, last] {
+        let Ok(point) = Selection::point(&point) else { continue };
+        let _ = dataset.write_bytes(&point, &vec![7; element]);
+        let _ = dataset.flush();
+        let _ = dataset.erase(&point);
+    }
+    let half: Vec<u64> = shape.iter().map(|length| length / 2).collect();
+    let _ = dataset.resize(&half);
+    let _ = dataset.resize(&shape);
+    let _ = dataset.flush();
 }
 
 impl Contents {
