@@ -135,7 +135,7 @@ impl<W: Write> Lister<'_, W> {
                 Extent::Scalar => "scalar".to_owned(),
                 extent => format!("{{{}}}", dims(extent, false)),
             };
-            writeln!(self.out, "    Attribute: {} {extent}", attribute.name())?;
+            writeln!(self.out, "    Attribute: {} {extent}", escaped(attribute.name()))?;
             writeln!(self.out, "        {:<10} {}", "Type:", inline(attribute.datatype()))?;
             if let Some(values) = few_values(attribute) {
                 writeln!(self.out, "        {:<10} {values}", "Data:")?;
@@ -154,7 +154,7 @@ impl<W: Write> Lister<'_, W> {
     }
 
     fn line(&mut self, name: &str, text: &str) -> Result<()> {
-        Ok(writeln!(self.out, "{name:<24} {text}")?)
+        Ok(writeln!(self.out, "{:<24} {text}", escaped(name))?)
     }
 
     fn detail(&mut self, name: &str, text: &str) -> Result<()> {
@@ -194,7 +194,7 @@ impl<W: Write> Visitor for Lister<'_, W> {
                 format!("External Link {{{file}{separator}{target}}}")
             }
             MemberKind::Datatype => "Type".to_owned(),
-            _ => "Unknown".to_owned(),
+            _ => "UD Link {cannot follow UD links}".to_owned(),
         };
         self.line(self.shown(path), &text)
     }
@@ -204,7 +204,7 @@ impl<W: Write> Visitor for Lister<'_, W> {
             Kind::Group => "Group",
             Kind::Dataset => "Dataset",
         };
-        self.line(self.shown(path), &format!("{kind}, same as {first}"))
+        self.line(self.shown(path), &format!("{kind}, same as {}", escaped(first)))
     }
 
     fn failed(&mut self, path: &str, error: Error) -> Result<()> {
@@ -212,6 +212,26 @@ impl<W: Write> Visitor for Lister<'_, W> {
         self.note(&error.into());
         Ok(())
     }
+}
+
+/// A name as h5ls prints it, so that it can be told from what follows. Letters beyond ASCII stay.
+fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '"' | '\\' | ' ' => text.extend(['\\', letter]),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            control if control.is_ascii_control() => {
+                text.push_str(&format!("\\{:03o}", u32::from(control)));
+            }
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
 /// Where the soft link at `path` leads, if it is one.
@@ -274,5 +294,13 @@ fn filter_name(filter: &FilterSpec) -> &str {
         5 => "nbit",
         6 => "scaleoffset",
         _ => filter.name.as_deref().unwrap_or("user"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_escaped_as_in_h5ls() {
+        assert_eq!(super::escaped("a b\"c\\d\n\u{1}\u{e9}"), "a\\ b\\\"c\\\\d\\n\\001\u{e9}");
     }
 }
