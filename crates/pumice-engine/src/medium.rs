@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
-//! - The one lock is held for map look-ups only, never during input or output of raw data.
+//! - The one lock is held for map look-ups and for changing the file's length, never during input or
+//!   output of raw data.
 
 use crate::allocator::Allocator;
 use crate::metadata::MetadataIo;
@@ -114,9 +115,11 @@ impl Medium {
                 return Ok(());
             }
             state.allocator.begin_commit();
+            // Under the lock: nobody can take, and so write to, space beyond this end before the
+            // file reaches it. Setting the length later could cut off what was written meanwhile.
+            self.reserve(state.allocator.end())?;
             (state.images.clone(), state.allocator.end())
         };
-        self.reserve(end)?;
         let mut ops: Vec<WriteOp<'_>> =
             images.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
         self.put(&mut ops)?;
@@ -227,6 +230,69 @@ mod tests {
         assert!(medium.read(u64::MAX, 1).is_err());
         assert!(medium.read_up_to(16, 1).is_err());
         assert_eq!(medium.read_up_to(12, 100).unwrap().len(), 4);
+    }
+
+    /// A store that lets another thread write to new space whenever its length is asked for.
+    struct Busy {
+        inner: MemoryStore,
+        medium: std::sync::Weak<Medium>,
+        writers: Mutex<Vec<std::thread::JoinHandle<u64>>>,
+    }
+
+    impl Store for Busy {
+        fn len(&self) -> std::io::Result<u64> {
+            let len = self.inner.len()?;
+            if let Some(medium) = self.medium.upgrade() {
+                let (sender, receiver) = std::sync::mpsc::channel();
+                self.writers.lock().unwrap().push(std::thread::spawn(move || {
+                    let offset = medium.allocate(64).unwrap();
+                    medium.put(&mut [WriteOp { offset, bytes: &[7; 64] }]).unwrap();
+                    let _ = sender.send(());
+                    offset
+                }));
+                let _ = receiver.recv_timeout(std::time::Duration::from_millis(50));
+            }
+            Ok(len)
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            self.inner.read_at(offset, buffer)
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+            self.inner.write_at(offset, bytes)
+        }
+
+        fn set_len(&self, len: u64) -> std::io::Result<()> {
+            self.inner.set_len(len)
+        }
+
+        fn sync(&self) -> std::io::Result<()> {
+            self.inner.sync()
+        }
+    }
+
+    #[test]
+    fn a_commit_never_cuts_off_what_others_write_meanwhile() {
+        let mut busy = None;
+        let medium = Arc::new_cyclic(|medium| {
+            let inner = MemoryStore::new(vec![0; 16]);
+            let store = Busy { inner, medium: medium.clone(), writers: Mutex::default() };
+            let store = Arc::new(store);
+            busy = Some(store.clone());
+            Medium::new(store, 0, 16, Sizes::default(), true)
+        });
+        medium.allocate(32).unwrap();
+        medium.commit(|_| vec![1; 8]).unwrap();
+        let busy = busy.unwrap();
+        let writers = std::mem::take(&mut *busy.writers.lock().unwrap());
+        assert!(!writers.is_empty());
+        for writer in writers {
+            let offset = writer.join().unwrap();
+            let mut found = [0; 64];
+            busy.inner.read_at(offset, &mut found).unwrap();
+            assert_eq!(found, [7; 64]);
+        }
     }
 
     #[test]
