@@ -58,11 +58,17 @@ impl ChunkTable {
             if self.in_place && old.size == record.size {
                 return Ok(old.address);
             }
+        }
+        let (address, size) = (self.medium.allocate(record.size)?, record.size);
+        record.address = address;
+        if let Err(error) = index.insert(&*self.medium, key, record) {
+            self.medium.free(address, size);
+            return Err(error);
+        }
+        // Only now: as long as the index names the old place, it must not become free.
+        if let Some(old) = old {
             self.medium.free(old.address, old.size);
         }
-        record.address = self.medium.allocate(record.size)?;
-        let address = record.address;
-        index.insert(&*self.medium, key, record)?;
         Ok(address)
     }
 
