@@ -30,11 +30,6 @@ impl DecodeError {
         expected: impl Into<Cow<'static, str>>,
         found: impl fmt::Display,
     ) -> Self {
-        Self {
-            structure,
-            address,
-            expected: expected.into(),
-            found: found.to_string(),
-        }
+        Self { structure, address, expected: expected.into(), found: found.to_string() }
     }
 }

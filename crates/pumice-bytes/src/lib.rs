@@ -21,10 +21,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(test),
-    deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)
-)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic))]
 
 mod budget;
 mod error;

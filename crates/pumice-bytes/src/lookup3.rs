@@ -76,9 +76,7 @@ mod tests {
     #[test]
     fn a_fully_defined_chunk_of_ten_has_the_documented_checksum() {
         // docs/format: the 39-byte encoding of "all" over an extent of 10.
-        let mut bytes = vec![
-            1, 0, 8, 16, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0,
-        ];
+        let mut bytes = vec![1, 0, 8, 16, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0];
         bytes.extend_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(lookup3(&bytes), 0xC84C_82FC);
     }

@@ -16,12 +16,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader of `structure`, whose bytes begin at file address `base`.
     pub fn new(structure: &'static str, base: u64, bytes: &'a [u8]) -> Self {
-        Self {
-            structure,
-            base,
-            bytes,
-            at: 0,
-        }
+        Self { structure, base, bytes, at: 0 }
     }
 
     /// The name of the structure, for errors.
@@ -129,11 +124,7 @@ impl<'a> Reader<'a> {
     /// A file address of `width` bytes; all bits set means [`UNDEFINED`] at any width.
     pub fn offset(&mut self, width: usize) -> Result<u64, DecodeError> {
         let value = self.uint(width)?;
-        let undefined = if width == 8 {
-            u64::MAX
-        } else {
-            (1 << (8 * width)) - 1
-        };
+        let undefined = if width == 8 { u64::MAX } else { (1 << (8 * width)) - 1 };
         Ok(if value == undefined { UNDEFINED } else { value })
     }
 
@@ -155,10 +146,7 @@ impl<'a> Reader<'a> {
         let room = self.remaining() / bytes_each.max(1);
         match usize::try_from(items) {
             Ok(items) if items <= room => Ok(items),
-            _ => Err(self.error(
-                format!("at most {room} item(s) of {bytes_each} byte(s)"),
-                items,
-            )),
+            _ => Err(self.error(format!("at most {room} item(s) of {bytes_each} byte(s)"), items)),
         }
     }
 
@@ -170,10 +158,7 @@ impl<'a> Reader<'a> {
         if stored == computed {
             return Ok(());
         }
-        Err(before.error(
-            format!("checksum {computed:#010x}"),
-            format!("{stored:#010x}"),
-        ))
+        Err(before.error(format!("checksum {computed:#010x}"), format!("{stored:#010x}")))
     }
 }
 
@@ -194,15 +179,9 @@ mod tests {
     fn undefined_addresses_are_recognised_at_every_width() {
         for width in 1..=8 {
             let bytes = vec![0xFF; width];
-            assert_eq!(
-                Reader::new("address", 0, &bytes).offset(width).unwrap(),
-                UNDEFINED
-            );
+            assert_eq!(Reader::new("address", 0, &bytes).offset(width).unwrap(), UNDEFINED);
         }
-        assert_eq!(
-            Reader::new("address", 0, &[0xFE, 0xFF]).offset(2).unwrap(),
-            0xFFFE
-        );
+        assert_eq!(Reader::new("address", 0, &[0xFE, 0xFF]).offset(2).unwrap(), 0xFFFE);
     }
 
     #[test]

@@ -108,6 +108,15 @@ pub fn decode_cells(
     }
 }
 
+/// Refuses a compact form that is not shorter than the plain form, which has to be carried verbatim.
+pub(crate) fn check_shorter(compact: &[u8], plain: u64) -> Result<(), FilterError> {
+    if (compact.len() as u64) < plain {
+        return Ok(());
+    }
+    let expected = format!("fewer bytes than the plain form's {plain}");
+    Err(FilterError::corrupt(NAME, expected, compact.len()))
+}
+
 /// The plain form with its checksum, in a scratch buffer.
 pub(crate) fn plain_form(dims: &[u64], cells: &CellSet) -> Result<Vec<u8>, FilterError> {
     let mut plain = scratch::take(cells.heap_bytes());
@@ -207,6 +216,7 @@ impl Filter for Location {
                 serial::encode_cells(&dims, &cells, out)
                     .map_err(|error| FilterError::corrupt(NAME, "an expressible set", error))?;
                 out.put_checksum(0);
+                check_shorter(input, out.len() as u64)?;
             }
         }
         match out.len() <= limit {

@@ -75,7 +75,7 @@ impl Pipeline {
         let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
             let bound = location::Location.encoded_bound(limit);
             let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
-            let set = parse_encoded(&encoded, &mut budget);
+            let set = parse_encoded(&encoded, unfiltered, &mut budget);
             scratch::give(encoded);
             set?
         } else {
@@ -97,9 +97,13 @@ impl Pipeline {
 }
 
 /// Reads the encoded side of the location filter, whichever its mode.
-fn parse_encoded(encoded: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+fn parse_encoded(
+    encoded: &[u8],
+    unfiltered: u64,
+    budget: &mut Budget,
+) -> Result<(Dims, CellSet), FilterError> {
     match location::decode_cells(encoded, budget)? {
-        Some(set) => Ok(set),
+        Some(set) => location::check_shorter(encoded, unfiltered).map(|()| set),
         None => parse_plain(encoded.get(1..).unwrap_or_default(), budget),
     }
 }

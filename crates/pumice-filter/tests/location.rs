@@ -197,6 +197,68 @@ fn a_few_bytes_cannot_ask_for_much_memory() {
     assert!(filter().decode(&[], &bytes, usize::MAX, &mut Vec::new()).is_err());
 }
 
+/// A form with its checksum, and what reading it directly and as a filter says.
+fn refusals(content: &[u8]) -> [String; 2] {
+    let mut bytes = content.to_vec();
+    bytes.put_checksum(0);
+    let direct = decode_cells(&bytes, &mut Budget::new(1 << 30)).unwrap_err();
+    let filtered = filter().decode(&[], &bytes, usize::MAX, &mut Vec::new()).unwrap_err();
+    [direct.to_string(), filtered.to_string()]
+}
+
+#[test]
+fn leftover_bits_of_a_packed_stream_are_refused_though_the_checksum_is_right() {
+    for (content, reason) in [
+        (&[1, 1, 1, 10, 0, 3, 1, 0, 1, 0x9C][..], "one bit for every number"),
+        (&[1, 1, 1, 10, 0, 3, 1, 1, 1, 0x16, 0x0C], "zero bits"),
+        (&[1, 1, 1, 10, 0, 3, 1, 0, 2, 0x8C, 0], "spare bytes"),
+        // The second stream of a set of runs, and a set that is transformed.
+        (&[1, 2, 1, 10, 0, 2, 0, 1, 1, 0, 1, 0x07], "one bit for every number"),
+        (&[1, 5, 2, 5, 2, 1, 3, 1, 0, 1, 0x9C], "one bit for every number"),
+    ] {
+        for error in refusals(content) {
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}
+
+#[test]
+fn compact_forms_of_too_many_runs_are_refused() {
+    // Every other cell, of 2^23 and of two more.
+    let most = [1, 2, 1, 0x80, 0x80, 0x80, 0x04, 0, 0x80, 0x80, 0x80, 0x02, 0, 0, 0, 0];
+    let mut bytes = most.to_vec();
+    bytes.put_checksum(0);
+    let (_, set) = decode_cells(&bytes, &mut Budget::new(1 << 30)).unwrap().unwrap();
+    assert_eq!(set.run_count(), 1 << 22);
+    let more = [1, 2, 1, 0x82, 0x80, 0x80, 0x04, 0, 0x81, 0x80, 0x80, 0x02, 0, 0, 0, 0];
+    // The first column of a chunk of 2^23 rows of two: one run before the difference is undone.
+    let column = [1, 1, 2, 0x80, 0x80, 0x80, 0x04, 2, 1, 1, 0, 0];
+    for content in [&more[..], &column] {
+        for error in refusals(content) {
+            assert!(error.contains("4194304 runs"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn compact_forms_that_are_not_shorter_are_refused() {
+    // Every other cell of 80 is a short hyperslab; here it is 40 gaps and 40 lengths.
+    let mut bytes = vec![1, 2, 1, 80, 0, 40, 2];
+    bytes.extend([0; 41]);
+    bytes.push(2);
+    bytes.extend([0; 41]);
+    bytes.put_checksum(0);
+    let error = filter().decode(&[], &bytes, 1000, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("fewer bytes"), "{error}");
+    let (dims, cells) = decode_cells(&bytes, &mut Budget::new(1 << 20)).unwrap().unwrap();
+    let length = plain(&dims, &cells).len();
+    assert!(length <= bytes.len());
+    let pipeline = Pipeline::new(vec![FilterSpec::location()]).unwrap();
+    for unfiltered in [length, bytes.len()] {
+        assert!(pipeline.decode_cells(&bytes, 0, unfiltered as u64, 80).is_err());
+    }
+}
+
 #[test]
 fn empty_and_full_and_single_cells_come_back() {
     for dims in [&[1][..], &[7], &[5, 9], &[1, 1, 1], &[2, 3, 4, 5], &[1 << 40, 1 << 8]] {

@@ -29,37 +29,24 @@ impl FileStore {
     /// Creates a file, or empties the one that is there.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
+        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
         Ok(Self { file })
     }
 
     /// Creates a file; fails if there is one.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(Self { file })
     }
 
     /// Opens a file for reading.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Ok(Self {
-            file: File::open(path)?,
-        })
+        Ok(Self { file: File::open(path)? })
     }
 
     /// Opens a file for reading and writing.
     pub fn open_writable(path: impl AsRef<Path>) -> io::Result<Self> {
-        Ok(Self {
-            file: OpenOptions::new().read(true).write(true).open(path)?,
-        })
+        Ok(Self { file: OpenOptions::new().read(true).write(true).open(path)? })
     }
 }
 
@@ -111,15 +98,11 @@ impl FileStore {
     /// One system call where it suffices; what a short read leaves is read piece by piece.
     fn read_neighbours(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
         let [first, _, ..] = ops else {
-            return ops
-                .iter_mut()
-                .try_for_each(|op| self.read_at(op.offset, op.buffer));
+            return ops.iter_mut().try_for_each(|op| self.read_at(op.offset, op.buffer));
         };
         let offset = first.offset;
-        let mut slices: Vec<_> = ops
-            .iter_mut()
-            .map(|op| IoSliceMut::new(&mut *op.buffer))
-            .collect();
+        let mut slices: Vec<_> =
+            ops.iter_mut().map(|op| IoSliceMut::new(&mut *op.buffer)).collect();
         let mut done = match rustix::io::preadv(&self.file, &mut slices, offset) {
             Err(Errno::INTR) => 0,
             answer => answer?,
@@ -136,9 +119,7 @@ impl FileStore {
 
     fn write_neighbours(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
         let [first, _, ..] = ops else {
-            return ops
-                .iter()
-                .try_for_each(|op| self.write_at(op.offset, op.bytes));
+            return ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes));
         };
         let slices: Vec<_> = ops.iter().map(|op| IoSlice::new(op.bytes)).collect();
         let mut done = match rustix::io::pwritev(&self.file, &slices, first.offset) {

@@ -69,14 +69,12 @@ pub trait Store: Send + Sync {
 
     /// Does all reads; pieces that follow one another in the list and in the store become one call.
     fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
-        ops.iter_mut()
-            .try_for_each(|op| self.read_at(op.offset, op.buffer))
+        ops.iter_mut().try_for_each(|op| self.read_at(op.offset, op.buffer))
     }
 
     /// Does all writes; pieces that follow one another in the list and in the store become one call.
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
-        ops.iter()
-            .try_for_each(|op| self.write_at(op.offset, op.bytes))
+        ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
     }
 
     /// Cuts or extends (with zeros) to `len` bytes.

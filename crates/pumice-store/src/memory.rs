@@ -19,9 +19,7 @@ impl MemoryStore {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes: RwLock::new(bytes),
-        }
+        Self { bytes: RwLock::new(bytes) }
     }
 
     /// A copy of what it holds.
@@ -45,10 +43,7 @@ fn range(offset: u64, len: usize) -> io::Result<std::ops::Range<usize>> {
     let end = start.and_then(|start| start.checked_add(len));
     match (start, end) {
         (Some(start), Some(end)) => Ok(start..end),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "beyond addressable memory",
-        )),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "beyond addressable memory")),
     }
 }
 
@@ -72,8 +67,7 @@ impl Store for MemoryStore {
         let mut held = self.exclusive();
         if held.len() < range.end {
             let missing = range.end - held.len();
-            held.try_reserve(missing)
-                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+            held.try_reserve(missing).map_err(|_| io::ErrorKind::OutOfMemory)?;
             held.resize(range.end, 0);
         }
         held[range].copy_from_slice(bytes);
@@ -84,8 +78,7 @@ impl Store for MemoryStore {
         let len = range(len, 0)?.start;
         let mut held = self.exclusive();
         let missing = len.saturating_sub(held.len());
-        held.try_reserve(missing)
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        held.try_reserve(missing).map_err(|_| io::ErrorKind::OutOfMemory)?;
         held.resize(len, 0);
         Ok(())
     }

@@ -30,20 +30,9 @@ fn reading_past_the_end_is_an_error() {
         let error = store.read_at(1, &mut [0; 3]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
         let (mut one, mut two) = ([0; 2], [0; 2]);
-        let mut ops = [
-            ReadOp {
-                offset: 0,
-                buffer: &mut one,
-            },
-            ReadOp {
-                offset: 2,
-                buffer: &mut two,
-            },
-        ];
-        assert_eq!(
-            store.read_vectored(&mut ops).unwrap_err().kind(),
-            ErrorKind::UnexpectedEof
-        );
+        let mut ops =
+            [ReadOp { offset: 0, buffer: &mut one }, ReadOp { offset: 2, buffer: &mut two }];
+        assert_eq!(store.read_vectored(&mut ops).unwrap_err().kind(), ErrorKind::UnexpectedEof);
     });
 }
 
@@ -56,10 +45,7 @@ fn vectored_calls_equal_single_ones_whatever_the_order_and_gaps() {
     with_every_store(|store| {
         let writes: Vec<WriteOp<'_>> = places
             .iter()
-            .map(|&(offset, len)| WriteOp {
-                offset,
-                bytes: &data[offset as usize..][..len],
-            })
+            .map(|&(offset, len)| WriteOp { offset, bytes: &data[offset as usize..][..len] })
             .collect();
         store.write_vectored(&writes).unwrap();
         let mut buffers: Vec<Vec<u8>> = places.iter().map(|&(_, len)| vec![0; len]).collect();
@@ -95,19 +81,13 @@ fn threads_write_side_by_side() {
             for thread in 0..4u64 {
                 scope.spawn(move || {
                     for i in 0..50 {
-                        store
-                            .write_at((i * 4 + thread) * 8, &[thread as u8; 8])
-                            .unwrap();
+                        store.write_at((i * 4 + thread) * 8, &[thread as u8; 8]).unwrap();
                     }
                 });
             }
         });
         let mut all = vec![0; 4 * 50 * 8];
         store.read_at(0, &mut all).unwrap();
-        assert!(
-            all.chunks(8)
-                .enumerate()
-                .all(|(i, block)| block == [(i % 4) as u8; 8])
-        );
+        assert!(all.chunks(8).enumerate().all(|(i, block)| block == [(i % 4) as u8; 8]));
     });
 }

@@ -93,6 +93,34 @@ fn scalars_and_empty_shapes_work() {
 }
 
 #[test]
+fn a_vast_sparse_array_costs_what_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vast.h5");
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<f32>().shape([1 << 40, 1 << 20]).chunk([1000, 1000]);
+    let dataset = builder.sparse().create("vast").unwrap();
+    let points = [[0, 0], [1 << 39, 7], [(1 << 40) - 1, (1 << 20) - 1]];
+    dataset.write_points(&points, &[1.0f32, 2.0, 3.0]).unwrap();
+    assert_eq!(dataset.read_defined::<f32>(..).unwrap().values, [1.0, 2.0, 3.0]);
+    dataset.erase((1.., ..)).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 1);
+    file.close().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 10_000);
+    assert_eq!(File::open(&path).unwrap().dataset("vast").unwrap().count_defined(..).unwrap(), 1);
+}
+
+#[test]
+fn chunked_datasets_may_be_empty() {
+    let file = File::in_memory().unwrap();
+    for sparse in [false, true] {
+        let builder = file.new_dataset::<u8>().shape([0, 4]).chunk([2, 2]);
+        let builder = if sparse { builder.sparse() } else { builder };
+        let dataset = builder.create(if sparse { "sparse" } else { "dense" }).unwrap();
+        assert_eq!(dataset.read::<u8>(..).unwrap(), []);
+    }
+}
+
+#[test]
 fn freed_space_is_reused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reuse.h5");

@@ -5,6 +5,12 @@
 //! 2, 3 and 7 are 0x11, 0x22 and 0x33; the second chunk does not exist. Other forms are made by
 //! patching the written file: messages are exchanged, blocks rewritten, checksums repaired.
 
+#[path = "worked_example/document.rs"]
+mod document;
+#[path = "worked_example/patch.rs"]
+mod patch;
+
+use patch::{Message, append, message, messages, patch, put_checksum, set_message};
 use pumice::{Dataset, File, FilterSpec};
 use pumice_bytes::lookup3;
 
@@ -39,16 +45,7 @@ fn the_layout_message_has_24_bytes_and_names_the_index() {
     let example = Example::new();
     let (flags, body) = example.message(LAYOUT);
     assert_eq!(flags, 0, "never marked as constant: the address changes");
-    let mut expected = vec![
-        5, 4, 0, // version, class, property version
-        1, 0, // type: sparse
-        0, // flags
-        2, 1, 10, 4, // dimensions: rank + 1, one byte each, chunk, element
-        8, 2, 1, 0, // composition: offsets of 8 bytes, 2 sections, 1 with checksum, section 0
-        3, 10, // fixed array, page bits
-    ];
-    expected.extend_from_slice(&example.header.to_le_bytes());
-    assert_eq!(body, expected);
+    assert_eq!(body, layout_message(example.header));
     assert_eq!(body.len(), 24);
     assert!(example.messages().iter().all(|message| message.0 != STRUCTURED_PIPELINE));
 }
@@ -56,20 +53,8 @@ fn the_layout_message_has_24_bytes_and_names_the_index() {
 #[test]
 fn the_fixed_array_has_the_documented_bytes() {
     let example = Example::new();
-    let mut header = b"FAHD\x01\x02\x12\x0a\x02\0\0\0\0\0\0\0".to_vec();
-    header.extend_from_slice(&example.block.to_le_bytes());
-    put_checksum(&mut header);
-    assert_eq!(example.at(example.header, 28), header);
-
-    let mut block = b"FADB\x01\x02".to_vec();
-    block.extend_from_slice(&example.header.to_le_bytes());
-    block.extend_from_slice(&example.chunk.to_le_bytes());
-    block.extend_from_slice(&[63, 0]);
-    block.extend_from_slice(&51u64.to_le_bytes());
-    block.extend_from_slice(&[0xFF; 8]);
-    block.extend_from_slice(&[0; 10]);
-    put_checksum(&mut block);
-    assert_eq!(example.at(example.block, 54), block);
+    assert_eq!(example.at(example.header, 28), array_header(example.block));
+    assert_eq!(example.at(example.block, 54), array_block(example.header, example.chunk));
 }
 
 #[test]
@@ -80,6 +65,34 @@ fn the_chunk_has_the_documented_63_bytes() {
     put_checksum(&mut section);
     assert_eq!(section[47..], 0x892C_50D3u32.to_le_bytes());
     assert_eq!(example.at(example.chunk, 63), [&section[..], &SECTION_1].concat());
+}
+
+#[test]
+fn the_document_shows_these_bytes() {
+    let address = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let layout = document::bytes("layout message");
+    let (header, block) = (document::bytes("FAHD"), document::bytes("FADB"));
+    let (header_at, block_at) = (address(&layout[16..]), address(&header[16..24]));
+    assert_eq!(layout, layout_message(header_at));
+    assert_eq!(header, array_header(block_at));
+    assert_eq!(block, array_block(header_at, address(&block[14..22])));
+    assert_eq!(document::bytes("chunk"), chunk_of(&EXTENT, &SELECTION));
+    assert_eq!(document::bytes("prototype chunk"), chunk_of(&maximum_extent(), &SELECTION_1));
+}
+
+#[test]
+fn the_document_shows_the_bytes_of_default_filters() {
+    let bytes = write(|file| {
+        let builder = file.new_dataset::<i32>().shape([20]).chunk([10]).sparse();
+        let dataset = builder.create("d").unwrap();
+        dataset.write_points(&CELLS.map(|cell| [cell]), &VALUES).unwrap();
+    });
+    let example = Example::of(bytes);
+    assert_eq!(example.message(STRUCTURED_PIPELINE).1, document::bytes("filter message"));
+    let (record, chunk) = (document::bytes("filtered record"), document::bytes("filtered chunk"));
+    assert_eq!(example.at(example.block + 14, 42)[8..], record[8..]);
+    assert_eq!(example.at(example.chunk, chunk.len()), chunk);
+    check(&example.bytes, "default filters");
 }
 
 #[test]
@@ -491,7 +504,7 @@ impl Example {
         &self.bytes[address as usize..][..length]
     }
 
-    fn messages(&self) -> Vec<(u8, u8, Vec<u8>)> {
+    fn messages(&self) -> Vec<Message> {
         messages(&self.bytes, self.dataset)
     }
 
@@ -570,15 +583,45 @@ fn maximum_extent() -> Vec<u8> {
     extent
 }
 
+/// The layout message with the address of the array's header.
+fn layout_message(header: u64) -> Vec<u8> {
+    let fields = [
+        5, 4, 0, // version, class, property version
+        1, 0, // type: sparse
+        0, // flags
+        2, 1, 10, 4, // dimensions: rank + 1, one byte each, chunk, element
+        8, 2, 1, 0, // composition: offsets of 8 bytes, 2 sections, 1 with checksum, section 0
+        3, 10, // fixed array, page bits
+    ];
+    [&fields[..], &header.to_le_bytes()].concat()
+}
+
+/// The header of the fixed array with the address of its data block.
+fn array_header(block: u64) -> Vec<u8> {
+    let mut bytes = b"FAHD\x01\x02\x12\x0a\x02\0\0\0\0\0\0\0".to_vec();
+    bytes.extend_from_slice(&block.to_le_bytes());
+    put_checksum(&mut bytes);
+    bytes
+}
+
+/// The data block of the fixed array: one chunk, one slot that is unset.
+fn array_block(header: u64, chunk: u64) -> Vec<u8> {
+    let mut bytes = b"FADB\x01\x02".to_vec();
+    bytes.extend_from_slice(&header.to_le_bytes());
+    bytes.extend_from_slice(&chunk.to_le_bytes());
+    bytes.extend_from_slice(&[63, 0]);
+    bytes.extend_from_slice(&51u64.to_le_bytes());
+    bytes.extend_from_slice(&[0xFF; 8]);
+    bytes.extend_from_slice(&[0; 10]);
+    put_checksum(&mut bytes);
+    bytes
+}
+
 fn chunk_of(extent: &[u8], selection: &[u8]) -> Vec<u8> {
     let mut payload = [&OPENING[..], extent, selection].concat();
     put_checksum(&mut payload);
     payload.extend_from_slice(&SECTION_1);
     payload
-}
-
-fn put_checksum(bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(&lookup3(bytes).to_le_bytes());
 }
 
 fn dataset_address(bytes: &[u8]) -> u64 {
@@ -608,71 +651,4 @@ fn cells(bytes: &[u8]) -> Vec<(u64, i32)> {
 fn check(bytes: &[u8], what: &str) {
     let expected: Vec<_> = CELLS.into_iter().zip(VALUES).collect();
     assert_eq!(try_cells(bytes).unwrap(), expected, "{what}");
-}
-
-/// Kind, flags and body of the messages in the first block of a version 2 object header.
-fn messages(bytes: &[u8], address: u64) -> Vec<(u8, u8, Vec<u8>)> {
-    let (mut at, end) = message_area(bytes, address as usize);
-    let mut messages = Vec::new();
-    while at + 4 <= end {
-        let length = usize::from(u16::from_le_bytes([bytes[at + 1], bytes[at + 2]]));
-        messages.push((bytes[at], bytes[at + 3], bytes[at + 4..at + 4 + length].to_vec()));
-        at += 4 + length;
-    }
-    messages
-}
-
-fn message(bytes: &[u8], address: u64, kind: u8) -> (u8, Vec<u8>) {
-    let found = messages(bytes, address).into_iter().find(|message| message.0 == kind);
-    let (_, flags, body) = found.expect("the message");
-    (flags, body)
-}
-
-/// Exchanges a message of an object header, whose spare room takes up the difference.
-fn set_message(bytes: &mut [u8], address: u64, old: u8, new: u8, flags: u8, body: &[u8]) {
-    let (start, end) = message_area(bytes, address as usize);
-    let mut area = Vec::new();
-    for (kind, old_flags, old_body) in messages(bytes, address) {
-        let (kind, flags, body) = match kind {
-            0 => continue,
-            kind if kind == old => (new, flags, body),
-            kind => (kind, old_flags, old_body.as_slice()),
-        };
-        area.extend_from_slice(&[kind, body.len() as u8, (body.len() >> 8) as u8, flags]);
-        area.extend_from_slice(body);
-    }
-    let spare = end - start - area.len() - 4;
-    area.extend_from_slice(&[0, spare as u8, (spare >> 8) as u8, 0]);
-    area.resize(end - start, 0);
-    let header = address as usize;
-    patch(bytes, header, end + 4 - header, |block| {
-        block[start - header..end - header].copy_from_slice(&area);
-    });
-}
-
-/// Where the messages of a version 2 object header begin and end. Pumice stores no times.
-fn message_area(bytes: &[u8], address: usize) -> (usize, usize) {
-    assert_eq!(bytes[address..address + 5], *b"OHDR\x02");
-    let width = 1 << (bytes[address + 5] & 3);
-    let start = address + 6 + width;
-    let size =
-        bytes[address + 6..start].iter().rev().fold(0, |size, &byte| size << 8 | usize::from(byte));
-    (start, start + size)
-}
-
-/// Changes a block and repairs the checksum at its end.
-fn patch(bytes: &mut [u8], address: usize, length: usize, change: impl FnOnce(&mut [u8])) {
-    let (block, checksum) = bytes[address..address + length].split_at_mut(length - 4);
-    change(block);
-    checksum.copy_from_slice(&lookup3(block).to_le_bytes());
-}
-
-/// Makes the file longer by `payload`; gives its address.
-fn append(bytes: &mut Vec<u8>, payload: &[u8]) -> u64 {
-    let address = bytes.len() as u64;
-    bytes.extend_from_slice(payload);
-    let end = bytes.len() as u64;
-    // The superblock's end of file.
-    patch(bytes, 0, 48, |superblock| superblock[28..36].copy_from_slice(&end.to_le_bytes()));
-    address
 }

@@ -24,6 +24,9 @@ use std::sync::Arc;
 const MAX_COMPACT: u64 = 64_000;
 /// Elements up to this size are taken as they are; larger ones must be smaller than the file.
 const LARGE_ELEMENT: u64 = 512 << 20;
+/// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
+/// array has an entry for every chunk, and most of them will never be stored.
+const MANY_CHUNKS: u64 = 1 << 20;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
 
@@ -300,9 +303,15 @@ fn index_info(
     if dims.is_empty() || chunk.len() != dims.len() || chunk.contains(&0) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} do not suit a shape of {dims:?}")));
     }
-    let larger = chunk.iter().zip(max).any(|(&chunk, &max)| chunk > max);
-    if larger {
+    // As in libhdf5, an axis without cells may have chunks of any length.
+    let mut axes = chunk.iter().zip(max).zip(dims);
+    if axes.any(|((&chunk, &max), &now)| now > 0 && chunk > max) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
+    }
+    let counts = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
+    let chunks = counts.fold(1u64, u64::saturating_mul);
+    if sections > 0 && chunks > MANY_CHUNKS {
+        return Ok(ChunkIndexInfo::btree2());
     }
     Ok(match ChunkIndex::choose(dims, max, chunk) {
         IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),

@@ -21,7 +21,7 @@ use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
 use super::toggles::{self, Axis};
 use super::varint::{put_varint, varint};
-use super::{NAME, corrupt};
+use super::{MOST_RUNS, NAME, corrupt};
 use crate::{FilterError, scratch};
 use pumice_bytes::{Budget, Reader, Writer};
 use pumice_space::{CellSet, Dims, MAX_RANK, Run};
@@ -153,7 +153,18 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
         }
         _ => Err(corrupt(reader.error("a set of kind 0 to 2 or 4 to 6", kind))),
     };
-    Ok((shape.dims, set?))
+    let set = set?;
+    check_runs(&set)?;
+    Ok((shape.dims, set))
+}
+
+/// Refuses sets that have to be carried verbatim.
+fn check_runs(set: &CellSet) -> Result<(), FilterError> {
+    // Most chunks have no room for so many runs, so nothing has to be counted.
+    if set.cells() / 2 < MOST_RUNS || set.run_count() <= MOST_RUNS {
+        return Ok(());
+    }
+    Err(FilterError::corrupt(NAME, format!("at most {MOST_RUNS} runs"), set.run_count()))
 }
 
 /// What a header says of the set in the body.

@@ -12,10 +12,10 @@
 mod bytes;
 mod packed;
 
+use super::{NAME, corrupt};
 use crate::FilterError;
 use pumice_bytes::Reader;
 
-use super::corrupt;
 use super::varint::{put_varint, varint};
 
 /// Numbers that are decoded at a time.
@@ -63,7 +63,7 @@ impl<'a> Numbers<'a> {
     /// Finds a stream of `count` numbers at the reader's position and moves past it.
     pub(super) fn open(reader: &mut Reader<'a>, count: usize) -> Result<Self, FilterError> {
         let form = match reader.u8().map_err(corrupt)? {
-            CONSTANT => Form::Constant(varint(reader)?),
+            CONSTANT => Form::Constant(varint(reader).and_then(small)?),
             PACKED => Form::Packed(packed::Packed::open(reader, count)?),
             BYTES => Form::Bytes(bytes::Bytes::open(reader, count)?),
             form => return Err(corrupt(reader.error("a stream of form 0 to 2", form))),
@@ -91,15 +91,17 @@ impl<'a> Numbers<'a> {
             Form::Bytes(bytes) => bytes.block(values)?,
         }
         let union = values.iter().fold(0, |union, value| union | value);
-        if union >> MOST_BITS != 0 {
-            return Err(FilterError::corrupt(
-                super::NAME,
-                format!("numbers below 2^{MOST_BITS}"),
-                "a larger one",
-            ));
-        }
-        Ok(values)
+        small(union).map(|_| &*values)
     }
+}
+
+/// A number, or the union of some, that must be below 2^[`MOST_BITS`].
+fn small(number: u64) -> Result<u64, FilterError> {
+    if number >> MOST_BITS == 0 {
+        return Ok(number);
+    }
+    let expected = format!("numbers below 2^{MOST_BITS}");
+    Err(FilterError::corrupt(NAME, expected, "a larger one"))
 }
 
 #[cfg(test)]
@@ -176,6 +178,60 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn refused(bytes: &[u8], count: usize, reason: &str) {
+        let error = read(bytes, count).expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+
+    #[test]
+    fn the_unary_part_has_exactly_one_one_for_each_number() {
+        assert_eq!(read(&[PACKED, 0, 1, 0x8C], 3).unwrap(), [2, 0, 3]);
+        refused(&[PACKED, 0, 1, 0x0C], 3, "fewer");
+        refused(&[PACKED, 0, 1, 0x9C], 3, "more");
+        // The one too many is in a word that no number needs.
+        refused(&[PACKED, 0, 9, 0x8C, 0, 0, 0, 0, 0, 0, 0, 1], 3, "more");
+        refused(&[PACKED, 0, 2, 0x8C, 0], 3, "spare bytes");
+        let mut two_blocks = vec![PACKED, 0, 0, 33];
+        two_blocks.extend([0xFF; 32]);
+        two_blocks.push(1);
+        assert_eq!(read(&two_blocks, 257).unwrap(), [0; 257]);
+        two_blocks[36] = 3;
+        refused(&two_blocks, 257, "more");
+    }
+
+    #[test]
+    fn low_bits_are_followed_by_zeros() {
+        assert_eq!(read(&[PACKED, 1, 1, 0x16, 0x04], 3).unwrap(), [2, 0, 3]);
+        refused(&[PACKED, 1, 1, 0x16, 0x0C], 3, "zero bits");
+        refused(&[PACKED, 1, 1, 0x16, 0x84], 3, "zero bits");
+        // Whole bytes have no room for others.
+        assert_eq!(read(&[PACKED, 8, 1, 1, 0xFF], 1).unwrap(), [255]);
+        assert_eq!(read(&[PACKED, 1, 1, 0xFF, 0xFF], 8).unwrap(), [1; 8]);
+    }
+
+    #[test]
+    fn a_stream_of_no_numbers_has_all_its_fixed_parts() {
+        for bytes in [&[CONSTANT, 0][..], &[CONSTANT, 9], &[PACKED, 0], &[BYTES, 0]] {
+            assert!(read(bytes, 0).unwrap().is_empty());
+            assert!(read(&bytes[..1], 0).is_err());
+        }
+        refused(&[PACKED, 1, 0], 0, "spare bytes");
+        refused(&[PACKED, 1, 1], 0, "spare bytes");
+        refused(&[BYTES, 1], 0, "width");
+        refused(&[CONSTANT, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40], 0, "numbers below");
+    }
+
+    #[test]
+    fn large_numbers_are_as_wide_as_the_largest_and_below_the_limit_in_the_end() {
+        assert_eq!(read(&[BYTES, 255, 1, 0], 1).unwrap(), [255]);
+        assert_eq!(read(&[BYTES, 255, 255, 2, 0, 1, 0, 1], 2).unwrap(), [255, 512]);
+        refused(&[BYTES, 255, 255, 2, 0, 1, 0, 0], 2, "least width");
+        refused(&[BYTES, 255, 6, 9, 0, 0, 0, 0, 0], 1, "least width");
+        let most = [BYTES, 255, 6, 0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
+        assert_eq!(read(&most, 1).unwrap(), [(1 << MOST_BITS) - 1]);
+        refused(&[BYTES, 255, 6, 0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], 1, "numbers below");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! | bytes | content |
 //! |---|---|
 //! | 1 per number | the number, or 255 if it is 255 or more |
-//! | 1 | width `w` of large numbers in bytes, 0 if there are none, at most 6 |
+//! | 1 | width `w` of large numbers in bytes: what the largest, minus 255, needs, 1 at least; 0 if there are none |
 //! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
 
 use super::MOST_BITS;
@@ -114,6 +114,9 @@ impl<'a> Bytes<'a> {
         let mut large = [&[][..]; MOST_WIDTH];
         for plane in large.iter_mut().take(width) {
             *plane = reader.take(number).map_err(corrupt)?;
+        }
+        if width > 1 && large[width - 1].iter().all(|byte| *byte == 0) {
+            return Err(FilterError::corrupt(NAME, "the least width of large numbers", width));
         }
         Ok(Self { small, large })
     }

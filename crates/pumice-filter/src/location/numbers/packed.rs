@@ -8,8 +8,10 @@
 //! |---|---|
 //! | 1 per block | `k`, at most 48 |
 //! | varint | length of the unary part, in bytes |
-//! | that many | for each number `number >> k` zero bits and a one, from the lowest bit of the first byte on; then zero bits |
+//! | that many | for each number `number >> k` zero bits and a one, from the lowest bit of the first byte on; then zero bits up to a whole byte |
 //! | per block | `number mod 2^k` in `k` bits each, lowest first; then zero bits up to a whole byte |
+//!
+//! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
 use super::{BLOCK, MOST_BITS};
 use crate::FilterError;
@@ -124,7 +126,10 @@ impl<'a> Packed<'a> {
         let low_bits = reader.take(count.div_ceil(BLOCK)).map_err(corrupt)?;
         let unary_bytes = varint(reader)?;
         let unary_bytes = reader.count(unary_bytes, 1).map_err(corrupt)?;
-        let unary = Unary::new(reader.take(unary_bytes).map_err(corrupt)?);
+        let unary = reader.take(unary_bytes).map_err(corrupt)?;
+        if unary.last() == Some(&0) || (count == 0 && !unary.is_empty()) {
+            return Err(FilterError::corrupt(NAME, "the end of the unary part", "spare bytes"));
+        }
         let mut low_bytes = 0usize;
         for (number, low_bits) in low_bits.iter().enumerate() {
             if u32::from(*low_bits) > MOST_BITS {
@@ -135,7 +140,8 @@ impl<'a> Packed<'a> {
             low_bytes += (numbers * usize::from(*low_bits)).div_ceil(8);
         }
         let low = reader.take(low_bytes).map_err(corrupt)?;
-        Ok(Self { low_bits, unary, low })
+        check_padding(low_bits, count, low)?;
+        Ok(Self { low_bits, unary: Unary::new(unary), low })
     }
 
     /// Fills `values`, a whole block or the last.
@@ -146,6 +152,9 @@ impl<'a> Packed<'a> {
         self.low_bits = rest;
         let low_bits = u32::from(*low_bits);
         self.unary.read(values)?;
+        if rest.is_empty() {
+            self.unary.finish()?;
+        }
         let union = values.iter().fold(0, |union, value| union | value);
         if union >> (MOST_BITS - low_bits) != 0 {
             let expected = format!("numbers below 2^{MOST_BITS}");
@@ -156,6 +165,19 @@ impl<'a> Packed<'a> {
         add_low(values, low_bits, low);
         Ok(())
     }
+}
+
+/// Refuses ones after the low bits of the last block. All other blocks fill whole bytes.
+fn check_padding(low_bits: &[u8], count: usize, low: &[u8]) -> Result<(), FilterError> {
+    let (Some(low_bits), Some(last)) = (low_bits.last(), low.last()) else {
+        return Ok(());
+    };
+    // The bits that are used in the last byte: none means all.
+    let used = (count % BLOCK) * usize::from(*low_bits) % 8;
+    if used == 0 || last >> used == 0 {
+        return Ok(());
+    }
+    Err(FilterError::corrupt(NAME, "zero bits after the low bits", format!("{last:#04x}")))
 }
 
 /// Numbers whose low bits fill whole bytes, whatever their width.
@@ -256,6 +278,14 @@ impl<'a> Unary<'a> {
             values = later;
         }
         Ok(())
+    }
+
+    /// Checks that no ones are left. The last byte is not zero, so what was not loaded has some.
+    fn finish(&self) -> Result<(), FilterError> {
+        if self.word == 0 && self.bytes.is_empty() {
+            return Ok(());
+        }
+        Err(FilterError::corrupt(NAME, "a one bit for every number", "more"))
     }
 
     /// Moves on to the next word.
