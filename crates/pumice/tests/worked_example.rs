@@ -401,6 +401,20 @@ fn the_node_size_of_a_b_tree_is_that_of_its_header() {
 }
 
 #[test]
+fn a_dataset_that_can_have_very_many_chunks_takes_little_space() {
+    for (shape, max) in [([1 << 40], Some(1 << 40)), ([20], Some(1 << 40)), ([1 << 40], None)] {
+        let bytes = write(|file| {
+            let dataset = sparse(file, 20).shape(shape).max_shape([max]).create("d").unwrap();
+            dataset.write_points(&CELLS.map(|cell| [cell]), &VALUES).unwrap();
+        });
+        assert!(bytes.len() < 10_000, "{shape:?}, {max:?}: {} byte(s)", bytes.len());
+        let file = File::options().open_bytes(bytes).unwrap();
+        let found = file.dataset("d").unwrap().read_defined::<i32>(..).unwrap();
+        assert_eq!((found.coordinates, found.values), (CELLS.to_vec(), VALUES.to_vec()));
+    }
+}
+
+#[test]
 fn filters_are_read_from_either_message_in_any_order_of_sections() {
     let bytes = filtered();
     let address = dataset_address(&bytes);

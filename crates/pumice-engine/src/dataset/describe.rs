@@ -16,7 +16,7 @@ use pumice_format::messages::{
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::{Sizes, UNDEFINED};
-use pumice_space::{Dims, Extent};
+use pumice_space::{Dims, Extent, UNLIMITED};
 use pumice_types::Datatype;
 use std::sync::Arc;
 
@@ -308,7 +308,9 @@ fn index_info(
     if axes.any(|((&chunk, &max), &now)| now > 0 && chunk > max) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
     }
-    let counts = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
+    // Arrays have room for the maximum extent, as far as it has an end.
+    let longest = max.iter().zip(dims).map(|(&max, &now)| if max == UNLIMITED { now } else { max });
+    let counts = longest.zip(chunk).map(|(length, &chunk)| length.div_ceil(chunk));
     let chunks = counts.fold(1u64, u64::saturating_mul);
     if sections > 0 && chunks > MANY_CHUNKS {
         return Ok(ChunkIndexInfo::btree2());
