@@ -4,13 +4,13 @@
 //! of its latest format, are not read yet.
 
 use crate::file::File;
-use crate::object::Object;
+use crate::object::{Object, check_length};
 use crate::{Error, Result};
-use pumice_format::UNDEFINED;
 use pumice_format::messages::{
     Attribute as Message, AttributeInfo, Shareable, SharedLocation, dataspace, datatype, kind,
 };
 use pumice_format::object_header::RawMessage;
+use pumice_format::{Context, UNDEFINED};
 use pumice_space::Extent;
 use pumice_types::Datatype;
 
@@ -54,8 +54,11 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let Attribute { name, datatype, extent, data } = attribute;
     let mut body = Vec::new();
     Message::new(&name, datatype, extent, data).encode(file.superblock().sizes, &mut body)?;
-    let place = position(file, object, &name)?;
-    object.change(|messages| match place {
+    check_length(&body)?;
+    // Reports attributes that are stored where they cannot be changed.
+    self::attribute(file, object, &name)?;
+    let context = object.context(&RawMessage::default());
+    object.change(|messages| match position(messages, &context, &name) {
         Some(place) => messages[place].body = body,
         None => messages.push(RawMessage::new(kind::ATTRIBUTE, 0, body)),
     })
@@ -63,24 +66,21 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
 
 /// Removes an attribute.
 pub fn remove(file: &File, object: &Object, name: &str) -> Result<()> {
-    let Some(place) = position(file, object, name)? else {
-        return Err(Error::NotFound(format!("no attribute \"{name}\"")));
-    };
-    object.change(|messages| drop(messages.remove(place)))
+    let missing = || Error::NotFound(format!("no attribute \"{name}\""));
+    attribute(file, object, name)?.ok_or_else(missing)?;
+    let context = object.context(&RawMessage::default());
+    let removed = object.change(|messages| {
+        position(messages, &context, name).map(|place| messages.remove(place))
+    })?;
+    removed.map(drop).ok_or_else(missing)
 }
 
 /// Where the attribute of a name stands among all messages.
-fn position(file: &File, object: &Object, name: &str) -> Result<Option<usize>> {
-    // Reports attributes that are stored where they cannot be changed.
-    let known = attribute(file, object, name)?.is_some();
-    if !known {
-        return Ok(None);
-    }
-    let context = object.context(&RawMessage::default());
-    Ok(object.find(|message| {
+fn position(messages: &[RawMessage], context: &Context, name: &str) -> Option<usize> {
+    messages.iter().position(|message| {
         message.kind == kind::ATTRIBUTE
-            && Message::decode(&message.body, &context).is_ok_and(|found| found.name == name)
-    }))
+            && Message::decode(&message.body, context).is_ok_and(|found| found.name == name)
+    })
 }
 
 fn decode(file: &File, object: &Object, raw: &RawMessage) -> Result<Attribute> {

@@ -35,10 +35,11 @@ pub fn is_group(object: &Object) -> bool {
 
 /// All links of a group, in order of their names.
 pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
-    Ok(known_links(file, group)?.to_vec())
+    Ok(known_links(file, group)?.0.to_vec())
 }
 
-fn known_links(file: &File, group: &Object) -> Result<Arc<[Link]>> {
+/// All links in order of their names, and the number of changes to the group so far.
+fn known_links(file: &File, group: &Object) -> Result<(Arc<[Link]>, u64)> {
     group.links(|| {
         let mut links = list(file, group)?;
         links.sort_by(|a, b| a.name.cmp(&b.name));
@@ -65,9 +66,13 @@ fn list(file: &File, group: &Object) -> Result<Vec<Link>> {
 
 /// The link of a name.
 pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
-    let links = known_links(file, group)?;
+    let (links, _) = known_links(file, group)?;
+    Ok(find(&links, name).cloned())
+}
+
+fn find<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
     let place = links.partition_point(|link| link.name.as_str() < name);
-    Ok(links.get(place).filter(|link| link.name == name).cloned())
+    links.get(place).filter(|link| link.name == name)
 }
 
 /// Adds a link to a group.
@@ -75,29 +80,36 @@ pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
     if link.name.is_empty() || link.name.contains('/') || link.name == "." {
         return Err(Error::Invalid(format!("\"{}\" is no name for a link", link.name)));
     }
-    if self::link(file, group, &link.name)?.is_some() {
-        return Err(Error::Invalid(format!("\"{}\" exists already", link.name)));
-    }
     let mut body = Vec::new();
     link.encode(file.superblock().sizes, &mut body)?;
-    group.push(RawMessage::new(kind::LINK, 0, body))
+    let message = RawMessage::new(kind::LINK, 0, body);
+    // Again if another thread changes the group between the look and the insertion.
+    loop {
+        let (links, changes) = known_links(file, group)?;
+        if find(&links, &link.name).is_some() {
+            return Err(Error::Invalid(format!("\"{}\" exists already", link.name)));
+        }
+        if group.push_if(changes, message.clone())? {
+            return Ok(());
+        }
+    }
 }
 
 /// Removes a link from a group and returns it. The object stays.
 pub fn remove(file: &File, group: &Object, name: &str) -> Result<Link> {
-    let Some(link) = link(file, group, name)? else {
-        return Err(Error::NotFound(format!("no link \"{name}\"")));
-    };
-    let mut body = Vec::new();
-    link.encode(file.superblock().sizes, &mut body)?;
+    let missing = || Error::NotFound(format!("no link \"{name}\""));
+    let link = link(file, group, name)?.ok_or_else(missing)?;
     let context = group.context(&RawMessage::default());
-    group.change(|messages| {
+    let removed = group.change(|messages| {
+        let before = messages.len();
         messages.retain(|message| {
             message.kind != kind::LINK
                 || Link::decode(&message.body, &context).is_ok_and(|other| other.name != name)
         });
+        messages.len() < before
     })?;
-    Ok(link)
+    // Another thread may have been faster: only one of them has removed it.
+    if removed { Ok(link) } else { Err(missing()) }
 }
 
 /// The object that `path` leads to from `start`, an absolute path beginning at the root.

@@ -12,7 +12,7 @@ use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::Context;
-use pumice_format::messages::Link;
+use pumice_format::messages::{Link, Message, kind};
 use pumice_format::object_header::{
     CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_SHARED, ObjectHeader, RawMessage,
 };
@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SPARE: usize = 128;
 /// The most bytes that a header may have in all its blocks.
 const MAX_HEADER: u64 = 256 << 20;
+/// The most bytes that one message may have.
+const MAX_MESSAGE: usize = 0xFFFF;
 /// What is read before the length of a header is known.
 const GUESS: usize = 512;
 
@@ -39,6 +41,8 @@ struct State {
     /// Bytes for messages in the first block.
     capacity: usize,
     dirty: bool,
+    /// Whether its space was given back: nothing may be written there any more.
+    freed: bool,
     /// The links of a group, once they were listed, until a message changes.
     links: Option<Arc<[Link]>>,
     /// How often messages have changed.
@@ -47,7 +51,14 @@ struct State {
 
 impl State {
     fn new(header: ObjectHeader, blocks: Vec<Continuation>, capacity: usize) -> Self {
-        Self { header, blocks, capacity, dirty: false, links: None, changes: 0 }
+        Self { header, blocks, capacity, dirty: false, freed: false, links: None, changes: 0 }
+    }
+
+    /// Takes note of a change.
+    fn touch(&mut self) {
+        self.dirty = true;
+        self.links = None;
+        self.changes += 1;
     }
 }
 
@@ -122,12 +133,16 @@ impl Object {
         self.state().header.messages.iter().position(wanted)
     }
 
-    /// The links of the group that this object is, listed by `list` unless they are known.
-    pub(crate) fn links(&self, list: impl FnOnce() -> Result<Vec<Link>>) -> Result<Arc<[Link]>> {
+    /// The links of the group that this object is, listed by `list` unless they are known, and the
+    /// number of changes so far, for [`push_if`](Self::push_if).
+    pub(crate) fn links(
+        &self,
+        list: impl FnOnce() -> Result<Vec<Link>>,
+    ) -> Result<(Arc<[Link]>, u64)> {
         let changes = {
             let state = self.state();
             if let Some(links) = &state.links {
-                return Ok(links.clone());
+                return Ok((links.clone(), state.changes));
             }
             state.changes
         };
@@ -136,16 +151,51 @@ impl Object {
         if state.changes == changes {
             state.links = Some(links.clone());
         }
-        Ok(links)
+        Ok((links, changes))
     }
 
     /// Adds a message.
     pub fn push(&self, message: RawMessage) -> Result<()> {
+        check_length(&message.body)?;
         self.change(|messages| messages.push(message))
+    }
+
+    /// Adds a message, unless there were other changes than these `changes`. Says whether it did.
+    pub(crate) fn push_if(&self, changes: u64, message: RawMessage) -> Result<bool> {
+        check_length(&message.body)?;
+        let mut state = self.changeable()?;
+        if state.changes != changes {
+            return Ok(false);
+        }
+        state.touch();
+        state.header.messages.push(message);
+        Ok(true)
+    }
+
+    /// Takes note that one hard link to the object is gone. Returns how many are left.
+    pub fn remove_link(&self) -> Result<u32> {
+        let context = Context::new(self.medium.sizes());
+        self.change(|messages| {
+            let counts = |message: &RawMessage| message.kind == kind::REFERENCE_COUNT;
+            let Some(place) = messages.iter().position(counts) else { return Ok(0) };
+            let left = match Message::from_raw(&messages[place], &context)? {
+                Message::ReferenceCount(count) => count.saturating_sub(1),
+                _ => 0,
+            };
+            if left > 1 {
+                let flags = messages[place].flags;
+                messages[place] = Message::ReferenceCount(left).to_raw(context.sizes, flags)?;
+            } else {
+                // One link is what a header without this message has.
+                messages.remove(place);
+            }
+            Ok(left)
+        })?
     }
 
     /// Replaces the body of the first message of a kind, or adds one.
     pub fn set(&self, kind: u16, flags: u8, body: Vec<u8>) -> Result<()> {
+        check_length(&body)?;
         let unchanged = self.message(kind).is_some_and(|message| message.body == body);
         if unchanged {
             return Ok(());
@@ -161,18 +211,21 @@ impl Object {
 
     /// Changes the list of messages.
     pub fn change<T>(&self, change: impl FnOnce(&mut Vec<RawMessage>) -> T) -> Result<T> {
+        let mut state = self.changeable()?;
+        state.touch();
+        Ok(change(&mut state.header.messages))
+    }
+
+    fn changeable(&self) -> Result<MutexGuard<'_, State>> {
         self.medium.require_writable()?;
-        let mut state = self.state();
+        let state = self.state();
         if state.header.version != 2 {
             return Err(Error::Unsupported(format!(
                 "changing the version 1 object header at {:#x}",
                 self.address
             )));
         }
-        state.dirty = true;
-        state.links = None;
-        state.changes += 1;
-        Ok(change(&mut state.header.messages))
+        Ok(state)
     }
 
     /// Whether it has changes that no commit has seen.
@@ -183,7 +236,7 @@ impl Object {
     /// Hands the changed blocks to the next commit.
     pub fn stage(&self) -> Result<()> {
         let mut state = self.state();
-        if !state.dirty {
+        if !state.dirty || state.freed {
             return Ok(());
         }
         let first = split(&state.header, state.capacity, self.medium.sizes())?;
@@ -233,6 +286,9 @@ impl Object {
     /// Gives back the space of all blocks; the object must not be used any more.
     pub fn free(&self) {
         let mut state = self.state();
+        if std::mem::replace(&mut state.freed, true) {
+            return;
+        }
         for block in std::mem::take(&mut state.blocks) {
             self.medium.free(block.address, block.length);
         }
@@ -244,6 +300,17 @@ impl Object {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Refuses a message that no header can hold, before it makes a commit fail.
+pub(crate) fn check_length(body: &[u8]) -> Result<()> {
+    if body.len() <= MAX_MESSAGE {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "an object header holds at most {MAX_MESSAGE} bytes in one piece, not {}",
+        body.len()
+    )))
 }
 
 /// How many messages stay in the first block; if not all, there is room for a continuation

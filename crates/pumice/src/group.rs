@@ -138,7 +138,10 @@ impl Group {
     /// The dataset at `path`.
     pub fn dataset(&self, path: &str) -> Result<Dataset> {
         let object = self.resolve(path)?;
-        let path = self.child_path(path);
+        self.open_dataset(object, self.child_path(path))
+    }
+
+    fn open_dataset(&self, object: Arc<Object>, path: String) -> Result<Dataset> {
         if kind_of(&object) != MemberKind::Dataset {
             return Err(Error::Invalid("not a dataset".into()).at(&path));
         }
@@ -151,9 +154,11 @@ impl Group {
     pub fn create_group(&self, path: &str) -> Result<Group> {
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
+        if group::link(self.engine(), &parent.object, name)?.is_some() {
+            return Err(Error::Invalid("exists already".into()).at(&full));
+        }
         let object = self.engine().create_object(group::new_messages()?)?;
-        let link = Link::new(name, LinkTarget::Hard { address: object.address() });
-        group::insert(self.engine(), &parent.object, link).map_err(|error| error.at(&full))?;
+        parent.link_new(name, &object).map_err(|error| error.at(&full))?;
         Ok(Group { owner: self.owner.clone(), object, path: full })
     }
 
@@ -178,28 +183,38 @@ impl Group {
             return Err(Error::Invalid("exists already".into()).at(&full));
         }
         let state = DatasetState::create(self.engine(), spec).map_err(|error| error.at(&full))?;
-        let address = state.object().address();
-        let link = Link::new(name, LinkTarget::Hard { address });
-        group::insert(self.engine(), &parent.object, link).map_err(|error| error.at(&full))?;
-        let state = self.engine().dataset(address, || Ok(state))?;
+        parent.link_new(name, state.object()).map_err(|error| error.at(&full))?;
+        let state = self.engine().dataset(state.object().address(), || Ok(state))?;
         Ok(Dataset::new(self.owner.clone(), state, full))
+    }
+
+    /// Gives a new object its name, or gives its space back if that cannot be.
+    fn link_new(&self, name: &str, object: &Object) -> Result<()> {
+        let link = Link::new(name, LinkTarget::Hard { address: object.address() });
+        group::insert(self.engine(), &self.object, link).inspect_err(|_| {
+            object.free();
+            self.engine().forget(object.address());
+        })
     }
 
     /// Removes a name. A dataset that had only this name is deleted, and its space reused.
     pub fn unlink(&self, path: &str) -> Result<()> {
-        let (parent, name) = self.parent_of(path)?;
-        let full = parent.child_path(name);
+        let full = self.child_path(path);
         let at = |error: Error| error.at(&full);
+        let (folders, name) = split(path);
+        let parent = self.group(folders)?;
         self.engine().medium().require_writable().map_err(at)?;
-        let found = group::link(self.engine(), &parent.object, name).map_err(at)?;
-        let dataset = match found.map(|link| link.target) {
-            Some(LinkTarget::Hard { .. }) => self.dataset(path).ok(),
-            _ => None,
-        };
-        group::remove(self.engine(), &parent.object, name).map_err(at)?;
-        match dataset {
-            Some(dataset) => dataset.delete(),
-            None => Ok(()),
+        let link = group::remove(self.engine(), &parent.object, name).map_err(at)?;
+        let LinkTarget::Hard { address } = link.target else { return Ok(()) };
+        // What cannot be opened is left where it is: its space cannot be found.
+        let Ok(object) = self.engine().object(address) else { return Ok(()) };
+        // Older headers are not changed, so their count of links is not known to be right.
+        if object.version() < 2 || object.remove_link().map_err(at)? > 0 {
+            return Ok(());
+        }
+        match self.open_dataset(object, full.clone()) {
+            Ok(dataset) => dataset.delete(),
+            Err(_) => Ok(()),
         }
     }
 
@@ -233,8 +248,11 @@ impl Group {
     }
 
     fn child_path(&self, path: &str) -> String {
+        let absolute = path.starts_with('/');
         let path = path.trim_matches('/');
         match self.path.as_str() {
+            own if path.is_empty() && !absolute => own.into(),
+            _ if absolute => format!("/{path}"),
             "/" => format!("/{path}"),
             own => format!("{own}/{path}"),
         }
@@ -242,17 +260,37 @@ impl Group {
 
     /// The group that holds the last name of `path`, made if need be, and that name.
     fn parent_of<'a>(&self, path: &'a str) -> Result<(Group, &'a str)> {
-        let path = path.trim_end_matches('/');
-        let mut parent = match path.strip_prefix('/') {
-            Some(_) => Self::root(self.owner.clone())?,
-            None => self.clone(),
+        let (folders, name) = split(path);
+        let mut parent = match path.starts_with('/') {
+            true => Self::root(self.owner.clone())?,
+            false => self.clone(),
         };
-        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-        for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
-            let exists = group::link(self.engine(), &parent.object, folder)?.is_some();
-            parent = if exists { parent.group(folder)? } else { parent.create_group(folder)? };
+        for folder in folders.split('/').filter(|folder| !folder.is_empty() && *folder != ".") {
+            parent = parent.group_or_new(folder)?;
         }
         Ok((parent, name))
+    }
+
+    /// The group of a name, made if need be.
+    fn group_or_new(&self, name: &str) -> Result<Group> {
+        let exists = || Ok::<_, Error>(group::link(self.engine(), &self.object, name)?.is_some());
+        if !exists()? {
+            let made = self.create_group(name);
+            // If it failed because another thread was faster, theirs is as good.
+            if made.is_ok() || !exists()? {
+                return made;
+            }
+        }
+        self.group(name)
+    }
+}
+
+/// What leads to the group that holds the last name of `path`, and that name.
+fn split(path: &str) -> (&str, &str) {
+    let path = path.trim_end_matches('/');
+    match path.rfind('/') {
+        Some(place) => (&path[..=place], &path[place + 1..]),
+        None => ("", path),
     }
 }
 

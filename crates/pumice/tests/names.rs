@@ -1,6 +1,11 @@
 //! Names, links and attributes: what happens to objects when names come, go and collide.
 
 use pumice::{Element, File, RawAttribute};
+use pumice_cache::{ChunkCache, Config};
+use pumice_engine::file::File as Engine;
+use pumice_format::messages::{Link, LinkTarget, Message};
+use pumice_store::FileStore;
+use std::sync::Arc;
 
 #[test]
 fn removing_a_name_makes_no_groups_on_the_way() {
@@ -105,32 +110,42 @@ fn an_attribute_too_large_for_the_header_is_refused_and_harms_nothing() {
     assert_eq!(File::open(&path).unwrap().attributes().unwrap().len(), 1);
 }
 
-#[test]
-fn a_buffer_that_cannot_exist_is_an_error() {
-    let file = File::in_memory().unwrap();
-    let builder = file.new_dataset::<u8>().shape([1 << 31, 1 << 31]).chunk([1024, 1024]).sparse();
-    let dataset = builder.create("vast").unwrap();
-    assert!(dataset.read::<u8>(..).is_err());
-    assert!(dataset.read_bytes(..).is_err());
+/// A file in which "a" and "b" are two names of one dataset.
+fn two_names(path: &std::path::Path) {
+    let file = File::create(path).unwrap();
+    let dataset = file.new_dataset::<u64>().shape([1000]).create("a").unwrap();
+    dataset.write(.., &[7u64; 1000]).unwrap();
+    file.close().unwrap();
+    let store = Arc::new(FileStore::open_writable(path).unwrap());
+    let engine = Engine::open(store, ChunkCache::new(Config::default()), true).unwrap();
+    let (root, address) = (engine.root().unwrap(), dataset.address());
+    let count = Message::ReferenceCount(2).to_raw(engine.superblock().sizes, 0).unwrap();
+    engine.object(address).unwrap().push(count).unwrap();
+    let link = Link::new("b", LinkTarget::Hard { address });
+    pumice_engine::group::insert(&engine, &root, link).unwrap();
+    engine.commit().unwrap();
 }
 
 #[test]
-fn erasing_what_was_never_written_defines_nothing() {
-    let file = File::in_memory().unwrap();
-    let dataset = file.new_dataset::<i32>().shape([10]).create("d").unwrap();
-    dataset.erase(..).unwrap();
-    assert_eq!(dataset.count_defined(..).unwrap(), 0);
-    assert_eq!(dataset.stored_bytes().unwrap(), 0);
-}
+fn a_dataset_lives_as_long_as_one_of_its_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.h5");
+    two_names(&path);
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let before = length();
 
-#[test]
-fn points_far_out_keep_their_coordinates() {
-    let file = File::in_memory().unwrap();
-    let far = (1u64 << 63) + 5;
-    let builder = file.new_dataset::<u8>().shape([u64::MAX - 1]).chunk([1 << 52]).sparse();
-    let dataset = builder.create("far").unwrap();
-    dataset.write_points(&[[far], [3]], &[1u8, 2]).unwrap();
-    let defined = dataset.read_defined::<u8>(..).unwrap();
-    assert_eq!((defined.coordinates, defined.values), (vec![3, far], vec![2, 1]));
-    assert_eq!(dataset.defined(..).unwrap().count(&[u64::MAX - 1]), 2);
+    let file = File::edit(&path).unwrap();
+    file.unlink("a").unwrap();
+    file.flush().unwrap();
+    assert!(!file.contains("a"));
+    assert_eq!(file.dataset("b").unwrap().read::<u64>(..).unwrap(), [7; 1000]);
+    file.new_dataset::<u64>().shape([1000]).create("c").unwrap().write(.., &[1u64; 1000]).unwrap();
+    file.close().unwrap();
+    let file = File::edit(&path).unwrap();
+    assert_eq!(file.dataset("b").unwrap().read::<u64>(..).unwrap(), [7; 1000]);
+
+    file.unlink("c").unwrap();
+    file.unlink("b").unwrap();
+    file.close().unwrap();
+    assert!(length() < before / 4);
 }
