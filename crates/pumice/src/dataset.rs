@@ -186,7 +186,7 @@ impl Dataset {
     pub fn read<T: Element>(&self, selection: impl Select) -> Result<Vec<T>> {
         let selection = self.selection(selection)?;
         let count = self.count(&selection, size_of::<T>())?;
-        let mut values = bytemuck::zeroed_vec(count);
+        let mut values = self.buffer(count)?;
         let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
         self.at(self.state.read(&selection, &T::datatype(), output))?;
         Ok(values)
@@ -203,7 +203,8 @@ impl Dataset {
     pub fn read_bytes(&self, selection: impl Select) -> Result<Vec<u8>> {
         let selection = self.selection(selection)?;
         let datatype = self.datatype();
-        let mut bytes = vec![0; self.count(&selection, datatype.size())? * datatype.size()];
+        let count = self.count(&selection, datatype.size())?;
+        let mut bytes = self.buffer(count * datatype.size())?;
         self.at(self.state.read(&selection, datatype, Output::zeroed(&mut bytes)))?;
         Ok(bytes)
     }
@@ -249,8 +250,12 @@ impl Dataset {
                 // As a selection this is "all", which has no place of its own.
                 return Ok(Selection::block(&origin, chunk)?);
             }
-            let offset: Vec<i64> = origin.iter().map(|&start| start as i64).collect();
-            Ok(part.cells.to_selection(chunk)?.translate(&offset)?)
+            // In two steps, of which each fits into an offset.
+            let half = |start: &u64| (start / 2) as i64;
+            let near: Vec<i64> = origin.iter().map(half).collect();
+            let far: Vec<i64> =
+                origin.iter().map(|start| half(start) + (start % 2) as i64).collect();
+            Ok(part.cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
         });
         let parts = self.at(parts.collect::<Result<Vec<_>>>())?;
         self.at(Selection::union_of(dims.len(), parts, &dims).map_err(Error::from))
@@ -275,7 +280,7 @@ impl Dataset {
         let conversion = self.at(conversion.map_err(Error::from))?;
         let found = self.found(selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
-        let mut values: Vec<T> = bytemuck::zeroed_vec(count);
+        let mut values: Vec<T> = self.buffer(count)?;
         let mut place = values.as_mut_slice();
         for part in &found {
             let (now, later) = place.split_at_mut(part.cells.len() as usize);
@@ -379,6 +384,12 @@ impl Dataset {
             Some(_) => Ok(count as usize),
             None => self.at(Err(Error::Invalid(format!("{count} cells do not fit into memory")))),
         }
+    }
+
+    /// Zeroed memory, or an error where there is not enough.
+    fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
+        let memory = bytemuck::allocation::try_zeroed_vec(count);
+        self.at(memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells"))))
     }
 
     fn at<T>(&self, result: Result<T>) -> Result<T> {

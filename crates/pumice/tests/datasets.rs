@@ -206,3 +206,33 @@ fn many_threads_read_what_one_wrote() {
         }
     });
 }
+
+#[test]
+fn a_buffer_that_cannot_exist_is_an_error() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<u8>().shape([1 << 31, 1 << 31]).chunk([1024, 1024]).sparse();
+    let dataset = builder.create("vast").unwrap();
+    assert!(dataset.read::<u8>(..).is_err());
+    assert!(dataset.read_bytes(..).is_err());
+}
+
+#[test]
+fn erasing_what_was_never_written_defines_nothing() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<i32>().shape([10]).create("d").unwrap();
+    dataset.erase(..).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 0);
+    assert_eq!(dataset.stored_bytes().unwrap(), 0);
+}
+
+#[test]
+fn points_far_out_keep_their_coordinates() {
+    let file = File::in_memory().unwrap();
+    let far = (1u64 << 63) + 5;
+    let builder = file.new_dataset::<u8>().shape([u64::MAX - 1]).chunk([1 << 52]).sparse();
+    let dataset = builder.create("far").unwrap();
+    dataset.write_points(&[[far], [3]], &[1u8, 2]).unwrap();
+    let defined = dataset.read_defined::<u8>(..).unwrap();
+    assert_eq!((defined.coordinates, defined.values), (vec![3, far], vec![2, 1]));
+    assert_eq!(dataset.defined(..).unwrap().count(&[u64::MAX - 1]), 2);
+}

@@ -152,8 +152,9 @@ impl DatasetState {
             let inside = Selection::block(&origin, &grid.clipped(&key))?;
             let cells = selection.and(&inside, dims)?;
             if cells.count(dims) > 0 {
-                let back: Vec<i64> = origin.iter().map(|&start| -(start as i64)).collect();
-                touched.push((key, cells.translate(&back)?));
+                let shape = cells.shape(dims);
+                let parts = plan(&cells, dims, grid, &Selection::all(), &shape)?;
+                touched.extend(parts.map(|part| (part.chunk.clone(), part.cells().clone())));
             }
         }
         Ok(touched)

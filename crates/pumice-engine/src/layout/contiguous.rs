@@ -160,6 +160,10 @@ impl Contiguous {
     pub fn write(&self, request: &mut WriteRequest<'_>) -> Result<()> {
         let fill = match request {
             WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
+            // Nothing is there to be erased.
+            WriteRequest::Erase { .. } if matches!(*self.lock(), Place::File(None)) => {
+                return Ok(());
+            }
             WriteRequest::Erase { .. } => true,
         };
         self.allocate(fill)?;
