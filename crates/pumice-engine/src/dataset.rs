@@ -106,7 +106,10 @@ impl DatasetState {
     /// Bytes that its elements take in the file now, without those that wait in the cache.
     pub fn stored_bytes(&self) -> Result<u64> {
         match (&self.layout.storage, self.layout.table()) {
-            (_, Some(table)) => Ok(table.all()?.iter().map(|(_, record)| record.size).sum()),
+            (_, Some(table)) => {
+                let sizes = table.all()?.into_iter().map(|(_, record)| record.size);
+                Ok(sizes.fold(0, u64::saturating_add))
+            }
             (Storage::Contiguous(contiguous), _) => Ok(match contiguous.place() {
                 Place::Compact(data) => data.len() as u64,
                 Place::File(Some(_)) => self.layout.geometry.chunk_bytes(),
