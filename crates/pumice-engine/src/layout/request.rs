@@ -64,7 +64,9 @@ pub struct Target<'a> {
 impl<'a> Target<'a> {
     /// A target for `output`. `conversion` goes from the file's type to the memory's; `fill` is one
     /// element of the file's type.
-    pub fn new(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
+    ///
+    /// Not public: who has a target can place values without `unsafe`, so only plans may get one.
+    pub(crate) fn new(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
         let mut converted = vec![0; conversion.target_size()];
         conversion.convert(fill, &mut converted)?;
         let filled = output.is_zeroed() && converted.iter().all(|&byte| byte == 0);
