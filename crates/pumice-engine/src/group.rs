@@ -39,7 +39,7 @@ pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
 }
 
 /// All links in order of their names, and the number of changes to the group so far.
-fn known_links(file: &File, group: &Object) -> Result<(Arc<[Link]>, u64)> {
+fn known_links(file: &File, group: &Object) -> Result<(Arc<Vec<Link>>, u64)> {
     group.links(|| {
         let mut links = list(file, group)?;
         links.sort_by(|a, b| a.name.cmp(&b.name));
@@ -82,14 +82,15 @@ pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
     }
     let mut body = Vec::new();
     link.encode(file.superblock().sizes, &mut body)?;
-    let message = RawMessage::new(kind::LINK, 0, body);
     // Again if another thread changes the group between the look and the insertion.
     loop {
         let (links, changes) = known_links(file, group)?;
         if find(&links, &link.name).is_some() {
             return Err(Error::Invalid(format!("\"{}\" exists already", link.name)));
         }
-        if group.push_if(changes, message.clone())? {
+        // Unshared, the list of links grows in place.
+        drop(links);
+        if group.push_link(changes, &link, &body)? {
             return Ok(());
         }
     }

@@ -44,7 +44,7 @@ struct State {
     /// Whether its space was given back: nothing may be written there any more.
     freed: bool,
     /// The links of a group, once they were listed, until a message changes.
-    links: Option<Arc<[Link]>>,
+    links: Option<Arc<Vec<Link>>>,
     /// How often messages have changed.
     changes: u64,
 }
@@ -134,11 +134,11 @@ impl Object {
     }
 
     /// The links of the group that this object is, listed by `list` unless they are known, and the
-    /// number of changes so far, for [`push_if`](Self::push_if).
+    /// number of changes so far, for [`push_link`](Self::push_link).
     pub(crate) fn links(
         &self,
         list: impl FnOnce() -> Result<Vec<Link>>,
-    ) -> Result<(Arc<[Link]>, u64)> {
+    ) -> Result<(Arc<Vec<Link>>, u64)> {
         let changes = {
             let state = self.state();
             if let Some(links) = &state.links {
@@ -146,7 +146,7 @@ impl Object {
             }
             state.changes
         };
-        let links: Arc<[Link]> = list()?.into();
+        let links = Arc::new(list()?);
         let mut state = self.state();
         if state.changes == changes {
             state.links = Some(links.clone());
@@ -160,15 +160,22 @@ impl Object {
         self.change(|messages| messages.push(message))
     }
 
-    /// Adds a message, unless there were other changes than these `changes`. Says whether it did.
-    pub(crate) fn push_if(&self, changes: u64, message: RawMessage) -> Result<bool> {
-        check_length(&message.body)?;
+    /// Adds a link and its message, unless there were other changes than these `changes`. Says
+    /// whether it did. Links that are known stay known, so that many are added in little time.
+    pub(crate) fn push_link(&self, changes: u64, link: &Link, body: &[u8]) -> Result<bool> {
+        check_length(body)?;
         let mut state = self.changeable()?;
         if state.changes != changes {
             return Ok(false);
         }
+        let known = state.links.take();
         state.touch();
-        state.header.messages.push(message);
+        state.header.messages.push(RawMessage::new(kind::LINK, 0, body.to_vec()));
+        state.links = known.map(|mut links| {
+            let place = links.partition_point(|other| other.name < link.name);
+            Arc::make_mut(&mut links).insert(place, link.clone());
+            links
+        });
         Ok(true)
     }
 
