@@ -21,7 +21,7 @@ use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Layout, SingleChunk, dataspace, kind};
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::Datatype;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
 pub struct DatasetState {
@@ -35,6 +35,8 @@ pub struct DatasetState {
     message: Layout,
     cached: Cached<DatasetLayout>,
     gate: RwLock<()>,
+    /// Held from making a layout message to storing it, so that an older one never comes last.
+    publish: Mutex<()>,
 }
 
 impl DatasetState {
@@ -57,8 +59,8 @@ impl DatasetState {
         let layout = Arc::new(layout);
         let cached = file.cache().register(layout.clone(), DatasetOptions::default());
         let medium = file.medium().clone();
-        let gate = RwLock::new(());
-        Ok(Self { object, medium, datatype, null, fill, layout, message, cached, gate })
+        let (gate, publish) = (RwLock::new(()), Mutex::new(()));
+        Ok(Self { object, medium, datatype, null, fill, layout, message, cached, gate, publish })
     }
 
     /// Its object header.
@@ -125,6 +127,7 @@ impl DatasetState {
             return Ok(());
         }
         cache.flush(&self.cached, false)?;
+        let _one_at_a_time = self.publish.lock().unwrap_or_else(PoisonError::into_inner);
         let message = self.current_message()?;
         let mut body = Vec::new();
         message.encode(self.medium.sizes(), &mut body)?;

@@ -6,7 +6,7 @@
 //! forgotten.
 //!
 //! Lock order: `commit` before `datasets` before `objects`. None is held while another object's
-//! header or index does input or output, except `commit`.
+//! header or index does input or output, except `commit`, and `datasets` while one is forgotten.
 
 use crate::dataset::DatasetState;
 use crate::layout::DatasetLayout;
@@ -163,8 +163,10 @@ impl File {
         }
         let mut datasets = self.datasets();
         for (address, dataset) in idle {
-            // The list's own and ours: still nobody else.
+            // The list's own and ours: still nobody else. Somebody may have used it meanwhile, so
+            // it is flushed again, which is nothing to do for the others.
             if Arc::strong_count(&dataset) == 2 {
+                dataset.flush(&self.cache)?;
                 datasets.remove(&address);
             }
         }
