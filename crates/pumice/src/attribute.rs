@@ -84,7 +84,7 @@ impl Attribute {
     }
 }
 
-/// What can be stored as an attribute: an element, an array or slice of elements, text.
+/// What can be stored as an attribute: an element, an array, slice or vector of elements, text.
 pub trait AttributeValue {
     /// The attribute of this value.
     fn attribute(&self, name: &str) -> attribute::Attribute;
@@ -132,6 +132,18 @@ impl AttributeValue for &str {
             extent: Extent::Scalar,
             data,
         }
+    }
+}
+
+impl AttributeValue for String {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        self.as_str().attribute(name)
+    }
+}
+
+impl<T: Element> AttributeValue for Vec<T> {
+    fn attribute(&self, name: &str) -> attribute::Attribute {
+        self.as_slice().attribute(name)
     }
 }
 

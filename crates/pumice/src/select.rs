@@ -20,6 +20,7 @@ pub trait AxisRange {
 /// assert_eq!((.., 5).select(&shape)?.count(&shape), 4);
 /// assert_eq!([0..2, 4..6].select(&shape)?.count(&shape), 4);
 /// assert_eq!((..).select(&shape)?.count(&shape), 24);
+/// assert_eq!((2..).select(&[7])?.count(&[7]), 5);
 /// assert_eq!(Selection::point(&[1, 1])?.select(&shape)?.count(&shape), 1);
 /// # Ok::<(), pumice::Error>(())
 /// ```
@@ -46,11 +47,18 @@ impl Select for RangeFull {
     }
 }
 
-impl Select for Range<u64> {
-    fn select(&self, dims: &[u64]) -> Result<Selection> {
-        block(dims, &[self])
-    }
+/// Alone, a range or an index is that of a dataset of one dimension.
+macro_rules! lone_axes {
+    ($($axis:ty),+) => {$(
+        impl Select for $axis {
+            fn select(&self, dims: &[u64]) -> Result<Selection> {
+                block(dims, &[self])
+            }
+        }
+    )+};
 }
+
+lone_axes! { u64, Range<u64>, RangeFrom<u64>, RangeTo<u64>, RangeInclusive<u64> }
 
 impl<A: AxisRange, const N: usize> Select for [A; N] {
     fn select(&self, dims: &[u64]) -> Result<Selection> {

@@ -236,3 +236,26 @@ fn points_far_out_keep_their_coordinates() {
     assert_eq!((defined.coordinates, defined.values), (vec![3, far], vec![2, 1]));
     assert_eq!(dataset.defined(..).unwrap().count(&[u64::MAX - 1]), 2);
 }
+
+#[test]
+fn elements_of_no_bytes_are_refused() {
+    use pumice::types::{CharacterSet, FixedString, StringPadding};
+    let (padding, charset) = (StringPadding::NullPad, CharacterSet::Ascii);
+    let datatype = pumice::Datatype::String(FixedString { size: 0, padding, charset });
+    let file = File::in_memory().unwrap();
+    assert!(file.new_dataset_of(datatype).shape([3]).compact().create("d").is_err());
+}
+
+#[test]
+fn ranges_of_one_dimension_stand_alone_and_vectors_are_attributes() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<u8>().shape([5]).create("d").unwrap();
+    dataset.write(.., &[0u8, 1, 2, 3, 4]).unwrap();
+    assert_eq!(dataset.read::<u8>(3..).unwrap(), [3, 4]);
+    assert_eq!(dataset.read::<u8>(..2).unwrap(), [0, 1]);
+    assert_eq!(dataset.read::<u8>(1..=2).unwrap(), [1, 2]);
+    assert_eq!(dataset.read::<u8>(4).unwrap(), [4]);
+    dataset.set_attribute("text", String::from("long")).unwrap();
+    dataset.set_attribute("list", vec![1i32, 2]).unwrap();
+    assert_eq!(dataset.attribute("list").unwrap().read::<i32>().unwrap(), [1, 2]);
+}

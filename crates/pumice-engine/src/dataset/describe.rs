@@ -249,7 +249,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             }
             let fill = spec.fill.clone().unwrap_or_else(|| vec![0; element_size as usize]);
             Ok((
-                Layout::Compact { data: fill.repeat((bytes / element_size) as usize) },
+                Layout::Compact { data: fill.repeat((bytes / element_size.max(1)) as usize) },
                 Filters::none(),
             ))
         }
