@@ -259,3 +259,20 @@ fn ranges_of_one_dimension_stand_alone_and_vectors_are_attributes() {
     dataset.set_attribute("list", vec![1i32, 2]).unwrap();
     assert_eq!(dataset.attribute("list").unwrap().read::<i32>().unwrap(), [1, 2]);
 }
+
+#[test]
+fn asking_for_many_points_costs_by_the_point() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<u8>().shape([2000, 2000]).chunk([20, 20]).sparse();
+    let dataset = builder.no_filters().create("d").unwrap();
+    let mixed = (0..20_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let points: Vec<u64> = mixed.flat_map(|h| [(h >> 20) % 2000, (h >> 42) % 2000]).collect();
+    dataset.write_coordinates(&points, &[1u8; 20_000]).unwrap();
+    let all = dataset.count_defined(..).unwrap();
+    let start = std::time::Instant::now();
+    let points = Selection::points(2, points).unwrap();
+    assert_eq!(dataset.count_defined(&points).unwrap(), all);
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    dataset.erase(&points).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 0);
+}

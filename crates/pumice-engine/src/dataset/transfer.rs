@@ -128,7 +128,9 @@ impl DatasetState {
         let grid = self.grid(dims)?;
         let shape = selection.shape(dims);
         let parts = plan(selection, dims, &grid, &Selection::all(), &shape)?;
-        if parts.chunk_count_hint() <= MANY || self.layout.table().is_none() {
+        // Points have no more chunks than points, and are split already.
+        let points = selection.as_points().is_some();
+        if points || parts.chunk_count_hint() <= MANY || self.layout.table().is_none() {
             return Ok(parts.map(|part| (part.chunk.clone(), part.cells().clone())).collect());
         }
         self.touched_of_stored(selection, dims, &grid)
