@@ -276,3 +276,18 @@ fn asking_for_many_points_costs_by_the_point() {
     dataset.erase(&points).unwrap();
     assert_eq!(dataset.count_defined(..).unwrap(), 0);
 }
+
+#[test]
+fn asking_for_a_vast_union_costs_by_what_is_stored() {
+    let file = File::in_memory().unwrap();
+    let (side, half) = (80_000u64, 40_000u64);
+    let builder = file.new_dataset::<u8>().shape([side, side]).chunk([100, 100]).sparse();
+    let dataset = builder.create("d").unwrap();
+    dataset.write_points(&[[1, 1], [side - 1, side - 1], [1, side - 1]], &[1u8, 2, 3]).unwrap();
+    let blocks = [0, half].map(|at| Selection::block(&[at, at], &[half, half]).unwrap());
+    let union = Selection::union_of(2, blocks, &[side, side]).unwrap();
+    let start = std::time::Instant::now();
+    assert_eq!(dataset.count_defined(&union).unwrap(), 2);
+    assert_eq!(dataset.read_defined::<u8>(&union).unwrap().values, [1, 2]);
+    assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
+}

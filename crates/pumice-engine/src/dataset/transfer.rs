@@ -126,14 +126,15 @@ impl DatasetState {
             return Ok(Vec::new());
         }
         let grid = self.grid(dims)?;
+        // Points have no more chunks than points. Anything else is not even planned if it is vast.
+        let vast = || chunks_within(selection, dims, self.layout.geometry.chunk()) > MANY;
+        let listed = self.layout.table().is_some() && selection.as_points().is_none();
+        if listed && vast() {
+            return self.touched_of_stored(selection, dims, &grid);
+        }
         let shape = selection.shape(dims);
         let parts = plan(selection, dims, &grid, &Selection::all(), &shape)?;
-        // Points have no more chunks than points, and are split already.
-        let points = selection.as_points().is_some();
-        if points || parts.chunk_count_hint() <= MANY || self.layout.table().is_none() {
-            return Ok(parts.map(|part| (part.chunk.clone(), part.cells().clone())).collect());
-        }
-        self.touched_of_stored(selection, dims, &grid)
+        Ok(parts.map(|part| (part.chunk.clone(), part.cells().clone())).collect())
     }
 
     fn touched_of_stored(
@@ -186,4 +187,11 @@ impl DatasetState {
             memory_type.size()
         )))
     }
+}
+
+/// How many chunks the box around a selection touches.
+fn chunks_within(selection: &Selection, dims: &Dims, chunk: &[u64]) -> u64 {
+    let Some((first, last)) = selection.bounds(dims) else { return 0 };
+    let axes = first.iter().zip(&last).zip(chunk);
+    axes.map(|((first, last), side)| last / side - first / side + 1).fold(1, u64::saturating_mul)
 }
