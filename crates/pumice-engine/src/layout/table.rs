@@ -54,10 +54,11 @@ impl ChunkTable {
     pub fn place(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
         let mut index = self.index();
         let old = index.lookup(&*self.medium, key)?;
-        if let Some(old) = &old {
-            if self.in_place && old.size == record.size {
-                return Ok(old.address);
-            }
+        if let Some(old) = &old
+            && self.in_place
+            && old.size == record.size
+        {
+            return Ok(old.address);
         }
         let (address, size) = (self.medium.allocate(record.size)?, record.size);
         record.address = address;
