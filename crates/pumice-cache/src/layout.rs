@@ -61,7 +61,8 @@ pub trait Layout: Send + Sync + 'static {
         chunk: &Self::Chunk,
     ) -> Result<Encoded<Self::Tag>, Self::Error>;
 
-    /// Allocates space for all placements, enters them in the index and fills in their `offset`.
+    /// Finds room for all placements and fills in their `offset`. They are entered in the index
+    /// here, or by [`put`](Layout::put) once their bytes are written.
     ///
     /// A chunk that is already stored moves or stays, as the layout likes.
     fn insert(&self, placements: &mut [Placement<Self::Key, Self::Tag>])

@@ -247,6 +247,22 @@ fn a_flush_holds_back_writes_and_lets_reads_go_on() {
 }
 
 #[test]
+fn a_flush_waits_for_the_writes_before_it() {
+    let bench = bench();
+    let gate = gate(&bench, "gather", Some(1));
+    thread::scope(|scope| {
+        let (_, write) = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
+        gate.wait_for_visitor();
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        assert!(flush.recv_timeout(MOMENT).is_err());
+        gate.open();
+        write.recv().unwrap();
+        flush.recv().unwrap();
+        assert_eq!(bench.toy.stored(1).unwrap(), [Some(9); 256]);
+    });
+}
+
+#[test]
 fn a_write_during_the_write_back_of_its_chunk_is_not_lost() {
     // The write-back is that of an eviction, which does not hold back writes.
     let bench = Bench::with_limits(256, 2, 4);

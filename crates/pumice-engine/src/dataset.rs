@@ -123,15 +123,30 @@ impl DatasetState {
 
     /// Writes back its dirty chunks and hands its changed metadata to the next commit.
     pub fn flush(&self, cache: &Cache) -> Result<()> {
-        if !self.medium.writable() || matches!(self.layout.storage, Storage::Unreadable(_)) {
+        self.write_back(cache)?;
+        let _change = self.medium.change();
+        self.stage()
+    }
+
+    /// Writes back its dirty chunks.
+    pub fn write_back(&self, cache: &Cache) -> Result<()> {
+        if self.is_changeable() { cache.flush(&self.cached, false) } else { Ok(()) }
+    }
+
+    /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.
+    pub fn stage(&self) -> Result<()> {
+        if !self.is_changeable() {
             return Ok(());
         }
-        cache.flush(&self.cached, false)?;
         let _one_at_a_time = self.publish.lock().unwrap_or_else(PoisonError::into_inner);
         let message = self.current_message()?;
         let mut body = Vec::new();
         message.encode(self.medium.sizes(), &mut body)?;
         self.object.set(kind::LAYOUT, 0, body)
+    }
+
+    fn is_changeable(&self) -> bool {
+        self.medium.writable() && !matches!(self.layout.storage, Storage::Unreadable(_))
     }
 
     /// Drops its data and index from the file. The object header is the caller's.

@@ -10,7 +10,7 @@
 
 use crate::dataset::DatasetState;
 use crate::layout::DatasetLayout;
-use crate::medium::Medium;
+use crate::medium::{Medium, Snapshot};
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
@@ -179,15 +179,11 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        let datasets: Vec<_> = self.datasets().values().cloned().collect();
-        for dataset in &datasets {
-            dataset.flush(&self.cache)?;
+        for dataset in self.open_datasets() {
+            dataset.write_back(&self.cache)?;
         }
-        let objects: Vec<_> = self.objects().values().cloned().collect();
-        for object in &objects {
-            object.stage()?;
-        }
-        self.medium.commit(|end| {
+        let Some(snapshot) = self.stage()? else { return Ok(()) };
+        self.medium.commit(snapshot, |end| {
             let mut superblock = self.superblock.clone();
             superblock.end_of_file = superblock.base_address.saturating_add(end);
             let mut bytes = Vec::new();
@@ -195,6 +191,23 @@ impl File {
             let _ = superblock.encode(&mut bytes);
             bytes
         })
+    }
+
+    /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
+    fn stage(&self) -> Result<Option<Snapshot>> {
+        let _still = self.medium.hold_changes();
+        for dataset in self.open_datasets() {
+            dataset.stage()?;
+        }
+        let objects: Vec<_> = self.objects().values().cloned().collect();
+        for object in &objects {
+            object.stage()?;
+        }
+        self.medium.begin_commit()
+    }
+
+    fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
+        self.datasets().values().cloned().collect()
     }
 
     // Nothing under these locks panics half-way through a change: poisoning carries no meaning.

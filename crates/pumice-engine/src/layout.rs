@@ -145,19 +145,37 @@ impl Layout for DatasetLayout {
 
     fn insert(&self, placements: &mut [Placement<Dims, ChunkRecord>]) -> Result<()> {
         let table = self.chunks()?;
-        for placement in placements {
+        for at in 0..placements.len() {
+            let placement = &mut placements[at];
             placement.tag.size = placement.len;
-            placement.offset = table.place(&placement.key, placement.tag.clone())?;
+            match table.reserve(&placement.key, placement.tag.clone()) {
+                Ok(offset) => placement.offset = offset,
+                Err(error) => {
+                    placements[..at].iter().for_each(|placed| table.cancel(placed.offset));
+                    return Err(error);
+                }
+            }
         }
         Ok(())
     }
 
+    /// Writes the bytes, and only then lets the index name them.
     fn put(&self, writes: &[Put<'_>]) -> Result<()> {
+        let table = self.chunks()?;
         let mut ops: Vec<WriteOp<'_>> = writes
             .iter()
             .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
             .collect();
-        self.chunks()?.medium().put(&mut ops)
+        if let Err(error) = table.medium().put(&mut ops) {
+            writes.iter().for_each(|write| table.cancel(write.offset));
+            return Err(error);
+        }
+        // All that can be, even if one fails.
+        let mut result = Ok(());
+        for write in writes {
+            result = result.and(table.enter(write.offset));
+        }
+        result
     }
 
     fn delete(&self, key: &Dims) -> Result<()> {

@@ -16,7 +16,7 @@ use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A store with an allocator and staged metadata.
 pub struct Medium {
@@ -25,6 +25,15 @@ pub struct Medium {
     sizes: Sizes,
     writable: bool,
     state: Mutex<State>,
+    /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
+    /// what it will write.
+    changes: RwLock<()>,
+}
+
+/// What a commit writes: fixed at one moment.
+pub struct Snapshot {
+    images: BTreeMap<u64, Vec<u8>>,
+    end: u64,
 }
 
 struct State {
@@ -36,7 +45,8 @@ impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let state = State { allocator: Allocator::new(end), images: BTreeMap::new() };
-        Self { store, base, sizes, writable, state: Mutex::new(state) }
+        let changes = RwLock::new(());
+        Self { store, base, sizes, writable, state: Mutex::new(state), changes }
     }
 
     /// Whether changes are allowed.
@@ -104,22 +114,38 @@ impl Medium {
         self.store.write_vectored(ops).map_err(|source| self.failed("write", source))
     }
 
+    /// To be held while metadata is changed to name other space and the old space is given back,
+    /// so that a commit sees both or neither. Not to be taken twice by one thread.
+    pub fn change(&self) -> RwLockReadGuard<'_, ()> {
+        self.changes.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds back changes: between this and [`begin_commit`](Self::begin_commit), all metadata is
+    /// staged.
+    pub fn hold_changes(&self) -> RwLockWriteGuard<'_, ()> {
+        self.changes.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fixes what the commit writes; `None` if there is nothing to write.
+    pub fn begin_commit(&self) -> Result<Option<Snapshot>> {
+        self.require_writable()?;
+        let mut state = self.state();
+        if state.images.is_empty() && !state.allocator.has_changed() {
+            return Ok(None);
+        }
+        state.allocator.begin_commit();
+        let (images, end) = (state.images.clone(), state.allocator.end());
+        // Under the lock: nobody can take, and so write to, space beyond this end before the
+        // file reaches it. Setting the length later could cut off what was written meanwhile.
+        self.reserve(end)?;
+        Ok(Some(Snapshot { images, end }))
+    }
+
     /// Writes all staged blocks, then the superblock that `superblock` makes for the end of the
     /// file, then gives back what became free. The superblock goes last: until it is written, the
     /// file has the end it had before.
-    pub fn commit(&self, superblock: impl Fn(u64) -> Vec<u8>) -> Result<()> {
-        self.require_writable()?;
-        let (images, end) = {
-            let mut state = self.state();
-            if state.images.is_empty() && !state.allocator.has_changed() {
-                return Ok(());
-            }
-            state.allocator.begin_commit();
-            // Under the lock: nobody can take, and so write to, space beyond this end before the
-            // file reaches it. Setting the length later could cut off what was written meanwhile.
-            self.reserve(state.allocator.end())?;
-            (state.images.clone(), state.allocator.end())
-        };
+    pub fn commit(&self, snapshot: Snapshot, superblock: impl Fn(u64) -> Vec<u8>) -> Result<()> {
+        let Snapshot { images, end } = snapshot;
         let mut ops: Vec<WriteOp<'_>> =
             images.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
         self.put(&mut ops)?;
@@ -216,7 +242,8 @@ mod tests {
         medium.stage(address, vec![1, 2, 3, 4]);
         assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
         assert_eq!(store.len().unwrap(), 16, "nothing is written before the commit");
-        medium.commit(|end| vec![end as u8; 8]).unwrap();
+        let snapshot = medium.begin_commit().unwrap().unwrap();
+        medium.commit(snapshot, |end| vec![end as u8; 8]).unwrap();
         assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
         assert_eq!(store.to_vec()[..8], [20; 8]);
         assert!(!medium.has_staged());
@@ -283,7 +310,8 @@ mod tests {
             Medium::new(store, 0, 16, Sizes::default(), true)
         });
         medium.allocate(32).unwrap();
-        medium.commit(|_| vec![1; 8]).unwrap();
+        let snapshot = medium.begin_commit().unwrap().unwrap();
+        medium.commit(snapshot, |_| vec![1; 8]).unwrap();
         let busy = busy.unwrap();
         let writers = std::mem::take(&mut *busy.writers.lock().unwrap());
         assert!(!writers.is_empty());

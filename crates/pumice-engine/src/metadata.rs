@@ -17,7 +17,8 @@ pub trait MetadataIo: Send + Sync {
     /// Space for `length` bytes that nothing refers to.
     fn allocate(&self, length: u64) -> Result<u64>;
 
-    /// Gives space back; it is reused only after the next commit.
+    /// Gives space back. What a commit has written may still name it, so it is reused only after
+    /// the next one, unless it was taken since the last.
     fn free(&self, address: u64, length: u64);
 
     /// The bytes that the next commit writes at `address`, replacing any staged there before.

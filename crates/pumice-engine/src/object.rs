@@ -292,6 +292,7 @@ impl Object {
 
     /// Gives back the space of all blocks; the object must not be used any more.
     pub fn free(&self) {
+        let _change = self.medium.change();
         let mut state = self.state();
         if std::mem::replace(&mut state.freed, true) {
             return;

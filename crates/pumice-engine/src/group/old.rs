@@ -3,7 +3,7 @@
 use crate::file::File;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
-use pumice_bytes::DecodeError;
+use pumice_bytes::{Budget, DecodeError};
 use pumice_format::Context;
 use pumice_format::btree1::GroupNode;
 use pumice_format::local_heap::LocalHeap;
@@ -39,6 +39,8 @@ pub(super) fn links(file: &File, table: &SymbolTable) -> Result<Vec<Link>> {
         Ok(String::from_utf8_lossy(bytes).into_owned())
     };
     let mut links = Vec::new();
+    // Many entries may name one long string, which would take more memory than the file has bytes.
+    let mut budget = Budget::new(heap.data_size.saturating_mul(4).max(1 << 20));
     for entry in entries(file, &context, table.btree_address)? {
         let target = match entry.scratch {
             Scratch::SoftLink { value_offset } => {
@@ -46,7 +48,9 @@ pub(super) fn links(file: &File, table: &SymbolTable) -> Result<Vec<Link>> {
             }
             _ => LinkTarget::Hard { address: entry.header_address },
         };
-        links.push(Link::new(text(entry.name_offset)?, target));
+        let name = text(entry.name_offset)?;
+        budget.spend(name.len() as u64, "local heap", table.heap_address)?;
+        links.push(Link::new(name, target));
     }
     Ok(links)
 }

@@ -56,6 +56,7 @@ impl Contiguous {
 
     /// Gives the space back.
     pub fn free(&self) {
+        let _change = self.medium.change();
         if let Place::File(Some(address)) = std::mem::replace(&mut *self.lock(), Place::File(None))
         {
             self.medium.free(address, self.bytes());

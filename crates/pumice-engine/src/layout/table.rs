@@ -3,6 +3,10 @@
 //! A chunk whose stored size can vary (filters, sparse) is written to fresh space each time, and
 //! its old space is given back: committed metadata never names bytes that are being replaced. A
 //! dense chunk without filters keeps its place.
+//!
+//! Storing takes two steps: [`reserve`](ChunkTable::reserve) finds room, and
+//! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
+//! names space that has not been written.
 
 use crate::index::ChunkIndex;
 use crate::medium::Medium;
@@ -11,6 +15,7 @@ use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,12 +25,14 @@ pub struct ChunkTable {
     index: Mutex<ChunkIndex>,
     /// Whether a chunk that is stored keeps its place when it is written again.
     in_place: bool,
+    /// Room that has been found and is not yet named by the index, by address.
+    reserved: Mutex<HashMap<u64, (Dims, ChunkRecord)>>,
 }
 
 impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
-        Self { medium, index: Mutex::new(index), in_place }
+        Self { medium, index: Mutex::new(index), in_place, reserved: Mutex::default() }
     }
 
     /// Where chunks are stored.
@@ -50,31 +57,58 @@ impl ChunkTable {
             .collect()
     }
 
-    /// Finds room for a chunk of `record.size` bytes and enters it in the index. Returns its place.
-    pub fn place(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
-        let mut index = self.index();
-        let old = index.lookup(&*self.medium, key)?;
-        if let Some(old) = &old
-            && self.in_place
+    /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
+    /// [`enter`](Self::enter) or [`cancel`](Self::cancel).
+    pub fn reserve(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
+        if self.in_place
+            && let Some(old) = self.index().lookup(&*self.medium, key)?
             && old.size == record.size
         {
             return Ok(old.address);
         }
-        let (address, size) = (self.medium.allocate(record.size)?, record.size);
+        let address = self.medium.allocate(record.size)?;
         record.address = address;
-        if let Err(error) = index.insert(&*self.medium, key, record) {
-            self.medium.free(address, size);
-            return Err(error);
-        }
-        // Only now: as long as the index names the old place, it must not become free.
-        if let Some(old) = old {
-            self.medium.free(old.address, old.size);
-        }
+        self.reserved().insert(address, (key.clone(), record));
         Ok(address)
+    }
+
+    /// Lets the index name a chunk whose bytes are written, and gives its old space back. A chunk
+    /// that kept its place is there already.
+    pub fn enter(&self, address: u64) -> Result<()> {
+        let Some((key, record)) = self.reserved().remove(&address) else { return Ok(()) };
+        let _change = self.medium.change();
+        let mut index = self.index();
+        let size = record.size;
+        let entered = index.lookup(&*self.medium, &key).and_then(|old| {
+            index.insert(&*self.medium, &key, record)?;
+            Ok(old)
+        });
+        match entered {
+            // Only now: as long as the index names the old place, it must not become free.
+            Ok(Some(old)) => self.medium.free(old.address, old.size),
+            Ok(None) => {}
+            Err(error) => {
+                self.medium.free(address, size);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back room that will not be used.
+    pub fn cancel(&self, address: u64) {
+        if let Some((_, record)) = self.reserved().remove(&address) {
+            self.medium.free(address, record.size);
+        }
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, HashMap<u64, (Dims, ChunkRecord)>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes a chunk, if it is stored, and gives its space back.
     pub fn remove(&self, key: &Dims) -> Result<()> {
+        let _change = self.medium.change();
         if let Some(record) = self.index().remove(&*self.medium, key)? {
             self.medium.free(record.address, record.size);
         }
@@ -93,7 +127,9 @@ impl ChunkTable {
 
     /// Gives back all chunks and the index.
     pub fn free(&self) -> Result<()> {
-        for (_, record) in self.all()? {
+        let all = self.all()?;
+        let _change = self.medium.change();
+        for (_, record) in all {
             self.medium.free(record.address, record.size);
         }
         self.index().delete(&*self.medium)
