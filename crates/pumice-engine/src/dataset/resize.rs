@@ -5,8 +5,9 @@
 //! cells that come back later must not have old values.
 
 use super::DatasetState;
-use crate::layout::{Storage, WriteRequest};
+use crate::layout::{DatasetLayout, Storage, WriteRequest};
 use crate::{Error, Result};
+use pumice_cache::Exclusive;
 use pumice_space::{Dims, Extent, UNLIMITED};
 use std::collections::BTreeSet;
 
@@ -30,6 +31,22 @@ impl DatasetState {
             _ => BTreeSet::new(),
         };
         geometry.set_dims(dims);
+        let resized = self.cut(&exclusive, dims, keys);
+        if resized.is_err() {
+            // Chunks outside may be gone, but header, index and handles agree on the extent.
+            geometry.set_dims(&old);
+        }
+        resized
+    }
+
+    /// Brings chunks, index and header in line with the new extent.
+    fn cut(
+        &self,
+        exclusive: &Exclusive<'_, DatasetLayout>,
+        dims: &[u64],
+        keys: BTreeSet<Dims>,
+    ) -> Result<()> {
+        let geometry = &self.layout.geometry;
         if let Some(table) = self.layout.table() {
             let mut cut = Vec::new();
             for key in keys {
