@@ -145,6 +145,11 @@ impl<'a> Source<'a> {
         self.conversion.is_noop()
     }
 
+    /// Bytes of `count` elements in memory.
+    pub fn bytes_of(&self, count: u64) -> usize {
+        (count as usize).saturating_mul(self.conversion.source_size()).min(self.bytes.len())
+    }
+
     /// Whether every byte of an element is written: not so if a compound lacks members.
     pub fn overwrites(&self) -> bool {
         self.conversion.overwrites_target()

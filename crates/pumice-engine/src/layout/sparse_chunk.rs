@@ -152,16 +152,16 @@ pub fn collect(
     segments: impl Iterator<Item = Segment> + Clone,
     source: &Source<'_>,
 ) -> Result<(CellSet, Vec<u8>)> {
-    let mut ascending = true;
-    let mut next = 0;
+    let (mut ascending, mut next, mut count) = (true, 0, 0);
     for segment in segments.clone() {
         ascending &= segment.cell >= next;
         next = segment.cell + segment.len;
+        count += segment.len;
     }
     if !ascending {
         return collect_unordered(cells, segments, source);
     }
-    let mut collected = Vec::new();
+    let mut collected = Vec::with_capacity(source.bytes_of(count));
     for segment in segments.clone() {
         collected.extend_from_slice(source.slice(segment.memory, segment.len)?);
     }
@@ -186,7 +186,7 @@ fn collect_unordered(
             _ => last.push(place),
         }
     }
-    let mut collected = Vec::new();
+    let mut collected = Vec::with_capacity(source.bytes_of(last.len() as u64));
     for &(_, memory) in &last {
         collected.extend_from_slice(source.slice(memory, 1)?);
     }

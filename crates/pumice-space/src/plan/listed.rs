@@ -8,11 +8,14 @@ use crate::{CellSet, ChunkGrid, CoordinateWalker, Dims, Run, SpaceError};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+/// With so few chunks, a counter for each costs nothing.
+const FEW_CHUNKS: u64 = 1 << 12;
+
 /// A transfer that is worked out in full before its first part is given.
 #[derive(Clone, Debug)]
 pub(super) struct ListedPlan {
     grid: ChunkGrid,
-    segments: Arc<[Segment]>,
+    segments: Arc<Vec<Segment>>,
     /// Number of the chunk, and its range of segments.
     parts: std::vec::IntoIter<(u64, Range<usize>)>,
     ascending: bool,
@@ -21,7 +24,7 @@ pub(super) struct ListedPlan {
 /// The part of one chunk.
 #[derive(Clone, Debug)]
 pub(super) struct ListedPart {
-    segments: Arc<[Segment]>,
+    segments: Arc<Vec<Segment>>,
     range: Range<usize>,
     chunk_dims: Dims,
     /// Cells of the chunk that lie inside the array.
@@ -33,7 +36,7 @@ pub(super) struct ListedPart {
 impl ListedPlan {
     pub(super) fn empty(grid: &ChunkGrid) -> Self {
         let parts = Vec::new().into_iter();
-        Self { grid: grid.clone(), segments: Arc::new([]), parts, ascending: true }
+        Self { grid: grid.clone(), segments: Arc::default(), parts, ascending: true }
     }
 
     /// Both selections lie inside their shapes and have equally many cells.
@@ -43,10 +46,19 @@ impl ListedPlan {
         memory: &Selection,
         memory_dims: &[u64],
     ) -> Result<Self, SpaceError> {
-        grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
+        let chunks = grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
         let fits =
             |dims| crate::extent::product(dims).ok_or(SpaceError::Overflow("cells of an array"));
         fits(memory_dims)?;
+        // Points may cover memory, too, but in an order of their own.
+        let in_order = memory.as_points().is_none() && memory.covers(memory_dims);
+        if let (Kind::Points(points), true) = (&file.0, in_order)
+            && chunks <= FEW_CHUNKS.max(points.coords.len() as u64)
+        {
+            let (segments, parts) = bucket_points(&points.coords, grid, chunks as usize);
+            let (segments, parts) = (Arc::new(segments), parts.into_iter());
+            return Ok(Self { grid: grid.clone(), segments, parts, ascending: false });
+        }
         let mut pieces = Pieces::new(grid, memory.runs(memory_dims));
         match &file.0 {
             Kind::Points(points) => {
@@ -63,7 +75,7 @@ impl ListedPlan {
         let ascending = !matches!(file.0, Kind::Points(_));
         let (segments, parts) = pieces.sorted();
         let parts = parts.into_iter();
-        Ok(Self { grid: grid.clone(), segments: segments.into(), parts, ascending })
+        Ok(Self { grid: grid.clone(), segments: Arc::new(segments), parts, ascending })
     }
 
     pub(super) fn chunk_count(&self) -> u64 {
@@ -110,6 +122,52 @@ impl ListedPart {
         }
         self.cells().count(&self.chunk_dims) == self.inside
     }
+}
+
+/// Segments by chunk, and the range of each chunk, of points that lie in memory in their order.
+///
+/// The usual way to write a sparse dataset, so it moves little: the points are counted per chunk,
+/// then every point is put straight into its place. Neighbours are joined as they arrive, which
+/// leaves unused places between the ranges.
+fn bucket_points(
+    coords: &[u64],
+    grid: &ChunkGrid,
+    chunks: usize,
+) -> (Vec<Segment>, Vec<(u64, Range<usize>)>) {
+    let (shape, counts) = (grid.chunk(), grid.counts());
+    let points = coords.len() / shape.len().max(1);
+    let mut ends = vec![0usize; chunks];
+    let mut places: Vec<(usize, u64)> = Vec::with_capacity(points);
+    for point in coords.chunks_exact(shape.len()) {
+        let (mut chunk, mut cell) = (0, 0);
+        for ((&at, &size), &count) in point.iter().zip(shape).zip(&counts) {
+            let number = at / size;
+            chunk = chunk * count + number;
+            cell = cell * size + (at - number * size);
+        }
+        ends[chunk as usize] += 1;
+        places.push((chunk as usize, cell));
+    }
+    let mut sum = 0;
+    let starts: Vec<usize> = ends.iter().map(|&count| (sum, sum += count).0).collect();
+    ends.copy_from_slice(&starts);
+    let mut segments = vec![Segment { cell: 0, memory: 0, len: 0 }; points];
+    for (memory, (chunk, cell)) in places.into_iter().enumerate() {
+        let (memory, start, end) = (memory as u64, starts[chunk], &mut ends[chunk]);
+        if let Some(last) = segments[start..*end].last_mut()
+            && last.cell + last.len == cell
+            && last.memory + last.len == memory
+        {
+            last.len += 1;
+            continue;
+        }
+        segments[*end] = Segment { cell, memory, len: 1 };
+        *end += 1;
+    }
+    let ranges = starts.into_iter().zip(ends).map(|(start, end)| start..end);
+    let parts = ranges.enumerate().filter(|(_, range)| !range.is_empty());
+    let parts = parts.map(|(chunk, range)| (chunk as u64, range)).collect();
+    (segments, parts)
 }
 
 /// Pieces of a transfer under construction, in the order of the transfer.
