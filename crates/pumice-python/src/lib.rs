@@ -1,1 +1,3 @@
-//! The Python package pumice.
+//! The Python package `pumice`.
+//!
+//! Not begun: the crate keeps its place in the layers until the package is written.
