@@ -62,11 +62,6 @@ impl Medium {
         Err(Error::Invalid("the file is open for reading only; open it for editing".into()))
     }
 
-    /// Whether the next commit has blocks to write.
-    pub fn has_staged(&self) -> bool {
-        !self.state().images.is_empty()
-    }
-
     /// How far data can lie: the end of the file or of what is allocated, relative to the base.
     pub fn length(&self) -> Result<u64> {
         let total =
@@ -164,11 +159,6 @@ impl Medium {
         Ok(())
     }
 
-    /// Returns when what was committed has reached the device.
-    pub fn sync(&self) -> Result<()> {
-        self.store.sync().map_err(|source| self.failed("synchronise the file", source))
-    }
-
     /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
     fn reserve(&self, end: u64) -> Result<()> {
         let wanted = self.absolute(end)?;
@@ -246,7 +236,7 @@ mod tests {
         medium.commit(snapshot, |end| vec![end as u8; 8]).unwrap();
         assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
         assert_eq!(store.to_vec()[..8], [20; 8]);
-        assert!(!medium.has_staged());
+        assert!(medium.begin_commit().unwrap().is_none(), "nothing is left to write");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod attribute_info;
 mod btree_k;
 pub mod dataspace;
 pub mod datatype;
+mod dense_info;
 mod external_files;
 mod fill_value;
 mod group_info;

@@ -1,7 +1,7 @@
 //! The shape of a dataset as its layout sees it: extent, chunk, element, fill value.
 
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkGrid, Dims, Selection};
+use pumice_space::{CellSet, Dims, Selection};
 use std::sync::{PoisonError, RwLock};
 
 /// Extent, chunk shape, element size and fill value. Only the extent ever changes.
@@ -72,11 +72,6 @@ impl Geometry {
     /// The fill value, one element of the file's type.
     pub fn fill(&self) -> &[u8] {
         &self.fill
-    }
-
-    /// The grid of chunks over the current extent.
-    pub fn grid(&self) -> Result<ChunkGrid> {
-        Ok(ChunkGrid::new(&self.dims(), &self.chunk)?)
     }
 
     /// Whether the chunk reaches beyond the extent.

@@ -1,12 +1,12 @@
 //! The link info message (0x0002): where a new-style group keeps its links when they are many.
 
+use super::dense_info::DenseInfo;
 use crate::{Context, DecodeError, Sizes, UNDEFINED};
-use pumice_bytes::Writer;
 
 const STRUCTURE: &str = "link info message";
 
-const TRACK_ORDER: u8 = 0x01;
-const INDEX_ORDER: u8 = 0x02;
+/// Bytes of the creation order.
+const ORDER_WIDTH: usize = 8;
 
 /// How a group keeps its links.
 ///
@@ -47,39 +47,23 @@ impl Default for LinkInfo {
 impl LinkInfo {
     /// Decodes the body of a message.
     pub fn decode(bytes: &[u8], context: &Context) -> Result<Self, DecodeError> {
-        let mut reader = context.reader(STRUCTURE, bytes);
-        let start = reader.clone();
-        let [version, flags] = reader.array()?;
-        if version != 0 {
-            return Err(start.error("version 0", version));
-        }
-        if flags & !(TRACK_ORDER | INDEX_ORDER) != 0 {
-            return Err(start.error("flags of bits 0 and 1", format!("{flags:#04x}")));
-        }
-        let width = context.offset_width();
-        let track = flags & TRACK_ORDER != 0;
-        let index = flags & INDEX_ORDER != 0;
+        let fields = DenseInfo::decode(STRUCTURE, ORDER_WIDTH, bytes, context)?;
         Ok(Self {
-            max_creation_order: if track { Some(reader.u64()?) } else { None },
-            heap_address: reader.offset(width)?,
-            name_index_address: reader.offset(width)?,
-            order_index_address: if index { Some(reader.offset(width)?) } else { None },
+            max_creation_order: fields.max_creation_order,
+            heap_address: fields.heap_address,
+            name_index_address: fields.name_index_address,
+            order_index_address: fields.order_index_address,
         })
     }
 
     /// Appends the body of a message.
     pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) {
-        let width = usize::from(sizes.offset);
-        let track = if self.max_creation_order.is_some() { TRACK_ORDER } else { 0 };
-        let index = if self.order_index_address.is_some() { INDEX_ORDER } else { 0 };
-        out.put_bytes(&[0, track | index]);
-        if let Some(order) = self.max_creation_order {
-            out.put_u64(order);
-        }
-        out.put_uint(self.heap_address, width);
-        out.put_uint(self.name_index_address, width);
-        if let Some(address) = self.order_index_address {
-            out.put_uint(address, width);
-        }
+        let fields = DenseInfo {
+            max_creation_order: self.max_creation_order,
+            heap_address: self.heap_address,
+            name_index_address: self.name_index_address,
+            order_index_address: self.order_index_address,
+        };
+        fields.encode(ORDER_WIDTH, sizes, out);
     }
 }
