@@ -1,6 +1,6 @@
 //! What a read and a write do to one chunk, wherever the chunk comes from.
 
-use crate::budget::Need;
+use crate::budget::{Need, Visit};
 use crate::cache::Shared;
 use crate::layout::{Intent, Layout, Outcome, Part};
 use crate::shield::shield;
@@ -20,6 +20,9 @@ pub(crate) trait Access<L: Layout>: Send {
 
     /// The bytes the chunk may grow by.
     fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64;
+
+    /// How the chunk is used.
+    fn visit(&self, layout: &L, key: &L::Key) -> Visit;
 
     /// Goes past the cache if the layout can.
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error>;
@@ -77,6 +80,10 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         0
     }
 
+    fn visit(&self, layout: &L, key: &L::Key) -> Visit {
+        Visit { write: false, share: layout.read_share(key, &self.0) }
+    }
+
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
         layout.direct_read(key, &mut self.0)
     }
@@ -106,7 +113,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         let Some(chunk) = body.chunk_with(layout.part(&self.0)) else { return Ok(Served::Missed) };
         layout.scatter(&slot.key, chunk, &mut self.0)?;
         drop(body);
-        shared.budget.touch(slot);
+        shared.budget.touch(slot, self.visit(layout, &slot.key));
         Ok(Served::Done)
     }
 }
@@ -124,6 +131,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
 
     fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64 {
         layout.growth(key, &self.0, fresh)
+    }
+
+    fn visit(&self, layout: &L, key: &L::Key) -> Visit {
+        Visit { write: true, share: layout.write_share(key, &self.0) }
     }
 
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
@@ -165,7 +176,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
             return Ok(Served::Crowded);
         };
         let outcome = self.gather(shared, slot, body, was_dirty)?;
-        shared.budget.touch(slot);
+        shared.budget.touch(slot, self.visit(&slot.member.layout, &slot.key));
         Ok(match outcome {
             Outcome::Keep => Served::Done,
             Outcome::Delete => Served::Emptied,

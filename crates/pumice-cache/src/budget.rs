@@ -21,7 +21,7 @@ pub(crate) use choice::{Demand, Dirty};
 pub(crate) use guards::{Reservation, Saving, Victims};
 
 use crate::layout::{Footprint, Layout};
-use crate::policy::Policy;
+use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, Ordering};
 
@@ -62,7 +62,36 @@ struct Resident<L: Layout> {
     saving: bool,
     /// Somebody is evicting it.
     doomed: bool,
+    /// The shares of the chunk that were read and written since each was last whole.
+    read: f32,
+    written: f32,
 }
+
+/// A use of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) write: bool,
+    /// The share of the chunk that is used, from 0 to 1; 0 if it is not known.
+    pub(crate) share: f32,
+}
+
+impl<L: Layout> Resident<L> {
+    /// Adds a use to what is known of the chunk.
+    fn usage(&mut self, visit: Visit) -> Usage {
+        let Visit { write, share } = visit;
+        let sum = if write { &mut self.written } else { &mut self.read };
+        *sum += share;
+        let done = *sum >= WHOLE;
+        if done {
+            *sum = 0.0;
+        }
+        let member = &self.slot.member;
+        Usage { dataset: member.id, write, done, hint: member.options.hint }
+    }
+}
+
+/// Shares that sum to this make the whole chunk: they are rounded.
+const WHOLE: f32 = 0.9999;
 
 /// What room is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +169,12 @@ impl<L: Layout> State<L> {
         resident.filter(|resident| std::ptr::eq(&*resident.slot, slot))
     }
 
+    fn touch(&mut self, slot: &Slot<L>, visit: Visit) {
+        let Some(resident) = self.get(slot) else { return };
+        let usage = resident.usage(visit);
+        self.policy.touch(slot.id(), usage);
+    }
+
     fn set_dirty(&mut self, id: u32) {
         let Some(resident) = &mut self.residents[id as usize] else { return };
         if !resident.dirty {
@@ -155,6 +190,7 @@ impl<L: Layout> State<L> {
             return;
         }
         self.dirty -= 1;
+        self.policy.clean(id);
         self.review_spare();
     }
 }
@@ -300,7 +336,7 @@ impl<L: Layout> Budget<L> {
         estimate: u64,
         slot: &Arc<Slot<L>>,
         footprint: Footprint,
-        dirty: bool,
+        visit: Visit,
     ) {
         let mut state = self.state.lock();
         let estimate = estimate.min(reservation.bytes);
@@ -309,21 +345,24 @@ impl<L: Layout> Budget<L> {
         state.resident += footprint.allocated;
         state.note_peak();
         slot.member.counters.resident.add(footprint.allocated);
-        let resident = Resident {
+        let mut resident = Resident {
             slot: Arc::clone(slot),
             footprint,
             dirty: false,
             saving: false,
             doomed: false,
+            read: 0.0,
+            written: 0.0,
         };
+        let usage = resident.usage(visit);
         let id = state.free.pop().unwrap_or_else(|| {
             state.residents.push(None);
             (state.residents.len() - 1) as u32
         });
         state.residents[id as usize] = Some(resident);
         slot.id.store(id, Ordering::Relaxed);
-        state.policy.admit(id, slot.hash, footprint.allocated);
-        if dirty {
+        state.policy.admit(id, slot.hash, footprint.allocated, usage);
+        if visit.write {
             state.set_dirty(id);
         }
     }
@@ -377,19 +416,20 @@ impl<L: Layout> Budget<L> {
         let id = slot.id();
         if state.get(slot).is_some() {
             state.policy.evict(id);
-            state.policy.admit(id, !slot.hash, footprint.allocated);
+            let usage = Usage { hint: slot.member.options.hint, ..Usage::of(slot.member.id) };
+            state.policy.admit(id, !slot.hash, footprint.allocated, usage);
         }
     }
 
     /// Notes a use; when the books are in use it is not worth waiting, and a use goes uncounted.
-    pub(crate) fn touch_or_skip(&self, slot: &Slot<L>) {
+    pub(crate) fn touch_or_skip(&self, slot: &Slot<L>, visit: Visit) {
         if let Some(mut state) = self.state.try_lock() {
-            state.policy.touch(slot.id());
+            state.touch(slot, visit);
         }
     }
 
-    pub(crate) fn touch(&self, slot: &Slot<L>) {
-        self.state.lock().policy.touch(slot.id());
+    pub(crate) fn touch(&self, slot: &Slot<L>, visit: Visit) {
+        self.state.lock().touch(slot, visit);
     }
 
     pub(crate) fn condition(&self, slot: &Slot<L>) -> Option<Condition> {

@@ -1,7 +1,7 @@
 //! The operations on the cache: register, read, write, flush, change limits.
 
 use crate::access::{Reading, Writing};
-use crate::budget::Budget;
+use crate::budget::{Budget, Visit};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
 use crate::exclusive::Exclusive;
@@ -201,7 +201,8 @@ impl<L: Layout> Shared<L> {
         let chunk = body.chunk_with(member.layout.part(request))?;
         let result = shield(|| member.layout.scatter(key, chunk, request));
         drop(body);
-        self.budget.touch_or_skip(&slot);
+        let share = member.layout.read_share(key, request);
+        self.budget.touch_or_skip(&slot, Visit { write: false, share });
         member.counters.hits.add(1);
         Some(result)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::executor::{Executor, Inline};
-use crate::policy::{Lirs, Lru, Policy};
+use crate::policy::{Hint, Lirs, Lru, Policy};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
 ///
@@ -99,7 +99,7 @@ impl PolicyKind {
     ///
     /// ```
     /// let mut policy = pumice_cache::PolicyKind::Lru.build(100);
-    /// policy.admit(0, 0xfeed, 10);
+    /// policy.admit(0, 0xfeed, 10, pumice_cache::Usage::default());
     /// ```
     pub fn build(self, capacity: u64) -> Box<dyn Policy> {
         match self {
@@ -119,6 +119,7 @@ impl PolicyKind {
 pub struct DatasetOptions {
     pub(crate) minimum: u64,
     pub(crate) direct: bool,
+    pub(crate) hint: Hint,
 }
 
 impl DatasetOptions {
@@ -133,6 +134,12 @@ impl DatasetOptions {
     /// as soon as their request is served.
     pub fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
+        self
+    }
+
+    /// Tells how the dataset's chunks are going to be used.
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.hint = hint;
         self
     }
 }

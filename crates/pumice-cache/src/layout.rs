@@ -164,6 +164,20 @@ pub trait Layout: Send + Sync + 'static {
         Ok(false)
     }
 
+    /// The share of the chunk's cells that a read takes, from 0 to 1; 0 if it is not known.
+    ///
+    /// A chunk whose cells have all been read or written is likely not to be wanted again soon.
+    fn read_share(&self, key: &Self::Key, request: &Self::Read<'_>) -> f32 {
+        let _ = (key, request);
+        0.0
+    }
+
+    /// The share of the chunk's cells that a write changes, from 0 to 1; 0 if it is not known.
+    fn write_share(&self, key: &Self::Key, request: &Self::Write<'_>) -> f32 {
+        let _ = (key, request);
+        0.0
+    }
+
     /// Whether every request should first try to go direct (contiguous storage): the cache then
     /// only keeps the order of requests.
     fn bypass(&self) -> bool {

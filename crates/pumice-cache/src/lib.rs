@@ -160,5 +160,5 @@ pub use executor::{Executor, Inline, Rayon};
 pub use layout::{
     Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, Stored,
 };
-pub use policy::{Lirs, Lru, Policy};
+pub use policy::{Hint, Lirs, Lru, Policy, Usage};
 pub use stats::Stats;

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use crate::access::{Access, Served};
-use crate::budget::Reservation;
+use crate::budget::{Reservation, Visit};
 use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Fetch, Layout, Outcome, Part, Stored};
@@ -126,7 +126,8 @@ impl<L: Layout> Shared<L> {
             (true, Outcome::Keep) if task.transient => self.save_now(member, key, &chunk),
             (false, _) if task.transient => Ok(()),
             _ => {
-                self.publish(claim, chunk, task.estimate, A::WRITES, room);
+                let visit = task.item.access.visit(layout, key);
+                self.publish(claim, chunk, task.estimate, visit, room);
                 Ok(())
             }
         }
@@ -137,7 +138,7 @@ impl<L: Layout> Shared<L> {
         claim: Claim<L>,
         chunk: L::Chunk,
         estimate: u64,
-        dirty: bool,
+        visit: Visit,
         room: &mut Reservation<'_, L>,
     ) {
         let slot = claim.slot();
@@ -146,8 +147,8 @@ impl<L: Layout> Shared<L> {
         let mut body = slot.write();
         body.chunk = Some(chunk);
         body.values = values;
-        body.version += u64::from(dirty);
-        self.budget.admit(room, estimate, slot, footprint, dirty);
+        body.version += u64::from(visit.write);
+        self.budget.admit(room, estimate, slot, footprint, visit);
         drop(body);
         claim.settle();
     }

@@ -11,6 +11,48 @@ mod lru;
 pub use lirs::Lirs;
 pub use lru::Lru;
 
+/// How a dataset's chunks are going to be used, as far as the program tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Nothing is known.
+    #[default]
+    Normal,
+    /// In the order of storage, more or less: what is passed will not be wanted soon.
+    Sequential,
+    /// In no order: what comes next cannot be foretold.
+    Random,
+    /// Each chunk for one request, and then no more.
+    Once,
+}
+
+/// One use of a chunk, as a [`Policy`] is told of it.
+///
+/// ```
+/// use pumice_cache::{Hint, Usage};
+/// let usage = Usage { write: true, ..Usage::of(7) };
+/// assert!(!usage.done && usage.hint == Hint::Normal);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The dataset to which the chunk belongs.
+    pub dataset: u64,
+    /// Whether the chunk is changed, and so is dirty until [`Policy::clean`].
+    pub write: bool,
+    /// Whether with this use all of the chunk has been read, or all of it written, since it came
+    /// or since that was last so.
+    pub done: bool,
+    /// What the program tells.
+    pub hint: Hint,
+}
+
+impl Usage {
+    /// A read of a part of a chunk of this dataset.
+    pub fn of(dataset: u64) -> Self {
+        Usage { dataset, ..Usage::default() }
+    }
+}
+
 /// Ranks resident chunks by how little they will be missed.
 ///
 /// The cache names each resident chunk by a number that is free again after [`evict`] or
@@ -20,11 +62,11 @@ pub use lru::Lru;
 /// [`remove`]: Policy::remove
 ///
 /// ```
-/// use pumice_cache::{Lru, Policy};
+/// use pumice_cache::{Lru, Policy, Usage};
 /// let mut policy = Lru::new();
-/// policy.admit(0, 100, 1);
-/// policy.admit(1, 101, 1);
-/// policy.touch(0);
+/// policy.admit(0, 100, 1, Usage::default());
+/// policy.admit(1, 101, 1, Usage::default());
+/// policy.touch(0, Usage::default());
 /// let mut order = Vec::new();
 /// policy.coldest(&mut |id| {
 ///     order.push(id);
@@ -34,10 +76,13 @@ pub use lru::Lru;
 /// ```
 pub trait Policy: Send {
     /// A chunk becomes resident under the number `id`; `identity` is the same each time it does.
-    fn admit(&mut self, id: u32, identity: u64, weight: u64);
+    fn admit(&mut self, id: u32, identity: u64, weight: u64, usage: Usage);
 
     /// A resident chunk is used.
-    fn touch(&mut self, id: u32);
+    fn touch(&mut self, id: u32, usage: Usage);
+
+    /// A resident chunk that was written to has been written back.
+    fn clean(&mut self, _id: u32) {}
 
     /// A resident chunk changes its weight.
     fn reweigh(&mut self, id: u32, weight: u64);
@@ -53,4 +98,7 @@ pub trait Policy: Send {
 
     /// The bytes that resident chunks may weigh in all.
     fn set_capacity(&mut self, capacity: u64);
+
+    /// These chunks will be used, in this order, after those announced before.
+    fn expect(&mut self, _identities: &[u64]) {}
 }

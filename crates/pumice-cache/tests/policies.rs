@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pumice_cache::{Policy, PolicyKind};
+use pumice_cache::{Policy, PolicyKind, Usage};
 
 const KINDS: [PolicyKind; 2] = [PolicyKind::Lirs, PolicyKind::Lru];
 
@@ -35,12 +35,12 @@ impl Simulation {
         self.accesses += 1;
         if let Some(&id) = self.resident.get(&chunk) {
             self.hits += 1;
-            return self.policy.touch(id);
+            return self.policy.touch(id, Usage::default());
         }
         let free = self.names.iter().position(Option::is_none).expect("one place is spare");
         self.names[free] = Some(chunk);
         self.resident.insert(chunk, free as u32);
-        self.policy.admit(free as u32, chunk, Self::WEIGHT);
+        self.policy.admit(free as u32, chunk, Self::WEIGHT, Usage::default());
         while self.resident.len() > self.capacity {
             self.evict();
         }
@@ -141,8 +141,8 @@ fn every_policy_names_all_resident_chunks_and_no_other() {
 fn every_policy_forgets_what_is_removed_and_ignores_unknown_numbers() {
     for kind in KINDS {
         let mut policy = kind.build(100);
-        policy.admit(3, 30, 10);
-        policy.touch(8);
+        policy.admit(3, 30, 10, Usage::default());
+        policy.touch(8, Usage::default());
         policy.evict(9);
         policy.remove(3);
         policy.remove(3);

@@ -30,7 +30,7 @@ use pumice_cache::{
     Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Stored,
 };
 use pumice_format::index::ChunkRecord;
-use pumice_space::Dims;
+use pumice_space::{ChunkPart, Dims};
 use pumice_store::{ReadOp, WriteOp};
 use std::sync::Arc;
 
@@ -280,12 +280,32 @@ impl Layout for DatasetLayout {
         }
     }
 
+    fn read_share(&self, key: &Dims, request: &ReadRequest<'_>) -> f32 {
+        match request {
+            ReadRequest::Values { part, .. } => self.share(key, part),
+            ReadRequest::Defined { .. } | ReadRequest::DefinedValues { .. } => 0.0,
+        }
+    }
+
+    fn write_share(&self, key: &Dims, request: &WriteRequest<'_>) -> f32 {
+        match (&self.storage, request) {
+            // A sparse chunk is never known to be complete.
+            (Storage::Dense(..), WriteRequest::Values { part, .. }) => self.share(key, part),
+            _ => 0.0,
+        }
+    }
+
     fn bypass(&self) -> bool {
         matches!(self.storage, Storage::Contiguous(_))
     }
 }
 
 impl DatasetLayout {
+    /// The share of the chunk's cells that a part of a selection names.
+    fn share(&self, key: &Dims, part: &ChunkPart) -> f32 {
+        part.count() as f32 / self.geometry.cells_inside(key).max(1) as f32
+    }
+
     /// What the cache needs to know of a stored chunk.
     fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
         let (head, decoded) = match record.sections.as_slice() {

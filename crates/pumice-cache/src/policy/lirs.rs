@@ -18,8 +18,8 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::Policy;
 use super::list::List;
+use super::{Policy, Usage};
 
 /// How many times the capacity ghosts may have weighed.
 const GHOSTS: u64 = 16;
@@ -47,10 +47,10 @@ struct Node {
 /// The hot set, the queue and the memory of what has left.
 ///
 /// ```
-/// use pumice_cache::{Lirs, Policy};
+/// use pumice_cache::{Lirs, Policy, Usage};
 /// let mut policy = Lirs::new(100);
 /// for id in 0..3 {
-///     policy.admit(id, id.into(), 40);
+///     policy.admit(id, id.into(), 40, Usage::default());
 /// }
 /// policy.coldest(&mut |id| {
 ///     assert_eq!(id, 2, "the third did not fit among the hot ones");
@@ -206,7 +206,7 @@ impl Lirs {
 }
 
 impl Policy for Lirs {
-    fn admit(&mut self, id: u32, identity: u64, weight: u64) {
+    fn admit(&mut self, id: u32, identity: u64, weight: u64, _usage: Usage) {
         let known = self.ghosts.get(&identity).copied();
         if let Some(ghost) = known {
             self.forget(ghost);
@@ -225,7 +225,7 @@ impl Policy for Lirs {
         self.prune();
     }
 
-    fn touch(&mut self, id: u32) {
+    fn touch(&mut self, id: u32, _usage: Usage) {
         let Some(index) = self.resident(id) else { return };
         match self.node(index).state {
             State::Hot => {
@@ -307,22 +307,22 @@ mod tests {
     fn a_ghost_that_returns_is_hot() {
         let mut policy = Lirs::new(300);
         for id in 0..4 {
-            policy.admit(id, id.into(), 100);
+            policy.admit(id, id.into(), 100, Usage::default());
         }
         assert_eq!(coldest(&policy), [2, 3, 0, 1]);
         policy.evict(2);
-        policy.admit(2, 2, 100);
+        policy.admit(2, 2, 100, Usage::default());
         assert_eq!(coldest(&policy), [3, 0, 1, 2]);
     }
 
     #[test]
     fn a_chunk_larger_than_the_hot_set_does_not_push_it_out() {
         let mut policy = Lirs::new(300);
-        policy.admit(0, 0, 100);
-        policy.admit(1, 1, 100);
+        policy.admit(0, 0, 100, Usage::default());
+        policy.admit(1, 1, 100, Usage::default());
         for _ in 0..2 {
-            policy.admit(2, 2, 299);
-            policy.touch(2);
+            policy.admit(2, 2, 299, Usage::default());
+            policy.touch(2, Usage::default());
             assert_eq!(coldest(&policy), [2, 0, 1]);
             policy.evict(2);
         }
@@ -333,9 +333,9 @@ mod tests {
     #[test]
     fn ghosts_are_limited_and_their_memory_is_used_again() {
         let mut policy = Lirs::new(100);
-        policy.admit(0, 0, 90);
+        policy.admit(0, 0, 90, Usage::default());
         for identity in 1..10_000 {
-            policy.admit(1, identity, 20);
+            policy.admit(1, identity, 20, Usage::default());
             policy.evict(1);
         }
         assert!(policy.ghost_weight <= 1600);
@@ -353,12 +353,12 @@ mod tests {
             let id = (seed >> 33) as u32 % 40;
             let action = (seed >> 20) % 6;
             match (resident[id as usize], action) {
-                (false, _) => policy.admit(id, id as u64 % 30, seed >> 40 & 0x7f),
+                (false, _) => policy.admit(id, id as u64 % 30, seed >> 40 & 0x7f, Usage::default()),
                 (true, 0) => policy.evict(id),
                 (true, 1) => policy.remove(id),
                 (true, 2) => policy.reweigh(id, seed >> 41 & 0x7f),
                 (true, 3) => policy.set_capacity(seed >> 41 & 0xfff),
-                (true, _) => policy.touch(id),
+                (true, _) => policy.touch(id, Usage::default()),
             }
             resident[id as usize] = !resident[id as usize] || action > 1;
             check(&policy, &resident);

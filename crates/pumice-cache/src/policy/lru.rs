@@ -2,15 +2,15 @@
 //!
 //! Simple and fast, and useless on a loop that is a little longer than the cache.
 
-use super::Policy;
 use super::list::List;
+use super::{Policy, Usage};
 
 /// The order of last use.
 ///
 /// ```
-/// use pumice_cache::{Lru, Policy};
+/// use pumice_cache::{Lru, Policy, Usage};
 /// let mut policy = Lru::new();
-/// policy.admit(7, 0, 1);
+/// policy.admit(7, 0, 1, Usage::default());
 /// policy.evict(7);
 /// policy.coldest(&mut |_| unreachable!());
 /// ```
@@ -33,11 +33,11 @@ impl Default for Lru {
 }
 
 impl Policy for Lru {
-    fn admit(&mut self, id: u32, _identity: u64, _weight: u64) {
+    fn admit(&mut self, id: u32, _identity: u64, _weight: u64, _usage: Usage) {
         self.recency.push_back(id);
     }
 
-    fn touch(&mut self, id: u32) {
+    fn touch(&mut self, id: u32, _usage: Usage) {
         if self.recency.contains(id) {
             self.recency.push_back(id);
         }

@@ -80,6 +80,13 @@ impl Geometry {
         self.inside(key, &dims).as_slice() != self.chunk.as_slice()
     }
 
+    /// How many cells of the chunk lie inside the extent.
+    pub fn cells_inside(&self, key: &Dims) -> u64 {
+        let dims = self.dims.read().unwrap_or_else(PoisonError::into_inner);
+        let axes = key.iter().zip(&self.chunk).zip(&*dims);
+        axes.map(|((&number, &length), &extent)| clip(number, length, extent)).product()
+    }
+
     /// The cells of the chunk beyond the extent, if there are any.
     pub fn outside(&self, key: &Dims) -> Result<Option<CellSet>> {
         let shape = self.inside(key, &self.dims());
@@ -97,9 +104,11 @@ impl Geometry {
     /// The shape of the part of a chunk that lies inside `dims`.
     fn inside(&self, key: &Dims, dims: &Dims) -> Dims {
         let axes = key.iter().zip(&self.chunk).zip(dims);
-        axes.map(|((&number, &length), &extent)| {
-            extent.saturating_sub(number.saturating_mul(length)).min(length)
-        })
-        .collect()
+        axes.map(|((&number, &length), &extent)| clip(number, length, extent)).collect()
     }
+}
+
+/// How much of chunk `number` of an axis lies inside the extent.
+fn clip(number: u64, length: u64, extent: u64) -> u64 {
+    extent.saturating_sub(number.saturating_mul(length)).min(length)
 }
