@@ -12,6 +12,7 @@
 //! | fixed array | a limited extent | header, one data block |
 //! | extensible array | one unlimited axis | header, index block, super blocks, data blocks |
 //! | version 2 B-tree | several unlimited axes | header, nodes |
+//! | version 1 B-tree | never by us; read only | nodes |
 //!
 //! Invariants: a block is loaded at most once, and a block that two others claim to own is refused,
 //! so that no file can make an index larger in memory than the file itself or lead it in circles.
@@ -38,6 +39,7 @@
 //! # }
 //! ```
 
+mod btree1;
 mod entries;
 mod extensible_array;
 mod fixed_array;
@@ -50,9 +52,11 @@ pub use shape::{IndexKind, IndexShape};
 
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
+use btree1::BTree1;
 use extensible_array::ExtensibleArray;
 use fixed_array::FixedArray;
 use implicit::Implicit;
+use pumice_format::UNDEFINED;
 use pumice_format::index::{ChunkRecord, RecordFormat};
 use single::Single;
 use std::ops::ControlFlow;
@@ -85,6 +89,7 @@ enum Form {
     FixedArray(FixedArray),
     ExtensibleArray(ExtensibleArray),
     BTree2(Tree),
+    BTree1(BTree1),
 }
 
 /// Calls the same method of whichever form an index has.
@@ -96,6 +101,7 @@ macro_rules! delegate {
             Form::FixedArray($inner) => $call,
             Form::ExtensibleArray($inner) => $call,
             Form::BTree2($inner) => $call,
+            Form::BTree1($inner) => $call,
         }
     };
 }
@@ -118,6 +124,7 @@ impl ChunkIndex {
                 Form::ExtensibleArray(ExtensibleArray::create(format, &shape)?)
             }
             IndexKind::BTree2 => Form::BTree2(Tree::create(format, &shape)?),
+            IndexKind::BTree1 => Form::BTree1(BTree1::open(UNDEFINED, format, &shape)),
         };
         Ok(Self { shape, form })
     }
@@ -136,7 +143,7 @@ impl ChunkIndex {
             let form = Form::Implicit(Implicit::open(address, format, &shape, io)?);
             return Ok(Self { shape, form });
         }
-        if address == pumice_format::UNDEFINED {
+        if address == UNDEFINED {
             return Self::create(kind, format, shape);
         }
         let form = match kind {
@@ -150,6 +157,7 @@ impl ChunkIndex {
                 Form::ExtensibleArray(ExtensibleArray::open(address, format, &shape, io)?)
             }
             IndexKind::BTree2 => Form::BTree2(Tree::open(address, format, &shape, io)?),
+            IndexKind::BTree1 => Form::BTree1(BTree1::open(address, format, &shape)),
         };
         Ok(Self { shape, form })
     }
@@ -175,6 +183,7 @@ impl ChunkIndex {
             Form::FixedArray(_) => IndexKind::FixedArray,
             Form::ExtensibleArray(_) => IndexKind::ExtensibleArray,
             Form::BTree2(_) => IndexKind::BTree2,
+            Form::BTree1(_) => IndexKind::BTree1,
         }
     }
 

@@ -79,6 +79,18 @@ impl Node<ChunkKey> {
         header_length(context) + children * (context.offset_width() + key) + key
     }
 
+    /// Bytes of a node up to the last key in use, from its first bytes, of which there must be as
+    /// many as an empty node has.
+    pub fn measure(bytes: &[u8], context: &Context, rank: usize) -> Result<usize, DecodeError> {
+        let mut reader = context.reader(STRUCTURE, bytes);
+        reader.signature(b"TREE")?;
+        reader.skip(2)?;
+        let count = usize::from(reader.u16()?);
+        let key = chunk_key_length(rank);
+        let each = key.saturating_add(context.offset_width());
+        Ok(header_length(context).saturating_add(count.saturating_mul(each)).saturating_add(key))
+    }
+
     /// Decodes a node of a chunk index of a dataset of `rank`; `bytes` may be cut after the last
     /// key in use.
     pub fn decode(bytes: &[u8], context: &Context, rank: usize) -> Result<Self, DecodeError> {

@@ -319,7 +319,9 @@ fn index_info(
         IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
         IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),
         IndexKind::BTree2 => ChunkIndexInfo::btree2(),
-        IndexKind::FixedArray | IndexKind::Implicit => ChunkIndexInfo::fixed_array(),
+        IndexKind::FixedArray | IndexKind::Implicit | IndexKind::BTree1 => {
+            ChunkIndexInfo::fixed_array()
+        }
     })
 }
 
@@ -378,15 +380,10 @@ fn storage(
                 true => RecordFormat::filtered(sizes(file), *version, geometry.chunk_bytes()),
                 false => RecordFormat::plain(sizes(file), geometry.chunk_bytes()),
             };
-            match open_index(file, geometry, index, *address, format)? {
-                Some(index) => {
-                    let pipeline = Pipeline::new(filters.values)?;
-                    let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
-                    let medium = file.medium().clone();
-                    Storage::Dense(dense, ChunkTable::new(medium, index, !filtered))
-                }
-                None => Storage::Unreadable("chunks found by a version 1 B-tree".into()),
-            }
+            let index = open_index(file, geometry, index, *address, format)?;
+            let pipeline = Pipeline::new(filters.values)?;
+            let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
+            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, !filtered))
         }
         Layout::Structured { sections, .. } if *sections != 2 => {
             Storage::Unreadable(format!("structured chunks of {sections} sections"))
@@ -396,9 +393,7 @@ fn storage(
             let filtered = !filters.is_empty();
             let bytes = geometry.chunk_bytes();
             let format = RecordFormat::structured(sizes(file), 2, filtered, bytes);
-            let Some(index) = open_index(file, geometry, index, *address, format)? else {
-                return Err(Error::Invalid("structured chunks in a version 1 B-tree".into()));
-            };
+            let index = open_index(file, geometry, index, *address, format)?;
             let locations = Pipeline::new(filters.locations)?;
             let values = Pipeline::new(filters.values)?;
             let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
@@ -432,17 +427,17 @@ fn check_element(geometry: &Geometry, size: u64) -> Result<()> {
     )))
 }
 
-/// The living index, or `None` for a version 1 B-tree.
+/// The living index.
 fn open_index(
     file: &File,
     geometry: &Geometry,
     info: &ChunkIndexInfo,
     address: u64,
     format: RecordFormat,
-) -> Result<Option<ChunkIndex>> {
+) -> Result<ChunkIndex> {
     let shape = IndexShape::new(&geometry.dims(), geometry.max_dims(), geometry.chunk())?;
     let kind = match info {
-        ChunkIndexInfo::BTree1 => return Ok(None),
+        ChunkIndexInfo::BTree1 => IndexKind::BTree1,
         ChunkIndexInfo::Single(single) => {
             let mut record = single.record(address);
             if let Some(record) = &mut record
@@ -451,12 +446,12 @@ fn open_index(
             {
                 record.size = geometry.chunk_bytes();
             }
-            return Ok(Some(ChunkIndex::open_single(record, format, shape)?));
+            return ChunkIndex::open_single(record, format, shape);
         }
         ChunkIndexInfo::Implicit => IndexKind::Implicit,
         ChunkIndexInfo::FixedArray { .. } => IndexKind::FixedArray,
         ChunkIndexInfo::ExtensibleArray { .. } => IndexKind::ExtensibleArray,
         ChunkIndexInfo::BTree2 { .. } => IndexKind::BTree2,
     };
-    Ok(Some(ChunkIndex::open(kind, address, format, shape, &**file.medium())?))
+    ChunkIndex::open(kind, address, format, shape, &**file.medium())
 }

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use pumice_format::index::Coord;
 use smallvec::SmallVec;
 
-/// The kinds of chunk index of layout messages from version 4 on.
+/// The kinds of chunk index, with the numbers of layout messages from version 4 on.
 ///
 /// ```
 /// assert_eq!(pumice_engine::index::IndexKind::FixedArray as u8, 3);
@@ -15,6 +15,8 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum IndexKind {
+    /// Records in order, before version 4 of the layout message.
+    BTree1 = 0,
     /// One chunk, described by the layout message.
     Single = 1,
     /// All chunks, one after another.
@@ -51,6 +53,7 @@ pub(super) fn choose(current: &[u64], maximum: &[u64], chunk: &[u64]) -> IndexKi
 pub struct IndexShape {
     current: Coord,
     maximum: SmallVec<[Option<u64>; 4]>,
+    chunk: Coord,
 }
 
 impl IndexShape {
@@ -66,6 +69,7 @@ impl IndexShape {
         Ok(Self {
             current: current.iter().zip(chunk).map(count).collect(),
             maximum: maximum.iter().zip(chunk).map(limit).collect(),
+            chunk: Coord::from_slice(chunk),
         })
     }
 
@@ -82,6 +86,11 @@ impl IndexShape {
     /// Chunks along each axis of the maximum extent; `None` is unlimited.
     pub fn maximum(&self) -> &[Option<u64>] {
         &self.maximum
+    }
+
+    /// Cells along each axis of a chunk.
+    pub fn chunk(&self) -> &[u64] {
+        &self.chunk
     }
 
     pub(super) fn resize(&mut self, current: &[u64]) {
