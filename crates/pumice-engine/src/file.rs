@@ -12,13 +12,14 @@ use crate::dataset::DatasetState;
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
 use crate::object::Object;
+use crate::open_files::Place;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::ChunkCache;
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
 use pumice_store::Store;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The cache that all files share, unless they are given one of their own.
 pub type Cache = ChunkCache<DatasetLayout>;
@@ -34,6 +35,8 @@ pub struct File {
     commit: Mutex<()>,
     objects: Mutex<HashMap<u64, Arc<Object>>>,
     datasets: Mutex<HashMap<u64, Arc<DatasetState>>>,
+    /// Last, so that it is given up when all else is closed.
+    place: OnceLock<Place>,
 }
 
 impl File {
@@ -75,8 +78,14 @@ impl File {
     }
 
     fn new(medium: Arc<Medium>, superblock: Superblock, cache: Cache) -> Self {
-        let (objects, datasets) = Default::default();
-        Self { medium, superblock, cache, commit: Mutex::new(()), objects, datasets }
+        let (commit, objects, datasets, place) = Default::default();
+        Self { medium, superblock, cache, commit, objects, datasets, place }
+    }
+
+    /// Says where in the list of open files this one is.
+    pub(crate) fn settle(&self, place: Place) {
+        // A file is opened once.
+        let _ = self.place.set(place);
     }
 
     /// The file as space.

@@ -24,5 +24,6 @@ pub mod layout;
 pub mod medium;
 pub mod metadata;
 pub mod object;
+pub mod open_files;
 
 pub use error::{Error, Result};

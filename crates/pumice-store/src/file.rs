@@ -1,10 +1,11 @@
 //! A store in a file of the operating system, by positional reads and writes.
 
-use crate::{ReadOp, Store, WriteOp};
+use crate::lock::unlock;
+use crate::{Locking, ReadOp, Store, WriteOp};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// As many pieces as the system takes in one call (`IOV_MAX` is 1024 on Linux and macOS).
@@ -33,6 +34,13 @@ impl FileStore {
         Ok(Self { file })
     }
 
+    /// Opens a file for reading and writing; creates it if there is none.
+    pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        Ok(Self { file })
+    }
+
     /// Creates a file; fails if there is one.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -47,6 +55,23 @@ impl FileStore {
     /// Opens a file for reading and writing.
     pub fn open_writable(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self { file: OpenOptions::new().read(true).write(true).open(path)? })
+    }
+
+    /// Locks the file until it is closed or unlocked, alone if `exclusive`, else together with
+    /// other readers. Fails with `WouldBlock` and says who is in the way; never waits.
+    pub fn lock(&self, locking: Locking, exclusive: bool) -> io::Result<()> {
+        locking.lock(&self.file, exclusive)
+    }
+
+    /// Gives up the lock, if there is one.
+    pub fn unlock(&self) {
+        unlock(&self.file);
+    }
+
+    /// The device and number of the file: the same for every path that leads to it.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let metadata = self.file.metadata()?;
+        Ok((metadata.dev(), metadata.ino()))
     }
 }
 

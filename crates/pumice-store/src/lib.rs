@@ -23,9 +23,11 @@
 #![forbid(unsafe_code)]
 
 mod file;
+mod lock;
 mod memory;
 
 pub use file::FileStore;
+pub use lock::Locking;
 pub use memory::MemoryStore;
 
 use std::io;

@@ -1,6 +1,6 @@
 //! One suite that every store must pass.
 
-use pumice_store::{FileStore, MemoryStore, ReadOp, Store, WriteOp};
+use pumice_store::{FileStore, Locking, MemoryStore, ReadOp, Store, WriteOp};
 use std::io::ErrorKind;
 
 fn with_every_store(check: impl Fn(&dyn Store)) {
@@ -90,4 +90,22 @@ fn threads_write_side_by_side() {
         store.read_at(0, &mut all).unwrap();
         assert!(all.chunks(8).enumerate().all(|(i, block)| block == [(i % 4) as u8; 8]));
     });
+}
+
+#[test]
+fn a_file_has_many_readers_or_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let open = || FileStore::open_or_create(&path).unwrap();
+    let (one, two) = (open(), open());
+    one.lock(Locking::Required, false).unwrap();
+    two.lock(Locking::Required, false).unwrap();
+    let refused = open().lock(Locking::BestEffort, true).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+    assert!(refused.to_string().contains("HDF5_USE_FILE_LOCKING"), "{refused}");
+    open().lock(Locking::Off, true).unwrap();
+    one.unlock();
+    drop(two);
+    one.lock(Locking::Required, true).unwrap();
+    assert!(open().lock(Locking::Required, false).is_err());
 }

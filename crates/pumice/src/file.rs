@@ -1,11 +1,12 @@
 //! Files: create, open, edit, flush, close.
 
 use crate::{Context, Group};
+use pumice_engine::Result;
 use pumice_engine::file::File as Engine;
-use pumice_engine::{Error, Result};
-use pumice_store::{FileStore, MemoryStore, Store};
+use pumice_engine::open_files::{Opening, open_path};
+use pumice_store::{Locking, MemoryStore, Store};
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// An open HDF5 file. It is its own root group: all methods of [`Group`] are there.
@@ -38,6 +39,11 @@ impl File {
         Self::options().create(path)
     }
 
+    /// Creates a file; fails if there is one.
+    pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().create_new(path)
+    }
+
     /// Opens a file for reading.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
@@ -56,7 +62,7 @@ impl File {
 
     /// More ways to open a file.
     pub fn options() -> FileOptions {
-        FileOptions { context: None }
+        FileOptions { context: None, locking: Locking::from_environment() }
     }
 
     /// Writes all changes.
@@ -111,6 +117,7 @@ impl Drop for Owner {
 #[derive(Clone)]
 pub struct FileOptions {
     context: Option<Context>,
+    locking: Locking,
 }
 
 impl FileOptions {
@@ -120,44 +127,48 @@ impl FileOptions {
         self
     }
 
+    /// Whether the file is locked while it is open: as `HDF5_USE_FILE_LOCKING` says unless set
+    /// here. The locks are libhdf5's: many may read, or one may change.
+    ///
+    /// Within a process no lock is in the way: opening a file that is open already gives another
+    /// handle to it, as it is.
+    pub fn locking(mut self, locking: Locking) -> Self {
+        self.locking = locking;
+        self
+    }
+
     /// Creates a file, or empties the one that is there.
     pub fn create(self, path: impl AsRef<Path>) -> Result<File> {
-        let path = path.as_ref();
-        let store = FileStore::create(path).map_err(|source| failed("create", path, source))?;
-        File::new(Engine::create(Arc::new(store), self.cache())?)
+        self.open_as(path.as_ref(), Opening::Create)
+    }
+
+    /// Creates a file; fails if there is one.
+    pub fn create_new(self, path: impl AsRef<Path>) -> Result<File> {
+        self.open_as(path.as_ref(), Opening::CreateNew)
     }
 
     /// Opens a file for reading.
     pub fn open(self, path: impl AsRef<Path>) -> Result<File> {
-        let path = path.as_ref();
-        let store = FileStore::open(path).map_err(|source| failed("open", path, source))?;
-        self.open_store(path, Arc::new(store), false)
+        self.open_as(path.as_ref(), Opening::Read)
     }
 
     /// Opens a file for reading and changing.
     pub fn edit(self, path: impl AsRef<Path>) -> Result<File> {
-        let path = path.as_ref();
-        let store = FileStore::open_writable(path);
-        let store = store.map_err(|source| failed("open for editing", path, source))?;
-        self.open_store(path, Arc::new(store), true)
+        self.open_as(path.as_ref(), Opening::Edit)
+    }
+
+    fn open_as(self, path: &Path, opening: Opening) -> Result<File> {
+        File::new(open_path(path, opening, self.cache(), self.locking)?)
     }
 
     /// Opens the HDF5 file in these bytes for reading.
     pub fn open_bytes(self, bytes: Vec<u8>) -> Result<File> {
-        self.open_store(Path::new("<memory>"), Arc::new(MemoryStore::new(bytes)), false)
-    }
-
-    fn open_store(self, path: &Path, store: Arc<dyn Store>, writable: bool) -> Result<File> {
-        let engine = Engine::open(store, self.cache(), writable);
-        File::new(engine.map_err(|error| error.at(&path.display().to_string()))?)
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(bytes));
+        let engine = Engine::open(store, self.cache(), false);
+        File::new(engine.map_err(|error| error.at("<memory>"))?)
     }
 
     fn cache(&self) -> pumice_engine::file::Cache {
         self.context.clone().unwrap_or_else(Context::global).cache()
     }
-}
-
-fn failed(what: &str, path: &Path, source: std::io::Error) -> Error {
-    let path: PathBuf = path.into();
-    Error::Io { action: format!("{what} {}", path.display()), source }
 }

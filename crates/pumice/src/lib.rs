@@ -101,6 +101,7 @@ pub use pumice_cache::{PolicyKind, Stats};
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::FilterSpec;
 pub use pumice_space::{Extent, Selection, UNLIMITED};
+pub use pumice_store::Locking;
 pub use pumice_types::{Datatype, Element};
 pub use select::{AxisRange, Select};
 

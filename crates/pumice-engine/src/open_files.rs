@@ -1,0 +1,135 @@
+//! Files opened by path: each is open once in a process, and locked against other programs.
+//!
+//! Two openings of one file that did not know of each other would each have their own idea of its
+//! metadata. So the second opening shares what the first has open, whatever path led to it, as
+//! libhdf5 does. It is refused where sharing would not be what was asked for: a file open for
+//! reading cannot be changed, one that is open cannot be created anew.
+//!
+//! Lock order: the list of open files before everything else; it is held while a superblock is read.
+
+use crate::file::{Cache, File};
+use crate::{Error, Result};
+use pumice_store::{FileStore, Locking, Store};
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+/// How a file is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// For reading.
+    Read,
+    /// For reading and changing.
+    Edit,
+    /// Made, or emptied if it is there.
+    Create,
+    /// Made; an error if it is there.
+    CreateNew,
+}
+
+impl Opening {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "open",
+            Self::Edit => "open for editing",
+            Self::Create | Self::CreateNew => "create",
+        }
+    }
+
+    fn open(self, path: &Path) -> io::Result<FileStore> {
+        match self {
+            Self::Read => FileStore::open(path),
+            Self::Edit => FileStore::open_writable(path),
+            Self::Create => FileStore::open_or_create(path),
+            Self::CreateNew => FileStore::create_new(path),
+        }
+    }
+}
+
+/// Opens or creates the HDF5 file at `path`, or shares it if this process has it open.
+///
+/// ```
+/// use pumice_cache::{ChunkCache, Config};
+/// use pumice_engine::open_files::{Opening, open_path};
+/// use pumice_store::Locking;
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let (path, cache) = (folder.path().join("a.h5"), ChunkCache::new(Config::default()));
+/// let file = open_path(&path, Opening::Create, cache.clone(), Locking::default())?;
+/// let again = open_path(&path, Opening::Read, cache.clone(), Locking::default())?;
+/// assert!(std::sync::Arc::ptr_eq(&file, &again));
+/// # Ok::<(), pumice_engine::Error>(())
+/// ```
+pub fn open_path(
+    path: &Path,
+    opening: Opening,
+    cache: Cache,
+    locking: Locking,
+) -> Result<Arc<File>> {
+    let failed = |source| {
+        let action = format!("{} {}", opening.verb(), path.display());
+        Error::Io { action, source }
+    };
+    let store = Arc::new(opening.open(path).map_err(failed)?);
+    let identity = store.identity().map_err(failed)?;
+    let mut files = when_closed(identity);
+    if let Some(file) = files.get(&identity).and_then(Weak::upgrade) {
+        // Ours may have become the last handle: the list must be free when it goes.
+        drop(files);
+        return share(file, opening).map_err(failed);
+    }
+    store.lock(locking, opening != Opening::Read).map_err(failed)?;
+    let file = match opening {
+        Opening::Read => File::open(store.clone(), cache, false),
+        Opening::Edit => File::open(store.clone(), cache, true),
+        Opening::Create | Opening::CreateNew => {
+            store.set_len(0).map_err(failed)?;
+            File::create(store.clone(), cache)
+        }
+    };
+    let file = file.map_err(|error| error.at(&path.display().to_string()))?;
+    file.settle(Place { identity, store });
+    files.insert(identity, Arc::downgrade(&file));
+    Ok(file)
+}
+
+fn share(file: Arc<File>, opening: Opening) -> io::Result<Arc<File>> {
+    let refusal = match opening {
+        Opening::Read => return Ok(file),
+        Opening::Edit if file.writable() => return Ok(file),
+        Opening::Edit => "this process has it open for reading; close that first",
+        Opening::Create | Opening::CreateNew => "this process has it open; close that first",
+    };
+    Err(io::Error::new(io::ErrorKind::WouldBlock, refusal))
+}
+
+type Identity = (u64, u64);
+type Files = HashMap<Identity, Weak<File>>;
+
+static OPEN: LazyLock<(Mutex<Files>, Condvar)> = LazyLock::new(Default::default);
+
+/// The open files, once none with this identity is just being closed.
+fn when_closed(identity: Identity) -> MutexGuard<'static, Files> {
+    let (files, closed) = &*OPEN;
+    let files = files.lock().unwrap_or_else(PoisonError::into_inner);
+    let closing =
+        |files: &mut Files| files.get(&identity).is_some_and(|file| file.strong_count() == 0);
+    closed.wait_while(files, closing).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where an open file is in the list; leaving it gives up the lock.
+pub(crate) struct Place {
+    identity: Identity,
+    store: Arc<FileStore>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Somebody may hold on to the store for a moment longer, say a thread that reads ahead.
+        self.store.unlock();
+        let (files, closed) = &*OPEN;
+        files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.identity);
+        closed.notify_all();
+    }
+}

@@ -1,0 +1,104 @@
+//! Advisory locks on files, the same that libhdf5 takes: shared while a file is open for reading,
+//! exclusive while it is open for changing, by `flock`, never waiting.
+//!
+//! They keep programs apart that ask for them. They do not keep out those that do not, and they
+//! also keep apart two openings by the same program.
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+
+/// The environment variable that libhdf5 and its users set.
+const VARIABLE: &str = "HDF5_USE_FILE_LOCKING";
+
+/// Whether files are locked while they are open.
+///
+/// ```
+/// use pumice_store::Locking;
+/// assert_eq!(Locking::from_setting("FALSE"), Some(Locking::Off));
+/// assert_eq!(Locking::from_setting("best_effort"), Some(Locking::BestEffort));
+/// assert_eq!(Locking::from_setting("perhaps"), None);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Locking {
+    /// Never.
+    Off,
+    /// Where the file system can; the default.
+    #[default]
+    BestEffort,
+    /// Always: opening fails on a file system that cannot lock.
+    Required,
+}
+
+impl Locking {
+    /// What `HDF5_USE_FILE_LOCKING` says, or the default.
+    pub fn from_environment() -> Self {
+        let setting = std::env::var(VARIABLE).unwrap_or_default();
+        Self::from_setting(&setting).unwrap_or_default()
+    }
+
+    /// The meaning of a value of `HDF5_USE_FILE_LOCKING`, in any case of letters.
+    pub fn from_setting(setting: &str) -> Option<Self> {
+        match setting.to_ascii_uppercase().as_str() {
+            "TRUE" | "1" => Some(Self::Required),
+            "FALSE" | "0" => Some(Self::Off),
+            "BEST_EFFORT" => Some(Self::BestEffort),
+            _ => None,
+        }
+    }
+
+    /// Locks an open file; `WouldBlock` if another opening of it is in the way.
+    pub(crate) fn lock(self, file: &File, exclusive: bool) -> io::Result<()> {
+        if self == Self::Off {
+            return Ok(());
+        }
+        let operation = match exclusive {
+            true => FlockOperation::NonBlockingLockExclusive,
+            false => FlockOperation::NonBlockingLockShared,
+        };
+        loop {
+            match flock(file, operation) {
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => return Err(in_the_way(file, exclusive)),
+                Err(Errno::NOSYS | Errno::OPNOTSUPP) if self == Self::BestEffort => return Ok(()),
+                answer => return Ok(answer?),
+            }
+        }
+    }
+}
+
+/// Gives up the lock on a file, if there is one.
+pub(crate) fn unlock(file: &File) {
+    // It fails only where locking does not work, and then there is no lock.
+    let _ = flock(file, FlockOperation::Unlock);
+}
+
+fn in_the_way(file: &File, exclusive: bool) -> io::Error {
+    let use_of_it = if exclusive { "open" } else { "open for writing" };
+    let holder = match holder(file) {
+        Some(name) => format!("{name} has it {use_of_it}"),
+        None => format!("somebody has it {use_of_it}"),
+    };
+    let message = format!(
+        "the file is locked: {holder}; close it there, or set {VARIABLE}=FALSE if nobody changes it"
+    );
+    io::Error::new(io::ErrorKind::WouldBlock, message)
+}
+
+/// Which process holds a lock on the file, where the system tells.
+fn holder(file: &File) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{}", file.metadata().ok()?.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let held = locks.lines().filter(|line| line.contains("FLOCK"));
+    let mut fields = held.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let line = fields.find(|fields| fields.get(5).is_some_and(|place| place.ends_with(&inode)))?;
+    let process: u32 = line.get(4)?.parse().ok()?;
+    if process == std::process::id() {
+        return Some("this process".into());
+    }
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    Some(format!("process {process} {}", name.trim()).trim().into())
+}
