@@ -79,7 +79,7 @@ impl Filter for Deflate {
         }
     }
 
-    fn must_shrink(&self) -> bool {
+    fn must_shrink(&self, _parameters: &[u32]) -> bool {
         true
     }
 }

@@ -1,6 +1,6 @@
 //! The seam between a pipeline and its filters.
 
-use crate::FilterError;
+use crate::{DatasetFacts, FilterError};
 
 /// One way of turning bytes into other bytes and back.
 ///
@@ -68,9 +68,19 @@ pub trait Filter: Send + Sync {
         len.saturating_add(len / 8).saturating_add(4096)
     }
 
+    /// The parameters to store for a new dataset, from those that the caller gave (libhdf5: "set
+    /// local").
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        Ok(parameters.to_vec())
+    }
+
     /// Whether an optional use of the filter is skipped when its output is not shorter than its
     /// input.
-    fn must_shrink(&self) -> bool {
+    fn must_shrink(&self, _parameters: &[u32]) -> bool {
         false
     }
 }

@@ -10,6 +10,10 @@
 //! | 2 | [shuffle](FilterSpec::shuffle) | groups the bytes of equal significance |
 //! | 3 | [fletcher32](FilterSpec::fletcher32) | appends a checksum |
 //! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
+//! | 307 | [bzip2](FilterSpec::bzip2) | bzip2 streams |
+//! | 32000 | [lzf](FilterSpec::lzf) | h5py's fast compressor |
+//! | 32004 | [lz4](FilterSpec::lz4) | LZ4 blocks |
+//! | 32008 | [bitshuffle](FilterSpec::bitshuffle) | groups the bits of equal significance; LZ4 or Zstandard |
 //! | 32015 | [zstd](FilterSpec::zstd) | Zstandard frames |
 //!
 //! ```
@@ -29,11 +33,16 @@
 
 #![forbid(unsafe_code)]
 
+mod bitshuffle;
+mod bzip2;
 mod deflate;
 mod error;
+mod facts;
 mod filter;
 mod fletcher32;
 pub mod location;
+mod lz4;
+mod lzf;
 mod pipeline;
 mod registry;
 pub mod scratch;
@@ -43,8 +52,9 @@ mod spec;
 mod zstandard;
 
 pub use error::FilterError;
+pub use facts::DatasetFacts;
 pub use filter::Filter;
 pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
-pub use spec::FilterSpec;
+pub use spec::{BitshuffleCodec, FilterSpec};

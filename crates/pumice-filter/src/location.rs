@@ -230,7 +230,7 @@ impl Filter for Location {
         len.saturating_add(1)
     }
 
-    fn must_shrink(&self) -> bool {
+    fn must_shrink(&self, _parameters: &[u32]) -> bool {
         true
     }
 }

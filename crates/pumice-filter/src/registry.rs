@@ -3,9 +3,13 @@
 //! The names are facts of The HDF Group's registry of filters, so that an error can say which plugin
 //! a file was written with. Having a name here does not mean having the filter.
 
+use crate::bitshuffle::Bitshuffle;
+use crate::bzip2::Bzip2;
 use crate::deflate::Deflate;
 use crate::fletcher32::Fletcher32;
 use crate::location::Location;
+use crate::lz4::Lz4;
+use crate::lzf::Lzf;
 use crate::shuffle::Shuffle;
 use crate::zstandard::Zstandard;
 use crate::{Filter, location};
@@ -13,13 +17,17 @@ use crate::{Filter, location};
 pub(crate) const DEFLATE: u16 = 1;
 pub(crate) const SHUFFLE: u16 = 2;
 pub(crate) const FLETCHER32: u16 = 3;
+pub(crate) const BZIP2: u16 = 307;
+pub(crate) const LZF: u16 = 32000;
+pub(crate) const LZ4: u16 = 32004;
+pub(crate) const BITSHUFFLE: u16 = 32008;
 pub(crate) const ZSTD: u16 = 32015;
 
 /// The built-in filter with this id.
 ///
 /// ```
 /// assert_eq!(pumice_filter::find(1).unwrap().name(), "deflate");
-/// assert!(pumice_filter::find(32001).is_none(), "blosc is not built in");
+/// assert!(pumice_filter::find(32013).is_none(), "zfp is not built in");
 /// ```
 pub fn find(id: u16) -> Option<&'static dyn Filter> {
     match id {
@@ -27,6 +35,10 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         SHUFFLE => Some(&Shuffle),
         FLETCHER32 => Some(&Fletcher32),
         location::ID => Some(&Location),
+        BZIP2 => Some(&Bzip2),
+        LZF => Some(&Lzf),
+        LZ4 => Some(&Lz4),
+        BITSHUFFLE => Some(&Bitshuffle),
         ZSTD => Some(&Zstandard),
         _ => None,
     }
@@ -53,16 +65,16 @@ const NAMES: [(u16, &str); 38] = [
     (6, "scaleoffset"),
     (location::ID, location::NAME),
     (305, "lzo"),
-    (307, "bzip2"),
-    (32000, "lzf"),
+    (BZIP2, "bzip2"),
+    (LZF, "lzf"),
     (32001, "blosc"),
     (32002, "mafisc"),
     (32003, "snappy"),
-    (32004, "lz4"),
+    (LZ4, "lz4"),
     (32005, "apax"),
     (32006, "cbf"),
     (32007, "jpeg-xr"),
-    (32008, "bitshuffle"),
+    (BITSHUFFLE, "bitshuffle"),
     (32009, "spdp"),
     (32010, "lpc-rice"),
     (32011, "ccsds-123"),
@@ -100,7 +112,7 @@ mod tests {
     #[test]
     fn every_built_in_filter_is_found_under_its_own_id_and_name() {
         let built_in: Vec<_> = (0..=u16::MAX).filter_map(|id| Some((id, find(id)?))).collect();
-        assert_eq!(built_in.len(), 5);
+        assert_eq!(built_in.len(), 9);
         for (id, filter) in built_in {
             assert_eq!(filter.id(), id);
             assert_eq!(registered_name(id), Some(filter.name()));

@@ -7,7 +7,7 @@
 
 mod kernels;
 
-use crate::{Filter, FilterError, registry};
+use crate::{DatasetFacts, Filter, FilterError, registry};
 
 const NAME: &str = "shuffle";
 
@@ -65,6 +65,14 @@ impl Filter for Shuffle {
         Ok(data.len() <= limit && self.encode_in_place(parameters, data)?)
     }
 
+    fn parameters_for(
+        &self,
+        _parameters: &[u32],
+        dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        Ok(vec![dataset.element_size()])
+    }
+
     fn encoded_bound(&self, len: usize) -> usize {
         len
     }
@@ -81,7 +89,7 @@ fn element_size(parameters: &[u32]) -> Result<usize, FilterError> {
     }
 }
 
-fn shuffle(size: usize, input: &[u8], out: &mut [u8]) {
+pub(crate) fn shuffle(size: usize, input: &[u8], out: &mut [u8]) {
     let count = input.len() / size;
     let (elements, rest) = input.split_at(count * size);
     let (planes, rest_out) = out.split_at_mut(elements.len());
@@ -95,7 +103,7 @@ fn shuffle(size: usize, input: &[u8], out: &mut [u8]) {
     kernels::shuffle_any(size, moved, elements, planes);
 }
 
-fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
+pub(crate) fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
     let count = input.len() / size;
     let (planes, rest) = input.split_at(count * size);
     let (elements, rest_out) = out.split_at_mut(planes.len());

@@ -1,6 +1,6 @@
 //! One entry of a filter pipeline message: which filter, how it is to be run.
 
-use crate::{location, registry};
+use crate::{DatasetFacts, FilterError, find, location, registry};
 
 /// A filter as a file describes it: id, flags, name and parameters ("client data values").
 ///
@@ -43,9 +43,70 @@ impl FilterSpec {
         Self { id: registry::ZSTD, optional: true, name, parameters: vec![level] }
     }
 
+    /// Compresses with LZF: fast, in every h5py.
+    pub fn lzf() -> Self {
+        Self::named(registry::LZF, Vec::new())
+    }
+
+    /// Compresses with LZ4 in blocks of `block_size` bytes; 0 for one block.
+    pub fn lz4(block_size: u32) -> Self {
+        Self::named(registry::LZ4, vec![block_size])
+    }
+
+    /// Compresses with bzip2 in blocks of 100,000 bytes times `level`, 1 to 9.
+    pub fn bzip2(level: u32) -> Self {
+        Self::named(registry::BZIP2, vec![level])
+    }
+
+    /// Groups the bits of equal significance, and compresses them.
+    ///
+    /// ```
+    /// use pumice_filter::{BitshuffleCodec, FilterSpec};
+    ///
+    /// let spec = FilterSpec::bitshuffle(BitshuffleCodec::Lz4);
+    /// assert_eq!(spec.parameters, [0, 2]);
+    /// ```
+    pub fn bitshuffle(codec: BitshuffleCodec) -> Self {
+        let parameters = match codec {
+            BitshuffleCodec::None => vec![0, 0],
+            BitshuffleCodec::Lz4 => vec![0, 2],
+            BitshuffleCodec::Zstd(level) => vec![0, 3, level],
+        };
+        Self::named(registry::BITSHUFFLE, parameters)
+    }
+
     /// Rewrites the cell locations of a sparse chunk (section 0) compactly; see [`location`].
     pub fn location() -> Self {
         let name = Some(location::NAME.to_owned());
         Self { id: location::ID, optional: true, name, parameters: Vec::new() }
     }
+
+    /// The specification to store for a new dataset: some filters record what they need to know of
+    /// its type, its fill value and the shape of its chunks. A filter that is not available keeps
+    /// the parameters it has.
+    pub fn for_dataset(&self, dataset: &DatasetFacts<'_>) -> Result<Self, FilterError> {
+        let Some(filter) = find(self.id) else { return Ok(self.clone()) };
+        match filter.parameters_for(&self.parameters, dataset) {
+            Ok(parameters) => Ok(Self { parameters, ..self.clone() }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An optional filter under its registered name, which files store for ids above 255.
+    fn named(id: u16, parameters: Vec<u32>) -> Self {
+        let name = registry::registered_name(id).map(str::to_owned);
+        Self { id, optional: true, name, parameters }
+    }
+}
+
+/// What [bitshuffle](FilterSpec::bitshuffle) compresses with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BitshuffleCodec {
+    /// Nothing: a compressing filter may follow.
+    None,
+    /// LZ4.
+    Lz4,
+    /// Zstandard at a level of 1 to 22.
+    Zstd(u32),
 }

@@ -37,13 +37,13 @@ fn a_missing_filter_is_named_with_its_id_its_name_and_a_remedy() {
 
 #[test]
 fn a_missing_filter_matters_only_if_it_ran() {
-    let specs = vec![missing(32008, true), FilterSpec::fletcher32()];
+    let specs = vec![missing(32013, true), FilterSpec::fletcher32()];
     let (stored, mask) = pipeline(specs.clone()).encode(vec![1, 2, 3]).unwrap();
     assert_eq!(mask, 0b01, "an optional filter that is missing is skipped");
     assert_eq!(pipeline(specs.clone()).decode(stored.clone(), mask, 3).unwrap(), [1, 2, 3]);
     let error = pipeline(specs).decode(stored, 0, 3).unwrap_err();
-    assert!(matches!(error, FilterError::Missing { id: 32008, .. }));
-    assert!(pipeline(vec![missing(32008, false)]).encode(vec![1]).is_err());
+    assert!(matches!(error, FilterError::Missing { id: 32013, .. }));
+    assert!(pipeline(vec![missing(32013, false)]).encode(vec![1]).is_err());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{Dataset, Group};
 use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
 use pumice_engine::{Error, Result};
-use pumice_filter::FilterSpec;
+use pumice_filter::{BitshuffleCodec, FilterSpec};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::{Conversion, Datatype, Element};
 
@@ -128,6 +128,26 @@ impl DatasetBuilder {
     /// Compresses with Zstandard.
     pub fn zstd(self, level: u32) -> Self {
         self.filter(FilterSpec::zstd(level))
+    }
+
+    /// Compresses with LZF: fast, in every h5py.
+    pub fn lzf(self) -> Self {
+        self.filter(FilterSpec::lzf())
+    }
+
+    /// Compresses with LZ4.
+    pub fn lz4(self) -> Self {
+        self.filter(FilterSpec::lz4(0))
+    }
+
+    /// Compresses with bzip2, level 1 to 9.
+    pub fn bzip2(self, level: u32) -> Self {
+        self.filter(FilterSpec::bzip2(level))
+    }
+
+    /// Groups bits of equal significance, and compresses them.
+    pub fn bitshuffle(self, codec: BitshuffleCodec) -> Self {
+        self.filter(FilterSpec::bitshuffle(codec))
     }
 
     /// Adds a checksum to each chunk.

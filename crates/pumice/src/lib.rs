@@ -99,7 +99,7 @@ pub use file::{File, FileOptions};
 pub use group::{Group, Member, MemberKind, Node};
 pub use pumice_cache::{PolicyKind, Stats};
 pub use pumice_engine::{Error, Result};
-pub use pumice_filter::FilterSpec;
+pub use pumice_filter::{BitshuffleCodec, FilterSpec};
 pub use pumice_space::{Extent, Selection, UNLIMITED};
 pub use pumice_store::Locking;
 pub use pumice_types::{Datatype, Element};

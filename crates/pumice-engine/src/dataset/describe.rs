@@ -8,7 +8,7 @@ use crate::layout::{
 };
 use crate::object::Object;
 use crate::{Error, Result};
-use pumice_filter::{FilterSpec, Pipeline};
+use pumice_filter::{DatasetFacts, FilterSpec, Pipeline};
 use pumice_format::index::RecordFormat;
 use pumice_format::messages::{
     self, ChunkIndexInfo, Fill, FillValue, FilterDescription, Layout, SPARSE, SectionPipeline,
@@ -263,7 +263,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
         }
         LayoutSpec::Chunked { chunk, filters } => {
             let index = index_info(spec, chunk, 0, !filters.is_empty())?;
-            let filters = Filters { values: filters.clone(), ..Filters::none() };
+            let filters = Filters { values: local(filters, spec, chunk)?, ..Filters::none() };
             let message = Layout::Chunked {
                 version: CHUNKED_VERSION,
                 chunk: chunk.clone(),
@@ -275,7 +275,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             Ok((message, filters))
         }
         LayoutSpec::Sparse { chunk, locations, values } => {
-            let (locations, values) = (locations.clone(), values.clone());
+            let (locations, values) = (locations.clone(), local(values, spec, chunk)?);
             let filters = Filters { values, locations, structured: true };
             let message = Layout::Structured {
                 kind: SPARSE,
@@ -290,6 +290,14 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             Ok((message, filters))
         }
     }
+}
+
+/// Filters with the parameters that depend on the dataset.
+fn local(filters: &[FilterSpec], spec: &DatasetSpec, chunk: &[u64]) -> Result<Vec<FilterSpec>> {
+    let zeros = vec![0; spec.datatype.size()];
+    let fill = Some(spec.fill.as_deref().unwrap_or(&zeros));
+    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill };
+    Ok(filters.iter().map(|filter| filter.for_dataset(&facts)).collect::<Result<_, _>>()?)
 }
 
 /// The index for a new dataset's dimensions.

@@ -1,0 +1,109 @@
+//! What every filter that turns data into other data must keep: data come back, whatever their
+//! length; whatever the bytes, decoding ends in an answer within the limit or in an error.
+
+use proptest::prelude::*;
+use pumice_filter::{BitshuffleCodec, DatasetFacts, FilterError, FilterSpec, find};
+use pumice_types::{ByteOrder, Datatype, Integer};
+
+/// Every filter that works on elements of any bytes, for a dataset of `size` bytes an element.
+fn filters(size: u32, cells: u64) -> Vec<FilterSpec> {
+    let datatype = Datatype::Integer(Integer::new(size, ByteOrder::Little, false));
+    let facts = DatasetFacts { datatype: &datatype, chunk: &[cells], fill: None };
+    let given = [
+        FilterSpec::deflate(3),
+        FilterSpec::shuffle(0),
+        FilterSpec::fletcher32(),
+        FilterSpec::zstd(1),
+        FilterSpec::lzf(),
+        FilterSpec::lz4(0),
+        FilterSpec::lz4(100),
+        FilterSpec::bzip2(1),
+        FilterSpec::bitshuffle(BitshuffleCodec::None),
+        FilterSpec::bitshuffle(BitshuffleCodec::Lz4),
+        FilterSpec::bitshuffle(BitshuffleCodec::Zstd(1)),
+    ];
+    given.iter().map(|spec| spec.for_dataset(&facts).unwrap()).collect()
+}
+
+fn decode(spec: &FilterSpec, input: &[u8], limit: usize) -> Result<Vec<u8>, FilterError> {
+    let mut out = Vec::new();
+    find(spec.id).unwrap().decode(&spec.parameters, input, limit, &mut out).map(|()| out)
+}
+
+fn encode(spec: &FilterSpec, input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    find(spec.id).unwrap().encode(&spec.parameters, input, &mut out).unwrap();
+    out
+}
+
+/// Data with repetitions of all sorts.
+fn cells() -> impl Strategy<Value = (u32, Vec<u8>)> {
+    let value = prop_oneof![4 => 0u8..4, 1 => any::<u8>()];
+    let pieces = prop::collection::vec((prop::collection::vec(value, 1..20), 1usize..30), 0..12);
+    (prop_oneof![Just(1u32), Just(2), Just(3), Just(4), Just(8)], pieces).prop_map(
+        |(size, pieces)| {
+            let mut bytes: Vec<u8> =
+                pieces.into_iter().flat_map(|(piece, times)| piece.repeat(times)).collect();
+            bytes.truncate(bytes.len() / size as usize * size as usize);
+            (size, bytes)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn data_come_back((size, data) in cells()) {
+        for spec in filters(size, data.len() as u64 / u64::from(size)) {
+            let encoded = encode(&spec, &data);
+            let bound = find(spec.id).unwrap().encoded_bound(data.len());
+            prop_assert!(encoded.len() <= bound, "{spec:?}: {} > {bound}", encoded.len());
+            let decoded = decode(&spec, &encoded, data.len());
+            prop_assert_eq!(decoded.as_ref(), Ok(&data), "{:?}", spec);
+            if let Some(less) = data.len().checked_sub(1) {
+                prop_assert!(decode(&spec, &encoded, less).is_err(), "{:?}", spec);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_end_in_an_answer_within_the_limit_or_an_error(
+        (size, data) in cells(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<prop::sample::Index>(),
+        limit in 0usize..6000,
+    ) {
+        for spec in filters(size, data.len() as u64 / u64::from(size)) {
+            let mut encoded = encode(&spec, &data);
+            if let Ok(decoded) = decode(&spec, &encoded[..cut.index(encoded.len() + 1)], limit) {
+                prop_assert!(decoded.len() <= limit);
+            }
+            for (at, byte) in &damage {
+                let len = encoded.len();
+                if let Some(place) = len.checked_sub(1).map(|_| &mut encoded[at.index(len)]) {
+                    *place ^= byte;
+                }
+            }
+            if let Ok(decoded) = decode(&spec, &encoded, limit) {
+                prop_assert!(decoded.len() <= limit);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_and_any_parameters_end_in_an_answer_or_an_error(
+        bytes in prop::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..300),
+        parameters in prop::collection::vec(prop_oneof![3 => 0u32..70, 1 => any::<u32>()], 0..24),
+        limit in 0usize..6000,
+    ) {
+        for id in (0..=u16::MAX).filter(|&id| find(id).is_some()) {
+            let filter = find(id).unwrap();
+            let mut out = Vec::new();
+            if filter.decode(&parameters, &bytes, limit, &mut out).is_ok() {
+                prop_assert!(out.len() <= limit, "{}", filter.name());
+            }
+            let _ = filter.encode(&parameters, &bytes, &mut out);
+        }
+    }
+}
