@@ -212,7 +212,7 @@ pub(crate) fn for_each_band(
     };
     let chunk = dataset.chunk().map_or(1, |chunk| chunk[0].max(1));
     let bands = Rows { dataset, shape: &shape, cells: &cells, chunk, limit: limit(dataset) };
-    let count = (dataset.stored_bytes()? / BAND_BYTES).clamp(1, MAX_BANDS);
+    let count = (dataset.storage_size()? / BAND_BYTES).clamp(1, MAX_BANDS);
     let step = (rows.end - rows.start).div_ceil(count).next_multiple_of(chunk);
     let mut first = rows.start;
     while first < rows.end {

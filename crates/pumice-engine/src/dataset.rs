@@ -4,6 +4,7 @@
 //! anything in the cache, the index or the object header.
 
 mod describe;
+mod direct;
 mod resize;
 mod transfer;
 
@@ -105,20 +106,20 @@ impl DatasetState {
         self.layout.geometry.dims()
     }
 
-    /// Bytes that its elements take in the file now, without those that wait in the cache.
-    pub fn stored_bytes(&self) -> Result<u64> {
-        match (&self.layout.storage, self.layout.table()) {
-            (_, Some(table)) => {
-                let sizes = table.all()?.into_iter().map(|(_, record)| record.size);
-                Ok(sizes.fold(0, u64::saturating_add))
-            }
-            (Storage::Contiguous(contiguous), _) => Ok(match contiguous.place() {
+    /// Bytes that its elements take in the file; what waits in the cache is written first.
+    pub fn storage_size(&self) -> Result<u64> {
+        if self.layout.table().is_some() {
+            let sizes = self.chunk_records()?.into_iter().map(|(_, record)| record.size);
+            return Ok(sizes.fold(0, u64::saturating_add));
+        }
+        Ok(match &self.layout.storage {
+            Storage::Contiguous(contiguous) => match contiguous.place() {
                 Place::Compact(data) => data.len() as u64,
                 Place::File(Some(_)) => self.layout.geometry.chunk_bytes(),
                 Place::File(None) => 0,
-            }),
-            _ => Ok(0),
-        }
+            },
+            _ => 0,
+        })
     }
 
     /// Writes back its dirty chunks and hands its changed metadata to the next commit.
@@ -211,7 +212,8 @@ impl DatasetState {
         self.object.set(kind::DATASPACE, 0, body)
     }
 
-    fn medium(&self) -> &Medium {
+    /// The file as space.
+    pub fn medium(&self) -> &Medium {
         &self.medium
     }
 

@@ -12,6 +12,7 @@
 pub mod contiguous;
 pub mod dense;
 pub mod geometry;
+mod recode;
 pub mod request;
 pub mod sparse;
 pub mod sparse_chunk;
@@ -20,6 +21,7 @@ mod table;
 pub use contiguous::{Contiguous, Place};
 pub use dense::Dense;
 pub use geometry::Geometry;
+pub use recode::Recoder;
 pub use request::{ReadRequest, Source, Target, WriteRequest};
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
@@ -126,21 +128,11 @@ impl Layout for DatasetLayout {
     }
 
     fn encode(&self, key: &Dims, chunk: &Chunk) -> Result<Encoded<ChunkRecord>> {
-        let mut tag = ChunkRecord::dense(0, 0);
-        let bytes = match (&self.storage, chunk) {
-            (Storage::Dense(dense, _), Chunk::Dense(cells)) => {
-                let (bytes, mask) = dense.encode(key, cells)?;
-                tag.filter_mask = mask;
-                bytes
-            }
-            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
-                let encoded = sparse.encode(key, chunk)?;
-                tag.sections.extend(encoded.sections);
-                encoded.bytes
-            }
-            _ => return Err(Self::mismatch()),
-        };
-        Ok(Encoded { bytes, tag })
+        match (&self.storage, chunk) {
+            (Storage::Dense(dense, _), Chunk::Dense(cells)) => encode_dense(dense, key, cells),
+            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => encode_sparse(sparse, key, chunk),
+            _ => Err(Self::mismatch()),
+        }
     }
 
     fn insert(&self, placements: &mut [Placement<Dims, ChunkRecord>]) -> Result<()> {
@@ -307,7 +299,7 @@ impl DatasetLayout {
     }
 
     /// What the cache needs to know of a stored chunk.
-    fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
+    pub(crate) fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
         let (head, decoded) = match record.sections.as_slice() {
             [] => (record.size, self.geometry.chunk_bytes()),
             [locations, values, ..] => {
@@ -318,4 +310,16 @@ impl DatasetLayout {
         };
         Stored::new(record.address, record.size, record).head(head).decoded(decoded)
     }
+}
+
+fn encode_dense(dense: &Dense, key: &Dims, cells: &[u8]) -> Result<Encoded<ChunkRecord>> {
+    let (bytes, filter_mask) = dense.encode(key, cells)?;
+    Ok(Encoded { bytes, tag: ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) } })
+}
+
+fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &SparseChunk) -> Result<Encoded<ChunkRecord>> {
+    let encoded = sparse.encode(key, chunk)?;
+    let mut tag = ChunkRecord::dense(0, 0);
+    tag.sections.extend(encoded.sections);
+    Ok(Encoded { bytes: encoded.bytes, tag })
 }

@@ -49,6 +49,11 @@ impl Medium {
         Self { store, base, sizes, writable, state: Mutex::new(state), changes }
     }
 
+    /// Where the HDF5 part of the file begins: the length of the user block.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
     /// Whether changes are allowed.
     pub fn writable(&self) -> bool {
         self.writable

@@ -3,6 +3,7 @@
 //! Carries out a list of operations on a new file, or describes everything in a file, with raw
 //! data in files beside it. The protocol is described in `tests/python/README.md`.
 
+mod chunks;
 mod datatype;
 mod read;
 mod write;
@@ -25,6 +26,9 @@ fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [command, spec, out] if command == "write" => write::run(spec.as_ref(), out.as_ref()),
         [command, file, out] if command == "read" => read::run(file.as_ref(), out.as_ref()),
-        _ => bail!("usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR"),
+        [command, file, out] if command == "chunks" => chunks::run(file.as_ref(), out.as_ref()),
+        _ => bail!(
+            "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR"
+        ),
     }
 }

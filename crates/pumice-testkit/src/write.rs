@@ -51,6 +51,11 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
             let points = Selection::points(dataset.shape().len(), coords.collect())?;
             dataset.write_bytes(points, &bytes("values")?)?;
         }
+        Some("write_chunk") => {
+            let mask = operation["mask"].as_u64().unwrap_or(0) as u32;
+            let offset = numbers(&operation["offset"])?;
+            file.dataset(path)?.write_chunk(offset, &bytes("data")?, mask)?;
+        }
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
         Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,
         other => bail!("no such operation: {other:?}"),
@@ -69,6 +74,9 @@ fn create(file: &Group, path: &str, operation: &Value, sparse: bool) -> Result<D
     }
     if let Some(fill) = operation["fill"].as_str() {
         builder = builder.fill_bytes(unhex(fill)?);
+    }
+    if operation["dont_filter_partial"] == true {
+        builder = builder.dont_filter_partial_chunks();
     }
     match (sparse, operation["filters"].as_array()) {
         (true, Some(sections)) => {

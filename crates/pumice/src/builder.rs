@@ -51,6 +51,7 @@ pub struct DatasetBuilder {
     filters: Vec<FilterSpec>,
     sparse: bool,
     compact: bool,
+    dont_filter_partial: bool,
     location_filters: Option<Vec<FilterSpec>>,
     value_filters: Option<Vec<FilterSpec>>,
 }
@@ -67,6 +68,7 @@ impl DatasetBuilder {
             filters: Vec::new(),
             sparse: false,
             compact: false,
+            dont_filter_partial: false,
             location_filters: None,
             value_filters: None,
         }
@@ -111,6 +113,24 @@ impl DatasetBuilder {
     /// Stores the elements in the object header: for at most 64,000 bytes.
     pub fn compact(mut self) -> Self {
         self.compact = true;
+        self
+    }
+
+    /// Stores chunks that reach beyond the shape without filters: quicker to append to, as a chunk
+    /// that is filled bit by bit is compressed once, when it is whole.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let builder = file.new_dataset::<u8>().shape([6]).max_shape([None]).chunk([4]).deflate(9);
+    /// let log = builder.dont_filter_partial_chunks().create("log")?;
+    /// log.write(.., &[0u8; 6])?;
+    /// assert_eq!(log.chunk_info([4])?.unwrap().size, 4, "as it is in memory");
+    /// log.resize([8])?;
+    /// assert_ne!(log.chunk_info([4])?.unwrap().size, 4, "compressed");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn dont_filter_partial_chunks(mut self) -> Self {
+        self.dont_filter_partial = true;
         self
     }
 
@@ -220,7 +240,9 @@ impl DatasetBuilder {
             (true, false) => {
                 let cells = DENSE_CHUNK_BYTES / self.datatype.size().max(1) as u64;
                 let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells));
-                Ok(LayoutSpec::Chunked { chunk, filters: self.filters.clone() })
+                let dont_filter_partial = self.dont_filter_partial;
+                let filters = self.filters.clone();
+                Ok(LayoutSpec::Chunked { chunk, filters, dont_filter_partial })
             }
         }
     }
@@ -242,7 +264,8 @@ impl DatasetBuilder {
         let values = self.value_filters.clone().or(added).unwrap_or(default);
         let locations = self.location_filters.clone();
         let locations = locations.unwrap_or_else(|| vec![FilterSpec::location(), zstd]);
-        Ok(LayoutSpec::Sparse { chunk, locations, values })
+        let dont_filter_partial = self.dont_filter_partial;
+        Ok(LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial })
     }
 
     /// A chunk of about `cells` cells with sides as equal as the shape allows.

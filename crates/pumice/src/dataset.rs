@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Dataset {
     owner: Arc<Owner>,
-    state: Arc<DatasetState>,
+    pub(crate) state: Arc<DatasetState>,
     path: String,
 }
 
@@ -157,21 +157,6 @@ impl Dataset {
     /// Its fill value, one element of its type, if one was set; otherwise it is zero.
     pub fn fill_value(&self) -> Option<&[u8]> {
         self.state.fill_value()
-    }
-
-    /// How many chunks are stored; those that wait in the cache are written first.
-    pub fn chunk_count(&self) -> Result<u64> {
-        self.at(self.flush())?;
-        match self.state.layout().table() {
-            Some(table) => self.at(table.all().map(|all| all.len() as u64)),
-            None => Ok(0),
-        }
-    }
-
-    /// Bytes that its elements take in the file; what waits in the cache is written first.
-    pub fn stored_bytes(&self) -> Result<u64> {
-        self.at(self.flush())?;
-        self.at(self.state.stored_bytes())
     }
 
     /// Reads the selected cells as `T`, in row-major order (points: in their order).
@@ -392,7 +377,7 @@ impl Dataset {
         self.at(memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells"))))
     }
 
-    fn at<T>(&self, result: Result<T>) -> Result<T> {
+    pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(&self.path))
     }
 }

@@ -85,6 +85,7 @@
 
 mod attribute;
 mod builder;
+mod chunk;
 mod context;
 mod dataset;
 mod file;
@@ -93,6 +94,7 @@ mod select;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
+pub use chunk::ChunkInfo;
 pub use context::{Context, ContextBuilder};
 pub use dataset::{Dataset, Defined, LayoutKind};
 pub use file::{File, FileOptions};

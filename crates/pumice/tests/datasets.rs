@@ -182,7 +182,7 @@ fn an_erased_chunk_leaves_the_file() {
     dataset.erase((0..10, ..)).unwrap();
     assert_eq!(dataset.chunk_count().unwrap(), 6);
     dataset.erase(..).unwrap();
-    assert_eq!((dataset.chunk_count().unwrap(), dataset.stored_bytes().unwrap()), (0, 0));
+    assert_eq!((dataset.chunk_count().unwrap(), dataset.storage_size().unwrap()), (0, 0));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn erasing_what_was_never_written_defines_nothing() {
     let dataset = file.new_dataset::<i32>().shape([10]).create("d").unwrap();
     dataset.erase(..).unwrap();
     assert_eq!(dataset.count_defined(..).unwrap(), 0);
-    assert_eq!(dataset.stored_bytes().unwrap(), 0);
+    assert_eq!(dataset.storage_size().unwrap(), 0);
 }
 
 #[test]

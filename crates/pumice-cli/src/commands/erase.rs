@@ -20,10 +20,10 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     let sparse = dataset.is_sparse();
     let count = || if sparse { cells::count_defined(&dataset, &whole) } else { Ok(0) };
 
-    let (before, stored_before) = (count()?, dataset.stored_bytes()?);
+    let (before, stored_before) = (count()?, dataset.storage_size()?);
     dataset.erase(Hyperslab::ranges(&ranges).selection()?)?;
     file.flush()?;
-    let (after, stored_after) = (count()?, dataset.stored_bytes()?);
+    let (after, stored_after) = (count()?, dataset.storage_size()?);
 
     let mut out = output();
     let path = dataset.path();

@@ -87,7 +87,7 @@ impl<W: Write> Lister<'_, W> {
             let chunk: Vec<String> = chunk.iter().map(u64::to_string).collect();
             self.detail("Chunks", &format!("{{{}}} {cells} bytes", chunk.join(", ")))?;
         }
-        let stored = dataset.stored_bytes()?;
+        let stored = dataset.storage_size()?;
         let all = dataset.extent()?.cells();
         let logical = all.and_then(|cells| cells.checked_mul(size));
         let logical = logical.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());

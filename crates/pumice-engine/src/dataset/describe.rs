@@ -56,6 +56,8 @@ pub enum LayoutSpec {
         chunk: Vec<u64>,
         /// Filters, in the order of writing.
         filters: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
     },
     /// In sparse chunks.
     Sparse {
@@ -65,6 +67,8 @@ pub enum LayoutSpec {
         locations: Vec<FilterSpec>,
         /// Filters of the values (section 1), in the order of writing.
         values: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
     },
 }
 
@@ -261,7 +265,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             }
             Ok((Layout::Contiguous { address: UNDEFINED, size: Some(bytes?) }, Filters::none()))
         }
-        LayoutSpec::Chunked { chunk, filters } => {
+        LayoutSpec::Chunked { chunk, filters, dont_filter_partial } => {
             let index = index_info(spec, chunk, 0, !filters.is_empty())?;
             let filters = Filters { values: local(filters, spec, chunk)?, ..Filters::none() };
             let message = Layout::Chunked {
@@ -270,11 +274,11 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
                 element_size,
                 index,
                 address: UNDEFINED,
-                dont_filter_partial: false,
+                dont_filter_partial: *dont_filter_partial,
             };
             Ok((message, filters))
         }
-        LayoutSpec::Sparse { chunk, locations, values } => {
+        LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
             let (locations, values) = (locations.clone(), local(values, spec, chunk)?);
             let filters = Filters { values, locations, structured: true };
             let message = Layout::Structured {
@@ -285,7 +289,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
                 metadata_sections: vec![0],
                 index: index_info(spec, chunk, 2, !filters.is_empty())?,
                 address: UNDEFINED,
-                dont_filter_partial: false,
+                dont_filter_partial: *dont_filter_partial,
             };
             Ok((message, filters))
         }

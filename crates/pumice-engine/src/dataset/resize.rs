@@ -1,74 +1,187 @@
 //! Changing the extent of a dataset.
 //!
-//! Growing changes no chunk. Shrinking deletes chunks that lie outside as a whole, and erases the
-//! outside cells of chunks that the new edge cuts, whether they are in the cache or only stored:
-//! cells that come back later must not have old values.
+//! A chunk that lies outside the new extent as a whole is deleted. One that the new edge cuts loses
+//! its outside cells: cells that come back later must not have old values. Where partial edge chunks
+//! are stored unfiltered, a chunk that becomes whole or partial is stored anew in its other form.
+//! All other chunks stay as they are, in the cache and in the file.
+//!
+//! Two steps, so that a resize happens or does not: first every chunk that must change is written
+//! in its new form to space that nothing refers to; only when that is done, index, extent and cache
+//! change together.
 
 use super::DatasetState;
-use crate::layout::{DatasetLayout, Storage, WriteRequest};
+use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage, WriteRequest};
 use crate::{Error, Result};
-use pumice_cache::Exclusive;
-use pumice_space::{Dims, Extent, UNLIMITED};
-use std::collections::BTreeSet;
+use pumice_cache::{Exclusive, Layout, Outcome, Part};
+use pumice_format::index::ChunkRecord;
+use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
+use pumice_store::{ReadOp, WriteOp};
+
+/// What becomes of a chunk.
+enum Fate {
+    Same,
+    Gone,
+    /// Without these cells, and perhaps in another form.
+    Cut(CellSet),
+    /// In another form.
+    Recoded,
+}
+
+/// Chunks that change, in their new form.
+#[derive(Default)]
+struct Changes {
+    gone: Vec<Dims>,
+    /// With the address of the new form.
+    rewritten: Vec<(Dims, u64)>,
+}
 
 impl DatasetState {
-    /// Changes the extent to `dims`.
+    /// Changes the extent to `dims`. On an error the extent is the old one, and no cell has changed.
     pub fn resize(&self, dims: &[u64]) -> Result<()> {
         self.medium().require_writable()?;
         self.check_resize(dims)?;
         let _alone = self.gate_exclusively();
-        let old = self.dims();
-        if old.as_slice() == dims {
+        if self.dims().as_slice() == dims {
             return Ok(());
         }
+        let Some(table) = self.layout.table() else { return Ok(()) };
         let exclusive = self.cache().exclusive(&self.cached);
-        let geometry = &self.layout.geometry;
-        let keys: BTreeSet<Dims> = match self.layout.table() {
-            Some(table) if shrinks(&old, dims) => {
-                let stored = table.all()?.into_iter().map(|(key, _)| key);
-                stored.chain(exclusive.resident_keys()).collect()
-            }
-            _ => BTreeSet::new(),
-        };
-        geometry.set_dims(dims);
-        let resized = self.cut(&exclusive, dims, keys);
-        if resized.is_err() {
-            // Chunks outside may be gone, but header, index and handles agree on the extent.
-            geometry.set_dims(&old);
+        let mut changes = Changes::default();
+        if let Err(error) = self.prepare(table, &exclusive, dims, &mut changes) {
+            changes.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
+            return Err(error);
         }
-        resized
+        self.apply(table, &exclusive, dims, changes)
     }
 
-    /// Brings chunks, index and header in line with the new extent.
-    fn cut(
+    /// Writes chunks that must change in their new form.
+    fn prepare(
         &self,
+        table: &ChunkTable,
         exclusive: &Exclusive<'_, DatasetLayout>,
         dims: &[u64],
-        keys: BTreeSet<Dims>,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let old = self.dims();
+        if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
+            return Ok(());
+        }
+        let stays = |key: &Dims| matches!(self.fate(key, dims), Ok(Fate::Same));
+        let all_stay = table.all()?.iter().all(|(key, _)| stays(key));
+        if all_stay && exclusive.resident_keys().iter().all(stays) {
+            return Ok(());
+        }
+        exclusive.flush(false)?;
+        let recoder = Recoder::new(&self.layout, dims)?;
+        for (key, record) in table.all()? {
+            let cells = match self.fate(&key, dims)? {
+                Fate::Same => continue,
+                Fate::Gone => {
+                    changes.gone.push(key);
+                    continue;
+                }
+                Fate::Cut(cells) => Some(cells),
+                Fate::Recoded => None,
+            };
+            match self.rewrite(table, &recoder, &key, record, cells)? {
+                Some(address) => changes.rewritten.push((key, address)),
+                None => changes.gone.push(key),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a chunk without `cells` in the form for the new extent, to space that the index does
+    /// not name yet; `None` if nothing is left of it.
+    fn rewrite(
+        &self,
+        table: &ChunkTable,
+        recoder: &Recoder,
+        key: &Dims,
+        record: ChunkRecord,
+        cells: Option<CellSet>,
+    ) -> Result<Option<u64>> {
+        let mut bytes = crate::layout::dense::zeros(record.size)?;
+        table.medium().fetch(&mut [ReadOp { offset: record.address, buffer: &mut bytes }])?;
+        let stored = self.layout.stored(record);
+        let mut chunk: Chunk = self.layout.decode(key, bytes, &stored, Part::All)?;
+        if let Some(cells) = cells
+            && let Outcome::Delete =
+                self.layout.gather(key, &mut chunk, &mut WriteRequest::Erase { cells })?
+        {
+            return Ok(None);
+        }
+        let encoded = recoder.encode(key, &chunk)?;
+        let size = encoded.bytes.len() as u64;
+        let address = table.reserve_elsewhere(key, ChunkRecord { size, ..encoded.tag })?;
+        let write = WriteOp { offset: address, bytes: &encoded.bytes };
+        table.medium().put(&mut [write]).inspect_err(|_| table.cancel(address))?;
+        Ok(Some(address))
+    }
+
+    /// Lets index, cache and header follow the new extent.
+    fn apply(
+        &self,
+        table: &ChunkTable,
+        exclusive: &Exclusive<'_, DatasetLayout>,
+        dims: &[u64],
+        changes: Changes,
     ) -> Result<()> {
         let geometry = &self.layout.geometry;
-        if let Some(table) = self.layout.table() {
-            let mut cut = Vec::new();
-            for key in keys {
-                match geometry.outside(&key)? {
-                    Some(outside) if outside.is_full() => {
-                        exclusive.discard(&key);
-                        table.remove(&key)?;
-                    }
-                    Some(cells) => cut.push((key, WriteRequest::Erase { cells })),
-                    None => {}
-                }
-            }
-            exclusive.write(cut)?;
-            table.index().resize(&counts(dims, geometry.chunk()))?;
-        }
         let extent = Extent::with_max(dims, geometry.max_dims())?;
-        self.set_extent(&extent)
+        let change = self.medium().change();
+        // As far as it goes even if one fails: each chunk is whole in itself.
+        let mut result = Ok(());
+        for (key, address) in changes.rewritten {
+            exclusive.discard(&key);
+            result = result.and(table.enter_during(&change, address));
+        }
+        for key in changes.gone {
+            exclusive.discard(&key);
+            result = result.and(table.remove_during(&change, &key));
+        }
+        // Only in the cache, and unchanged: made by reading where nothing is stored.
+        for key in exclusive.resident_keys() {
+            if !matches!(self.fate(&key, dims), Ok(Fate::Same)) {
+                exclusive.discard(&key);
+            }
+        }
+        table.index().resize(&counts(dims, geometry.chunk()))?;
+        self.set_extent(&extent)?;
+        geometry.set_dims(dims);
+        result
+    }
+
+    /// What becomes of a chunk if the extent changes to `dims`.
+    fn fate(&self, key: &Dims, dims: &[u64]) -> Result<Fate> {
+        let geometry = &self.layout.geometry;
+        let Some(outside) = geometry.outside_of(key, dims)? else {
+            let was_partial = geometry.is_partial(key);
+            return Ok(if was_partial && self.recodes() { Fate::Recoded } else { Fate::Same });
+        };
+        if outside.is_full() {
+            return Ok(Fate::Gone);
+        }
+        let old = self.dims();
+        let grows_only = old.iter().zip(dims).all(|(old, new)| old <= new);
+        match geometry.outside_of(key, &old)? {
+            // It loses no cell that it had.
+            Some(known) if grows_only || known == outside => Ok(Fate::Same),
+            _ => Ok(Fate::Cut(outside)),
+        }
+    }
+
+    /// Whether chunks at the edge have a form of their own.
+    fn recodes(&self) -> bool {
+        match &self.layout.storage {
+            Storage::Dense(dense, _) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
+            Storage::Sparse(sparse, _) => sparse.dont_filter_partial(),
+            Storage::Contiguous(_) | Storage::Unreadable(_) => false,
+        }
     }
 
     fn check_resize(&self, dims: &[u64]) -> Result<()> {
-        let geometry = &self.layout.geometry;
-        let max = geometry.max_dims();
+        let max = self.layout.geometry.max_dims();
         if dims.len() != max.len() {
             return Err(Error::Invalid(format!(
                 "the dataset has {} dimension(s), but {} were given",
@@ -80,24 +193,13 @@ impl DatasetState {
         if too_large {
             return Err(Error::Invalid(format!("{dims:?} is beyond the maximum of {max:?}")));
         }
-        let unfiltered_edges = match &self.layout.storage {
+        match &self.layout.storage {
             Storage::Contiguous(_) | Storage::Unreadable(_) => {
-                return Err(Error::Invalid("only chunked datasets can change their extent".into()));
+                Err(Error::Invalid("only chunked datasets can change their extent".into()))
             }
-            Storage::Dense(dense, _) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
-            Storage::Sparse(sparse, _) => sparse.dont_filter_partial(),
-        };
-        if unfiltered_edges {
-            return Err(Error::Unsupported(
-                "resizing a dataset whose partial edge chunks are stored unfiltered".into(),
-            ));
+            Storage::Dense(..) | Storage::Sparse(..) => Ok(()),
         }
-        Ok(())
     }
-}
-
-fn shrinks(old: &[u64], new: &[u64]) -> bool {
-    old.iter().zip(new).any(|(old, new)| new < old)
 }
 
 fn counts(dims: &[u64], chunk: &[u64]) -> Vec<u64> {

@@ -23,6 +23,11 @@ impl Dense {
         Self { geometry, pipeline, dont_filter_partial }
     }
 
+    /// The same for another extent.
+    pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
+        Self::new(geometry, self.pipeline.clone(), self.dont_filter_partial)
+    }
+
     /// The filters.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
@@ -33,8 +38,27 @@ impl Dense {
         self.dont_filter_partial
     }
 
-    fn unfiltered(&self, key: &Dims) -> bool {
+    /// Whether the chunk is stored as it is in memory if its filters skip none.
+    pub fn unfiltered(&self, key: &Dims) -> bool {
         self.pipeline.is_empty() || (self.dont_filter_partial && self.geometry.is_partial(key))
+    }
+
+    /// Refuses stored bytes that cannot be those of the chunk.
+    pub fn check_stored(&self, key: &Dims, size: u64, filter_mask: u32) -> Result<()> {
+        let filters = self.pipeline.specs().len();
+        if filter_mask.checked_shr(filters as u32).is_some_and(|beyond| beyond != 0) {
+            return Err(Error::Invalid(format!(
+                "the filter mask {filter_mask:#x} skips filters that a pipeline of {filters} has not"
+            )));
+        }
+        let wanted = self.geometry.chunk_bytes();
+        let skipped = filters > 0 && filter_mask.count_ones() as usize == filters;
+        if (skipped || self.unfiltered(key)) && size != wanted {
+            return Err(Error::Invalid(format!(
+                "an unfiltered chunk has {wanted} byte(s), but {size} were given"
+            )));
+        }
+        Ok(())
     }
 
     /// A chunk with the fill value everywhere, or with zeros if all will be overwritten.
@@ -146,7 +170,7 @@ fn bytes_of(segment: &Segment, element: usize) -> std::ops::Range<usize> {
 }
 
 /// Zeroed memory, or an error where there is not enough.
-pub(super) fn zeros(bytes: u64) -> Result<Vec<u8>> {
+pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>> {
     let too_large = || Error::Invalid(format!("not enough memory for a chunk of {bytes} bytes"));
     let len = usize::try_from(bytes).map_err(|_| too_large())?;
     // Asks first, so that a chunk shape from a damaged file cannot abort the program.

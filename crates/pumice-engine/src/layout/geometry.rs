@@ -34,6 +34,17 @@ impl Geometry {
         })
     }
 
+    /// The same with another extent.
+    pub fn with_dims(&self, dims: &[u64]) -> Self {
+        Self {
+            dims: RwLock::new(dims.into()),
+            max_dims: self.max_dims.clone(),
+            chunk: self.chunk.clone(),
+            fill: self.fill.clone(),
+            ..*self
+        }
+    }
+
     /// The current extent.
     pub fn dims(&self) -> Dims {
         self.dims.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -89,7 +100,12 @@ impl Geometry {
 
     /// The cells of the chunk beyond the extent, if there are any.
     pub fn outside(&self, key: &Dims) -> Result<Option<CellSet>> {
-        let shape = self.inside(key, &self.dims());
+        self.outside_of(key, &self.dims())
+    }
+
+    /// The cells of the chunk beyond an extent of `dims`, if there are any.
+    pub fn outside_of(&self, key: &Dims, dims: &[u64]) -> Result<Option<CellSet>> {
+        let shape = self.inside(key, dims);
         if shape == self.chunk {
             return Ok(None);
         }
@@ -102,7 +118,7 @@ impl Geometry {
     }
 
     /// The shape of the part of a chunk that lies inside `dims`.
-    fn inside(&self, key: &Dims, dims: &Dims) -> Dims {
+    fn inside(&self, key: &Dims, dims: &[u64]) -> Dims {
         let axes = key.iter().zip(&self.chunk).zip(dims);
         axes.map(|((&number, &length), &extent)| clip(number, length, extent)).collect()
     }

@@ -52,6 +52,12 @@ impl Sparse {
         Self { geometry, locations, values, plain }
     }
 
+    /// The same for another extent.
+    pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
+        let (locations, values) = (self.locations.clone(), self.values.clone());
+        Self { geometry, locations, values, plain: self.plain.clone() }
+    }
+
     /// The filters of a section.
     pub fn pipeline(&self, section: usize) -> &Pipeline {
         if section == LOCATIONS { &self.locations } else { &self.values }

@@ -8,7 +8,7 @@
 //! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
 //! names space that has not been written.
 
-use crate::index::ChunkIndex;
+use crate::index::{ChunkIndex, IndexKind};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
@@ -17,7 +17,7 @@ use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// The stored chunks of a dataset.
 pub struct ChunkTable {
@@ -33,6 +33,11 @@ impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
         Self { medium, index: Mutex::new(index), in_place, reserved: Mutex::default() }
+    }
+
+    /// Whether a chunk that is stored keeps its place when it is written again.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
     }
 
     /// Where chunks are stored.
@@ -59,13 +64,27 @@ impl ChunkTable {
 
     /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
     /// [`enter`](Self::enter) or [`cancel`](Self::cancel).
-    pub fn reserve(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
+    pub fn reserve(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
         if self.in_place
             && let Some(old) = self.index().lookup(&*self.medium, key)?
             && old.size == record.size
         {
             return Ok(old.address);
         }
+        self.reserve_new(key, record)
+    }
+
+    /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
+    /// follows from its coordinates.
+    pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
+        match self.index().kind() {
+            IndexKind::Implicit => {}
+            _ => return self.reserve_new(key, record),
+        }
+        self.reserve(key, record)
+    }
+
+    fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
         let address = self.medium.allocate(record.size)?;
         record.address = address;
         self.reserved().insert(address, (key.clone(), record));
@@ -75,8 +94,12 @@ impl ChunkTable {
     /// Lets the index name a chunk whose bytes are written, and gives its old space back. A chunk
     /// that kept its place is there already.
     pub fn enter(&self, address: u64) -> Result<()> {
+        self.enter_during(&self.medium.change(), address)
+    }
+
+    /// [`enter`](Self::enter) as a part of a larger change.
+    pub fn enter_during(&self, _change: &RwLockReadGuard<'_, ()>, address: u64) -> Result<()> {
         let Some((key, record)) = self.reserved().remove(&address) else { return Ok(()) };
-        let _change = self.medium.change();
         let mut index = self.index();
         let size = record.size;
         let entered = index.lookup(&*self.medium, &key).and_then(|old| {
@@ -108,7 +131,11 @@ impl ChunkTable {
 
     /// Removes a chunk, if it is stored, and gives its space back.
     pub fn remove(&self, key: &Dims) -> Result<()> {
-        let _change = self.medium.change();
+        self.remove_during(&self.medium.change(), key)
+    }
+
+    /// [`remove`](Self::remove) as a part of a larger change.
+    pub fn remove_during(&self, _change: &RwLockReadGuard<'_, ()>, key: &Dims) -> Result<()> {
         if let Some(record) = self.index().remove(&*self.medium, key)? {
             self.medium.free(record.address, record.size);
         }

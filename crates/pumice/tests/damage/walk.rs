@@ -170,7 +170,7 @@ fn read(dataset: &Dataset) -> Object {
     let (shape, element) = (dataset.shape(), dataset.datatype().size() as u64);
     sure("attributes", attributes(dataset.attributes()));
     sure("description", Some(description(dataset).into_bytes()));
-    sure("stored bytes", dataset.stored_bytes().ok().map(|count| numbers(&[count])));
+    sure("stored bytes", dataset.storage_size().ok().map(|count| numbers(&[count])));
     let bytes = shape.iter().try_fold(element, |bytes, &length| bytes.checked_mul(length));
     let small = bytes.is_some_and(|bytes| bytes <= MOST);
     // A large sparse dataset has few cells; of a dense one, every cell is defined.

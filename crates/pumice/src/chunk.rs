@@ -1,0 +1,105 @@
+//! Stored chunks: where they are, and their bytes as they are in the file.
+
+use crate::Dataset;
+use pumice_engine::Result;
+use pumice_format::index::ChunkRecord;
+
+/// Where and how a chunk is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ChunkInfo {
+    /// The chunk's first cell.
+    pub offset: Vec<u64>,
+    /// Where its bytes begin, counted from the start of the file.
+    pub address: u64,
+    /// How many bytes are stored.
+    pub size: u64,
+    /// A bit for each filter that was skipped, the first filter's lowest. Of a structured chunk,
+    /// whose sections have masks of their own, zero.
+    pub filter_mask: u32,
+}
+
+/// Stored chunks, past filters and conversion.
+///
+/// A chunk is named by its first cell, as in HDF5: of chunks of 100 x 64 cells, the second one down
+/// is at `[100, 0]`.
+impl Dataset {
+    /// How many chunks are stored; those that wait in the cache are written first.
+    pub fn chunk_count(&self) -> Result<u64> {
+        match self.chunk() {
+            Some(_) => Ok(self.at(self.state.chunk_records())?.len() as u64),
+            None => Ok(0),
+        }
+    }
+
+    /// Bytes that its elements take in the file; what waits in the cache is written first.
+    pub fn storage_size(&self) -> Result<u64> {
+        self.at(self.state.storage_size())
+    }
+
+    /// All stored chunks, in row-major order; those that wait in the cache are written first.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4, 4]).chunk([2, 2]).create("squares")?;
+    /// dataset.write((0..3, 0..2), &[1u8; 6])?;
+    /// let offsets: Vec<_> = dataset.chunks()?.into_iter().map(|chunk| chunk.offset).collect();
+    /// assert_eq!(offsets, [[0, 0], [2, 0]]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn chunks(&self) -> Result<Vec<ChunkInfo>> {
+        let all = self.at(self.state.chunk_records())?;
+        Ok(all.iter().map(|(offset, record)| self.info(offset, record)).collect())
+    }
+
+    /// Where the chunk at `offset` is stored; `None` if it is not.
+    pub fn chunk_info(&self, offset: impl AsRef<[u64]>) -> Result<Option<ChunkInfo>> {
+        let offset = offset.as_ref();
+        let record = self.at(self.state.chunk_record(offset))?;
+        Ok(record.map(|record| self.info(offset, &record)))
+    }
+
+    /// The bytes of the chunk at `offset` as they are stored, and the mask of skipped filters;
+    /// `None` if the chunk is not stored. What waits in the cache is written first.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let builder = file.new_dataset::<u8>().shape([100]).chunk([50]).deflate(6);
+    /// let (from, to) = (builder.clone().create("from")?, builder.create("to")?);
+    /// from.write(.., &[7u8; 100])?;
+    ///
+    /// // Copies chunks without decompressing them.
+    /// for chunk in from.chunks()? {
+    ///     let (bytes, mask) = from.read_chunk(&chunk.offset)?.expect("it was listed");
+    ///     to.write_chunk(&chunk.offset, &bytes, mask)?;
+    /// }
+    /// assert_eq!(to.read::<u8>(..)?, [7; 100]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_chunk(&self, offset: impl AsRef<[u64]>) -> Result<Option<(Vec<u8>, u32)>> {
+        let found = self.at(self.state.read_chunk(offset.as_ref()))?;
+        Ok(found.map(|(bytes, record)| (bytes, record.filter_mask)))
+    }
+
+    /// Stores `bytes` as the chunk at `offset`, replacing it in file and cache.
+    ///
+    /// They must be what the dataset's filters make of the chunk, without those that `filter_mask`
+    /// says were skipped; that they are is found out when they are read. Only for dense chunks.
+    pub fn write_chunk(
+        &self,
+        offset: impl AsRef<[u64]>,
+        bytes: &[u8],
+        filter_mask: u32,
+    ) -> Result<()> {
+        self.at(self.state.write_chunk(offset.as_ref(), bytes, filter_mask))
+    }
+
+    fn info(&self, offset: &[u64], record: &ChunkRecord) -> ChunkInfo {
+        ChunkInfo {
+            offset: offset.to_vec(),
+            address: self.state.medium().base().saturating_add(record.address),
+            size: record.size,
+            filter_mask: record.filter_mask,
+        }
+    }
+}
