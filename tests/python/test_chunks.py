@@ -63,12 +63,12 @@ class Chunks(InteropCase):
         """{dataset: {offset: (address, size, mask, bytes)}} as Pumice says."""
         out = self.directory / f"chunks of {path.name}"
         self.run_interop("chunks", path, out)
-        found = {}
+        found, raw = {}, (out / "data.bin").read_bytes()
         for line in (out / "manifest.jsonl").read_text().splitlines():
             entry = json.loads(line)
             place = entry["address"], entry["size"], entry["mask"]
-            raw = (out / entry["data"]).read_bytes()
-            found.setdefault(entry["path"][1:], {})[tuple(entry["offset"])] = (*place, raw)
+            chunk, raw = raw[: entry["size"]], raw[entry["size"] :]
+            found.setdefault(entry["path"][1:], {})[tuple(entry["offset"])] = (*place, chunk)
         return found
 
     def agree(self, path):

@@ -28,8 +28,12 @@ fn tiny_cache() -> ChunkCache<pumice_engine::layout::DatasetLayout> {
 }
 
 fn create(file: &File, name: &str, filters: Vec<FilterSpec>) -> Result<Arc<DatasetState>> {
-    let layout =
-        LayoutSpec::Sparse { chunk: vec![CHUNK, CHUNK], locations: Vec::new(), values: filters };
+    let layout = LayoutSpec::Sparse {
+        chunk: vec![CHUNK, CHUNK],
+        locations: Vec::new(),
+        values: filters,
+        dont_filter_partial: false,
+    };
     let extent = Extent::simple(&[SIDE, SIDE])?;
     let spec = DatasetSpec { datatype: i32::datatype(), extent, layout, fill: None };
     let state = DatasetState::create(file, spec)?;

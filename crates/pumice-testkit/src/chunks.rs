@@ -1,17 +1,17 @@
 //! `pumice-interop chunks`: the stored chunks of all datasets of the root group, one JSON object a
-//! line, with their bytes as they are in the file.
+//! line; their bytes, as they are in the file, stand one after another in `data.bin`.
 
 use anyhow::{Context, Result};
 use pumice::{File, MemberKind};
 use serde_json::json;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(crate) fn run(file: &Path, out: &Path) -> Result<()> {
     let file = File::open(file)?;
     std::fs::create_dir_all(out)?;
-    let mut manifest = std::fs::File::create(out.join("manifest.jsonl"))?;
-    let mut files = 0;
+    let mut manifest = BufWriter::new(std::fs::File::create(out.join("manifest.jsonl"))?);
+    let mut data = BufWriter::new(std::fs::File::create(out.join("data.bin"))?);
     for member in file.members()?.iter().filter(|member| member.kind == MemberKind::Dataset) {
         let dataset = file.dataset(&member.name)?;
         for chunk in dataset.chunks()? {
@@ -20,15 +20,14 @@ pub(crate) fn run(file: &Path, out: &Path) -> Result<()> {
             let found = dataset.read_chunk(&chunk.offset)?;
             let (bytes, mask) = found.context("a chunk that is listed is not there")?;
             anyhow::ensure!(mask == chunk.filter_mask, "{chunk:?} with a mask of {mask}");
-            files += 1;
-            let name = format!("{files}.bin");
-            std::fs::write(out.join(&name), bytes)?;
+            data.write_all(&bytes)?;
             let line = json!({
                 "path": dataset.path(), "offset": chunk.offset, "address": chunk.address,
-                "size": chunk.size, "mask": chunk.filter_mask, "data": name,
+                "size": chunk.size, "mask": chunk.filter_mask,
             });
             writeln!(manifest, "{line}")?;
         }
     }
-    Ok(())
+    manifest.flush()?;
+    Ok(data.flush()?)
 }
