@@ -7,11 +7,13 @@ mod describe;
 mod direct;
 mod resize;
 mod transfer;
+mod varlen;
 
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use transfer::Defined;
 
 use crate::file::{Cache, File};
+use crate::global_heap::GlobalHeap;
 use crate::layout::{DatasetLayout, Place, Storage};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
@@ -28,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 pub struct DatasetState {
     object: Arc<Object>,
     medium: Arc<Medium>,
+    heap: Arc<GlobalHeap>,
     datatype: Datatype,
     null: bool,
     fill: Option<Vec<u8>>,
@@ -59,9 +62,21 @@ impl DatasetState {
         let describe::Description { datatype, null, fill, layout, message } = description;
         let layout = Arc::new(layout);
         let cached = file.cache().register(layout.clone(), DatasetOptions::default());
-        let medium = file.medium().clone();
+        let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
         let (gate, publish) = (RwLock::new(()), Mutex::new(()));
-        Ok(Self { object, medium, datatype, null, fill, layout, message, cached, gate, publish })
+        Ok(Self {
+            object,
+            medium,
+            heap,
+            datatype,
+            null,
+            fill,
+            layout,
+            message,
+            cached,
+            gate,
+            publish,
+        })
     }
 
     /// Its object header.

@@ -9,6 +9,7 @@
 //! header or index does input or output, except `commit`, and `datasets` while one is forgotten.
 
 use crate::dataset::DatasetState;
+use crate::global_heap::GlobalHeap;
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
 use crate::object::Object;
@@ -31,6 +32,7 @@ const IDLE: usize = 4096;
 pub struct File {
     medium: Arc<Medium>,
     superblock: Superblock,
+    heap: Arc<GlobalHeap>,
     cache: Cache,
     commit: Mutex<()>,
     objects: Mutex<HashMap<u64, Arc<Object>>>,
@@ -79,7 +81,8 @@ impl File {
 
     fn new(medium: Arc<Medium>, superblock: Superblock, cache: Cache) -> Self {
         let (commit, objects, datasets, place) = Default::default();
-        Self { medium, superblock, cache, commit, objects, datasets, place }
+        let heap = Arc::new(GlobalHeap::new(medium.clone()));
+        Self { medium, superblock, heap, cache, commit, objects, datasets, place }
     }
 
     /// Says where in the list of open files this one is.
@@ -91,6 +94,11 @@ impl File {
     /// The file as space.
     pub fn medium(&self) -> &Arc<Medium> {
         &self.medium
+    }
+
+    /// Where variable-length data lies.
+    pub fn global_heap(&self) -> &Arc<GlobalHeap> {
+        &self.heap
     }
 
     /// The cache that its chunks live in.

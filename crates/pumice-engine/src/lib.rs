@@ -6,6 +6,7 @@
 //! | [`file`](mod@file) | an open file and its commit |
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
+//! | [`global_heap`] | where variable-length data lies |
 //! | [`index`] | chunk indexes |
 //! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
 //! | [`buffer`] | the caller's memory, filled by many threads |
@@ -18,6 +19,7 @@ pub mod buffer;
 pub mod dataset;
 mod error;
 pub mod file;
+pub mod global_heap;
 pub mod group;
 pub mod index;
 pub mod layout;

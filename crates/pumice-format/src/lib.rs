@@ -7,6 +7,7 @@
 //! | [`messages`] | what the messages say: shape, datatype, layout, filters, links, attributes |
 //! | [`structured`] | decisions about structured chunks, one constant each |
 //! | [`index`] | chunk indexes and the records in them |
+//! | [`global_heap`] | collections of objects, for variable-length data |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //!
 //! Every decoder is total: any bytes give a structure or a [`DecodeError`] that names structure,
@@ -41,6 +42,7 @@
 pub mod btree1;
 mod context;
 mod error;
+pub mod global_heap;
 pub mod index;
 pub mod local_heap;
 pub mod messages;

@@ -2,14 +2,27 @@
 
 use anyhow::{Context, Result, bail};
 use pumice::types::{
-    ByteOrder, CharacterSet, Compound, Datatype, FixedString, Float, Integer, Member, StringPadding,
+    ByteOrder, CharacterSet, Compound, Datatype, FixedString, Float, Integer, Member,
+    StringPadding, VarLenKind,
 };
 use serde_json::{Value, json};
+
+/// Bytes of a variable-length reference in files with 8-byte addresses.
+const REFERENCE: u32 = 16;
 
 /// From the notation to the model.
 pub(crate) fn parse(value: &Value) -> Result<Datatype> {
     match value {
         Value::String(text) => parse_text(text),
+        Value::Object(fields) if fields.contains_key("vlen") => match &fields["vlen"] {
+            Value::String(text) if text == "string" => Ok(Datatype::varlen_string(REFERENCE)),
+            base => Ok(Datatype::varlen(parse(base)?, REFERENCE)),
+        },
+        Value::Object(fields) if fields.contains_key("array") => {
+            let dims = fields["dims"].as_array().context("no dims")?.iter();
+            let dims: Option<Vec<u32>> = dims.map(|n| n.as_u64()?.try_into().ok()).collect();
+            Ok(Datatype::array(parse(&fields["array"])?, dims.context("no dims")?))
+        }
         Value::Object(_) => parse_compound(value),
         other => bail!("no datatype: {other}"),
     }
@@ -75,6 +88,11 @@ pub(crate) fn describe(datatype: &Datatype) -> Result<Value> {
             });
             json!({"size": size, "fields": fields.collect::<Result<Vec<_>>>()?})
         }
+        Datatype::VarLen(varlen) => match varlen.kind {
+            VarLenKind::String { .. } => json!({"vlen": "string"}),
+            VarLenKind::Sequence => json!({"vlen": describe(&varlen.base)?}),
+        },
+        Datatype::Array(array) => json!({"array": describe(&array.base)?, "dims": array.dims}),
         other => bail!("{other} has no notation"),
     })
 }

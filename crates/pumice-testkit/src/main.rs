@@ -5,6 +5,7 @@
 
 mod chunks;
 mod datatype;
+mod packed;
 mod read;
 mod write;
 

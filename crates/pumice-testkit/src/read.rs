@@ -1,6 +1,6 @@
 //! `pumice-interop read`: everything in a file, one JSON object a line.
 
-use super::datatype;
+use super::{datatype, packed};
 use anyhow::{Context, Result};
 use pumice::{Attribute, Dataset, Extent, File, Group, MemberKind, Select};
 use serde_json::{Value, json};
@@ -75,7 +75,8 @@ impl Describer {
             line["coords"] = self.data(&coords)?;
             line["values"] = self.data(&values)?;
         } else if !shape.is_null() {
-            line["data"] = self.data(&dataset.read_bytes(..)?)?;
+            let heaped = dataset.read_heaped(..)?;
+            line["data"] = self.data(&packed::pack(dataset.datatype(), &heaped)?)?;
         }
         self.line(&line)
     }
@@ -90,7 +91,7 @@ impl Describer {
             Ok(match datatype::describe(attribute.datatype()) {
                 Ok(dtype) => json!({
                     "name": attribute.name(), "dtype": dtype, "shape": shape,
-                    "data": self.data(attribute.bytes())?,
+                    "data": self.data(&packed::pack(attribute.datatype(), &attribute.read_heaped()?)?)?,
                 }),
                 Err(error) => json!({"name": attribute.name(), "error": error.to_string()}),
             })

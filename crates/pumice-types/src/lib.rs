@@ -23,13 +23,19 @@ mod conversion;
 pub mod ddl;
 mod element;
 mod error;
+pub mod heaped;
 mod model;
+mod strings;
+mod value;
 
 pub use conversion::Conversion;
 pub use element::Element;
 pub use error::TypeError;
+pub use heaped::Heaped;
 pub use model::{
     Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Complex, Compound, Datatype, Enumeration,
     FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference, ReferenceKind,
     StringPadding, Time, VarLen, VarLenKind,
 };
+pub use strings::{Sequences, Strings, references};
+pub use value::{Value, trimmed};

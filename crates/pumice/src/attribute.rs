@@ -1,11 +1,16 @@
 //! Attributes: small named values of groups and datasets.
 
+use crate::file::Owner;
 use pumice_engine::attribute;
-use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result};
 use pumice_space::Extent;
-use pumice_types::{CharacterSet, Conversion, Datatype, Element, FixedString, StringPadding};
+use pumice_types::{
+    CharacterSet, Conversion, Datatype, Element, FixedString, Heaped, Sequences, StringPadding,
+    Strings, Value,
+};
+use std::fmt;
+use std::sync::Arc;
 
 /// An attribute, read whole.
 ///
@@ -22,21 +27,42 @@ use pumice_types::{CharacterSet, Conversion, Datatype, Element, FixedString, Str
 /// assert_eq!(file.attribute("unit")?.read_string()?, "mm");
 /// # Ok::<(), pumice::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Attribute {
+    owner: Arc<Owner>,
     path: String,
     inner: attribute::Attribute,
 }
 
+impl fmt::Debug for Attribute {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, inner, .. } = self;
+        formatter.debug_struct("Attribute").field("path", path).field("inner", inner).finish()
+    }
+}
+
+/// Equal in name, type, shape and stored bytes, and at the same path.
+impl PartialEq for Attribute {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.inner == other.inner
+    }
+}
+
 impl Attribute {
-    pub(crate) fn all(engine: &Engine, object: &Object, path: &str) -> Result<Vec<Self>> {
-        let all = attribute::attributes(engine, object).map_err(|error| error.at(path))?;
-        Ok(all.into_iter().map(|inner| Self { path: path.into(), inner }).collect())
+    pub(crate) fn all(owner: &Arc<Owner>, object: &Object, path: &str) -> Result<Vec<Self>> {
+        let all = attribute::attributes(&owner.0, object).map_err(|error| error.at(path))?;
+        let owned = |inner| Self { owner: owner.clone(), path: path.into(), inner };
+        Ok(all.into_iter().map(owned).collect())
     }
 
-    pub(crate) fn find(engine: &Engine, object: &Object, path: &str, name: &str) -> Result<Self> {
-        match attribute::attribute(engine, object, name).map_err(|error| error.at(path))? {
-            Some(inner) => Ok(Self { path: path.into(), inner }),
+    pub(crate) fn find(
+        owner: &Arc<Owner>,
+        object: &Object,
+        path: &str,
+        name: &str,
+    ) -> Result<Self> {
+        match attribute::attribute(&owner.0, object, name).map_err(|error| error.at(path))? {
+            Some(inner) => Ok(Self { owner: owner.clone(), path: path.into(), inner }),
             None => Err(Error::NotFound(format!("no attribute \"{name}\"")).at(path)),
         }
     }
@@ -73,14 +99,39 @@ impl Attribute {
         convert().map_err(|error| error.at(&self.path))
     }
 
-    /// Its text, if it is a fixed-length string.
+    /// Its text: the first of its strings, of fixed or variable length.
     pub fn read_string(&self) -> Result<String> {
-        match &self.inner.datatype {
-            Datatype::String(string) => Ok(text(string, &self.inner.data)),
-            other => {
-                Err(Error::Invalid(format!("{other} is no fixed-length string")).at(&self.path))
-            }
+        let strings = self.read_strings()?;
+        let first = strings.get(0).unwrap_or_default();
+        Ok(String::from_utf8_lossy(first).into_owned())
+    }
+
+    /// Its strings, of fixed or variable length.
+    pub fn read_strings(&self) -> Result<Strings> {
+        let strings = Strings::from_heaped(&self.inner.datatype, self.read_heaped()?);
+        strings.map_err(|error| Error::from(error).at(&self.path))
+    }
+
+    /// Its sequences of variable length, their values converted to `T`.
+    pub fn read_sequences<T: Element>(&self) -> Result<Sequences<T>> {
+        let sequences = Sequences::from_heaped(&self.inner.datatype, &self.read_heaped()?);
+        sequences.map_err(|error| Error::from(error).at(&self.path))
+    }
+
+    /// Its elements of any datatype as owned values.
+    pub fn read_values(&self) -> Result<Vec<Value>> {
+        let values = self.read_heaped()?.values(&self.inner.datatype);
+        values.map_err(|error| Error::from(error).at(&self.path))
+    }
+
+    /// Its elements in its own type, with everything that they refer to in one heap.
+    pub fn read_heaped(&self) -> Result<Heaped> {
+        let elements = self.inner.data.clone();
+        if !self.inner.datatype.has_varlen() {
+            return Ok(Heaped { elements, heap: Vec::new() });
         }
+        let heap = self.owner.0.global_heap();
+        heap.load(&self.inner.datatype, elements).map_err(|error| error.at(&self.path))
     }
 }
 
@@ -186,14 +237,4 @@ impl AttributeValue for RawAttribute {
         let Self { datatype, extent, data } = self.clone();
         attribute::Attribute { name: name.into(), datatype, extent, data }
     }
-}
-
-/// The characters of a fixed-length string without its padding.
-fn text(string: &FixedString, bytes: &[u8]) -> String {
-    let end = match string.padding {
-        StringPadding::SpacePad => bytes.iter().rposition(|&byte| byte != b' '),
-        StringPadding::NullPad => bytes.iter().rposition(|&byte| byte != 0),
-        _ => bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()).checked_sub(1),
-    };
-    String::from_utf8_lossy(&bytes[..end.map_or(0, |last| last + 1)]).into_owned()
 }

@@ -1,5 +1,7 @@
 //! Datasets: read, write, ask, erase, resize.
 
+mod varlen;
+
 use crate::file::Owner;
 use crate::select::Select;
 use crate::{Attribute, AttributeValue};
@@ -327,12 +329,12 @@ impl Dataset {
 
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
-        Attribute::all(&self.owner.0, self.state.object(), &self.path)
+        Attribute::all(&self.owner, self.state.object(), &self.path)
     }
 
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Result<Attribute> {
-        Attribute::find(&self.owner.0, self.state.object(), &self.path, name)
+        Attribute::find(&self.owner, self.state.object(), &self.path, name)
     }
 
     /// Adds or replaces an attribute.

@@ -220,12 +220,12 @@ impl Group {
 
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
-        Attribute::all(self.engine(), &self.object, &self.path)
+        Attribute::all(&self.owner, &self.object, &self.path)
     }
 
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Result<Attribute> {
-        Attribute::find(self.engine(), &self.object, &self.path, name)
+        Attribute::find(&self.owner, &self.object, &self.path, name)
     }
 
     /// Adds or replaces an attribute.

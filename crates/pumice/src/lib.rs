@@ -78,7 +78,7 @@
 //!
 //! # When not to use it
 //!
-//! Variable-length data, virtual and external datasets, version 1 B-tree chunk indexes and links or
+//! Virtual and external datasets, version 1 B-tree chunk indexes and links or
 //! attributes in dense storage are not read yet; the error says so.
 
 #![forbid(unsafe_code)]
@@ -104,7 +104,7 @@ pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{BitshuffleCodec, FilterSpec};
 pub use pumice_space::{Extent, Selection, UNLIMITED};
 pub use pumice_store::Locking;
-pub use pumice_types::{Datatype, Element};
+pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use select::{AxisRange, Select};
 
 /// The datatype model, conversion and DDL names.

@@ -1,0 +1,267 @@
+//! The global heap as a living thing: finds the objects behind the variable-length references of a
+//! file.
+//!
+//! Collections that were read are kept for a while, so that the next piece of a dataset, whose
+//! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
+//! Collections that lie close together are read in one go.
+
+use crate::medium::Medium;
+use crate::metadata::MetadataIo;
+use crate::{Error, Result};
+use pumice_bytes::{DecodeError, Reader};
+use pumice_format::global_heap::{Collection, MIN_COLLECTION};
+use pumice_format::{Context, UNDEFINED};
+use pumice_store::ReadOp;
+use pumice_types::heaped::{self, ObjectSource};
+use pumice_types::{Datatype, Heaped};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const STRUCTURE: &str = "variable-length reference";
+/// Bytes of collections that are kept at most.
+const KEPT: usize = 8 << 20;
+/// Collections are read together if no more than this lies between them.
+const GAP: u64 = 32 << 10;
+/// The most that is read in one go on a guess.
+const PIECE: u64 = 1 << 20;
+/// Bytes of elements whose collections are looked for at once.
+const BATCH: usize = 256 << 10;
+/// An object may be referred to more than once: how many bytes a byte of the file, or of references,
+/// may become before that counts as damage.
+const MULTIPLE: u64 = 64;
+
+/// The global heap of a file.
+pub struct GlobalHeap {
+    medium: Arc<Medium>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    collections: HashMap<u64, Arc<Loaded>>,
+    /// Oldest first.
+    order: VecDeque<u64>,
+    bytes: usize,
+}
+
+/// A collection in memory.
+struct Loaded {
+    bytes: Vec<u8>,
+    objects: Collection,
+}
+
+impl GlobalHeap {
+    /// The heap of a file.
+    pub fn new(medium: Arc<Medium>) -> Self {
+        Self { medium, kept: Mutex::default() }
+    }
+
+    /// Follows all references in `elements`, which are as the file has them.
+    pub fn load(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<Heaped> {
+        let mut heap = Vec::new();
+        let mut objects = Objects::new(self, elements.len())?;
+        let size = datatype.size().max(1);
+        for batch in elements.chunks_mut((BATCH / size).max(1) * size) {
+            objects.expect(datatype, batch)?;
+            heaped::load(datatype, batch, &mut heap, &mut objects)?;
+        }
+        Ok(Heaped { elements, heap })
+    }
+
+    /// The object that the global heap id `id` (address and index) names.
+    pub fn object(&self, id: &[u8]) -> Result<Vec<u8>> {
+        let (address, index) = parse(id, self.medium.sizes().offset)?;
+        let known = self.kept().collections.get(&address).cloned();
+        let loaded = match known {
+            Some(loaded) => loaded,
+            None => self.keep(address, self.read(address, &[])?),
+        };
+        Ok(loaded.object(address, index)?.to_vec())
+    }
+
+    /// Forgets what was read, because something was written.
+    pub fn forget(&self) {
+        *self.kept() = Kept::default();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, address: u64, loaded: Loaded) -> Arc<Loaded> {
+        let loaded = Arc::new(loaded);
+        let size = loaded.footprint();
+        if size > KEPT {
+            return loaded;
+        }
+        let mut kept = self.kept();
+        while kept.bytes + size > KEPT {
+            let Some(oldest) = kept.order.pop_front() else { break };
+            if let Some(gone) = kept.collections.remove(&oldest) {
+                kept.bytes -= gone.footprint();
+            }
+        }
+        if kept.collections.insert(address, loaded.clone()).is_none() {
+            kept.order.push_back(address);
+            kept.bytes += size;
+        }
+        loaded
+    }
+
+    /// Reads the collection at `address`, of which `start` may be known already.
+    fn read(&self, address: u64, start: &[u8]) -> Result<Loaded> {
+        let context = Context::new(self.medium.sizes()).at(address);
+        let room = self.medium.length()?.saturating_sub(address);
+        let mut bytes = start.to_vec();
+        if bytes.len() < Collection::header_length(&context) {
+            let guess = room.min(MIN_COLLECTION as u64) as usize;
+            bytes = vec![0; guess];
+            self.medium.fetch(&mut [ReadOp { offset: address, buffer: &mut bytes }])?;
+        }
+        let size = Collection::size(&bytes, &context)?;
+        if size > room {
+            let expected = format!("a collection of at most {room} byte(s)");
+            return Err(DecodeError::new("global heap collection", address, expected, size).into());
+        }
+        let (size, known) = (size as usize, bytes.len());
+        bytes.resize(size, 0);
+        if known < size {
+            let buffer = &mut bytes[known..];
+            self.medium.fetch(&mut [ReadOp { offset: address + known as u64, buffer }])?;
+        }
+        let objects = Collection::decode(&bytes, &context)?;
+        Ok(Loaded { bytes, objects })
+    }
+
+    /// Reads the collections at all of `addresses`, which ascend, into `found`.
+    fn read_all(&self, addresses: &[u64], found: &mut HashMap<u64, Arc<Loaded>>) -> Result<()> {
+        let length = self.medium.length()?;
+        let mut rest = addresses;
+        while let Some(&first) = rest.first() {
+            let near = |pair: &[u64]| pair[1] - pair[0] <= GAP && pair[1] - first <= PIECE;
+            let count = 1 + rest.windows(2).take_while(|pair| near(pair)).count();
+            let (group, later) = rest.split_at(count);
+            rest = later;
+            let last = group.last().copied().unwrap_or(first);
+            let end = last.saturating_add(MIN_COLLECTION as u64).min(length);
+            let mut bytes = vec![0; end.saturating_sub(first) as usize];
+            self.medium.fetch(&mut [ReadOp { offset: first, buffer: &mut bytes }])?;
+            for (&address, next) in group.iter().zip(group[1..].iter().chain([&end])) {
+                let from = (address - first) as usize;
+                let upto = (next - first) as usize;
+                let start = bytes.get(from..upto).unwrap_or_default();
+                found.insert(address, self.keep(address, self.read(address, start)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Loaded {
+    fn footprint(&self) -> usize {
+        self.bytes.capacity() + self.objects.heap_bytes() + size_of::<Self>()
+    }
+
+    fn object(&self, address: u64, index: u32) -> Result<&[u8]> {
+        let range = u16::try_from(index).ok().and_then(|index| self.objects.object(index));
+        range.and_then(|range| self.bytes.get(range)).ok_or_else(|| {
+            let expected = format!("an object of index {index} among {}", self.objects.len());
+            DecodeError::new("global heap collection", address, expected, "none").into()
+        })
+    }
+}
+
+/// Address and index of a global heap id.
+fn parse(id: &[u8], offset: u8) -> Result<(u64, u32), DecodeError> {
+    let mut reader = Reader::new(STRUCTURE, 0, id);
+    Ok((reader.offset(usize::from(offset))?, reader.u32()?))
+}
+
+/// The objects that one load needs.
+struct Objects<'a> {
+    heap: &'a GlobalHeap,
+    /// The collections of the current batch.
+    found: HashMap<u64, Arc<Loaded>>,
+    /// The one used last.
+    last: Option<(u64, Arc<Loaded>)>,
+    /// How many more bytes are believable.
+    budget: u64,
+}
+
+impl<'a> Objects<'a> {
+    fn new(heap: &'a GlobalHeap, references: usize) -> Result<Self> {
+        let all = heap.medium.length()?.saturating_add(references as u64);
+        let budget = all.saturating_mul(MULTIPLE);
+        Ok(Self { heap, found: HashMap::new(), last: None, budget })
+    }
+
+    /// Brings the collections that a batch of elements refers to.
+    fn expect(&mut self, datatype: &Datatype, batch: &mut [u8]) -> Result<()> {
+        let width = self.heap.medium.sizes().offset;
+        let mut addresses: Vec<u64> = Vec::new();
+        heaped::for_each_reference(datatype, batch, &mut |_, reference| -> Result<()> {
+            let (address, _) = parse(reference.get(4..).unwrap_or_default(), width)?;
+            if address != 0 && address != UNDEFINED && addresses.last() != Some(&address) {
+                addresses.push(address);
+            }
+            Ok(())
+        })?;
+        addresses.sort_unstable();
+        addresses.dedup();
+        // Those that are kept stay at hand even if they are dropped meanwhile.
+        let mut found: HashMap<u64, Arc<Loaded>> = HashMap::new();
+        {
+            let kept = self.heap.kept();
+            addresses.retain(|address| {
+                let known = self.found.get(address).or_else(|| kept.collections.get(address));
+                known.is_none_or(|loaded| found.insert(*address, loaded.clone()).is_some())
+            });
+        }
+        let length = self.heap.medium.length()?;
+        // An address that leads nowhere is an error of the element that has it.
+        addresses.retain(|&address| address < length);
+        self.heap.read_all(&addresses, &mut found)?;
+        self.found = found;
+        Ok(())
+    }
+
+    fn collection(&mut self, address: u64) -> Result<&Arc<Loaded>> {
+        if self.last.as_ref().is_none_or(|(last, _)| *last != address) {
+            let known = self.found.get(&address).cloned();
+            let known = known.or_else(|| self.heap.kept().collections.get(&address).cloned());
+            let loaded = match known {
+                Some(loaded) => loaded,
+                None => self.heap.keep(address, self.heap.read(address, &[])?),
+            };
+            self.last = Some((address, loaded));
+        }
+        let missing = || Error::Internal("a collection that was just read".into());
+        self.last.as_ref().map(|(_, loaded)| loaded).ok_or_else(missing)
+    }
+}
+
+impl ObjectSource for Objects<'_> {
+    type Error = Error;
+
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>> {
+        let width = self.heap.medium.sizes().offset;
+        let (address, index) = parse(reference.get(4..).unwrap_or_default(), width)?;
+        // As in libhdf5, address 0 is null whatever the count says.
+        if address == 0 || (address == UNDEFINED && length == 0) {
+            return Ok(None);
+        }
+        if length == 0 {
+            return Ok(Some(&[]));
+        }
+        self.budget = self.budget.checked_sub(length).ok_or_else(|| {
+            let expected = "objects that fit into the file";
+            Error::from(DecodeError::new(STRUCTURE, address, expected, "far more"))
+        })?;
+        let object = self.collection(address)?.object(address, index)?;
+        let wanted = usize::try_from(length).ok().and_then(|length| object.get(..length));
+        wanted.map(Some).ok_or_else(|| {
+            let expected = format!("an object of {length} byte(s)");
+            DecodeError::new(STRUCTURE, address, expected, object.len()).into()
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! Elements with variable-length parts, whole in memory: fixed-size elements, and one heap of bytes
+//! that their references point into.
+//!
+//! Where a file has a reference into a heap of its own, a heaped element has one into
+//! [`Heaped::heap`], of the same size: the count of base elements (4 bytes), then one more than the
+//! byte at which they begin (the rest), or all zeros for null. References inside the heap, those of
+//! nested sequences, have the same form. So elements keep their layout, and no value needs an
+//! allocation of its own.
+//!
+//! [`load`] turns references of a file into heaped ones, [`store`] back; where objects come from and
+//! go to is the business of an [`ObjectSource`] and an [`ObjectSink`].
+
+use crate::TypeError;
+use crate::model::{Datatype, VarLen};
+
+/// Bytes of the count at the beginning of a reference.
+const COUNT: usize = 4;
+
+/// Elements and the heap that their references point into.
+///
+/// ```
+/// use pumice_types::{Datatype, Heaped};
+///
+/// let text = Datatype::varlen_string(16);
+/// let names = Heaped::strings(16, ["ab", "", "cde"])?;
+/// assert_eq!(names.elements.len(), 3 * 16);
+/// let second = names.payload(&text, &names.elements[32..48])?;
+/// assert_eq!(second, Some(&b"cde"[..]));
+/// # Ok::<(), pumice_types::TypeError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heaped {
+    /// The elements, in the file's layout, with references into the heap.
+    pub elements: Vec<u8>,
+    /// What the references point to.
+    pub heap: Vec<u8>,
+}
+
+impl Heaped {
+    /// Strings, with references of `size` bytes.
+    pub fn strings<S: AsRef<[u8]>>(
+        size: u32,
+        strings: impl IntoIterator<Item = S>,
+    ) -> Result<Self, TypeError> {
+        let mut heaped = Self::default();
+        for string in strings {
+            let reference = heaped.push(string.as_ref(), string.as_ref().len() as u64, size)?;
+            heaped.elements.extend_from_slice(&reference);
+        }
+        Ok(heaped)
+    }
+
+    /// Puts a payload of `count` base elements on the heap; returns the reference to it.
+    pub fn push(&mut self, payload: &[u8], count: u64, size: u32) -> Result<Vec<u8>, TypeError> {
+        let mut reference = vec![0; size as usize];
+        put_reference(&mut reference, count, self.heap.len() as u64)?;
+        self.heap.extend_from_slice(payload);
+        Ok(reference)
+    }
+
+    /// What one variable-length element refers to: base elements one after another; `None` for null.
+    pub fn payload(
+        &self,
+        datatype: &Datatype,
+        reference: &[u8],
+    ) -> Result<Option<&[u8]>, TypeError> {
+        match datatype {
+            Datatype::VarLen(varlen) => varlen.payload(reference, &self.heap),
+            other => Err(TypeError::invalid(other.class_name(), "elements without a reference")),
+        }
+    }
+}
+
+impl VarLen {
+    /// What a reference into `heap` refers to; `None` for null.
+    pub fn payload<'a>(
+        &self,
+        reference: &[u8],
+        heap: &'a [u8],
+    ) -> Result<Option<&'a [u8]>, TypeError> {
+        let Some((count, start)) = reference_of(reference) else { return Ok(None) };
+        let length = count.checked_mul(self.base.size() as u64);
+        let end = length.and_then(|length| start.checked_add(length));
+        let range =
+            end.and_then(|end| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
+        let payload = range.and_then(|range| heap.get(range));
+        payload.map(Some).ok_or_else(|| dangling(count, start, heap.len()))
+    }
+}
+
+/// The count and the place of a heaped reference; `None` for null.
+#[inline]
+pub fn reference_of(reference: &[u8]) -> Option<(u64, u64)> {
+    let (count, place) = reference.split_first_chunk::<COUNT>()?;
+    let place = uint(place).checked_sub(1)?;
+    Some((u64::from(u32::from_le_bytes(*count)), place))
+}
+
+/// Makes `reference` a heaped reference to `count` elements at byte `place` of the heap.
+#[inline]
+pub fn put_reference(reference: &mut [u8], count: u64, place: u64) -> Result<(), TypeError> {
+    let size = reference.len();
+    let (Ok(count), Some((head, tail))) =
+        (u32::try_from(count), reference.split_first_chunk_mut::<COUNT>())
+    else {
+        return Err(TypeError::invalid("variable-length", too_long(count, size)));
+    };
+    *head = count.to_le_bytes();
+    let place = place.saturating_add(1).to_le_bytes();
+    let width = tail.len().min(place.len());
+    if place.iter().skip(width).any(|&byte| byte != 0) {
+        return Err(TypeError::invalid("variable-length", "a heap too large for its references"));
+    }
+    tail.fill(0);
+    tail[..width].copy_from_slice(&place[..width]);
+    Ok(())
+}
+
+fn too_long(count: u64, size: usize) -> String {
+    format!("{count} base elements in a reference of {size} byte(s)")
+}
+
+fn dangling(count: u64, start: u64, heap: usize) -> TypeError {
+    let reason = format!("a reference to {count} element(s) at byte {start} of a heap of {heap}");
+    TypeError::invalid("variable-length", reason)
+}
+
+/// A little-endian number of up to eight bytes; what follows them does not count.
+#[inline]
+fn uint(bytes: &[u8]) -> u64 {
+    if let Some(wide) = bytes.first_chunk::<8>() {
+        return u64::from_le_bytes(*wide);
+    }
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// Where a file's references lead.
+pub trait ObjectSource {
+    /// What can go wrong.
+    type Error: From<TypeError>;
+
+    /// The bytes behind a reference to `length` bytes; `None` for null.
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, Self::Error>;
+}
+
+/// Where objects of a file go.
+pub trait ObjectSink {
+    /// What can go wrong.
+    type Error: From<TypeError>;
+
+    /// Stores an object of `count` base elements and makes `reference` the file's reference to it.
+    fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<(), Self::Error>;
+}
+
+/// Turns the file's references in `elements`, and in everything that they lead to, into references
+/// into `heap`, to which the objects are added.
+pub fn load<S: ObjectSource>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &mut Vec<u8>,
+    source: &mut S,
+) -> Result<(), S::Error> {
+    for_each_reference(datatype, elements, &mut |varlen, reference| {
+        load_one(varlen, reference, heap, source)
+    })
+}
+
+fn load_one<S: ObjectSource>(
+    varlen: &VarLen,
+    reference: &mut [u8],
+    heap: &mut Vec<u8>,
+    source: &mut S,
+) -> Result<(), S::Error> {
+    let Some(&head) = reference.first_chunk::<COUNT>() else {
+        return Err(TypeError::invalid("variable-length", too_long(0, reference.len())).into());
+    };
+    let count = u64::from(u32::from_le_bytes(head));
+    let length = count.saturating_mul(varlen.base.size() as u64);
+    let Some(object) = source.object(reference, length)? else {
+        reference.fill(0);
+        return Ok(());
+    };
+    if object.len() as u64 != length {
+        let reason = format!("an object of {} byte(s) for {length}", object.len());
+        return Err(TypeError::invalid("variable-length", reason).into());
+    }
+    let place = if varlen.base.has_varlen() {
+        // What the object refers to comes first: it then has its final form.
+        let mut object = object.to_vec();
+        load(&varlen.base, &mut object, heap, source)?;
+        append(heap, &object)?
+    } else {
+        append(heap, object)?
+    };
+    Ok(put_reference(reference, count, place)?)
+}
+
+/// Adds bytes to the heap; tells where. Memory that is not there is an error, not an abort: how much
+/// there is to read is for the file to say.
+fn append(heap: &mut Vec<u8>, object: &[u8]) -> Result<u64, TypeError> {
+    let place = heap.len();
+    if heap.try_reserve(object.len()).is_err() {
+        let reason = format!("no memory for {} more byte(s)", object.len());
+        return Err(TypeError::invalid("variable-length", reason));
+    }
+    heap.extend_from_slice(object);
+    Ok(place as u64)
+}
+
+/// Turns references into `heap` in `elements` into references of the file: everything that they
+/// lead to goes to the sink.
+pub fn store<S: ObjectSink>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &[u8],
+    sink: &mut S,
+) -> Result<(), S::Error> {
+    for_each_reference(datatype, elements, &mut |varlen, reference| {
+        let Some(payload) = varlen.payload(reference, heap)? else {
+            reference.fill(0);
+            return Ok(());
+        };
+        let count = reference_of(reference).map_or(0, |(count, _)| count as u32);
+        if varlen.base.has_varlen() {
+            let mut payload = payload.to_vec();
+            store(&varlen.base, &mut payload, heap, sink)?;
+            return sink.put(&payload, count, reference);
+        }
+        sink.put(payload, count, reference)
+    })
+}
+
+/// What is done with each reference.
+pub type Visit<'a, E> = dyn FnMut(&VarLen, &mut [u8]) -> Result<(), E> + 'a;
+
+/// Visits every variable-length reference in packed elements.
+pub fn for_each_reference<E: From<TypeError>>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    visit: &mut Visit<'_, E>,
+) -> Result<(), E> {
+    let size = datatype.size();
+    if size == 0 || !elements.len().is_multiple_of(size) {
+        return Err(TypeError::SourceLength { element: size, found: elements.len() }.into());
+    }
+    match datatype {
+        Datatype::VarLen(varlen) => {
+            elements.chunks_exact_mut(size).try_for_each(|reference| visit(varlen, reference))
+        }
+        // The elements of an array follow each other as those of a dataset do.
+        Datatype::Array(array) if array.base.has_varlen() => {
+            for_each_reference(&array.base, elements, visit)
+        }
+        Datatype::Compound(compound) if datatype.has_varlen() => {
+            for element in elements.chunks_exact_mut(size) {
+                for member in compound.members.iter().filter(|member| member.datatype.has_varlen())
+                {
+                    let start = member.offset as usize;
+                    let end = start.saturating_add(member.datatype.size());
+                    let Some(part) = element.get_mut(start..end) else {
+                        let reason = format!("member \"{}\" outside of it", member.name);
+                        return Err(TypeError::invalid("compound", reason).into());
+                    };
+                    for_each_reference(&member.datatype, part, visit)?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

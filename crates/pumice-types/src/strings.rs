@@ -1,0 +1,343 @@
+//! Many strings, or many sequences of numbers, in two buffers: where each begins, and all of them one
+//! after another.
+
+use crate::heaped::{put_reference, reference_of};
+use crate::model::{Datatype, StringPadding, VarLen, VarLenKind};
+use crate::value::trimmed;
+use crate::{Conversion, Element, Heaped, TypeError};
+use std::ops::Index;
+
+/// Strings of any bytes, one after another.
+///
+/// ```
+/// use pumice_types::Strings;
+///
+/// let names: Strings = ["ab", "", "cde"].into_iter().collect();
+/// assert_eq!(names.len(), 3);
+/// assert_eq!(&names[2], b"cde");
+/// assert_eq!(names.offsets(), [0, 2, 2, 5]);
+/// assert_eq!(names.to_vec(), ["ab", "", "cde"]);
+/// assert_eq!(names, ["ab", "", "cde"]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strings {
+    /// Ascending, from 0 to the length of `bytes`; one more than there are strings.
+    offsets: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl Strings {
+    /// No strings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// String `i` is `bytes[offsets[i]..offsets[i + 1]]`: the offsets ascend from 0 to the number of
+    /// bytes.
+    ///
+    /// ```
+    /// use pumice_types::Strings;
+    ///
+    /// let names = Strings::from_parts(vec![0, 2, 5], b"abcde".to_vec())?;
+    /// assert_eq!(names, ["ab", "cde"]);
+    /// assert!(Strings::from_parts(vec![0, 6], b"abcde".to_vec()).is_err());
+    /// # Ok::<(), pumice_types::TypeError>(())
+    /// ```
+    pub fn from_parts(offsets: Vec<u64>, bytes: Vec<u8>) -> Result<Self, TypeError> {
+        check_offsets(&offsets, bytes.len())?;
+        Ok(Self { offsets, bytes })
+    }
+
+    /// Where each string begins, and the end of the last.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// All strings, one after another.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Both buffers: offsets and bytes.
+    pub fn into_parts(self) -> (Vec<u64>, Vec<u8>) {
+        (self.offsets, self.bytes)
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a string.
+    pub fn push(&mut self, string: impl AsRef<[u8]>) {
+        self.bytes.extend_from_slice(string.as_ref());
+        self.offsets.push(self.bytes.len() as u64);
+    }
+
+    /// One string.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let (start, end) = (self.offsets.get(index)?, self.offsets.get(index + 1)?);
+        self.bytes.get(*start as usize..*end as usize)
+    }
+
+    /// All strings, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.offsets.windows(2).map(|ends| &self.bytes[ends[0] as usize..ends[1] as usize])
+    }
+
+    /// A `String` for each; bytes that are no UTF-8 become U+FFFD.
+    pub fn to_vec(&self) -> Vec<String> {
+        self.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+    }
+
+    /// The strings of heaped elements, of variable or of fixed length. Null gives an empty string.
+    pub fn from_heaped(datatype: &Datatype, heaped: Heaped) -> Result<Self, TypeError> {
+        match datatype {
+            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {
+                Self::from_references(varlen, heaped)
+            }
+            Datatype::String(string) => {
+                let elements = heaped.elements.chunks_exact((string.size as usize).max(1));
+                Ok(elements.map(|element| trimmed(element, string.padding)).collect())
+            }
+            other => Err(TypeError::invalid(other.class_name(), "no strings")),
+        }
+    }
+
+    fn from_references(varlen: &VarLen, heaped: Heaped) -> Result<Self, TypeError> {
+        let Heaped { elements, heap } = heaped;
+        let size = (varlen.size as usize).max(1);
+        // Mostly the heap is already what is wanted: the strings in order, and nothing else.
+        if let Some(offsets) = in_order(&elements, size, 1, heap.len())
+            && !heap.contains(&0)
+        {
+            return Ok(Self { offsets, bytes: heap });
+        }
+        let total = total(&elements, size);
+        let mut strings = Self::default();
+        if strings.bytes.try_reserve_exact(total).is_err() {
+            let reason = format!("no memory for {total} byte(s) of strings");
+            return Err(TypeError::invalid("variable-length", reason));
+        }
+        for reference in elements.chunks_exact(size) {
+            let text = varlen.payload(reference, &heap)?.unwrap_or_default();
+            strings.push(trimmed(text, StringPadding::NullTerminate));
+        }
+        Ok(strings)
+    }
+}
+
+impl Index<usize> for Strings {
+    type Output = [u8];
+
+    fn index(&self, index: usize) -> &[u8] {
+        &self.bytes[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+    }
+}
+
+impl<S: AsRef<[u8]>> FromIterator<S> for Strings {
+    fn from_iter<I: IntoIterator<Item = S>>(strings: I) -> Self {
+        let mut all = Self::default();
+        strings.into_iter().for_each(|string| all.push(string));
+        all
+    }
+}
+
+impl<S: AsRef<[u8]>> PartialEq<[S]> for Strings {
+    fn eq(&self, other: &[S]) -> bool {
+        self.len() == other.len() && self.iter().zip(other).all(|(a, b)| a == b.as_ref())
+    }
+}
+
+impl<S: AsRef<[u8]>, const N: usize> PartialEq<[S; N]> for Strings {
+    fn eq(&self, other: &[S; N]) -> bool {
+        *self == other[..]
+    }
+}
+
+impl<S: AsRef<[u8]>> PartialEq<Vec<S>> for Strings {
+    fn eq(&self, other: &Vec<S>) -> bool {
+        *self == other[..]
+    }
+}
+
+/// Sequences of numbers, one after another.
+///
+/// ```
+/// use pumice_types::Sequences;
+///
+/// let walks: Sequences<u32> = [vec![1, 2, 3], vec![], vec![4]].into_iter().collect();
+/// assert_eq!(walks[0], [1, 2, 3]);
+/// assert_eq!(walks.offsets(), [0, 3, 3, 4]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequences<T> {
+    /// Ascending, from 0 to the number of values; one more than there are sequences.
+    offsets: Vec<u64>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Sequences<T> {
+    fn default() -> Self {
+        Self { offsets: vec![0], values: Vec::new() }
+    }
+}
+
+impl<T> Sequences<T> {
+    /// No sequences.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sequence `i` is `values[offsets[i]..offsets[i + 1]]`: the offsets ascend from 0 to the number
+    /// of values.
+    pub fn from_parts(offsets: Vec<u64>, values: Vec<T>) -> Result<Self, TypeError> {
+        check_offsets(&offsets, values.len())?;
+        Ok(Self { offsets, values })
+    }
+
+    /// Where each sequence begins, and the end of the last.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// All values, one sequence after another.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Both buffers: offsets and values.
+    pub fn into_parts(self) -> (Vec<u64>, Vec<T>) {
+        (self.offsets, self.values)
+    }
+
+    /// How many sequences there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All sequences, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        self.offsets.windows(2).map(|ends| &self.values[ends[0] as usize..ends[1] as usize])
+    }
+}
+
+impl<T: Element> Sequences<T> {
+    /// The sequences of heaped elements, their values converted. Null gives an empty sequence.
+    pub fn from_heaped(datatype: &Datatype, heaped: &Heaped) -> Result<Self, TypeError> {
+        let Datatype::VarLen(varlen) = datatype else {
+            return Err(TypeError::invalid(datatype.class_name(), "no sequences"));
+        };
+        let conversion = Conversion::new(&varlen.base, &T::datatype())?;
+        let (size, base) = ((varlen.size as usize).max(1), varlen.base.size().max(1));
+        let Heaped { elements, heap } = heaped;
+        if let Some(offsets) = in_order(elements, size, base, heap.len()) {
+            let mut values = zeroed(heap.len() / base)?;
+            conversion.convert(heap, bytemuck::cast_slice_mut(&mut values))?;
+            return Ok(Self { offsets, values });
+        }
+        let mut offsets = vec![0];
+        let mut values: Vec<T> = zeroed(total(elements, size))?;
+        let mut rest = values.as_mut_slice();
+        let mut done = 0;
+        for reference in elements.chunks_exact(size) {
+            let payload = varlen.payload(reference, heap)?.unwrap_or_default();
+            let (now, later) = rest.split_at_mut((payload.len() / base).min(rest.len()));
+            conversion.convert(payload, bytemuck::cast_slice_mut(now))?;
+            done += now.len() as u64;
+            offsets.push(done);
+            rest = later;
+        }
+        Ok(Self { offsets, values })
+    }
+
+    /// As heaped elements with references of `size` bytes, and the datatype that they have.
+    pub fn to_heaped(&self, size: u32) -> Result<(Datatype, Heaped), TypeError> {
+        let elements = references(&self.offsets, size_of::<T>(), size)?;
+        let heap = bytemuck::cast_slice(&self.values).to_vec();
+        Ok((Datatype::varlen(T::datatype(), size), Heaped { elements, heap }))
+    }
+}
+
+/// References of `size` bytes to the parts of a heap between offsets, which count base elements.
+pub fn references(offsets: &[u64], base: usize, size: u32) -> Result<Vec<u8>, TypeError> {
+    let mut elements = vec![0; offsets.len().saturating_sub(1) * size as usize];
+    let places = elements.chunks_exact_mut((size as usize).max(1));
+    for (ends, place) in offsets.windows(2).zip(places) {
+        put_reference(place, ends[1] - ends[0], ends[0] * base as u64)?;
+    }
+    Ok(elements)
+}
+
+impl<T> Index<usize> for Sequences<T> {
+    type Output = [T];
+
+    fn index(&self, index: usize) -> &[T] {
+        &self.values[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+    }
+}
+
+impl<T: Clone, S: AsRef<[T]>> FromIterator<S> for Sequences<T> {
+    fn from_iter<I: IntoIterator<Item = S>>(sequences: I) -> Self {
+        let mut all = Self::default();
+        for sequence in sequences {
+            all.values.extend_from_slice(sequence.as_ref());
+            all.offsets.push(all.values.len() as u64);
+        }
+        all
+    }
+}
+
+/// The offsets of references that lead, one after another and without gaps, to all of a heap.
+fn in_order(elements: &[u8], size: usize, base: usize, heap: usize) -> Option<Vec<u64>> {
+    let mut offsets = Vec::with_capacity(elements.len() / size + 1);
+    let mut next = 0u64;
+    offsets.push(next);
+    for reference in elements.chunks_exact(size) {
+        if let Some((count, place)) = reference_of(reference) {
+            if place != next.saturating_mul(base as u64) {
+                return None;
+            }
+            next += count;
+        }
+        offsets.push(next);
+    }
+    (next.checked_mul(base as u64) == Some(heap as u64)).then_some(offsets)
+}
+
+/// Base elements that all references lead to.
+fn total(elements: &[u8], size: usize) -> usize {
+    let counts = elements.chunks_exact(size).filter_map(reference_of).map(|(count, _)| count);
+    usize::try_from(counts.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+}
+
+fn zeroed<T: Element>(count: usize) -> Result<Vec<T>, TypeError> {
+    bytemuck::allocation::try_zeroed_vec(count).map_err(|()| {
+        TypeError::invalid("variable-length", format!("no memory for {count} values"))
+    })
+}
+
+fn check_offsets(offsets: &[u64], length: usize) -> Result<(), TypeError> {
+    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(length as u64));
+    if ends && offsets.is_sorted() {
+        return Ok(());
+    }
+    let reason = format!("offsets that do not ascend from 0 to {length}");
+    Err(TypeError::invalid("variable-length", reason))
+}
