@@ -24,10 +24,13 @@ use crate::layout::{Footprint, Layout};
 use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, Ordering};
+use crate::trace::{Access, Recorder};
 
 pub(crate) struct Budget<L: Layout> {
     state: Mutex<State<L>>,
     changed: Condvar,
+    /// Records uses, in the order in which the policy is told of them.
+    pub(crate) recorder: Recorder,
 }
 
 struct State<L: Layout> {
@@ -169,9 +172,12 @@ impl<L: Layout> State<L> {
         resident.filter(|resident| std::ptr::eq(&*resident.slot, slot))
     }
 
-    fn touch(&mut self, slot: &Slot<L>, visit: Visit) {
+    fn touch(&mut self, slot: &Slot<L>, visit: Visit, recorder: &Recorder) {
         let Some(resident) = self.get(slot) else { return };
         let usage = resident.usage(visit);
+        if recorder.on() {
+            record(recorder, slot.hash, resident.footprint.allocated, usage);
+        }
         self.policy.touch(slot.id(), usage);
     }
 
@@ -193,6 +199,11 @@ impl<L: Layout> State<L> {
         self.policy.clean(id);
         self.review_spare();
     }
+}
+
+fn record(recorder: &Recorder, identity: u64, bytes: u64, usage: Usage) {
+    let Usage { dataset, write, done, .. } = usage;
+    recorder.record(identity, Access { dataset, bytes, write, done, ..Access::default() });
 }
 
 /// How many bytes the encoding of a chunk that uses so many is expected to take: filters may add a
@@ -220,7 +231,7 @@ impl<L: Layout> Budget<L> {
             changes: 0,
             waiting: 0,
         };
-        Budget { state: Mutex::new(state), changed: Condvar::new() }
+        Budget { state: Mutex::new(state), changed: Condvar::new(), recorder: Recorder::default() }
     }
 
     /// The resident and the active limit.
@@ -355,6 +366,9 @@ impl<L: Layout> Budget<L> {
             written: 0.0,
         };
         let usage = resident.usage(visit);
+        if self.recorder.on() {
+            record(&self.recorder, slot.hash, footprint.allocated, usage);
+        }
         let id = state.free.pop().unwrap_or_else(|| {
             state.residents.push(None);
             (state.residents.len() - 1) as u32
@@ -424,12 +438,23 @@ impl<L: Layout> Budget<L> {
     /// Notes a use; when the books are in use it is not worth waiting, and a use goes uncounted.
     pub(crate) fn touch_or_skip(&self, slot: &Slot<L>, visit: Visit) {
         if let Some(mut state) = self.state.try_lock() {
-            state.touch(slot, visit);
+            state.touch(slot, visit, &self.recorder);
+        } else if self.recorder.on() {
+            self.touch(slot, visit);
         }
     }
 
     pub(crate) fn touch(&self, slot: &Slot<L>, visit: Visit) {
-        self.state.lock().touch(slot, visit);
+        self.state.lock().touch(slot, visit, &self.recorder);
+    }
+
+    /// Notes a use of a chunk that does not stay.
+    pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
+        if self.recorder.on() {
+            let Visit { write, share } = visit;
+            let usage = Usage { write, done: share >= WHOLE, ..Usage::of(slot.member.id) };
+            record(&self.recorder, slot.hash, bytes, usage);
+        }
     }
 
     pub(crate) fn condition(&self, slot: &Slot<L>) -> Option<Condition> {

@@ -13,6 +13,7 @@ use crate::request::Item;
 use crate::shield::shield;
 use crate::stats::Stats;
 use crate::sync::{Arc, Mutex};
+use crate::trace::TraceError;
 
 /// A cache of decoded chunks, shared by all datasets registered with it.
 ///
@@ -161,6 +162,20 @@ impl<L: Layout> ChunkCache<L> {
     /// What one dataset did so far.
     pub fn dataset_stats(&self, dataset: &Dataset<L>) -> Stats {
         dataset.member.counters.read()
+    }
+
+    /// Records, from now on, which chunks are used and how.
+    ///
+    /// A trace that is being recorded ends first, and its error is returned. See
+    /// [`trace`](crate::trace) for what is recorded and [`simulate`](crate::simulate) for what it
+    /// is good for.
+    pub fn start_trace(&self, to: impl std::io::Write + Send + 'static) -> Result<(), TraceError> {
+        self.shared.budget.recorder.start(Box::new(to))
+    }
+
+    /// Ends the recording, if there is one; returns the first error that it met.
+    pub fn stop_trace(&self) -> Result<(), TraceError> {
+        self.shared.budget.recorder.stop()
     }
 
     /// The settings in force.

@@ -95,6 +95,9 @@ pub enum PolicyKind {
 }
 
 impl PolicyKind {
+    /// All of them.
+    pub const ALL: [PolicyKind; 2] = [PolicyKind::Lirs, PolicyKind::Lru];
+
     /// A fresh policy of this kind for a cache of `capacity` bytes.
     ///
     /// ```
@@ -106,6 +109,15 @@ impl PolicyKind {
             PolicyKind::Lirs => Box::new(Lirs::new(capacity)),
             PolicyKind::Lru => Box::new(Lru::new()),
         }
+    }
+}
+
+impl fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PolicyKind::Lirs => "LIRS",
+            PolicyKind::Lru => "LRU",
+        })
     }
 }
 

@@ -147,9 +147,11 @@ mod order;
 mod policy;
 mod request;
 mod shield;
+pub mod simulate;
 mod slot;
 mod stats;
 mod sync;
+pub mod trace;
 mod writeback;
 
 pub use cache::{ChunkCache, Dataset};

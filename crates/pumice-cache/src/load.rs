@@ -121,6 +121,10 @@ impl<L: Layout> Shared<L> {
             Step::Resident | Step::Absent => return Ok(()),
         };
         let outcome = task.item.access.apply(layout, key, &mut chunk)?;
+        if task.transient {
+            let visit = task.item.access.visit(layout, key);
+            self.budget.pass(claim.slot(), member.measure(&chunk).allocated, visit);
+        }
         match (A::WRITES, outcome) {
             (true, Outcome::Delete) => layout.delete(key),
             (true, Outcome::Keep) if task.transient => self.save_now(member, key, &chunk),
