@@ -184,6 +184,11 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.config.clone().resident_limit(resident).active_limit(active)
     }
 
+    /// Who decodes and encodes; also at the service of a request that is being prepared.
+    pub fn executor(&self) -> &Arc<dyn Executor> {
+        &self.shared.executor
+    }
+
     /// Changes the limits. Chunks beyond the new resident limit leave at once.
     pub fn set_limits(&self, resident: u64, active: u64) -> Result<(), L::Error> {
         self.shared.budget.set_limits(resident, active);

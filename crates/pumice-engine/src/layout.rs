@@ -5,6 +5,7 @@
 //! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
+//! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
 //!
 //! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
 //! dataset's shape and the table of its chunks; nothing here decides what is resident.
@@ -16,6 +17,7 @@ mod recode;
 pub mod request;
 pub mod sparse;
 pub mod sparse_chunk;
+mod sparse_points;
 mod table;
 
 pub use contiguous::{Contiguous, Place};
@@ -215,7 +217,9 @@ impl Layout for DatasetLayout {
     fn part(&self, request: &ReadRequest<'_>) -> Part {
         match request {
             ReadRequest::Defined { .. } => Part::Defined,
-            ReadRequest::Values { .. } | ReadRequest::DefinedValues { .. } => Part::All,
+            ReadRequest::Values { .. }
+            | ReadRequest::Points { .. }
+            | ReadRequest::DefinedValues { .. } => Part::All,
         }
     }
 
@@ -233,6 +237,10 @@ impl Layout for DatasetLayout {
             (Storage::Sparse(..), WriteRequest::Values { part, .. }) => {
                 // A value, and at most eight bytes for its place.
                 part.count().saturating_mul(self.geometry.element_size() as u64 + 8)
+            }
+            (Storage::Sparse(..), WriteRequest::Points { part, .. }) => {
+                let count = part.count() as u64;
+                count.saturating_mul(self.geometry.element_size() as u64 + 8)
             }
             _ => 0,
         }

@@ -4,11 +4,13 @@
 //! value of this cell" is "how many defined cells come before it". A [`CellSet`] answers that in
 //! constant time (bitmap) or logarithmic time (runs), and answers whole requests run by run.
 //!
-//! The form is a function of the set: all cells; runs, 8 bytes each (16 in chunks of 2^32 cells and
-//! more); or a bitmap with a rank index where that is smaller. Equal sets are therefore equal values.
+//! The form is a function of the set: all cells; a list of cells, 4 bytes each; runs, 8 bytes each
+//! (16 in chunks of 2^32 cells and more); or a bitmap with a rank index, whichever is smallest. Equal
+//! sets are therefore equal values.
 
 mod bitmap;
 mod builder;
+mod cell_list;
 mod collect;
 pub(crate) mod coordinates;
 mod merge;
@@ -23,7 +25,8 @@ pub use splice::{Kept, Splice, SplicePiece};
 
 use crate::{Run, Segment, SpaceError};
 use bitmap::Bitmap;
-use builder::Builder;
+use builder::{Builder, Smallest, is_small};
+use cell_list::CellList;
 use run_list::RunList;
 
 /// A set of cells of one chunk. The n-th cell of the set owns the n-th stored value.
@@ -53,11 +56,13 @@ pub struct CellSet {
 enum Form {
     /// Every cell.
     Full,
+    /// Scattered cells of a chunk whose cells fit 32 bits.
+    Cells(CellList),
     /// Runs of a chunk whose cells fit 32 bits.
     Small(RunList<u32>),
     /// Runs of a larger chunk.
     Large(RunList<u64>),
-    /// More runs than a bitmap is worth; cells fit 32 bits.
+    /// More cells and runs than a bitmap is worth; cells fit 32 bits.
     Bitmap(Bitmap),
 }
 
@@ -105,6 +110,67 @@ impl CellSet {
         Self::from_runs(cells, sorted.into_iter().map(|start| Run { start, len: 1 }))
     }
 
+    /// From a list of cells that ascend without repetition, of a chunk of fewer than 2^32 cells.
+    ///
+    /// The list itself becomes the set if that is its smallest form.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_list(100, vec![3, 50, 51])?;
+    /// assert_eq!(set.position(50), Some(1));
+    /// assert_eq!(set.as_list(), Some(&[3, 50, 51][..]));
+    /// assert!(CellSet::from_list(100, vec![3, 3]).is_err());
+    /// assert!(CellSet::from_list(100, vec![3, 100]).is_err());
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn from_list(cells: u64, list: Vec<u32>) -> Result<Self, SpaceError> {
+        let wrong = |cell: u32| SpaceError::UnorderedCells { cell: u64::from(cell), cells };
+        if !is_small(cells) {
+            return Self::from_sorted_cells(cells, list.into_iter().map(u64::from));
+        }
+        if let Some(&last) = list.last().filter(|last| u64::from(**last) >= cells) {
+            return Err(wrong(last));
+        }
+        // Without early exit, so that many are compared at once.
+        let ascending = list.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]));
+        if !ascending {
+            let pair = list.windows(2).find(|pair| pair[0] >= pair[1]);
+            return Err(wrong(pair.map_or(0, |pair| pair[1])));
+        }
+        Ok(Self::from_ascending(cells, list))
+    }
+
+    /// As [`from_list`](Self::from_list), for a list that is known to be right.
+    fn from_ascending(cells: u64, list: Vec<u32>) -> Self {
+        let len = list.len() as u64;
+        let runs = cell_list::count_runs(&list);
+        let form = match Smallest::of(cells, len, runs) {
+            _ if len == cells => return Self::full(cells),
+            Smallest::Cells => Form::Cells(CellList::new(list)),
+            Smallest::Bitmap => {
+                let mut words = vec![0u64; cells.div_ceil(64) as usize];
+                list.iter().for_each(|cell| words[*cell as usize / 64] |= 1 << (cell % 64));
+                Form::Bitmap(Bitmap::new(words))
+            }
+            Smallest::Runs => {
+                let mut builder = Builder::new(cells);
+                builder.reserve(runs as usize);
+                CellList::new(list).for_each_within(0, cells, 0, |run, _| builder.add(run));
+                return builder.finish();
+            }
+        };
+        Self { cells, len, form }
+    }
+
+    /// The cells as a list, if that is the set's form.
+    pub fn as_list(&self) -> Option<&[u32]> {
+        match &self.form {
+            Form::Cells(list) => Some(list.cells()),
+            _ => None,
+        }
+    }
+
     /// From cells in any order, repeated or not.
     ///
     /// ```
@@ -144,10 +210,11 @@ impl CellSet {
         self.len == self.cells
     }
 
-    /// Number of maximal runs; counted word by word in a bitmap.
+    /// Number of maximal runs; counted cell by cell in a list, word by word in a bitmap.
     pub fn run_count(&self) -> u64 {
         match &self.form {
             Form::Full => u64::from(self.cells > 0),
+            Form::Cells(list) => cell_list::count_runs(list.cells()),
             Form::Small(runs) => runs.count() as u64,
             Form::Large(runs) => runs.count() as u64,
             Form::Bitmap(bits) => bitmap::count_runs(bits.words()),
@@ -158,6 +225,7 @@ impl CellSet {
     pub fn heap_bytes(&self) -> usize {
         match &self.form {
             Form::Full => 0,
+            Form::Cells(list) => list.heap_bytes(),
             Form::Small(runs) => runs.heap_bytes(),
             Form::Large(runs) => runs.heap_bytes(),
             Form::Bitmap(bits) => bits.heap_bytes(),
@@ -177,6 +245,7 @@ impl CellSet {
         let cell = cell.min(self.cells);
         match &self.form {
             Form::Full => cell,
+            Form::Cells(list) => list.rank(cell),
             Form::Small(runs) => runs.rank(cell),
             Form::Large(runs) => runs.rank(cell),
             Form::Bitmap(bits) => bits.rank(cell),
@@ -190,6 +259,7 @@ impl CellSet {
         }
         match &self.form {
             Form::Full => (cell < self.cells).then_some(cell),
+            Form::Cells(list) => list.position(cell),
             Form::Small(runs) => in_run(runs.get(runs.find(cell))?, cell),
             Form::Large(runs) => in_run(runs.get(runs.find(cell))?, cell),
             Form::Bitmap(bits) => bits.contains(cell).then(|| bits.rank(cell)),
@@ -210,6 +280,7 @@ impl CellSet {
         }
         match &self.form {
             Form::Full => Some(position),
+            Form::Cells(list) => list.select(position),
             Form::Small(runs) => runs.select(position),
             Form::Large(runs) => runs.select(position),
             Form::Bitmap(bits) => bits.select(position),
@@ -226,6 +297,9 @@ impl CellSet {
         match &self.form {
             Form::Full if self.cells == 0 => {}
             Form::Full => visit(Run { start: 0, len: self.cells }),
+            Form::Cells(list) => {
+                list.for_each_within(0, self.cells, 0, |run, _| visit(run));
+            }
             Form::Small(runs) => runs.for_each(visit),
             Form::Large(runs) => runs.for_each(visit),
             Form::Bitmap(bits) => bits.for_each_run(0, self.cells, visit),
@@ -325,7 +399,7 @@ fn check_inside(run: Run, cells: u64) -> Result<(), SpaceError> {
 #[derive(Clone, Debug)]
 pub struct CellRuns<'a> {
     set: &'a CellSet,
-    /// The next run's index, or for a bitmap the next cell.
+    /// The next run's index; for a list the next cell's, for a bitmap the next cell.
     at: u64,
 }
 
@@ -338,6 +412,11 @@ impl Iterator for CellRuns<'_> {
         let run = match &self.set.form {
             Form::Full => {
                 (self.at < self.set.run_count()).then_some(Run { start: 0, len: self.set.cells })?
+            }
+            Form::Cells(list) => {
+                let run = list.run_at(index, self.set.cells)?;
+                self.at += run.len;
+                return Some(run);
             }
             Form::Small(runs) => runs.get(index)?.0,
             Form::Large(runs) => runs.get(index)?.0,
@@ -357,7 +436,7 @@ impl Iterator for CellRuns<'_> {
             Form::Full => (left(1), Some(left(1))),
             Form::Small(runs) => (left(runs.count()), Some(left(runs.count()))),
             Form::Large(runs) => (left(runs.count()), Some(left(runs.count()))),
-            Form::Bitmap(_) => (0, None),
+            Form::Cells(_) | Form::Bitmap(_) => (0, None),
         }
     }
 }

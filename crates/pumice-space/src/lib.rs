@@ -6,6 +6,7 @@
 //! | [`Selection`] | some cells of an array: all, none, points, a hyperslab, or any union of them |
 //! | [`ChunkGrid`] | how an array is cut into chunks |
 //! | [`plan`] | splits a transfer between file and memory by chunk |
+//! | [`Points`] | cells named one by one, as applications hold them; [`PointPlan`] splits them by chunk |
 //! | [`CellSet`] | the defined cells of one chunk, with the position of each one's value |
 //! | [`serial`] | all of these as HDF5 writes them |
 //!
@@ -35,6 +36,7 @@ mod extent;
 mod grid;
 mod linear;
 mod plan;
+mod points;
 mod selection;
 pub mod serial;
 
@@ -47,6 +49,7 @@ pub use extent::Extent;
 pub use grid::ChunkGrid;
 pub use linear::{CoordinateWalker, Run};
 pub use plan::{ChunkPart, Plan, Segment, Segments, plan};
+pub use points::{Column, PointPart, PointPlan, Points};
 pub use selection::{Hyperslab, HyperslabAxis, Runs, Selection};
 
 /// The largest rank that HDF5 allows.

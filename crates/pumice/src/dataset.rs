@@ -80,6 +80,10 @@ impl Dataset {
         Self { owner, state, path }
     }
 
+    pub(crate) fn state(&self) -> &DatasetState {
+        &self.state
+    }
+
     /// Its path in the file.
     pub fn path(&self) -> &str {
         &self.path
@@ -207,21 +211,6 @@ impl Dataset {
     pub fn write_bytes(&self, selection: impl Select, bytes: &[u8]) -> Result<()> {
         let selection = self.selection(selection)?;
         self.at(self.state.write(&selection, self.datatype(), bytes))
-    }
-
-    /// Writes values to points, in any order; where a point repeats, its last value counts.
-    pub fn write_points<T: Element, const N: usize>(
-        &self,
-        points: &[[u64; N]],
-        values: &[T],
-    ) -> Result<()> {
-        self.write(self.at(points_of(N, points.as_flattened().to_vec()))?, values)
-    }
-
-    /// As [`write_points`](Self::write_points), with the coordinates one after another.
-    pub fn write_coordinates<T: Element>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
-        let rank = self.state.dims().len();
-        self.write(self.at(points_of(rank, coordinates.to_vec()))?, values)
     }
 
     /// The selected cells that are defined. Of a dense dataset, every cell of a stored chunk is.
@@ -374,7 +363,7 @@ impl Dataset {
     }
 
     /// Zeroed memory, or an error where there is not enough.
-    fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
+    pub(crate) fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
         let memory = bytemuck::allocation::try_zeroed_vec(count);
         self.at(memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells"))))
     }
@@ -382,8 +371,4 @@ impl Dataset {
     pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(&self.path))
     }
-}
-
-fn points_of(rank: usize, coordinates: Vec<u64>) -> Result<Selection> {
-    Ok(Selection::points(rank, coordinates)?)
 }

@@ -90,6 +90,7 @@ mod context;
 mod dataset;
 mod file;
 mod group;
+mod points;
 mod select;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
@@ -102,7 +103,7 @@ pub use group::{Group, Member, MemberKind, Node};
 pub use pumice_cache::{PolicyKind, Stats};
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{BitshuffleCodec, FilterSpec};
-pub use pumice_space::{Extent, Selection, UNLIMITED};
+pub use pumice_space::{Column, Extent, Points, Selection, UNLIMITED};
 pub use pumice_store::Locking;
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use select::{AxisRange, Select};

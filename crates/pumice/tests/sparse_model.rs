@@ -1,7 +1,7 @@
 //! Random steps on a sparse dataset, each checked against a dictionary of cells.
 
 use proptest::prelude::*;
-use pumice::{Context, Dataset, File, FilterSpec, Selection};
+use pumice::{Context, Dataset, File, FilterSpec, Points, Selection};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -110,6 +110,10 @@ fn create(path: &Path, setup: &Setup, context: &Context) -> (File, Dataset) {
     (file, dataset)
 }
 
+fn columns_of(points: &[Vec<u64>], rank: usize) -> Vec<Vec<u32>> {
+    (0..rank).map(|axis| points.iter().map(|point| point[axis] as u32).collect()).collect()
+}
+
 /// A block inside `shape`, or nothing where the shape is empty.
 fn fit_block(block: &[(u64, u64)], shape: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
     let axes = block.iter().zip(shape).map(|(&(start, count), &side)| {
@@ -181,8 +185,13 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         }
         Step::ErasePoints(points) => {
             let points = fit_points(points, &shape);
-            let selection = Selection::points(shape.len(), points.concat()).unwrap();
-            dataset.erase(selection).unwrap();
+            if points.len() % 2 == 0 {
+                let selection = Selection::points(shape.len(), points.concat()).unwrap();
+                dataset.erase(selection).unwrap();
+            } else {
+                let columns = columns_of(&points, shape.len());
+                dataset.erase_at(&Points::columns(&columns).unwrap()).unwrap();
+            }
             for point in &points {
                 model.remove(point);
             }
@@ -205,8 +214,12 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         Step::ReadPoints(points) => {
             let points = fit_points(points, &shape);
             let expected = points.iter().map(|cell| model.get(cell).copied().unwrap_or(-1));
+            let expected: Vec<i32> = expected.collect();
+            let columns = columns_of(&points, shape.len());
+            let columns = Points::columns(&columns).unwrap();
+            assert_eq!(dataset.read_at::<i32>(&columns).unwrap(), expected);
             let selection = Selection::points(shape.len(), points.concat()).unwrap();
-            assert_eq!(dataset.read::<i32>(selection).unwrap(), expected.collect::<Vec<_>>());
+            assert_eq!(dataset.read::<i32>(selection).unwrap(), expected);
         }
         Step::Defined(block) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };

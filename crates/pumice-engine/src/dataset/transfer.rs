@@ -7,9 +7,9 @@
 
 use super::DatasetState;
 use crate::buffer::Output;
-use crate::layout::{ReadRequest, Source, Target, WriteRequest};
+use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkGrid, Dims, Selection, plan};
+use pumice_space::{CellSet, ChunkGrid, Dims, PointPlan, Points, Selection, plan};
 use pumice_types::{Conversion, Datatype};
 
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
@@ -64,6 +64,106 @@ impl DatasetState {
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)
+    }
+
+    /// Reads cells that are named one by one into `output`, in their order. Undefined ones give the
+    /// fill value.
+    pub fn read_points(
+        &self,
+        points: &Points<'_>,
+        memory_type: &Datatype,
+        output: Output<'_>,
+    ) -> Result<()> {
+        if !self.takes_points() {
+            return self.read(&list(points)?, memory_type, output);
+        }
+        let _no_resize = self.gate();
+        self.check_points(points, memory_type, output.len())?;
+        let conversion = Conversion::new(&self.datatype, memory_type)?;
+        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
+        self.for_each_plan(points, |plan| {
+            let target = &target;
+            let requests =
+                plan.parts().map(|part| (part.chunk(), ReadRequest::Points { part, target }));
+            self.cache().read(&self.cached, requests)
+        })
+    }
+
+    /// Writes elements of `memory_type` to cells that are named one by one; where one is named more
+    /// than once, its last value counts.
+    pub fn write_points(
+        &self,
+        points: &Points<'_>,
+        memory_type: &Datatype,
+        bytes: &[u8],
+    ) -> Result<()> {
+        if !self.takes_points() {
+            return self.write(&list(points)?, memory_type, bytes);
+        }
+        self.medium().require_writable()?;
+        let _no_resize = self.gate();
+        self.check_points(points, memory_type, bytes.len())?;
+        let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
+        self.for_each_plan(points, |plan| {
+            let source = &source;
+            let requests =
+                plan.parts().map(|part| (part.chunk(), WriteRequest::Points { part, source }));
+            self.cache().write(&self.cached, requests)
+        })
+    }
+
+    /// Makes cells undefined that are named one by one.
+    pub fn erase_points(&self, points: &Points<'_>) -> Result<()> {
+        if !self.takes_points() {
+            return self.erase(&list(points)?);
+        }
+        self.medium().require_writable()?;
+        let _no_resize = self.gate();
+        self.for_each_plan(points, |plan| {
+            let requests =
+                plan.parts().map(|part| (part.chunk(), WriteRequest::ErasePoints { part }));
+            self.cache().write(&self.cached, requests)
+        })
+    }
+
+    fn takes_points(&self) -> bool {
+        matches!(self.layout.storage, Storage::Sparse(..))
+    }
+
+    /// Splits points by chunk, as many at a time as a plan can have.
+    fn for_each_plan(
+        &self,
+        points: &Points<'_>,
+        mut request: impl FnMut(&PointPlan<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let grid = self.grid(&self.dims())?;
+        let executor = self.cache().executor();
+        let mut start = 0;
+        while start < points.len() {
+            let range = start..points.len().min(start + PointPlan::MOST_POINTS);
+            start = range.end;
+            let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);
+            let threads = executor.threads();
+            request(&PointPlan::with_threads(points.clone(), range, &grid, threads, &run)?)?;
+        }
+        Ok(())
+    }
+
+    fn check_points(
+        &self,
+        points: &Points<'_>,
+        memory_type: &Datatype,
+        buffer: usize,
+    ) -> Result<()> {
+        let bytes = points.len().checked_mul(memory_type.size());
+        if bytes == Some(buffer) {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{} point(s) of {} byte(s), but the buffer has {buffer} byte(s)",
+            points.len(),
+            memory_type.size()
+        )))
     }
 
     /// Makes the selected cells undefined; where a layout cannot say so, they get the fill value.
@@ -187,6 +287,10 @@ impl DatasetState {
             memory_type.size()
         )))
     }
+}
+
+fn list(points: &Points<'_>) -> Result<Selection> {
+    Ok(Selection::points(points.rank(), points.to_list())?)
 }
 
 /// How many chunks the box around a selection touches.

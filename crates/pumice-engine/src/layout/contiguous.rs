@@ -5,7 +5,7 @@
 //! straight between the file and the caller's buffer. Space is allocated by the first write.
 
 use super::geometry::Geometry;
-use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with};
+use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
@@ -68,6 +68,7 @@ impl Contiguous {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => self.read_values(part.segments(dims), target),
+            ReadRequest::Points { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 if !matches!(*self.lock(), Place::File(None)) {
                     **found = Some(CellSet::from_selection(cells, dims)?);
@@ -161,6 +162,9 @@ impl Contiguous {
     pub fn write(&self, request: &mut WriteRequest<'_>) -> Result<()> {
         let fill = match request {
             WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
+            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+                return Err(points_of_sparse());
+            }
             // Nothing is there to be erased.
             WriteRequest::Erase { .. } if matches!(*self.lock(), Place::File(None)) => {
                 return Ok(());
@@ -174,6 +178,7 @@ impl Contiguous {
             WriteRequest::Values { part, source } => {
                 part.segments(dims).try_for_each(|segment| self.write_segment(segment, source))
             }
+            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => Ok(()),
             WriteRequest::Erase { cells } => {
                 let piece = (PIECE / element as u64).max(1);
                 let mut fill = vec![0; piece as usize * element];

@@ -1,7 +1,7 @@
 //! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
 
 use super::geometry::Geometry;
-use super::request::{ReadRequest, WriteRequest, fill_with};
+use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::{Intent, Outcome};
@@ -104,6 +104,7 @@ impl Dense {
                 }
                 Ok(())
             }
+            ReadRequest::Points { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(())
@@ -139,6 +140,9 @@ impl Dense {
                     source.copy_to(segment.memory, segment.len, place)?;
                 }
             }
+            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+                return Err(points_of_sparse());
+            }
             WriteRequest::Erase { cells } => cells.for_each_run(|run| {
                 let start = run.start as usize * element;
                 let place = &mut chunk[start..start + run.len as usize * element];
@@ -158,8 +162,8 @@ impl Dense {
             {
                 Intent::Replace
             }
-            WriteRequest::Values { .. } => Intent::Update,
-            WriteRequest::Erase { .. } => Intent::UpdateExisting,
+            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::buffer::Output;
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkPart, Segment, Selection};
+use pumice_space::{CellSet, ChunkPart, PointPart, Segment, Selection};
 use pumice_types::Conversion;
 
 /// One chunk's share of a read.
@@ -15,6 +15,13 @@ pub enum ReadRequest<'a> {
     Values {
         /// Which cells go where.
         part: ChunkPart,
+        /// The buffer.
+        target: &'a Target<'a>,
+    },
+    /// As `Values`, for cells that are named one by one. Sparse chunks only.
+    Points {
+        /// Which cells go where.
+        part: PointPart<'a>,
         /// The buffer.
         target: &'a Target<'a>,
     },
@@ -45,11 +52,28 @@ pub enum WriteRequest<'a> {
         /// The buffer.
         source: &'a Source<'a>,
     },
+    /// As `Values`, for cells that are named one by one. Sparse chunks only.
+    Points {
+        /// Which cells come from where.
+        part: PointPart<'a>,
+        /// The buffer.
+        source: &'a Source<'a>,
+    },
+    /// Makes cells undefined that are named one by one. Sparse chunks only.
+    ErasePoints {
+        /// Which cells.
+        part: PointPart<'a>,
+    },
     /// Makes cells undefined; where a layout cannot say so, they get the fill value.
     Erase {
         /// Which cells of the chunk.
         cells: CellSet,
     },
+}
+
+/// What other layouts answer to points, which reach them as segments.
+pub(super) fn points_of_sparse() -> Error {
+    Error::Internal("points of a layout that takes segments".into())
 }
 
 /// Where a read puts its values.
@@ -153,6 +177,11 @@ impl<'a> Source<'a> {
     /// Whether every byte of an element is written: not so if a compound lacks members.
     pub fn overwrites(&self) -> bool {
         self.conversion.overwrites_target()
+    }
+
+    /// Bytes of an element in memory.
+    pub fn element_size(&self) -> usize {
+        self.conversion.source_size()
     }
 
     /// The elements of the memory's type at a segment's place.

@@ -10,6 +10,7 @@
 use super::geometry::Geometry;
 use super::request::{ReadRequest, WriteRequest};
 use super::sparse_chunk::{SparseChunk, collect};
+use super::sparse_points;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
 use pumice_cache::{Intent, Outcome, Part};
@@ -187,6 +188,10 @@ impl Sparse {
                 target.fill_all(part.segments(dims));
                 chunk.scatter(element, part.segments(dims), target)
             }
+            ReadRequest::Points { part, target } => {
+                sparse_points::fill(part, target);
+                sparse_points::scatter(chunk, element, part, target)
+            }
             ReadRequest::Defined { cells, found } => {
                 let wanted = wanted(cells, dims)?;
                 **found = Some(match wanted {
@@ -206,8 +211,12 @@ impl Sparse {
 
     /// Answers a read from a chunk that is not stored: nothing is defined there.
     pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
-        if let ReadRequest::Values { part, target } = request {
-            target.fill_all(part.segments(self.geometry.chunk()));
+        match request {
+            ReadRequest::Values { part, target } => {
+                target.fill_all(part.segments(self.geometry.chunk()));
+            }
+            ReadRequest::Points { part, target } => sparse_points::fill(part, target),
+            ReadRequest::Defined { .. } | ReadRequest::DefinedValues { .. } => {}
         }
         Ok(())
     }
@@ -227,6 +236,17 @@ impl Sparse {
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
+            WriteRequest::Points { part, source } => {
+                let (cells, values) = sparse_points::collect(part, source)?;
+                let fill = self.geometry.fill();
+                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+                chunk.define(element, cells, values);
+                Ok(Outcome::Keep)
+            }
+            WriteRequest::ErasePoints { part } => {
+                chunk.erase(element, &sparse_points::cells(part)?);
+                Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
+            }
             WriteRequest::Erase { cells } => {
                 chunk.erase(element, cells);
                 Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
@@ -240,8 +260,8 @@ impl Sparse {
             WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
                 Intent::Replace
             }
-            WriteRequest::Values { .. } => Intent::Update,
-            WriteRequest::Erase { .. } => Intent::UpdateExisting,
+            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
 }

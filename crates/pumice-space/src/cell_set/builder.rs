@@ -1,6 +1,7 @@
 //! Builds a [`CellSet`] from ascending runs, in the form that is smallest in the end.
 
 use super::bitmap::{Bitmap, set_run};
+use super::cell_list::CellList;
 use super::run_list::{Entry, Number, RunList};
 use super::{CellSet, Form};
 use crate::Run;
@@ -16,8 +17,9 @@ pub(super) struct Builder {
     /// The run that may still grow: begin and end.
     open: (u64, u64),
     store: Store,
-    /// Runs from which on a bitmap is smaller.
+    /// Runs and cells from which on a bitmap is smaller.
     most_runs: usize,
+    most_cells: u64,
 }
 
 /// Finished runs.
@@ -32,7 +34,7 @@ pub(super) fn is_small(cells: u64) -> bool {
     cells <= u64::from(u32::MAX)
 }
 
-/// The most runs for which a list is not larger than a bitmap.
+/// The most runs for which a list of them is not larger than a bitmap.
 pub(super) fn most_runs(cells: u64) -> usize {
     if !is_small(cells) {
         return usize::MAX;
@@ -41,11 +43,37 @@ pub(super) fn most_runs(cells: u64) -> usize {
     (Bitmap::bytes(cells) / entry).saturating_sub(1) as usize
 }
 
+/// The most cells for which a list of them is not larger than a bitmap.
+fn most_cells(cells: u64) -> u64 {
+    Bitmap::bytes(cells) / size_of::<u32>() as u64
+}
+
+/// The smallest form of a set of a chunk whose cells fit 32 bits.
+pub(super) enum Smallest {
+    Cells,
+    Runs,
+    Bitmap,
+}
+
+impl Smallest {
+    /// That of `len` cells of `cells` in `runs` runs.
+    pub(super) fn of(cells: u64, len: u64, runs: u64) -> Self {
+        if len > most_cells(cells) && runs > most_runs(cells) as u64 {
+            Self::Bitmap
+        } else if len <= 2 * (runs + 1) {
+            Self::Cells
+        } else {
+            Self::Runs
+        }
+    }
+}
+
 impl Builder {
     pub(super) fn new(cells: u64) -> Self {
         let small = is_small(cells);
         let store = if small { Store::Small(Vec::new()) } else { Store::Large(Vec::new()) };
-        Self { cells, len: 0, open: (0, 0), store, most_runs: most_runs(cells) }
+        let (most_runs, most_cells) = (most_runs(cells), most_cells(cells));
+        Self { cells, len: 0, open: (0, 0), store, most_runs, most_cells }
     }
 
     /// Makes room for about `runs` runs.
@@ -130,11 +158,11 @@ impl Builder {
         self.limit_runs();
     }
 
-    /// Turns to a bitmap if the list has grown larger than one.
+    /// Turns to a bitmap if lists of runs and of cells have grown larger than one.
     #[inline]
     fn limit_runs(&mut self) {
         let Store::Small(entries) = &self.store else { return };
-        if entries.len() <= self.most_runs {
+        if entries.len() <= self.most_runs || self.len <= self.most_cells {
             return;
         }
         let mut words = vec![0; self.cells.div_ceil(64) as usize];
@@ -153,12 +181,25 @@ impl Builder {
             return CellSet::full(cells);
         }
         let form = match self.store {
-            Store::Small(entries) => Form::Small(RunList::new(entries, cells, len)),
+            Store::Small(entries) => match Smallest::of(cells, len, entries.len() as u64) {
+                Smallest::Cells => Form::Cells(expand(&entries, len)),
+                _ => Form::Small(RunList::new(entries, cells, len)),
+            },
             Store::Large(entries) => Form::Large(RunList::new(entries, cells, len)),
             Store::Bits(words) => Form::Bitmap(Bitmap::new(words)),
         };
         CellSet { cells, len, form }
     }
+}
+
+/// The cells of runs, `len` in all.
+fn expand(entries: &[Entry<u32>], len: u64) -> CellList {
+    let mut list = Vec::with_capacity(len as usize);
+    let ends = entries.iter().skip(1).map(|entry| entry.before).chain([len as u32]);
+    for (entry, end) in entries.iter().zip(ends) {
+        list.extend(entry.start..entry.start + (end - entry.before));
+    }
+    CellList::new(list)
 }
 
 #[inline]

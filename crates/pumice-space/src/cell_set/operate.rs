@@ -3,7 +3,8 @@
 //! Sets of chunks of different size may be combined: the result is one of the larger chunk.
 
 use super::bitmap::{Bitmap, count_runs, for_each_run, set_run};
-use super::builder::{Builder, is_small, most_runs};
+use super::builder::{Builder, Smallest, is_small};
+use super::cell_list::CellList;
 use super::run_list::{Number, RunList};
 use super::{CellSet, Form};
 use crate::Run;
@@ -30,6 +31,11 @@ impl CellSet {
         }
         if let Some(words) = combine_words(self, other, |a, b| a | b) {
             return from_words(cells, words);
+        }
+        if let (Form::Cells(a), Form::Cells(b)) = (&self.form, &other.form)
+            && is_small(cells)
+        {
+            return CellSet::from_ascending(cells, union_cells(self, other, a, b));
         }
         let mut builder = Builder::new(cells);
         match (&self.form, &other.form) {
@@ -70,6 +76,15 @@ impl CellSet {
         if let Some(words) = combine_words(self, other, |a, b| a & !b) {
             return from_words(cells, words);
         }
+        if let Form::Cells(list) = &self.form
+            && is_small(cells)
+        {
+            let mut left = Vec::with_capacity(list.cells().len());
+            for kept in self.kept(other) {
+                left.extend_from_slice(&list.cells()[kept.start as usize..kept.end() as usize]);
+            }
+            return CellSet::from_ascending(cells, left);
+        }
         let mut builder = Builder::new(cells);
         let mut cursor = other.cursor();
         self.for_each_run(|run| {
@@ -105,6 +120,21 @@ impl CellSet {
         }
         builder.finish()
     }
+}
+
+/// The cells of both: what lies between the cells of the shorter list is copied.
+fn union_cells(first: &CellSet, second: &CellSet, a: &CellList, b: &CellList) -> Vec<u32> {
+    let longer_first = a.cells().len() >= b.cells().len();
+    let (many, few) = if longer_first { (first, second) } else { (second, first) };
+    let (long, short) = if longer_first { (a, b) } else { (b, a) };
+    let mut all = Vec::with_capacity(long.cells().len() + short.cells().len());
+    for piece in many.splice(few) {
+        let list = if piece.new { short } else { long };
+        let (from, len) = (piece.position as usize, piece.len as usize);
+        all.extend_from_slice(&list.cells()[from..from + len]);
+    }
+    all.shrink_to_fit();
+    all
 }
 
 fn union_lists<T: Number>(a: &RunList<T>, b: &RunList<T>, builder: &mut Builder) {
@@ -180,6 +210,19 @@ fn to_words(set: &CellSet, cells: u64) -> Vec<u64> {
     words
 }
 
+/// The cells whose bits are set, `len` of them.
+fn to_list(words: &[u64], len: u64) -> CellList {
+    let mut list = Vec::with_capacity(len as usize);
+    for (base, &word) in (0u32..).step_by(64).zip(words) {
+        let mut word = word;
+        while word != 0 {
+            list.push(base + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    CellList::new(list)
+}
+
 /// The set of the bits, in its smallest form. `cells` fit 32 bits, bits beyond them are zero.
 pub(super) fn from_words(cells: u64, words: Vec<u64>) -> CellSet {
     let len: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
@@ -187,8 +230,12 @@ pub(super) fn from_words(cells: u64, words: Vec<u64>) -> CellSet {
         return CellSet::full(cells);
     }
     let runs = count_runs(&words);
-    if runs > most_runs(cells) as u64 {
-        return CellSet { cells, len, form: Form::Bitmap(Bitmap::new(words)) };
+    match Smallest::of(cells, len, runs) {
+        Smallest::Bitmap => {
+            return CellSet { cells, len, form: Form::Bitmap(Bitmap::new(words)) };
+        }
+        Smallest::Cells => return CellSet { cells, len, form: Form::Cells(to_list(&words, len)) },
+        Smallest::Runs => {}
     }
     let mut builder = Builder::new(cells);
     builder.reserve(runs as usize);

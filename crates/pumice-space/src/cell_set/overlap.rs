@@ -46,7 +46,7 @@ pub struct Placement {
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     set: &'a CellSet,
-    /// The run that the last answer ended in.
+    /// The run (of a list: the cell) that the last answer ended in.
     hint: usize,
 }
 
@@ -77,6 +77,7 @@ impl<'a> Cursor<'a> {
         };
         match &self.set.form {
             Form::Full => emit(Run { start: at, len: end - at }, at),
+            Form::Cells(list) => self.hint = list.for_each_within(at, end, self.hint, emit),
             Form::Small(runs) => self.hint = runs.for_each_within(at, end, self.hint, emit),
             Form::Large(runs) => self.hint = runs.for_each_within(at, end, self.hint, emit),
             Form::Bitmap(bits) => {
@@ -95,6 +96,7 @@ impl<'a> Cursor<'a> {
         if at < end {
             match &self.set.form {
                 Form::Full => {}
+                Form::Cells(list) => self.hint = list.seek(at, self.hint),
                 Form::Small(runs) => self.hint = runs.seek(at, self.hint),
                 Form::Large(runs) => self.hint = runs.seek(at, self.hint),
                 Form::Bitmap(bits) => position = bits.rank(at),
@@ -113,6 +115,11 @@ impl<'a> Cursor<'a> {
                 let (at, end) = (pending.at, pending.end);
                 Some(Overlap { cell: at, position: at, len: end - at })
             }
+            Form::Cells(list) => list.run_at(self.hint, pending.end).map(|run| {
+                let position = self.hint as u64;
+                self.hint += run.len as usize;
+                Overlap { cell: run.start, position, len: run.len }
+            }),
             Form::Small(runs) => step_runs(runs.get(self.hint), &mut self.hint, pending),
             Form::Large(runs) => step_runs(runs.get(self.hint), &mut self.hint, pending),
             Form::Bitmap(bits) => bits.next_run(pending.at, pending.end).map(|run| {

@@ -113,6 +113,10 @@ impl<'a> RankCursor<'a> {
     fn rank(&mut self, cell: u64) -> u64 {
         let cell = cell.min(self.set.cells);
         let (found, hint) = match &self.set.form {
+            Form::Cells(list) => {
+                let index = list.seek(cell, self.hint);
+                (index as u64, index)
+            }
             Form::Small(runs) => runs.rank_near(cell, self.hint),
             Form::Large(runs) => runs.rank_near(cell, self.hint),
             _ => (self.set.rank(cell), 0),

@@ -1,0 +1,258 @@
+//! One look at every point: in which chunk it lies, and which cell of the chunk it is.
+//!
+//! The form of the points and their rank are resolved outside the loops, so that each combination
+//! gets a loop of its own.
+
+use super::{Column, Form, Points, outside};
+use crate::{ChunkGrid, Dims, MAX_RANK, SpaceError};
+use std::ops::Range;
+
+/// The first of some neighbouring points that lie in one chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<I> {
+    pub(super) chunk: I,
+    pub(super) first: u32,
+}
+
+/// The number of a chunk: 32 bits where they suffice.
+pub(super) trait Id: Copy + Send + Sync {
+    fn narrow(number: u64) -> Self;
+    fn wide(self) -> u64;
+}
+
+impl Id for u32 {
+    fn narrow(number: u64) -> Self {
+        number as u32
+    }
+
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Id for u64 {
+    fn narrow(number: u64) -> Self {
+        number
+    }
+
+    fn wide(self) -> u64 {
+        self
+    }
+}
+
+/// Where points are, axis by axis. Looking may move a cursor.
+trait Coordinates {
+    fn at(&mut self, axis: usize, point: usize) -> u64;
+}
+
+struct List<'a> {
+    rank: usize,
+    coords: &'a [u64],
+}
+
+impl Coordinates for List<'_> {
+    #[inline(always)]
+    fn at(&mut self, axis: usize, point: usize) -> u64 {
+        self.coords[point * self.rank + axis]
+    }
+}
+
+struct Mixed<'a>(&'a [Column<'a>]);
+
+impl Coordinates for Mixed<'_> {
+    #[inline(always)]
+    fn at(&mut self, axis: usize, point: usize) -> u64 {
+        match self.0[axis] {
+            Column::U32(numbers) => u64::from(numbers[point]),
+            Column::U64(numbers) => numbers[point],
+        }
+    }
+}
+
+/// Two columns, the usual case.
+struct Pair<'a, A, B>(&'a [A], &'a [B]);
+
+impl<A: Id, B: Id> Coordinates for Pair<'_, A, B> {
+    #[inline(always)]
+    fn at(&mut self, axis: usize, point: usize) -> u64 {
+        if axis == 0 { self.0[point].wide() } else { self.1[point].wide() }
+    }
+}
+
+/// Compressed rows or columns: the line that the cursor is in, and its points.
+struct Compressed<'a, P, I> {
+    axis: usize,
+    pointers: &'a [P],
+    indices: &'a [I],
+    line: usize,
+    begin: usize,
+    end: usize,
+}
+
+impl<'a, P: Id, I: Id> Compressed<'a, P, I> {
+    fn new(axis: usize, pointers: &'a [P], indices: &'a [I]) -> Self {
+        let end = pointers.get(1).map_or(0, |end| end.wide() as usize);
+        Self { axis, pointers, indices, line: 0, begin: 0, end }
+    }
+
+    /// Moves to the line of a point.
+    #[cold]
+    fn seek(&mut self, point: usize) {
+        let pointer = |line: usize| self.pointers.get(line).map(|at| at.wide() as usize);
+        let mut line = self.line;
+        // Usually it is the next one, or one soon after.
+        let near = point >= self.end
+            && (0..8).any(|_| {
+                line += 1;
+                pointer(line + 1).is_some_and(|end| point < end)
+            });
+        if !near {
+            line = self.pointers.partition_point(|at| at.wide() as usize <= point) - 1;
+        }
+        self.line = line;
+        self.begin = pointer(line).unwrap_or(0);
+        self.end = pointer(line + 1).unwrap_or(usize::MAX);
+    }
+}
+
+impl<P: Id, I: Id> Coordinates for Compressed<'_, P, I> {
+    #[inline(always)]
+    fn at(&mut self, axis: usize, point: usize) -> u64 {
+        if axis != self.axis {
+            return self.indices[point].wide();
+        }
+        if point < self.begin || point >= self.end {
+            self.seek(point);
+        }
+        self.line as u64
+    }
+}
+
+/// What is done with points, whatever their form.
+trait Work {
+    type Output;
+    fn run(self, coordinates: impl Coordinates, rank: usize) -> Self::Output;
+}
+
+fn dispatch<W: Work>(points: &Points<'_>, work: W) -> W::Output {
+    match &points.0 {
+        Form::List { rank: 1, coords } => work.run(List { rank: 1, coords }, 1),
+        Form::List { rank: 2, coords } => work.run(List { rank: 2, coords }, 2),
+        Form::List { rank: 3, coords } => work.run(List { rank: 3, coords }, 3),
+        Form::List { rank, coords } => work.run(List { rank: *rank, coords }, *rank),
+        Form::Columns(columns) => match columns.as_slice() {
+            [Column::U32(a), Column::U32(b)] => work.run(Pair(a, b), 2),
+            [Column::U64(a), Column::U64(b)] => work.run(Pair(a, b), 2),
+            all => work.run(Mixed(all), all.len()),
+        },
+        Form::Compressed { axis, pointers, indices } => match (*pointers, *indices) {
+            (Column::U32(p), Column::U32(i)) => work.run(Compressed::new(*axis, p, i), 2),
+            (Column::U32(p), Column::U64(i)) => work.run(Compressed::new(*axis, p, i), 2),
+            (Column::U64(p), Column::U32(i)) => work.run(Compressed::new(*axis, p, i), 2),
+            (Column::U64(p), Column::U64(i)) => work.run(Compressed::new(*axis, p, i), 2),
+        },
+    }
+}
+
+/// Finds the stretches of the points `range`, whose numbers are counted from `zero` on.
+pub(super) fn find<I: Id>(
+    points: &Points<'_>,
+    range: Range<usize>,
+    zero: usize,
+    grid: &ChunkGrid,
+) -> Result<Vec<Found<I>>, SpaceError> {
+    let mut found = Vec::new();
+    let end = dispatch(points, Find { range, zero, grid, found: &mut found });
+    end.map(|()| found)
+}
+
+struct Find<'a, I> {
+    range: Range<usize>,
+    zero: usize,
+    grid: &'a ChunkGrid,
+    found: &'a mut Vec<Found<I>>,
+}
+
+impl<I: Id> Work for Find<'_, I> {
+    type Output = Result<(), SpaceError>;
+
+    #[inline(always)]
+    fn run(self, mut points: impl Coordinates, rank: usize) -> Self::Output {
+        let counts = self.grid.counts();
+        let (dims, sizes) = (self.grid.dims(), self.grid.chunk());
+        // The part of the chunk that lies inside the array; no cell to begin with.
+        let (mut low, mut width) = ([0u64; MAX_RANK], [0u64; MAX_RANK]);
+        for point in self.range {
+            let mut inside = true;
+            for axis in 0..rank {
+                inside &= points.at(axis, point).wrapping_sub(low[axis]) < width[axis];
+            }
+            if inside {
+                continue;
+            }
+            let mut chunk = 0;
+            for axis in 0..rank {
+                let at = points.at(axis, point);
+                if at >= dims[axis] {
+                    let coord: Dims = (0..rank).map(|axis| points.at(axis, point)).collect();
+                    return Err(outside(&coord, dims));
+                }
+                let number = divide(at, sizes[axis]);
+                chunk = chunk * counts[axis] + number;
+                low[axis] = number * sizes[axis];
+                width[axis] = sizes[axis].min(dims[axis] - low[axis]);
+            }
+            let first = (point - self.zero) as u32;
+            self.found.push(Found { chunk: I::narrow(chunk), first });
+        }
+        Ok(())
+    }
+}
+
+/// A division of 32 bits takes half as long.
+#[inline(always)]
+fn divide(at: u64, size: u64) -> u64 {
+    match (u32::try_from(at), u32::try_from(size)) {
+        (Ok(at), Ok(size)) => u64::from(at / size),
+        _ => at / size,
+    }
+}
+
+/// Appends the cells that points are in their chunk, which begins at `origin`.
+pub(super) fn append_cells<I: Id>(
+    points: &Points<'_>,
+    stretches: impl Iterator<Item = Range<usize>>,
+    origin: &[u64],
+    chunk: &[u64],
+    out: &mut Vec<I>,
+) {
+    dispatch(points, Locate { stretches, origin, chunk, out });
+}
+
+struct Locate<'a, S, I> {
+    stretches: S,
+    origin: &'a [u64],
+    chunk: &'a [u64],
+    out: &'a mut Vec<I>,
+}
+
+impl<S: Iterator<Item = Range<usize>>, I: Id> Work for Locate<'_, S, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, mut points: impl Coordinates, rank: usize) {
+        let (mut low, mut sizes) = ([0u64; MAX_RANK], [0u64; MAX_RANK]);
+        low[..rank].copy_from_slice(&self.origin[..rank]);
+        sizes[..rank].copy_from_slice(&self.chunk[..rank]);
+        for stretch in self.stretches {
+            self.out.extend(stretch.map(|point| {
+                let mut cell = 0u64;
+                for axis in 0..rank {
+                    let at = points.at(axis, point) - low[axis];
+                    cell = cell * sizes[axis] + at;
+                }
+                I::narrow(cell)
+            }));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Cells that are named one by one: write, read and erase them.
+//!
+//! [`Points`] borrows coordinates in the form an application has them: one column per axis (COO),
+//! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted that need
+//! not be; points in row-major order go fastest.
+
+use crate::Dataset;
+use pumice_engine::buffer::Output;
+use pumice_engine::{Error, Result};
+use pumice_space::Points;
+use pumice_types::Element;
+
+impl Dataset {
+    /// Writes one value to each of the points, in any order; where a point repeats, its last value
+    /// counts.
+    ///
+    /// ```
+    /// use pumice::{File, Points};
+    ///
+    /// # let file = File::in_memory()?;
+    /// let matrix = file.new_dataset::<f32>().shape([3, 5]).sparse().create("matrix")?;
+    /// // Compressed rows: row 0 has columns 1 and 4, row 2 has column 3.
+    /// let (pointers, columns) = ([0u32, 2, 2, 3], [1u32, 4, 3]);
+    /// matrix.write_at(&Points::compressed_rows(&pointers[..], &columns[..])?, &[1.5f32, 2.5, 3.5])?;
+    ///
+    /// let points = Points::columns([&[0u64, 1][..], &[4, 4]])?;
+    /// assert_eq!(matrix.read_at::<f32>(&points)?, [2.5, 0.0]);
+    /// matrix.erase_at(&points)?;
+    /// assert_eq!(matrix.count_defined(..)?, 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_at<T: Element>(&self, points: &Points<'_>, values: &[T]) -> Result<()> {
+        let bytes = bytemuck::cast_slice(values);
+        self.at(self.state().write_points(points, &T::datatype(), bytes))
+    }
+
+    /// As [`write_at`](Self::write_at), with elements of the dataset's own type.
+    pub fn write_bytes_at(&self, points: &Points<'_>, bytes: &[u8]) -> Result<()> {
+        self.at(self.state().write_points(points, self.datatype(), bytes))
+    }
+
+    /// The value of each of the points, the fill value where none is defined.
+    pub fn read_at<T: Element>(&self, points: &Points<'_>) -> Result<Vec<T>> {
+        let mut values = self.buffer(points.len())?;
+        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
+        self.at(self.state().read_points(points, &T::datatype(), output))?;
+        Ok(values)
+    }
+
+    /// Makes the points undefined. Of a dense dataset they get the fill value.
+    pub fn erase_at(&self, points: &Points<'_>) -> Result<()> {
+        self.at(self.state().erase_points(points))
+    }
+
+    /// Writes values to points, in any order; where a point repeats, its last value counts.
+    pub fn write_points<T: Element, const N: usize>(
+        &self,
+        points: &[[u64; N]],
+        values: &[T],
+    ) -> Result<()> {
+        let points = Points::list(N, points.as_flattened());
+        self.write_at(&self.at(points.map_err(Error::from))?, values)
+    }
+
+    /// As [`write_points`](Self::write_points), with the coordinates one after another.
+    pub fn write_coordinates<T: Element>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
+        let points = Points::list(self.state().dims().len(), coordinates);
+        self.write_at(&self.at(points.map_err(Error::from))?, values)
+    }
+}
