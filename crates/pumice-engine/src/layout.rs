@@ -283,7 +283,9 @@ impl Layout for DatasetLayout {
     fn read_share(&self, key: &Dims, request: &ReadRequest<'_>) -> f32 {
         match request {
             ReadRequest::Values { part, .. } => self.share(key, part),
-            ReadRequest::Defined { .. } | ReadRequest::DefinedValues { .. } => 0.0,
+            ReadRequest::Points { .. }
+            | ReadRequest::Defined { .. }
+            | ReadRequest::DefinedValues { .. } => 0.0,
         }
     }
 
