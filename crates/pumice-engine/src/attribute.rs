@@ -1,15 +1,18 @@
 //! Attributes: small named arrays kept in an object's header.
 //!
-//! Attributes in dense storage (fractal heaps), which libhdf5 uses above eight attributes in files
-//! of its latest format, are not read yet.
+//! Attributes in dense storage (a fractal heap), which libhdf5 uses above eight attributes in files
+//! of its latest format, are read only.
 
 use crate::file::File;
+use crate::fractal_heap::FractalHeap;
 use crate::object::{Object, check_length};
-use crate::{Error, Result};
+use crate::records::for_each_record;
+use crate::{Error, Result, shared};
+use pumice_format::dense::{ATTRIBUTES_BY_NAME, AttributeRecord};
 use pumice_format::messages::{
     Attribute as Message, AttributeInfo, Shareable, SharedLocation, dataspace, datatype, kind,
 };
-use pumice_format::object_header::RawMessage;
+use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
 use pumice_format::{Context, UNDEFINED};
 use pumice_space::Extent;
 use pumice_types::Datatype;
@@ -29,17 +32,34 @@ pub struct Attribute {
 
 /// All attributes of an object, in order of their names.
 pub fn attributes(file: &File, object: &Object) -> Result<Vec<Attribute>> {
-    if let Some(message) = object.message(kind::ATTRIBUTE_INFO) {
-        let info = AttributeInfo::decode(&message.body, &object.context(&message))?;
-        if info.heap_address != UNDEFINED {
-            return Err(Error::Unsupported("attributes in dense storage (a fractal heap)".into()));
-        }
+    if let Some(info) = dense_info(object)? {
+        return dense(file, &info);
     }
     let messages = object.messages(kind::ATTRIBUTE);
-    let mut attributes = messages
-        .iter()
-        .map(|message| decode(file, object, message))
-        .collect::<Result<Vec<Attribute>>>()?;
+    let mut attributes =
+        messages.iter().map(|message| decode(file, message)).collect::<Result<Vec<Attribute>>>()?;
+    attributes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(attributes)
+}
+
+/// Attributes in dense storage: messages in a fractal heap of the object's own, or in that of the
+/// file's shared messages.
+fn dense(file: &File, info: &AttributeInfo) -> Result<Vec<Attribute>> {
+    let mut heap = FractalHeap::open(file.medium(), info.heap_address)?;
+    let mut attributes = Vec::new();
+    let types = [ATTRIBUTES_BY_NAME];
+    for_each_record(&**file.medium(), info.name_index_address, &types, &mut |record| {
+        let record = AttributeRecord::decode(record)?;
+        let raw = match record.flags & MESSAGE_SHARED {
+            0 => RawMessage::new(kind::ATTRIBUTE, 0, heap.object(&record.id)?),
+            _ => {
+                let location = SharedLocation::Heap { id: record.id };
+                shared::message(file, kind::ATTRIBUTE, &location)?
+            }
+        };
+        attributes.push(decode(file, &raw)?);
+        Ok(())
+    })?;
     attributes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(attributes)
 }
@@ -55,7 +75,8 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let mut body = Vec::new();
     Message::new(&name, datatype, extent, data).encode(file.superblock().sizes, &mut body)?;
     check_length(&body)?;
-    // Reports attributes that are stored where they cannot be changed.
+    require_compact(object)?;
+    // Reports attributes that cannot be read, and so not be told apart.
     self::attribute(file, object, &name)?;
     let context = object.context(&RawMessage::default());
     object.change(|messages| match position(messages, &context, &name) {
@@ -66,6 +87,7 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
 
 /// Removes an attribute.
 pub fn remove(file: &File, object: &Object, name: &str) -> Result<()> {
+    require_compact(object)?;
     let missing = || Error::NotFound(format!("no attribute \"{name}\""));
     attribute(file, object, name)?.ok_or_else(missing)?;
     let context = object.context(&RawMessage::default());
@@ -73,6 +95,21 @@ pub fn remove(file: &File, object: &Object, name: &str) -> Result<()> {
         position(messages, &context, name).map(|place| messages.remove(place))
     })?;
     removed.map(drop).ok_or_else(missing)
+}
+
+/// Fails if attributes are stored where they cannot be changed.
+fn require_compact(object: &Object) -> Result<()> {
+    match dense_info(object)? {
+        Some(_) => Err(Error::Unsupported("changing attributes in dense storage".into())),
+        None => Ok(()),
+    }
+}
+
+/// Where an object's attributes are, if they are in dense storage.
+fn dense_info(object: &Object) -> Result<Option<AttributeInfo>> {
+    let Some(message) = object.message(kind::ATTRIBUTE_INFO) else { return Ok(None) };
+    let info = AttributeInfo::decode(&message.body, &object.context(&message))?;
+    Ok(Some(info).filter(|info| info.heap_address != UNDEFINED))
 }
 
 /// Where the attribute of a name stands among all messages.
@@ -83,21 +120,21 @@ fn position(messages: &[RawMessage], context: &Context, name: &str) -> Option<us
     })
 }
 
-fn decode(file: &File, object: &Object, raw: &RawMessage) -> Result<Attribute> {
-    if raw.is_shared() {
-        return Err(Error::Unsupported("attributes shared between objects".into()));
-    }
-    let message = Message::decode(&raw.body, &object.context(raw))?;
+fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
+    let raw = shared::here(file, raw.clone())?;
+    let message = Message::decode(&raw.body, &shared::context(file, &raw))?;
     let datatype = match message.datatype {
         Shareable::Here(datatype) => datatype,
-        Shareable::Shared(location) => shared_datatype(file, &location)?,
+        Shareable::Shared(location) => {
+            let raw = shared::message(file, kind::DATATYPE, &location)?;
+            datatype::decode(&raw.body, &shared::context(file, &raw))?
+        }
     };
     let extent = match message.dataspace {
         Shareable::Here(extent) => extent,
         Shareable::Shared(location) => {
-            let target = shared_object(file, &location)?;
-            let message = required(&target, kind::DATASPACE, "dataspace")?;
-            dataspace::decode(&message.body, &target.context(&message))?
+            let raw = shared::message(file, kind::DATASPACE, &location)?;
+            dataspace::decode(&raw.body, &shared::context(file, &raw))?
         }
     };
     let size = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
@@ -117,32 +154,9 @@ fn decode(file: &File, object: &Object, raw: &RawMessage) -> Result<Attribute> {
 }
 
 /// The datatype of an object, which may be that of a committed datatype elsewhere.
-pub(crate) fn object_datatype(file: &File, object: &Object) -> Result<Datatype> {
-    let message = required(object, kind::DATATYPE, "datatype")?;
-    let context = object.context(&message);
-    if message.is_shared() {
-        return shared_datatype(file, &SharedLocation::decode(&message.body, &context)?);
-    }
-    Ok(datatype::decode(&message.body, &context)?)
-}
-
-fn shared_datatype(file: &File, location: &SharedLocation) -> Result<Datatype> {
-    let target = shared_object(file, location)?;
-    let message = required(&target, kind::DATATYPE, "datatype")?;
-    if message.is_shared() {
-        // A committed datatype holds its own; one that points further could run in a circle.
-        return Err(Error::Invalid("a committed datatype that is itself shared".into()));
-    }
-    Ok(datatype::decode(&message.body, &target.context(&message))?)
-}
-
-fn shared_object(file: &File, location: &SharedLocation) -> Result<std::sync::Arc<Object>> {
-    match location {
-        SharedLocation::Object { address } => file.object(*address),
-        SharedLocation::Heap { .. } => {
-            Err(Error::Unsupported("messages in the shared message heap".into()))
-        }
-    }
+pub fn object_datatype(file: &File, object: &Object) -> Result<Datatype> {
+    let message = shared::here(file, required(object, kind::DATATYPE, "datatype")?)?;
+    Ok(datatype::decode(&message.body, &shared::context(file, &message))?)
 }
 
 /// A message that an object must have.

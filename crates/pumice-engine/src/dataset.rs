@@ -9,6 +9,7 @@ mod resize;
 mod transfer;
 mod varlen;
 
+pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use transfer::Defined;
 

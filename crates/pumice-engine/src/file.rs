@@ -9,6 +9,8 @@
 //! header or index does input or output, except `commit`, and `datasets` while one is forgotten.
 
 use crate::dataset::DatasetState;
+use crate::extension::Extension;
+use crate::fractal_heap::FractalHeap;
 use crate::global_heap::GlobalHeap;
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
@@ -33,6 +35,9 @@ pub struct File {
     medium: Arc<Medium>,
     superblock: Superblock,
     heap: Arc<GlobalHeap>,
+    extension: Extension,
+    /// Heaps of shared messages that have been opened, by address.
+    shared_heaps: Mutex<HashMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
     commit: Mutex<()>,
     objects: Mutex<HashMap<u64, Arc<Object>>>,
@@ -49,7 +54,7 @@ impl File {
         let medium = Arc::new(Medium::new(store, 0, length, superblock.sizes, true));
         let root = Object::create(&medium, crate::group::new_messages()?)?;
         superblock.root_address = root.address();
-        let file = Self::new(medium, superblock, cache);
+        let file = Self::new(medium, superblock, Extension::default(), cache);
         file.objects().insert(root.address(), Arc::new(root));
         file.commit()?;
         Ok(Arc::new(file))
@@ -75,14 +80,31 @@ impl File {
             return Err(Error::Unsupported(what));
         }
         let end = stored_end.saturating_sub(base);
-        let medium = Medium::new(store, base, end, superblock.sizes, writable);
-        Ok(Arc::new(Self::new(Arc::new(medium), superblock, cache)))
+        let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
+        let extension = Extension::load(&medium, &superblock)?;
+        Ok(Arc::new(Self::new(medium, superblock, extension, cache)))
     }
 
-    fn new(medium: Arc<Medium>, superblock: Superblock, cache: Cache) -> Self {
-        let (commit, objects, datasets, place) = Default::default();
+    fn new(
+        medium: Arc<Medium>,
+        superblock: Superblock,
+        extension: Extension,
+        cache: Cache,
+    ) -> Self {
+        let (commit, shared_heaps, objects, datasets, place) = Default::default();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
-        Self { medium, superblock, heap, cache, commit, objects, datasets, place }
+        Self {
+            medium,
+            superblock,
+            extension,
+            heap,
+            shared_heaps,
+            cache,
+            commit,
+            objects,
+            datasets,
+            place,
+        }
     }
 
     /// Says where in the list of open files this one is.
@@ -109,6 +131,22 @@ impl File {
     /// What the file says of itself.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// What its superblock extension says.
+    pub(crate) fn extension(&self) -> &Extension {
+        &self.extension
+    }
+
+    /// The heap of shared messages at `address`.
+    pub(crate) fn shared_heap(&self, address: u64) -> Result<Arc<Mutex<FractalHeap>>> {
+        let mut heaps = self.shared_heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(heap) = heaps.get(&address) {
+            return Ok(heap.clone());
+        }
+        let heap = Arc::new(Mutex::new(FractalHeap::open(&self.medium, address)?));
+        heaps.insert(address, heap.clone());
+        Ok(heap)
     }
 
     /// Whether changes are allowed.

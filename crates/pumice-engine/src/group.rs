@@ -1,9 +1,10 @@
 //! Groups: the links of an object.
 //!
 //! New-style groups keep links as messages of their object header; they are read and written.
-//! Old-style groups (symbol tables) are read only, see `group/old.rs`. Links in dense storage
-//! (fractal heaps) are not read yet.
+//! Old-style groups (symbol tables, `group/old.rs`) and links in dense storage (fractal heaps,
+//! `group/dense.rs`) are read only.
 
+mod dense;
 mod old;
 
 use crate::file::File;
@@ -57,7 +58,7 @@ fn list(file: &File, group: &Object) -> Result<Vec<Link>> {
     };
     let info = LinkInfo::decode(&message.body, &group.context(&message))?;
     if info.heap_address != UNDEFINED {
-        return Err(Error::Unsupported("links in dense storage (a fractal heap)".into()));
+        return dense::links(file, &info);
     }
     let messages = group.messages(kind::LINK);
     let links = messages.iter();

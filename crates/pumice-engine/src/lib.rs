@@ -7,6 +7,7 @@
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`global_heap`] | where variable-length data lies |
+//! | `extension`, `shared`, `fractal_heap`, `records` | what files of newer formats keep beside their objects |
 //! | [`index`] | chunk indexes |
 //! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
 //! | [`buffer`] | the caller's memory, filled by many threads |
@@ -18,7 +19,9 @@ pub mod attribute;
 pub mod buffer;
 pub mod dataset;
 mod error;
+mod extension;
 pub mod file;
+mod fractal_heap;
 pub mod global_heap;
 pub mod group;
 pub mod index;
@@ -27,5 +30,7 @@ pub mod medium;
 pub mod metadata;
 pub mod object;
 pub mod open_files;
+mod records;
+mod shared;
 
 pub use error::{Error, Result};

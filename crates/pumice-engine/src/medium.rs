@@ -74,6 +74,12 @@ impl Medium {
         Ok(total.saturating_sub(self.base).max(self.state().allocator.end()))
     }
 
+    /// Lets blocks that the file keeps elsewhere be read at their own addresses. For files that are
+    /// only read: a commit would write them.
+    pub(crate) fn overlay(&self, blocks: impl Iterator<Item = (u64, Vec<u8>)>) {
+        self.state().images.extend(blocks);
+    }
+
     /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
     pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         if let Some(image) = self.state().images.get(&address) {

@@ -9,6 +9,8 @@
 //! | [`index`] | chunk indexes and the records in them |
 //! | [`global_heap`] | collections of objects, for variable-length data |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
+//! | [`shared_message_table`], [`cache_image`] | what a superblock extension leads to, read only |
+//! | [`fractal_heap`], [`dense`] | links and attributes of objects that have many, read only |
 //!
 //! Every decoder is total: any bytes give a structure or a [`DecodeError`] that names structure,
 //! address, expectation and finding. Counts are checked against the bytes before anything is
@@ -40,13 +42,17 @@
 )]
 
 pub mod btree1;
+pub mod cache_image;
 mod context;
+pub mod dense;
 mod error;
+pub mod fractal_heap;
 pub mod global_heap;
 pub mod index;
 pub mod local_heap;
 pub mod messages;
 pub mod object_header;
+pub mod shared_message_table;
 mod sizes;
 pub mod structured;
 pub mod superblock;

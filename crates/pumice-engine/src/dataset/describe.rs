@@ -7,12 +7,13 @@ use crate::layout::{
     ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage,
 };
 use crate::object::Object;
+use crate::shared::{context, here};
 use crate::{Error, Result};
 use pumice_filter::{DatasetFacts, FilterSpec, Pipeline};
 use pumice_format::index::RecordFormat;
 use pumice_format::messages::{
-    self, ChunkIndexInfo, Fill, FillValue, FilterDescription, Layout, SPARSE, SectionPipeline,
-    SingleChunk, StructuredPipeline, dataspace, datatype, kind,
+    self, ChunkIndexInfo, Fill, FillTime, FillValue, FilterDescription, Layout, SPARSE,
+    SectionPipeline, SingleChunk, StructuredPipeline, dataspace, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::{Sizes, UNDEFINED};
@@ -84,30 +85,28 @@ pub(super) struct Description {
 
 /// Reads the description of an existing dataset.
 pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
-    let space = here(required(object, kind::DATASPACE, "dataspace")?)?;
-    let extent = dataspace::decode(&space.body, &object.context(&space))?;
+    let space = here(file, required(object, kind::DATASPACE, "dataspace")?)?;
+    let extent = dataspace::decode(&space.body, &context(file, &space))?;
     let datatype = object_datatype(file, object)?;
-    let fill = read_fill(object, datatype.size())?;
-    let raw = here(required(object, kind::LAYOUT, "layout")?)?;
-    let message = Layout::decode(&raw.body, &object.context(&raw))?;
-    let filters = Filters::read(object, &message)?;
+    let (fill, fill_time) = read_fill(file, object, datatype.size())?;
+    let raw = here(file, required(object, kind::LAYOUT, "layout")?)?;
+    let message = Layout::decode(&raw.body, &context(file, &raw))?;
+    let filters = Filters::read(file, object, &message)?;
+    // What was never filled is not read as the fill value either.
+    let (kept, fill) = match fill_time {
+        FillTime::Never => (fill, None),
+        _ => (fill.clone(), fill),
+    };
     let mut description = describe(file, datatype, &extent, fill, message, filters)?;
+    description.fill = kept;
     if object.has(kind::EXTERNAL_FILES) {
         description.layout.storage = Storage::Unreadable("elements in external files".into());
     }
     Ok(description)
 }
 
-/// A message whose body is its own, and not the place of a shared one.
-fn here(message: RawMessage) -> Result<RawMessage> {
-    if message.is_shared() {
-        return Err(Error::Unsupported("messages in the shared message heap".into()));
-    }
-    Ok(message)
-}
-
-fn optional(object: &Object, kind: u16) -> Result<Option<RawMessage>> {
-    object.message(kind).map(here).transpose()
+fn optional(file: &File, object: &Object, kind: u16) -> Result<Option<RawMessage>> {
+    object.message(kind).map(|message| here(file, message)).transpose()
 }
 
 /// The messages of a new dataset, and its description.
@@ -154,21 +153,21 @@ impl Filters {
         Self { values: Vec::new(), locations: Vec::new(), structured: false }
     }
 
-    fn read(object: &Object, layout: &Layout) -> Result<Self> {
+    fn read(file: &File, object: &Object, layout: &Layout) -> Result<Self> {
         let mut filters = Self::none();
         if matches!(layout, Layout::Structured { .. }) {
             filters.structured = true;
-            let pipeline = if let Some(raw) = optional(object, kind::STRUCTURED_PIPELINE)? {
-                StructuredPipeline::decode(&raw.body, &object.context(&raw))?
-            } else if let Some(raw) = optional(object, kind::PIPELINE)? {
-                StructuredPipeline::decode_in_pipeline(&raw.body, &object.context(&raw))?
+            let pipeline = if let Some(raw) = optional(file, object, kind::STRUCTURED_PIPELINE)? {
+                StructuredPipeline::decode(&raw.body, &context(file, &raw))?
+            } else if let Some(raw) = optional(file, object, kind::PIPELINE)? {
+                StructuredPipeline::decode_in_pipeline(&raw.body, &context(file, &raw))?
             } else {
                 return Ok(filters);
             };
             filters.locations = pipeline.filters(0).iter().map(spec_of).collect();
             filters.values = pipeline.filters(1).iter().map(spec_of).collect();
-        } else if let Some(raw) = optional(object, kind::PIPELINE)? {
-            let pipeline = messages::Pipeline::decode(&raw.body, &object.context(&raw))?;
+        } else if let Some(raw) = optional(file, object, kind::PIPELINE)? {
+            let pipeline = messages::Pipeline::decode(&raw.body, &context(file, &raw))?;
             filters.values = pipeline.filters.iter().map(spec_of).collect();
         }
         Ok(filters)
@@ -201,6 +200,11 @@ impl Filters {
     }
 }
 
+/// The filters of a pipeline message, ready to run.
+pub(crate) fn pipeline_of(message: &messages::Pipeline) -> Result<Pipeline> {
+    Ok(Pipeline::new(message.filters.iter().map(spec_of).collect())?)
+}
+
 fn spec_of(description: &FilterDescription) -> FilterSpec {
     FilterSpec {
         id: description.id,
@@ -217,22 +221,23 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     description
 }
 
-/// The fill value, if one was set.
-fn read_fill(object: &Object, size: usize) -> Result<Option<Vec<u8>>> {
-    let value = if let Some(raw) = optional(object, kind::FILL_VALUE)? {
-        FillValue::decode(&raw.body, &object.context(&raw))?.value
-    } else if let Some(raw) = optional(object, kind::FILL_VALUE_OLD)? {
-        FillValue::decode_old(&raw.body, &object.context(&raw))?.value
+/// The fill value, if one was set, and when it is written.
+fn read_fill(file: &File, object: &Object, size: usize) -> Result<(Option<Vec<u8>>, FillTime)> {
+    let message = if let Some(raw) = optional(file, object, kind::FILL_VALUE)? {
+        FillValue::decode(&raw.body, &context(file, &raw))?
+    } else if let Some(raw) = optional(file, object, kind::FILL_VALUE_OLD)? {
+        FillValue::decode_old(&raw.body, &context(file, &raw))?
     } else {
-        Fill::Default
+        FillValue::default()
     };
-    match value {
-        Fill::Value(value) if value.len() == size => Ok(Some(value)),
+    let time = message.write;
+    match message.value {
+        Fill::Value(value) if value.len() == size => Ok((Some(value), time)),
         Fill::Value(value) => Err(Error::Invalid(format!(
             "the fill value has {} byte(s), an element {size}",
             value.len()
         ))),
-        Fill::Default | Fill::Undefined => Ok(None),
+        Fill::Default | Fill::Undefined => Ok((None, time)),
     }
 }
 

@@ -11,9 +11,6 @@ use pumice_format::messages::{Link, LinkTarget, SymbolTable};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry, SymbolTableNode};
 use std::collections::HashSet;
 
-/// What libhdf5 uses where the superblock does not say.
-const DEFAULT_LEAF_K: u16 = 4;
-const DEFAULT_INTERNAL_K: u16 = 16;
 /// The largest data segment of a local heap that is read.
 const MAX_HEAP: u64 = 256 << 20;
 
@@ -57,9 +54,7 @@ pub(super) fn links(file: &File, table: &SymbolTable) -> Result<Vec<Link>> {
 
 /// All entries below a B-tree node, in order.
 fn entries(file: &File, context: &Context, root: u64) -> Result<Vec<SymbolTableEntry>> {
-    let old = file.superblock().old.as_ref();
-    let leaf_k = old.map_or(DEFAULT_LEAF_K, |old| old.group_leaf_k);
-    let internal_k = old.map_or(DEFAULT_INTERNAL_K, |old| old.group_internal_k);
+    let (leaf_k, internal_k) = file.extension().group_ranks(file.superblock());
     let node_length = GroupNode::encoded_length(context, internal_k);
     let leaf_length = SymbolTableNode::encoded_length(context, leaf_k);
     let mut entries = Vec::new();

@@ -1,0 +1,51 @@
+//! Messages that stand elsewhere than in the object header that uses them: in a committed datatype,
+//! or in a fractal heap for all objects of the file.
+
+use crate::file::File;
+use crate::metadata::MetadataIo;
+use crate::{Error, Result};
+use pumice_format::messages::SharedLocation;
+use pumice_format::object_header::RawMessage;
+use pumice_format::{Context, UNDEFINED};
+use std::sync::PoisonError;
+
+/// The message itself, wherever it stands.
+pub(crate) fn here(file: &File, raw: RawMessage) -> Result<RawMessage> {
+    if !raw.is_shared() {
+        return Ok(raw);
+    }
+    let location = SharedLocation::decode(&raw.body, &context(file, &raw))?;
+    message(file, raw.kind, &location)
+}
+
+/// The decoding context of a message.
+pub(crate) fn context(file: &File, raw: &RawMessage) -> Context {
+    Context::new(file.medium().sizes()).at(raw.address)
+}
+
+/// The message of a kind at a place.
+pub(crate) fn message(file: &File, kind: u16, location: &SharedLocation) -> Result<RawMessage> {
+    match location {
+        SharedLocation::Object { address } => {
+            let object = file.object(*address)?;
+            let message = crate::attribute::required(&object, kind, "shared")?;
+            if message.is_shared() {
+                // What is shared stands in its own header; one that points further could run in a
+                // circle.
+                return Err(Error::Invalid("a shared message that is itself shared".into()));
+            }
+            Ok(message)
+        }
+        SharedLocation::Heap { id } => {
+            let table = &file.extension().shared_messages;
+            let index = table.iter().find(|index| index.keeps(kind));
+            let Some(index) = index.filter(|index| index.heap_address != UNDEFINED) else {
+                let what = format!("a shared message of kind {kind:#06x}, but no heap for it");
+                return Err(Error::Invalid(what));
+            };
+            let heap = file.shared_heap(index.heap_address)?;
+            let body = heap.lock().unwrap_or_else(PoisonError::into_inner).object(id)?;
+            Ok(RawMessage { address: index.heap_address, ..RawMessage::new(kind, 0, body) })
+        }
+    }
+}
