@@ -65,6 +65,8 @@ struct Resident<L: Layout> {
     saving: bool,
     /// Somebody is evicting it.
     doomed: bool,
+    /// It has lost its values, and the policy knows it by another identity.
+    reduced: bool,
     /// The shares of the chunk that were read and written since each was last whole.
     read: f32,
     written: f32,
@@ -89,7 +91,7 @@ impl<L: Layout> Resident<L> {
             *sum = 0.0;
         }
         let member = &self.slot.member;
-        Usage { dataset: member.id, write, done, hint: member.options.hint }
+        Usage { dataset: member.id, write, done, hint: member.options().hint }
     }
 }
 
@@ -248,6 +250,25 @@ impl<L: Layout> Budget<L> {
         self.announce(state);
     }
 
+    /// Lets another policy rank the chunks, beginning with the order of the one before.
+    pub(crate) fn set_policy(&self, mut policy: Box<dyn Policy>) {
+        let mut state = self.state.lock();
+        let mut order = Vec::with_capacity(state.residents.len());
+        state.policy.coldest(&mut |id| {
+            order.push(id);
+            true
+        });
+        for id in order {
+            let Some(resident) = &state.residents[id as usize] else { continue };
+            let Resident { slot, footprint, reduced, dirty, .. } = resident;
+            let identity = if *reduced { !slot.hash } else { slot.hash };
+            let hint = slot.member.options().hint;
+            let usage = Usage { write: *dirty, hint, ..Usage::of(slot.member.id) };
+            policy.admit(id, identity, footprint.allocated, usage);
+        }
+        state.policy = policy;
+    }
+
     /// The most that was ever held.
     pub(crate) fn peak(&self) -> u64 {
         self.state.lock().peak
@@ -362,6 +383,7 @@ impl<L: Layout> Budget<L> {
             dirty: false,
             saving: false,
             doomed: false,
+            reduced: false,
             read: 0.0,
             written: 0.0,
         };
@@ -428,9 +450,10 @@ impl<L: Layout> Budget<L> {
         self.charge(slot, footprint, false);
         let mut state = self.state.lock();
         let id = slot.id();
-        if state.get(slot).is_some() {
+        if let Some(resident) = state.get(slot) {
+            resident.reduced = true;
             state.policy.evict(id);
-            let usage = Usage { hint: slot.member.options.hint, ..Usage::of(slot.member.id) };
+            let usage = Usage { hint: slot.member.options().hint, ..Usage::of(slot.member.id) };
             state.policy.admit(id, !slot.hash, footprint.allocated, usage);
         }
     }
@@ -521,6 +544,13 @@ impl<L: Layout> Budget<L> {
         if state.get(slot).is_some() {
             state.set_clean(slot.id());
         }
+    }
+
+    /// What chunks take in memory.
+    pub(crate) fn footprint_of(&self, slots: &[Arc<Slot<L>>]) -> u64 {
+        let mut state = self.state.lock();
+        let size = |slot: &Arc<Slot<L>>| state.get(slot).map_or(0, |r| r.footprint.allocated);
+        slots.iter().map(size).sum()
     }
 
     /// Which of `slots` are dirty.

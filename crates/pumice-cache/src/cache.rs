@@ -8,11 +8,11 @@ use crate::exclusive::Exclusive;
 use crate::executor::Executor;
 use crate::layout::Layout;
 use crate::member::Member;
-use crate::order::{Keys, Kind};
-use crate::request::Item;
+use crate::order::{Keys, Kind, Order, Place};
+use crate::request::{Item, runs};
 use crate::shield::shield;
 use crate::stats::Stats;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::trace::TraceError;
 
 /// A cache of decoded chunks, shared by all datasets registered with it.
@@ -29,9 +29,9 @@ pub struct ChunkCache<L: Layout> {
 /// What the clones of a cache share.
 pub(crate) struct Shared<L: Layout> {
     pub(crate) budget: Budget<L>,
-    pub(crate) executor: Arc<dyn Executor>,
-    config: Config,
+    config: Mutex<Config>,
     members: Mutex<Members<L>>,
+    destroyed: AtomicBool,
 }
 
 struct Members<L: Layout> {
@@ -59,20 +59,23 @@ impl<L: Layout> ChunkCache<L> {
         let (resident, active) = config.limits();
         let shared = Shared {
             budget: Budget::new(config.policy.build(resident), resident, active),
-            executor: Arc::clone(&config.executor),
-            config,
+            config: Mutex::new(config),
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
+            destroyed: AtomicBool::new(false),
         };
         ChunkCache { shared: Arc::new(shared) }
     }
 
     /// Gives a dataset its place in the cache.
     pub fn register(&self, layout: Arc<L>, options: DatasetOptions) -> Dataset<L> {
+        self.shared.register(self, None, layout, options)
+    }
+
+    /// Gives a file its place in the cache: datasets registered with it can be flushed together.
+    pub fn register_file(&self) -> CachedFile<L> {
         let mut members = self.shared.members.lock();
-        let member = Arc::new(Member::new(members.next, layout, options));
         members.next += 1;
-        members.open.push(Arc::clone(&member));
-        Dataset { cache: self.clone(), member, open: true }
+        CachedFile { cache: self.clone(), id: members.next - 1 }
     }
 
     /// Serves a read.
@@ -93,11 +96,33 @@ impl<L: Layout> ChunkCache<L> {
         {
             return result;
         }
-        let item = |(key, request)| Item::new(member, key, Reading(request));
         let all = std::iter::once((key, request)).chain(second).chain(parts);
-        let items: Vec<_> = all.map(item).collect();
+        let items = reads(member, all);
         let _place = member.order.enter(Kind::Read, keys(&items));
-        self.shared.run(member, items)
+        self.shared.run(items)
+    }
+
+    /// Serves reads of several datasets as one request: it has one place in the order of them all,
+    /// and chunks of datasets in one store are fetched together.
+    ///
+    /// ```
+    /// # use pumice_cache::*;
+    /// # fn example<'a, L: Layout<Key = u64>>(
+    /// #     cache: &ChunkCache<L>, one: &Dataset<L>, two: &Dataset<L>, a: L::Read<'a>, b: L::Read<'a>,
+    /// # ) -> Result<(), L::Error> {
+    /// cache.read_many([(one, [(0, a)]), (two, [(0, b)])])
+    /// # }
+    /// ```
+    pub fn read_many<'a, 'd, P>(
+        &self,
+        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
+    ) -> Result<(), L::Error>
+    where
+        P: IntoIterator<Item = (L::Key, L::Read<'a>)>,
+    {
+        let items = self.gather(requests, |key, request| (key, Reading(request)))?;
+        let _places = enter_all(Kind::Read, &items);
+        self.shared.run(items)
     }
 
     /// Applies a write.
@@ -119,7 +144,40 @@ impl<L: Layout> ChunkCache<L> {
             return Ok(());
         }
         let _place = member.order.enter(Kind::Write, keys(&items));
-        self.shared.run(member, items)
+        self.shared.run(items)
+    }
+
+    /// Applies writes to several datasets as one request: nobody sees some of them and not the
+    /// others.
+    pub fn write_many<'a, 'd, P>(
+        &self,
+        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
+    ) -> Result<(), L::Error>
+    where
+        P: IntoIterator<Item = (L::Key, L::Write<'a>)>,
+    {
+        let items = self.gather(requests, |key, request| (key, Writing(request)))?;
+        let _places = enter_all(Kind::Write, &items);
+        self.shared.run(items)
+    }
+
+    /// The parts of a request, those of one dataset together, datasets in their order.
+    fn gather<'d, A, R, P>(
+        &self,
+        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
+        access: impl Fn(L::Key, R) -> (L::Key, A),
+    ) -> Result<Vec<Item<'d, L, A>>, CacheError>
+    where
+        P: IntoIterator<Item = (L::Key, R)>,
+    {
+        let mut items = Vec::new();
+        for (dataset, parts) in requests {
+            let member = self.member(dataset)?;
+            let parts = parts.into_iter().map(|(key, request)| access(key, request));
+            items.extend(parts.map(|(key, access)| Item::new(member, key, access)));
+        }
+        items.sort_by_key(|item| item.member.id);
+        Ok(items)
     }
 
     /// Writes back what the dataset's writes have changed; with `evict`, the dataset's chunks also
@@ -128,18 +186,46 @@ impl<L: Layout> ChunkCache<L> {
     /// Waits for the writes made before and holds back those made later; reads go on. If a chunk
     /// cannot be written it stays in memory, and the error is returned after the others are.
     pub fn flush(&self, dataset: &Dataset<L>, evict: bool) -> Result<(), L::Error> {
-        self.shared.flush(self.member(dataset)?, evict)
+        self.shared.flush(std::slice::from_ref(self.member(dataset)?), evict)
+    }
+
+    /// Writes back what the writes to a file's datasets have changed, as far as possible; returns
+    /// the first error. With `evict`, their chunks also leave the cache.
+    ///
+    /// The datasets are flushed together: their chunks are written in the order in which they lie in
+    /// the file.
+    pub fn flush_file(&self, file: &CachedFile<L>, evict: bool) -> Result<(), L::Error> {
+        let mut members = self.shared.open_members()?;
+        members.retain(|member| member.file == Some(file.id));
+        self.shared.flush(&members, evict)
     }
 
     /// Writes back what any dataset's writes have changed, as far as possible; returns the first
-    /// error.
-    pub fn flush_all(&self) -> Result<(), L::Error> {
-        let open = self.shared.members.lock().open.clone();
-        let mut result = Ok(());
-        for member in open {
-            result = result.and(self.shared.flush(&member, false));
+    /// error. With `evict`, all chunks also leave the cache.
+    pub fn flush_all(&self, evict: bool) -> Result<(), L::Error> {
+        self.shared.flush(&self.shared.open_members()?, evict)
+    }
+
+    /// Empties the cache for good: later requests are refused.
+    ///
+    /// Does not write anything back. If any dataset has changes that are not written back, it is
+    /// left as it is and the error tells which: flush or close the dataset, then try again.
+    pub fn destroy(&self) -> Result<(), L::Error> {
+        let members = self.shared.open_members()?;
+        let entries = members.iter().map(|member| (&member.order, Kind::Exclusive, Keys::new()));
+        let _places = Order::enter_all(entries.collect());
+        for member in &members {
+            let dirty = self.shared.budget.dirty_among(member.table.slots());
+            if !dirty.is_empty() {
+                let bytes = self.shared.budget.footprint_of(&dirty);
+                let (dataset, chunks) = (member.layout.label(), dirty.len());
+                return Err(CacheError::Dirty { dataset, chunks, bytes }.into());
+            }
         }
-        result
+        self.shared.destroyed.store(true, Ordering::Relaxed);
+        let slots = members.iter().flat_map(|member| member.table.slots());
+        slots.for_each(|slot| self.shared.discard(&slot));
+        Ok(())
     }
 
     /// Waits for the dataset's requests and holds back later ones until the guard is dropped.
@@ -181,29 +267,80 @@ impl<L: Layout> ChunkCache<L> {
     /// The settings in force.
     pub fn config(&self) -> Config {
         let (resident, active) = self.shared.budget.limits();
-        self.shared.config.clone().resident_limit(resident).active_limit(active)
+        self.shared.config.lock().clone().resident_limit(resident).active_limit(active)
+    }
+
+    /// Changes the settings while the cache is in use. Chunks beyond a new resident limit leave at
+    /// once; a new policy begins with the order in which the old one would have let chunks go.
+    ///
+    /// ```
+    /// # use pumice_cache::*;
+    /// # fn example<L: Layout>(cache: &ChunkCache<L>) -> Result<(), L::Error> {
+    /// cache.configure(cache.config().policy(PolicyKind::Lru).resident_limit(16 << 20))
+    /// # }
+    /// ```
+    pub fn configure(&self, config: Config) -> Result<(), L::Error> {
+        let (resident, active) = config.limits();
+        let before = std::mem::replace(&mut *self.shared.config.lock(), config.clone());
+        self.shared.budget.set_limits(resident, active);
+        if before.policy != config.policy {
+            self.shared.budget.set_policy(config.policy.build(resident));
+        }
+        self.shared.trim()
     }
 
     /// Who decodes and encodes; also at the service of a request that is being prepared.
-    pub fn executor(&self) -> &Arc<dyn Executor> {
-        &self.shared.executor
+    pub fn executor(&self) -> Arc<dyn Executor> {
+        self.shared.executor()
     }
 
     /// Changes the limits. Chunks beyond the new resident limit leave at once.
     pub fn set_limits(&self, resident: u64, active: u64) -> Result<(), L::Error> {
-        self.shared.budget.set_limits(resident, active);
-        self.shared.trim()
+        self.configure(self.config().resident_limit(resident).active_limit(active))
     }
 
-    fn member<'d>(&self, dataset: &'d Dataset<L>) -> Result<&'d Arc<Member<L>>, CacheError> {
-        match Arc::ptr_eq(&self.shared, &dataset.cache.shared) {
-            true => Ok(&dataset.member),
-            false => Err(CacheError::ForeignDataset),
+    pub(crate) fn member<'d>(
+        &self,
+        dataset: &'d Dataset<L>,
+    ) -> Result<&'d Arc<Member<L>>, CacheError> {
+        if !Arc::ptr_eq(&self.shared, &dataset.cache.shared) {
+            return Err(CacheError::ForeignDataset);
         }
+        self.shared.check()?;
+        Ok(&dataset.member)
     }
 }
 
 impl<L: Layout> Shared<L> {
+    /// Who runs tasks at the moment.
+    pub(crate) fn executor(&self) -> Arc<dyn Executor> {
+        Arc::clone(&self.config.lock().executor)
+    }
+
+    fn check(&self) -> Result<(), CacheError> {
+        if self.destroyed.load(Ordering::Relaxed) { Err(CacheError::Destroyed) } else { Ok(()) }
+    }
+
+    fn register(
+        &self,
+        cache: &ChunkCache<L>,
+        file: Option<u64>,
+        layout: Arc<L>,
+        options: DatasetOptions,
+    ) -> Dataset<L> {
+        let mut members = self.members.lock();
+        let member = Arc::new(Member::new(members.next, file, layout, options));
+        members.next += 1;
+        members.open.push(Arc::clone(&member));
+        Dataset { cache: cache.clone(), member, open: true }
+    }
+
+    /// All datasets, in their order.
+    fn open_members(&self) -> Result<Vec<Arc<Member<L>>>, CacheError> {
+        self.check()?;
+        Ok(self.members.lock().open.clone())
+    }
+
     /// Serves a read of one chunk without a place in the order, if the chunk is in memory and no
     /// write of it is waiting or running.
     fn read_resident(
@@ -227,14 +364,16 @@ impl<L: Layout> Shared<L> {
         Some(result)
     }
 
-    fn flush(&self, member: &Member<L>, evict: bool) -> Result<(), L::Error> {
-        let _place = member.order.enter(Kind::Flush, Keys::new());
-        self.flush_member(member, evict)
+    /// Flushes datasets, which are in their order.
+    fn flush(&self, members: &[Arc<Member<L>>], evict: bool) -> Result<(), L::Error> {
+        let entries = members.iter().map(|member| (&member.order, Kind::Flush, Keys::new()));
+        let _places = Order::enter_all(entries.collect());
+        self.flush_members(members, evict)
     }
 
     fn close(&self, member: &Arc<Member<L>>) -> Result<(), L::Error> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
-        let result = self.flush_member(member, false);
+        let result = self.flush_members(std::slice::from_ref(member), false);
         member.table.slots().iter().for_each(|slot| self.discard(slot));
         drop(place);
         let mut members = self.members.lock();
@@ -244,16 +383,56 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-pub(crate) fn writes<'a, L: Layout>(
-    member: &Member<L>,
+pub(crate) fn reads<'m, 'a, L: Layout>(
+    member: &'m Arc<Member<L>>,
+    parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
+) -> Vec<Item<'m, L, Reading<'a, L>>> {
+    let item = |(key, request)| Item::new(member, key, Reading(request));
+    parts.into_iter().map(item).collect()
+}
+
+pub(crate) fn writes<'m, 'a, L: Layout>(
+    member: &'m Arc<Member<L>>,
     parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-) -> Vec<Item<L, Writing<'a, L>>> {
+) -> Vec<Item<'m, L, Writing<'a, L>>> {
     let item = |(key, request)| Item::new(member, key, Writing(request));
     parts.into_iter().map(item).collect()
 }
 
-fn keys<L: Layout, A>(items: &[Item<L, A>]) -> Keys<L::Key> {
+fn keys<L: Layout, A>(items: &[Item<'_, L, A>]) -> Keys<L::Key> {
     items.iter().map(|item| item.key.clone()).collect()
+}
+
+/// A place in the order of each dataset.
+fn enter_all<'m, L: Layout, A>(kind: Kind, items: &[Item<'m, L, A>]) -> Vec<Place<'m, L::Key>> {
+    let entry = |same: &[Item<'m, L, A>]| (&same[0].member.order, kind, keys(same));
+    Order::enter_all(runs(items).map(entry).collect())
+}
+
+/// A file's place in a cache: a name for the datasets registered with it.
+///
+/// Dropping it changes nothing; its datasets are closed one by one.
+pub struct CachedFile<L: Layout> {
+    cache: ChunkCache<L>,
+    id: u64,
+}
+
+impl<L: Layout> CachedFile<L> {
+    /// The cache it is registered with.
+    pub fn cache(&self) -> &ChunkCache<L> {
+        &self.cache
+    }
+
+    /// Gives a dataset of the file its place in the cache.
+    pub fn register(&self, layout: Arc<L>, options: DatasetOptions) -> Dataset<L> {
+        self.cache.shared.register(&self.cache, Some(self.id), layout, options)
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for CachedFile<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CachedFile").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// A dataset's place in a cache.
@@ -276,6 +455,16 @@ impl<L: Layout> Dataset<L> {
         &self.member.layout
     }
 
+    /// What the cache was told about it.
+    pub fn options(&self) -> DatasetOptions {
+        self.member.options()
+    }
+
+    /// Tells the cache something else about it from now on.
+    pub fn set_options(&self, options: DatasetOptions) {
+        self.member.set_options(options);
+    }
+
     /// Writes back what was changed and gives the place up.
     ///
     /// The place is given up in any case: on an error, changes that could not be written are lost.
@@ -296,7 +485,8 @@ impl<L: Layout> Drop for Dataset<L> {
 
 impl<L: Layout> std::fmt::Debug for Dataset<L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Member { id, options, .. } = &*self.member;
-        f.debug_struct("Dataset").field("id", id).field("options", options).finish_non_exhaustive()
+        let (id, options) = (self.member.id, self.options());
+        let mut f = f.debug_struct("Dataset");
+        f.field("id", &id).field("options", &options).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::executor::{Executor, Inline};
+use crate::error::CacheError;
+use crate::executor::{Executor, Inline, Rayon};
 use crate::policy::{Hint, Lirs, Lru, Policy};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
@@ -58,6 +59,19 @@ impl Config {
     pub fn policy(mut self, policy: PolicyKind) -> Self {
         self.policy = policy;
         self
+    }
+
+    /// Sets how many threads decode and encode: the calling one and a pool beside it. With 0 or 1
+    /// the calling thread does everything itself, in an order that is always the same.
+    pub fn threads(self, threads: usize) -> Result<Self, CacheError> {
+        if threads <= 1 {
+            return Ok(self.executor(Arc::new(Inline)));
+        }
+        let failed = |error: rayon::ThreadPoolBuildError| CacheError::Threads {
+            threads,
+            message: error.to_string(),
+        };
+        Ok(self.executor(Arc::new(Rayon::new(threads).map_err(failed)?)))
     }
 
     /// Sets who decodes and encodes.
@@ -127,11 +141,20 @@ impl fmt::Display for PolicyKind {
 /// let options = pumice_cache::DatasetOptions::default().minimum(1 << 20);
 /// assert_eq!(options, options.direct(false));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatasetOptions {
     pub(crate) minimum: u64,
+    pub(crate) maximum: u64,
     pub(crate) direct: bool,
     pub(crate) hint: Hint,
+    pub(crate) preemption: u8,
+}
+
+impl Default for DatasetOptions {
+    fn default() -> Self {
+        let hint = Hint::Normal;
+        DatasetOptions { minimum: 0, maximum: u64::MAX, direct: false, hint, preemption: 191 }
+    }
 }
 
 impl DatasetOptions {
@@ -139,6 +162,13 @@ impl DatasetOptions {
     /// long as the cache's own limits allow it.
     pub fn minimum(mut self, bytes: u64) -> Self {
         self.minimum = bytes;
+        self
+    }
+
+    /// Lets the dataset's chunks take this many bytes between requests at most: beyond it, its own
+    /// chunks leave, those first that were not used for longest.
+    pub fn maximum(mut self, bytes: u64) -> Self {
+        self.maximum = bytes;
         self
     }
 
@@ -153,5 +183,30 @@ impl DatasetOptions {
     pub fn hint(mut self, hint: Hint) -> Self {
         self.hint = hint;
         self
+    }
+
+    /// Says how strongly chunks that were read or written as a whole shall leave before others,
+    /// from 0 (not at all) to 1; 0.75 unless said otherwise, as in HDF5. For policies that look at
+    /// it.
+    pub fn preemption(mut self, weight: f64) -> Self {
+        self.preemption = (weight.clamp(0.0, 1.0) * 255.0) as u8;
+        self
+    }
+
+    /// Takes over what `H5Pset_chunk_cache` says for one dataset.
+    ///
+    /// `rdcc_nbytes` was the memory that a dataset had for itself: it becomes its
+    /// [`minimum`](Self::minimum), and the dataset may use more as long as nobody else needs it. A
+    /// size of zero meant that nothing is kept: the dataset then goes
+    /// [`direct`](Self::direct). `rdcc_w0` is the [`preemption`](Self::preemption) weight.
+    /// `rdcc_nslots` has no meaning here, since tables grow with what they hold.
+    ///
+    /// ```
+    /// use pumice_cache::DatasetOptions;
+    /// let options = DatasetOptions::default().chunk_cache(8 << 20, 0.5);
+    /// assert_eq!(options, DatasetOptions::default().minimum(8 << 20).preemption(0.5));
+    /// ```
+    pub fn chunk_cache(self, rdcc_nbytes: u64, rdcc_w0: f64) -> Self {
+        self.minimum(rdcc_nbytes).direct(rdcc_nbytes == 0).preemption(rdcc_w0)
     }
 }

@@ -34,4 +34,25 @@ pub enum CacheError {
     /// The dataset is registered with another cache.
     #[error("the dataset is registered with another cache")]
     ForeignDataset,
+    /// The cache was to be destroyed with changes in it that are not written back.
+    #[error("{dataset} has {bytes} byte(s) in {chunks} chunk(s) that are not written back")]
+    Dirty {
+        /// The dataset, one of perhaps several.
+        dataset: String,
+        /// How many of its chunks are dirty.
+        chunks: usize,
+        /// What they take in memory.
+        bytes: u64,
+    },
+    /// The cache has been destroyed.
+    #[error("the cache has been destroyed")]
+    Destroyed,
+    /// Worker threads could not be started.
+    #[error("{threads} worker threads could not be started: {message}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        message: String,
+    },
 }

@@ -85,7 +85,7 @@ impl<L: Layout> Shared<L> {
     }
 
     fn with_dirty(&self) -> Demand {
-        let company = match self.executor.threads() {
+        let company = match self.executor().threads() {
             1 => 0,
             threads => 2 * threads as u64,
         };

@@ -50,7 +50,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
     ) -> Result<(), L::Error> {
         let item = |(key, request)| Item::new(self.member, key, Reading(request));
-        self.shared.run(self.member, parts.into_iter().map(item).collect())
+        self.shared.run(parts.into_iter().map(item).collect())
     }
 
     /// Applies a write.
@@ -58,12 +58,12 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         &self,
         parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
     ) -> Result<(), L::Error> {
-        self.shared.run(self.member, writes(self.member, parts))
+        self.shared.run(writes(self.member, parts))
     }
 
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
     pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
-        self.shared.flush_member(self.member, evict)
+        self.shared.flush_members(std::slice::from_ref(self.member), evict)
     }
 }
 

@@ -38,7 +38,20 @@ pub trait Layout: Send + Sync + 'static {
     /// Where each of `keys` is stored, in the same order; `None` for a chunk that is not.
     fn lookup(&self, keys: &[Self::Key]) -> Result<Lookups<Self::Tag>, Self::Error>;
 
+    /// Names the store that [`fetch`](Layout::fetch) and [`put`](Layout::put) go to. Layouts that
+    /// give the same name read and write for each other, so that one call serves many datasets.
+    fn store(&self) -> StoreId {
+        StoreId::of(self)
+    }
+
+    /// What to call the dataset in messages.
+    fn label(&self) -> String {
+        "a dataset".to_owned()
+    }
+
     /// Fills all buffers, which are ordered by offset.
+    ///
+    /// Some may lie between chunks: reading through a small hole is cheaper than stopping at it.
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), Self::Error>;
 
     /// Turns stored bytes into a chunk: all of it, or only its defined cells from the first
@@ -62,14 +75,26 @@ pub trait Layout: Send + Sync + 'static {
     ) -> Result<Encoded<Self::Tag>, Self::Error>;
 
     /// Finds room for all placements and fills in their `offset`. They are entered in the index
-    /// here, or by [`put`](Layout::put) once their bytes are written.
+    /// here, or by [`settle`](Layout::settle) once their bytes are written.
     ///
     /// A chunk that is already stored moves or stays, as the layout likes.
     fn insert(&self, placements: &mut [Placement<Self::Key, Self::Tag>])
     -> Result<(), Self::Error>;
 
-    /// Writes encoded chunks to the places that `insert` gave them.
+    /// Writes encoded chunks to the places that `insert` gave them; they are ordered by offset and
+    /// may belong to other datasets in the same [`store`](Layout::store).
     fn put(&self, writes: &[Put<'_>]) -> Result<(), Self::Error>;
+
+    /// Ends what `insert` began: the bytes of these placements are `written`, or could not be, and
+    /// then their room is free again.
+    fn settle(
+        &self,
+        placements: &[Placement<Self::Key, Self::Tag>],
+        written: bool,
+    ) -> Result<(), Self::Error> {
+        let _ = (placements, written);
+        Ok(())
+    }
 
     /// Removes a chunk from the index and frees its space; a chunk that is not stored is no error.
     fn delete(&self, key: &Self::Key) -> Result<(), Self::Error>;
@@ -182,6 +207,23 @@ pub trait Layout: Send + Sync + 'static {
     /// only keeps the order of requests.
     fn bypass(&self) -> bool {
         false
+    }
+}
+
+/// Names a store: where it is in memory.
+///
+/// ```
+/// use pumice_cache::StoreId;
+/// let (one, two) = (Box::new(1), Box::new(1));
+/// assert!(StoreId::of(&*one) == StoreId::of(&*one) && StoreId::of(&*one) != StoreId::of(&*two));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreId(usize);
+
+impl StoreId {
+    /// The name of the store that `store` is, as long as it stays there.
+    pub fn of<T: ?Sized>(store: &T) -> Self {
+        StoreId(std::ptr::from_ref(store).cast::<()>() as usize)
     }
 }
 

@@ -150,17 +150,20 @@ mod shield;
 pub mod simulate;
 mod slot;
 mod stats;
+mod stored;
 mod sync;
 pub mod trace;
 mod writeback;
 
-pub use cache::{ChunkCache, Dataset};
+pub use cache::{CachedFile, ChunkCache, Dataset};
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;
 pub use exclusive::Exclusive;
 pub use executor::{Executor, Inline, Rayon};
 pub use layout::{
-    Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, Stored,
+    Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, StoreId,
+    Stored,
 };
 pub use policy::{Hint, Lirs, Lru, Policy, Usage};
 pub use stats::Stats;
+pub use stored::StoredChunk;

@@ -10,7 +10,7 @@ use crate::access::{Access, Served};
 use crate::budget::{Reservation, Visit};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Fetch, Layout, Outcome, Part, Stored};
+use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
 use crate::request::{Retry, Round, Step, Task};
 use crate::slot::{Claim, Found, Slot};
@@ -19,29 +19,33 @@ use crate::sync::Arc;
 /// So many bytes can be had; for more, lack of memory is an error and not the end.
 const SURE: usize = 64 << 20;
 
+/// A hole of so many bytes between two chunks is read through: that takes less time than another
+/// call.
+pub(crate) const HOLE: u64 = 4096;
+
 /// A chunk that this request brings.
-struct Claimed<L: Layout, A> {
+struct Claimed<'m, L: Layout, A> {
     claim: Claim<L>,
-    task: Task<L, A>,
+    task: Task<'m, L, A>,
     bytes: Vec<u8>,
 }
 
 impl<L: Layout> Shared<L> {
     /// Handles the chunks of a group, for which there is room.
-    pub(crate) fn handle<A: Access<L>>(
+    pub(crate) fn handle<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        tasks: Vec<Task<L, A>>,
+        tasks: Vec<Task<'m, L, A>>,
         room: &mut Reservation<'_, L>,
-        round: &Round<L, A>,
+        round: &Round<'m, L, A>,
     ) -> Result<(), L::Error> {
         let mut claimed = Vec::with_capacity(tasks.len());
         for mut task in tasks {
+            let member = task.item.member;
             if let Step::Absent = task.step {
                 task.item.access.absent(&member.layout, &task.item.key)?;
                 continue;
             }
-            let Some(mut one) = self.claim(member, task, round)? else { continue };
+            let Some(mut one) = self.claim(task, round)? else { continue };
             // Those that always go direct have tried it before.
             let direct = one.task.transient && !member.goes_direct();
             let item = &mut one.task.item;
@@ -51,20 +55,20 @@ impl<L: Layout> Shared<L> {
             }
             claimed.push(one);
         }
-        fetch(member, &mut claimed)?;
+        fetch(&mut claimed)?;
         for one in claimed {
-            self.bring(member, one, room)?;
+            self.bring(one, room)?;
         }
         Ok(())
     }
 
     /// The right to bring the chunk; `None`: it is served already, or somebody else brings it.
-    fn claim<A: Access<L>>(
+    fn claim<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        mut task: Task<L, A>,
-        round: &Round<L, A>,
-    ) -> Result<Option<Claimed<L, A>>, L::Error> {
+        mut task: Task<'m, L, A>,
+        round: &Round<'m, L, A>,
+    ) -> Result<Option<Claimed<'m, L, A>>, L::Error> {
+        let member = task.item.member;
         loop {
             let slot = match member.table.claim(member, task.item.hash, &task.item.key) {
                 Found::Claimed(claim) if !matches!(task.step, Step::Resident) => {
@@ -107,11 +111,11 @@ impl<L: Layout> Shared<L> {
     /// Decodes or creates a chunk, handles it and puts it into its slot.
     fn bring<A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        claimed: Claimed<L, A>,
+        claimed: Claimed<'_, L, A>,
         room: &mut Reservation<'_, L>,
     ) -> Result<(), L::Error> {
         let Claimed { claim, mut task, bytes } = claimed;
+        let member = task.item.member;
         let (layout, key) = (&*member.layout, &task.item.key);
         let mut chunk = match &task.step {
             Step::Load(stored) => {
@@ -158,31 +162,60 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-/// Reads the stored bytes of all chunks that have any.
-fn fetch<L: Layout, A: Access<L>>(
-    member: &Member<L>,
-    claimed: &mut [Claimed<L, A>],
-) -> Result<(), L::Error> {
-    let mut reads = Vec::with_capacity(claimed.len());
-    for Claimed { task, bytes, .. } in claimed {
-        let Step::Load(stored) = &task.step else { continue };
-        let len = match task.item.access.part(&member.layout) {
-            Part::All => stored.len,
-            Part::Defined => stored.head,
-        };
-        *bytes = zeroed(len)?;
-        reads.push(Fetch { offset: stored.offset, buffer: bytes });
+/// Reads the stored bytes of all chunks that have any, store by store.
+///
+/// Chunks stand in the order of their offsets. A small hole between two of them is read into a
+/// buffer of no use, so that the store can read them in one piece.
+fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, L, A>]) -> Result<(), L::Error> {
+    let same = |a: &Claimed<'_, L, A>, b: &Claimed<'_, L, A>| a.store() == b.store();
+    for same in claimed.chunk_by_mut(same) {
+        let Some(first) = same.first() else { continue };
+        let layout = &*first.task.item.member.layout;
+        let mut end = None;
+        let mut holes = Vec::new();
+        for one in same.iter_mut() {
+            let Some((offset, len)) = one.extent() else { continue };
+            one.bytes = zeroed(len)?;
+            if let Some(end) = end.filter(|end| *end < offset && offset - *end <= HOLE) {
+                holes.push((end, vec![0; (offset - end) as usize]));
+            }
+            end = offset.checked_add(len);
+            let counters = &one.task.item.member.counters;
+            counters.loads.add(1);
+            counters.bytes_fetched.add(len);
+        }
+        let between =
+            holes.iter_mut().map(|(offset, hole)| Fetch { offset: *offset, buffer: hole });
+        let mut reads: Vec<_> = between.collect();
+        for one in same.iter_mut() {
+            let Some((offset, _)) = one.extent() else { continue };
+            reads.push(Fetch { offset, buffer: &mut one.bytes });
+        }
+        if reads.is_empty() {
+            continue;
+        }
+        reads.sort_by_key(|read| read.offset);
+        layout.fetch(&mut reads)?;
     }
-    if reads.is_empty() {
-        return Ok(());
-    }
-    member.layout.fetch(&mut reads)?;
-    member.counters.loads.add(reads.len() as u64);
-    member.counters.bytes_fetched.add(reads.iter().map(|read| read.buffer.len() as u64).sum());
     Ok(())
 }
 
-fn zeroed(len: u64) -> Result<Vec<u8>, CacheError> {
+impl<L: Layout, A: Access<L>> Claimed<'_, L, A> {
+    fn store(&self) -> StoreId {
+        self.task.item.member.layout.store()
+    }
+
+    /// Where the bytes are that are needed, if the chunk is stored.
+    fn extent(&self) -> Option<(u64, u64)> {
+        let Step::Load(stored) = &self.task.step else { return None };
+        Some(match self.task.item.access.part(&self.task.item.member.layout) {
+            Part::All => (stored.offset, stored.len),
+            Part::Defined => (stored.offset, stored.head),
+        })
+    }
+}
+
+pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>, CacheError> {
     let none = CacheError::OutOfMemory { bytes: len };
     let Ok(len) = usize::try_from(len) else { return Err(none) };
     if len <= SURE {

@@ -9,7 +9,7 @@ use crate::layout::{Footprint, Layout, Part};
 use crate::order::Order;
 use crate::slot::Table;
 use crate::stats::Counters;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, RwLock};
 
 /// A registered dataset.
 ///
@@ -18,7 +18,9 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 pub(crate) struct Member<L: Layout> {
     pub(crate) id: u64,
     pub(crate) layout: Arc<L>,
-    pub(crate) options: DatasetOptions,
+    /// The file it was registered with, if with one.
+    pub(crate) file: Option<u64>,
+    options: RwLock<DatasetOptions>,
     pub(crate) table: Table<L>,
     pub(crate) order: Order<L::Key>,
     pub(crate) counters: Counters,
@@ -30,12 +32,13 @@ pub(crate) struct Member<L: Layout> {
 }
 
 impl<L: Layout> Member<L> {
-    pub(crate) fn new(id: u64, layout: Arc<L>, options: DatasetOptions) -> Self {
+    pub(crate) fn new(id: u64, file: Option<u64>, layout: Arc<L>, options: DatasetOptions) -> Self {
         let hasher = FixedState::with_seed(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Member {
             id,
             layout,
-            options,
+            file,
+            options: RwLock::new(options),
             table: Table::new(),
             order: Order::new(hasher.clone()),
             counters: Counters::default(),
@@ -43,6 +46,14 @@ impl<L: Layout> Member<L> {
             largest: AtomicU64::new(0),
             asked_for_defined: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn options(&self) -> DatasetOptions {
+        *self.options.read()
+    }
+
+    pub(crate) fn set_options(&self, options: DatasetOptions) {
+        *self.options.write() = options;
     }
 
     /// Differs between datasets too, so that it can stand for the chunk in the policy's memory.
@@ -75,6 +86,6 @@ impl<L: Layout> Member<L> {
 
     /// Whether requests go past the cache where they can.
     pub(crate) fn goes_direct(&self) -> bool {
-        self.options.direct || self.layout.bypass()
+        self.options().direct || self.layout.bypass()
     }
 }

@@ -1,4 +1,4 @@
-//! The order of one dataset's requests: who must wait for whom.
+//! The order of each dataset's requests: who must wait for whom.
 //!
 //! A request enters with all its chunks in one step under one lock. There it learns which requests
 //! before it are in its way and have not left yet, and it runs when the last of them has left.
@@ -11,6 +11,10 @@
 //! | write     | reads and writes of its chunks, flushes, exclusives |
 //! | flush     | writes, exclusives                      |
 //! | exclusive | everything                              |
+//!
+//! A request of several datasets takes its places in all their orders in one step, under all their
+//! locks. So every request still has one moment at which it entered, everywhere at once, and waits
+//! only for those that entered before that moment.
 //!
 //! Two shortcuts keep reads cheap. While no write is inside, a read only leaves its keys behind
 //! and they are entered in the map of chunks by the first write that comes. And a read of one
@@ -117,16 +121,34 @@ impl<K: Clone + Eq + Hash> Order<K> {
     /// Takes a place and waits until everything in the way has left.
     pub(crate) fn enter(&self, kind: Kind, keys: Keys<K>) -> Place<'_, K> {
         let mut state = self.state.lock();
+        // Made before waiting: a panic must not leave the request inside for ever.
+        let place = self.take_place(&mut state, kind, keys);
+        Self::wait(state, place.id);
+        place
+    }
+
+    /// Takes a place in each of several orders in one step, then waits in all of them.
+    ///
+    /// They are to be named once each, and by all callers in the same sequence. All of them are
+    /// locked at once, so of two such requests one is the earlier wherever they meet.
+    pub(crate) fn enter_all<'o>(entries: Vec<(&'o Order<K>, Kind, Keys<K>)>) -> Vec<Place<'o, K>> {
+        let mut states: Vec<_> = entries.iter().map(|(order, ..)| order.state.lock()).collect();
+        let taken = entries.into_iter().zip(&mut states);
+        let places: Vec<_> =
+            taken.map(|((order, kind, keys), state)| order.take_place(state, kind, keys)).collect();
+        drop(states);
+        places.iter().for_each(|place| Self::wait(place.order.state.lock(), place.id));
+        places
+    }
+
+    fn take_place<'o>(&'o self, state: &mut State<K>, kind: Kind, keys: Keys<K>) -> Place<'o, K> {
         let id = state.next;
         state.next += 1;
         self.claim(kind, &keys);
         let request =
             Request { kind, keys, indexed: false, blocked: 0, followers: Vec::new(), wake: None };
         state.enter(id, request);
-        // Made before waiting: a panic must not leave the request inside for ever.
-        let place = Place { order: self, id };
-        Self::wait(state, id);
-        place
+        Place { order: self, id }
     }
 
     fn wait(mut state: MutexGuard<'_, State<K>>, id: u64) {

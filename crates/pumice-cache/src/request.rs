@@ -1,8 +1,9 @@
 //! The course of a request that has its turn: resident chunks first, then the others, as many at a
 //! time as the budget allows.
 //!
-//! All chunks that are not resident are looked up at once and sorted by where they are stored.
-//! They are divided into groups of neighbours, each of which is fetched in one call, and the groups
+//! All chunks that are not resident are looked up at once, dataset by dataset, and sorted by where
+//! they are stored: chunks of several datasets in one file become neighbours. They are divided into
+//! groups of neighbours, each of which is fetched in one call, and the groups
 //! are put in a line from which the executor's threads take them: reading, decoding and scattering
 //! of different chunks overlap, and no thread waits for another until the line is empty.
 //!
@@ -16,11 +17,15 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use crate::access::{Access, Served};
 use crate::budget::{Need, Reservation, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Intent, Layout, Lookups, Part, Stored};
+use crate::executor::Executor;
+use crate::layout::{Intent, Layout, Lookups, Part, StoreId, Stored};
+use crate::load::HOLE;
 use crate::member::Member;
 use crate::shield::shield;
 use crate::slot::Slot;
@@ -29,13 +34,14 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 /// Keys looked up in one call.
 const LOOKUP: usize = 4096;
 /// Chunks and bytes that make a group; more would leave other threads idle for long.
-const GROUP_CHUNKS: usize = 64;
+const GROUP_CHUNKS: usize = 256;
 const GROUP_BYTES: u64 = 4 << 20;
 /// Below this, copying is quicker than telling another thread to.
 const WORTH_SHARING: u64 = 1 << 20;
 
 /// One chunk's share of a request.
-pub(crate) struct Item<L: Layout, A> {
+pub(crate) struct Item<'m, L: Layout, A> {
+    pub(crate) member: &'m Arc<Member<L>>,
     pub(crate) key: L::Key,
     pub(crate) hash: u64,
     pub(crate) access: A,
@@ -43,9 +49,9 @@ pub(crate) struct Item<L: Layout, A> {
     crowded: bool,
 }
 
-impl<L: Layout, A> Item<L, A> {
-    pub(crate) fn new(member: &Member<L>, key: L::Key, access: A) -> Self {
-        Item { hash: member.hash(&key), key, access, crowded: false }
+impl<'m, L: Layout, A> Item<'m, L, A> {
+    pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
+        Item { member, hash: member.hash(&key), key, access, crowded: false }
     }
 }
 
@@ -62,8 +68,8 @@ pub(crate) enum Step<T> {
 }
 
 /// A chunk to be handled.
-pub(crate) struct Task<L: Layout, A> {
-    pub(crate) item: Item<L, A>,
+pub(crate) struct Task<'m, L: Layout, A> {
+    pub(crate) item: Item<'m, L, A>,
     pub(crate) step: Step<L::Tag>,
     /// The memory it is expected to take.
     pub(crate) estimate: u64,
@@ -73,53 +79,79 @@ pub(crate) struct Task<L: Layout, A> {
     pub(crate) transient: bool,
 }
 
-/// Chunks that one thread handles together.
-pub(crate) struct Group<L: Layout, A> {
-    tasks: Vec<Task<L, A>>,
-    estimate: u64,
-    encoding: u64,
+impl<L: Layout, A> Task<'_, L, A> {
+    /// The store, the beginning and the end of what is to be loaded.
+    fn extent(&self) -> Option<(StoreId, u64, u64)> {
+        let Step::Load(stored) = &self.step else { return None };
+        let end = stored.offset.saturating_add(stored.len);
+        Some((self.item.member.layout.store(), stored.offset, end))
+    }
 }
 
-impl<L: Layout, A> Group<L, A> {
-    fn of(task: Task<L, A>) -> Self {
-        Group { estimate: task.estimate, encoding: task.encoding, tasks: vec![task] }
+/// Chunks that one thread handles together.
+pub(crate) struct Group<'m, L: Layout, A> {
+    tasks: Vec<Task<'m, L, A>>,
+    estimate: u64,
+    encoding: u64,
+    /// Where the last chunk to be loaded ends.
+    end: Option<(StoreId, u64)>,
+}
+
+impl<'m, L: Layout, A> Group<'m, L, A> {
+    fn of(task: Task<'m, L, A>) -> Self {
+        let end = task.extent().map(|(store, _, end)| (store, end));
+        Group { estimate: task.estimate, encoding: task.encoding, tasks: vec![task], end }
     }
 
-    fn push(&mut self, task: Task<L, A>) {
-        self.estimate = self.estimate.saturating_add(task.estimate);
+    fn push(&mut self, task: Task<'m, L, A>) {
+        let added = task.estimate.saturating_add(self.hole_before(&task));
+        self.estimate = self.estimate.saturating_add(added);
         self.encoding = self.encoding.max(task.encoding);
+        self.end = task.extent().map(|(store, _, end)| (store, end));
         self.tasks.push(task);
+    }
+
+    /// The bytes that will be read through to reach the next chunk.
+    fn hole_before(&self, task: &Task<'m, L, A>) -> u64 {
+        match (self.end, task.extent()) {
+            (Some((before, end)), Some((store, start, _))) if before == store => {
+                start.checked_sub(end).filter(|hole| *hole <= HOLE).unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
 
     fn need(&self) -> Need {
         Need::Load { bytes: self.estimate, encoding: self.encoding }
     }
 
-    fn takes(&self, task: &Task<L, A>, count: usize, bytes: u64) -> bool {
-        let estimate = self.estimate.saturating_add(task.estimate);
-        self.tasks.len() < count && estimate <= bytes
+    fn takes(&self, task: &Task<'m, L, A>, count: usize, bytes: u64) -> bool {
+        let added = task.estimate.saturating_add(self.hole_before(task));
+        self.tasks.len() < count && self.estimate.saturating_add(added) <= bytes
     }
 }
 
 /// A chunk to be looked for once more.
-pub(crate) struct Retry<L: Layout, A> {
-    pub(crate) item: Item<L, A>,
+pub(crate) struct Retry<'m, L: Layout, A> {
+    pub(crate) item: Item<'m, L, A>,
     /// Where another request is loading it; `None` if it has left.
     pub(crate) slot: Option<Arc<Slot<L>>>,
 }
 
 /// What the tasks of a request leave behind for the calling thread.
-pub(crate) struct Round<L: Layout, A> {
-    pub(crate) retry: Mutex<Vec<Retry<L, A>>>,
+pub(crate) struct Round<'m, L: Layout, A> {
+    pub(crate) retry: Mutex<Vec<Retry<'m, L, A>>>,
     /// Chunks in which nothing is left.
     pub(crate) emptied: Mutex<Vec<Arc<Slot<L>>>>,
+    pub(crate) executor: Arc<dyn Executor>,
     error: Mutex<Option<L::Error>>,
     failed: AtomicBool,
 }
 
-impl<L: Layout, A> Round<L, A> {
-    fn new() -> Self {
+impl<'m, L: Layout, A> Round<'m, L, A> {
+    fn new(executor: Arc<dyn Executor>) -> Self {
         Round {
+            executor,
             retry: Mutex::new(Vec::new()),
             emptied: Mutex::new(Vec::new()),
             error: Mutex::new(None),
@@ -148,26 +180,19 @@ impl<L: Layout, A> Round<L, A> {
 }
 
 impl<L: Layout> Shared<L> {
-    /// Serves a request that has its turn.
-    pub(crate) fn run<A: Access<L>>(
-        &self,
-        member: &Arc<Member<L>>,
-        items: Vec<Item<L, A>>,
-    ) -> Result<(), L::Error> {
-        let served = self.run_rounds(member, items);
+    /// Serves a request that has its turn; chunks of one dataset stand together.
+    pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
+        let served = self.run_rounds(items);
         // Also after a failure: what was loaded until then must not stay over the limit.
         served.and(self.trim())
     }
 
-    fn run_rounds<A: Access<L>>(
-        &self,
-        member: &Arc<Member<L>>,
-        mut items: Vec<Item<L, A>>,
-    ) -> Result<(), L::Error> {
+    fn run_rounds<'m, A: Access<L>>(&self, mut items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
+        let executor = self.executor();
         let mut first = true;
         loop {
-            let round = Round::new();
-            let outcome = self.run_round(member, items, &round, first);
+            let round = Round::new(Arc::clone(&executor));
+            let outcome = self.run_round(items, &round, first);
             for slot in std::mem::take(&mut *round.emptied.lock()) {
                 self.delete(&slot)?;
             }
@@ -182,42 +207,39 @@ impl<L: Layout> Shared<L> {
         }
     }
 
-    fn run_round<A: Access<L>>(
+    fn run_round<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        items: Vec<Item<L, A>>,
-        round: &Round<L, A>,
+        items: Vec<Item<'m, L, A>>,
+        round: &Round<'m, L, A>,
         first: bool,
     ) -> Result<(), L::Error> {
-        let count = items.len() as u64;
-        let mut missed = self.serve_resident(member, items, round);
+        let asked = if first { tally(&items) } else { Tally::new() };
+        let missed = self.serve_resident(items, round);
         round.result()?;
         if first {
-            member.counters.misses.add(missed.len() as u64);
-            member.counters.hits.add(count - missed.len() as u64);
+            count_hits(&asked, &tally(&missed));
         }
-        if member.goes_direct() {
-            missed = self.go_direct(member, missed, round);
-            round.result()?;
-        }
+        let missed = self.go_direct(missed, round);
+        round.result()?;
         if missed.is_empty() {
             return Ok(());
         }
-        let tasks = shield(|| self.plan(member, missed))?;
-        self.work_off(member, self.group(tasks), round)
+        let tasks = shield(|| self.plan(missed))?;
+        self.work_off(self.group(tasks, round), round)
     }
 
     /// Serves what is in memory and returns the rest.
-    fn serve_resident<A: Access<L>>(
+    fn serve_resident<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        items: Vec<Item<L, A>>,
-        round: &Round<L, A>,
-    ) -> Vec<Item<L, A>> {
-        let bytes = member.largest().saturating_mul(items.len() as u64);
-        self.filter(items, bytes >= WORTH_SHARING, round, |item| {
+        items: Vec<Item<'m, L, A>>,
+        round: &Round<'m, L, A>,
+    ) -> Vec<Item<'m, L, A>> {
+        let largest = items.iter().map(|item| item.member.largest());
+        let bytes = largest.fold(0, u64::saturating_add);
+        filter(items, bytes >= WORTH_SHARING, round, |item| {
             item.crowded = false;
-            let Some(slot) = member.table.find(item.hash, &item.key) else { return Ok(false) };
+            let found = item.member.table.find(item.hash, &item.key);
+            let Some(slot) = found else { return Ok(false) };
             let served = item.access.serve(self, &slot, false)?;
             item.crowded = served == Served::Crowded;
             if served == Served::Emptied {
@@ -227,13 +249,20 @@ impl<L: Layout> Shared<L> {
         })
     }
 
-    fn go_direct<A: Access<L>>(
+    /// Lets those go direct that shall, and returns the rest.
+    fn go_direct<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        items: Vec<Item<L, A>>,
-        round: &Round<L, A>,
-    ) -> Vec<Item<L, A>> {
-        self.filter(items, true, round, |item| {
+        items: Vec<Item<'m, L, A>>,
+        round: &Round<'m, L, A>,
+    ) -> Vec<Item<'m, L, A>> {
+        if !runs(&items).any(|same| same[0].member.goes_direct()) {
+            return items;
+        }
+        filter(items, true, round, |item| {
+            let member = item.member;
+            if !member.goes_direct() {
+                return Ok(false);
+            }
             // What is here must not be changed behind its back, be it only its defined cells.
             if A::WRITES && member.table.find(item.hash, &item.key).is_some() {
                 return Ok(false);
@@ -244,49 +273,24 @@ impl<L: Layout> Shared<L> {
         })
     }
 
-    /// Handles each item, on several threads if `share`, and returns those not done.
-    fn filter<A: Access<L>>(
-        &self,
-        items: Vec<Item<L, A>>,
-        share: bool,
-        round: &Round<L, A>,
-        handle: impl Fn(&mut Item<L, A>) -> Result<bool, L::Error> + Sync,
-    ) -> Vec<Item<L, A>> {
-        let handle_all = |items: Vec<Item<L, A>>| {
-            let mut rest = Vec::new();
-            for mut item in items {
-                let mut done = false;
-                round.attempt(|| handle(&mut item).map(|answer| done = answer));
-                if !done {
-                    rest.push(item);
-                }
-            }
-            rest
-        };
-        if !share || items.len() == 1 || self.executor.threads() == 1 {
-            return handle_all(items);
-        }
-        let shares = divide(items, self.executor.threads() * 4);
-        self.executor.run(shares.len(), &|i| {
-            let mut share = shares[i].lock();
-            let items = std::mem::take(&mut *share);
-            *share = handle_all(items);
-        });
-        shares.into_iter().flat_map(Mutex::into_inner).collect()
-    }
-
     /// Finds out how each chunk comes to be, and what memory that takes.
-    fn plan<A: Access<L>>(
+    fn plan<'m, A: Access<L>>(
         &self,
-        member: &Member<L>,
-        items: Vec<Item<L, A>>,
-    ) -> Result<Vec<Task<L, A>>, L::Error> {
-        let layout = &*member.layout;
-        let intents: Vec<_> = items.iter().map(|i| i.access.intent(layout, &i.key)).collect();
-        let unknown = |item: &Item<L, A>, intent| !item.crowded && intent != Intent::Replace;
-        let wanted = items.iter().zip(&intents).filter(|(item, intent)| unknown(item, **intent));
-        let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
-        let mut stored = look_up(layout, &keys)?.into_iter();
+        items: Vec<Item<'m, L, A>>,
+    ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
+        let intent = |item: &Item<'m, L, A>| item.access.intent(&item.member.layout, &item.key);
+        let intents: Vec<_> = items.iter().map(intent).collect();
+        let unknown = |item: &Item<'m, L, A>, intent| !item.crowded && intent != Intent::Replace;
+        let mut stored = Vec::with_capacity(items.len());
+        let mut rest = &intents[..];
+        for same in runs(&items) {
+            let (these, others) = rest.split_at(same.len());
+            rest = others;
+            let wanted = same.iter().zip(these).filter(|(item, intent)| unknown(item, **intent));
+            let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
+            stored.extend(look_up(&*same[0].member.layout, &keys)?);
+        }
+        let mut stored = stored.into_iter();
         let (resident_limit, _) = self.budget.limits();
         let mut tasks = Vec::with_capacity(items.len());
         for (item, intent) in items.into_iter().zip(intents) {
@@ -298,24 +302,34 @@ impl<L: Layout> Shared<L> {
                 (None, Intent::Replace) => Step::Create { fill: false },
                 (None, Intent::UpdateExisting) => Step::Absent,
             };
-            tasks.push(estimate(member, item, step, resident_limit));
+            tasks.push(estimate(item, step, resident_limit));
         }
         Ok(tasks)
     }
 
     /// Divides chunks into groups of neighbours.
-    fn group<A>(&self, mut tasks: Vec<Task<L, A>>) -> VecDeque<Group<L, A>> {
+    fn group<'m, A>(
+        &self,
+        mut tasks: Vec<Task<'m, L, A>>,
+        round: &Round<'m, L, A>,
+    ) -> VecDeque<Group<'m, L, A>> {
         // Chunks to be created keep their order, behind those to be loaded.
         tasks.sort_by_key(|task| match &task.step {
-            Step::Load(stored) => stored.offset,
-            _ => u64::MAX,
+            Step::Load(stored) => Some((task.item.member.layout.store(), stored.offset)),
+            _ => None,
         });
-        let threads = self.executor.threads();
+        let created = tasks.iter().take_while(|task| !matches!(task.step, Step::Load(_))).count();
+        tasks.rotate_left(created);
+        let threads = round.executor.threads();
         // What is between the limits is for chunks in flight: two groups a thread.
         let (resident_limit, active_limit) = self.budget.limits();
         let bytes = GROUP_BYTES.min((active_limit - resident_limit) / (2 * threads as u64));
-        let count = tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS);
-        let mut groups: VecDeque<Group<L, A>> = VecDeque::new();
+        let count = match threads {
+            // Nobody to share with: as few calls as there can be.
+            1 => GROUP_CHUNKS,
+            _ => tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS),
+        };
+        let mut groups: VecDeque<Group<'m, L, A>> = VecDeque::new();
         for task in tasks {
             match groups.back_mut() {
                 Some(last) if last.takes(&task, count, bytes) => {
@@ -328,24 +342,23 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Handles groups on all threads, until the line is empty or something fails.
-    fn work_off<A: Access<L>>(
+    fn work_off<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        groups: VecDeque<Group<L, A>>,
-        round: &Round<L, A>,
+        groups: VecDeque<Group<'m, L, A>>,
+        round: &Round<'m, L, A>,
     ) -> Result<(), L::Error> {
         let line = Mutex::new(groups);
         let mut granted = None;
         loop {
-            let workers = line.lock().len().min(self.executor.threads()).max(1);
+            let workers = line.lock().len().min(round.executor.threads()).max(1);
             let grant = Mutex::new(granted.take());
             let work = |_| {
                 let granted = grant.lock().take();
-                self.work(member, &line, granted, round);
+                self.work(&line, granted, round);
             };
             match workers {
                 1 => work(0),
-                _ => self.executor.run(workers, &work),
+                _ => round.executor.run(workers, &work),
             }
             round.result()?;
             // Bound before the match: the line must not stay locked while room is made.
@@ -358,15 +371,14 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Takes groups from the line as long as there is room for them.
-    fn work<A: Access<L>>(
+    fn work<'m, A: Access<L>>(
         &self,
-        member: &Arc<Member<L>>,
-        line: &Mutex<VecDeque<Group<L, A>>>,
-        granted: Option<(Reservation<'_, L>, Group<L, A>)>,
-        round: &Round<L, A>,
+        line: &Mutex<VecDeque<Group<'m, L, A>>>,
+        granted: Option<(Reservation<'_, L>, Group<'m, L, A>)>,
+        round: &Round<'m, L, A>,
     ) {
         if let Some((mut room, group)) = granted {
-            round.attempt(|| self.handle(member, group.tasks, &mut room, round));
+            round.attempt(|| self.handle(group.tasks, &mut room, round));
         }
         while !round.failed() {
             let Some(group) = line.lock().pop_front() else { return };
@@ -374,13 +386,69 @@ impl<L: Layout> Shared<L> {
                 line.lock().push_front(group);
                 return;
             };
-            round.attempt(|| self.handle(member, group.tasks, &mut room, round));
+            round.attempt(|| self.handle(group.tasks, &mut room, round));
         }
     }
 }
 
+/// Handles each item, on several threads if `share`, and returns those not done, in their order.
+fn filter<'m, L: Layout, A: Access<L>>(
+    items: Vec<Item<'m, L, A>>,
+    share: bool,
+    round: &Round<'m, L, A>,
+    handle: impl Fn(&mut Item<'m, L, A>) -> Result<bool, L::Error> + Sync,
+) -> Vec<Item<'m, L, A>> {
+    let handle_all = |items: Vec<Item<'m, L, A>>| {
+        let mut rest = Vec::new();
+        for mut item in items {
+            let mut done = false;
+            round.attempt(|| handle(&mut item).map(|answer| done = answer));
+            if !done {
+                rest.push(item);
+            }
+        }
+        rest
+    };
+    let threads = round.executor.threads();
+    if !share || items.len() == 1 || threads == 1 {
+        return handle_all(items);
+    }
+    let shares = divide(items, threads * 4);
+    round.executor.run(shares.len(), &|i| {
+        let mut share = shares[i].lock();
+        let items = std::mem::take(&mut *share);
+        *share = handle_all(items);
+    });
+    shares.into_iter().flat_map(Mutex::into_inner).collect()
+}
+
+/// How many chunks of each dataset.
+type Tally<'m, L> = SmallVec<[(&'m Arc<Member<L>>, u64); 1]>;
+
+/// Chunks of one dataset that stand together.
+pub(crate) fn runs<'i, 'm, L: Layout, A>(
+    items: &'i [Item<'m, L, A>],
+) -> impl Iterator<Item = &'i [Item<'m, L, A>]> {
+    items.chunk_by(|a, b| Arc::ptr_eq(a.member, b.member))
+}
+
+fn tally<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Tally<'m, L> {
+    runs(items).map(|same| (same[0].member, same.len() as u64)).collect()
+}
+
+/// Counts what was found and what was not. Those who missed are in the order of those who asked.
+fn count_hits<L: Layout>(asked: &Tally<'_, L>, missed: &Tally<'_, L>) {
+    let mut missed = missed.iter().peekable();
+    for (member, count) in asked {
+        let next = missed.next_if(|(other, _)| Arc::ptr_eq(other, member));
+        let misses = next.map_or(0, |(_, misses)| *misses);
+        member.counters.misses.add(misses);
+        member.counters.hits.add(count - misses);
+    }
+}
+
 /// Asks the layout where chunks are.
-fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L::Error> {
+pub(crate) fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L::Error> {
     let mut all = Vec::with_capacity(keys.len());
     for some in keys.chunks(LOOKUP) {
         let found = layout.lookup(some)?;
@@ -392,12 +460,12 @@ fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L:
     Ok(all)
 }
 
-fn estimate<L: Layout, A: Access<L>>(
-    member: &Member<L>,
-    item: Item<L, A>,
+fn estimate<'m, L: Layout, A: Access<L>>(
+    item: Item<'m, L, A>,
     step: Step<L::Tag>,
     resident_limit: u64,
-) -> Task<L, A> {
+) -> Task<'m, L, A> {
+    let member = item.member;
     let (layout, key) = (&*member.layout, &item.key);
     let (transit, stays) = match &step {
         Step::Load(stored) if item.access.part(layout) == Part::Defined => {

@@ -1,4 +1,5 @@
-//! Writing dirty chunks back: encoded in parallel, entered in the index at once, written at once.
+//! Writing dirty chunks back: encoded in parallel, placed dataset by dataset, written at once for
+//! all datasets of a store, then entered in the index.
 //!
 //! A chunk that is being written back stays in its slot and stays readable; a write may change it
 //! as soon as it is encoded. Its version tells afterwards whether what was written is still what
@@ -47,16 +48,49 @@ impl<L: Layout> Shared<L> {
             }
         }
         reservation.resize(ready.iter().map(|chunk| chunk.encoded.bytes.len() as u64).sum());
-        for same in ready.chunk_by(|a, b| a.slot.member.id == b.slot.member.id) {
-            let member = &same[0].slot.member;
-            let encoded = same.iter().map(|chunk| (&chunk.slot.key, &chunk.encoded));
-            let stored = shield(|| store(member, encoded));
-            if stored.is_ok() {
-                same.iter().for_each(|chunk| self.mark_saved(chunk));
-            }
-            result = result.and(stored);
+        for same in
+            ready.chunk_by(|a, b| a.slot.member.layout.store() == b.slot.member.layout.store())
+        {
+            result = result.and(self.store_all(same));
         }
         result
+    }
+
+    /// Places chunks of datasets in one store and writes them all at once.
+    fn store_all(&self, chunks: &[Ready<L>]) -> Result<(), L::Error> {
+        let mut result = Ok(());
+        let mut placed = Vec::new();
+        for same in chunks.chunk_by(|a, b| a.slot.member.id == b.slot.member.id) {
+            match shield(|| Placed::new(same)) {
+                Ok(one) => placed.push(one),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        match (write(&placed), &*placed) {
+            (written, [one]) => result.and(self.finish(one, written)),
+            (Ok(()), all) => {
+                all.iter().fold(result, |so_far, one| so_far.and(self.finish(one, Ok(()))))
+            }
+            // Each by itself, so that none suffers for another.
+            (Err(_), all) => all.iter().fold(result, |so_far, one| {
+                let written = write(std::slice::from_ref(one));
+                so_far.and(self.finish(one, written))
+            }),
+        }
+    }
+
+    /// Notes what is stored, or gives up the room for it.
+    fn finish(
+        &self,
+        placed: &Placed<'_, L>,
+        written: Result<(), L::Error>,
+    ) -> Result<(), L::Error> {
+        let Placed { chunks, member, placements } = placed;
+        let settled = shield(|| member.layout.settle(placements, written.is_ok()));
+        written.and(settled)?;
+        chunks.iter().for_each(|chunk| self.mark_saved(chunk));
+        member.count_stored(placements);
+        Ok(())
     }
 
     fn encode_all(&self, slots: &[Arc<Slot<L>>]) -> Vec<Result<Option<Ready<L>>, L::Error>> {
@@ -64,7 +98,7 @@ impl<L: Layout> Shared<L> {
             return vec![encode(slot)];
         }
         let results: Vec<_> = slots.iter().map(|_| Mutex::new(Ok(None))).collect();
-        self.executor.run(slots.len(), &|i| *results[i].lock() = encode(&slots[i]));
+        self.executor().run(slots.len(), &|i| *results[i].lock() = encode(&slots[i]));
         results.into_iter().map(Mutex::into_inner).collect()
     }
 
@@ -84,16 +118,22 @@ impl<L: Layout> Shared<L> {
         chunk: &L::Chunk,
     ) -> Result<(), L::Error> {
         let encoded = member.layout.encode(key, chunk)?;
-        store(member, [(key, &encoded)].into_iter())
+        store(member, key, &encoded)
     }
 
-    /// Writes back all dirty chunks of a dataset whose writes are held back.
-    pub(crate) fn flush_member(&self, member: &Member<L>, evict: bool) -> Result<(), L::Error> {
-        let mut dirty = self.budget.dirty_among(member.table.slots());
-        dirty.sort_by(|a, b| a.key.cmp(&b.key));
+    /// Writes back all dirty chunks of datasets whose writes are held back.
+    pub(crate) fn flush_members(
+        &self,
+        members: &[Arc<Member<L>>],
+        evict: bool,
+    ) -> Result<(), L::Error> {
+        let slots = members.iter().flat_map(|member| member.table.slots()).collect();
+        let mut dirty = self.budget.dirty_among(slots);
+        dirty.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
         let result = self.save(self.budget.begin_saving(dirty));
         if evict {
-            member.table.slots().iter().for_each(|slot| self.leave_whole(slot));
+            let slots = members.iter().flat_map(|member| member.table.slots());
+            slots.for_each(|slot| self.leave_whole(&slot));
         }
         // Requests that ended meanwhile could not let go what was being saved.
         result.and(self.trim())
@@ -121,28 +161,60 @@ fn encode<L: Layout>(slot: &Arc<Slot<L>>) -> Result<Option<Ready<L>>, L::Error> 
     Ok(Some(Ready { slot: Arc::clone(slot), version: body.version, encoded }))
 }
 
-/// Places and writes chunks of one dataset.
-fn store<'e, L: Layout>(
-    member: &Member<L>,
-    chunks: impl Iterator<Item = (&'e L::Key, &'e Encoded<L::Tag>)> + Clone,
-) -> Result<(), L::Error> {
-    let place = |(key, encoded): (&L::Key, &Encoded<L::Tag>)| Placement {
-        key: key.clone(),
-        len: encoded.bytes.len() as u64,
-        tag: encoded.tag.clone(),
-        offset: 0,
-    };
-    let mut placements: Vec<_> = chunks.clone().map(place).collect();
-    member.layout.insert(&mut placements)?;
-    let put = |((_, encoded), placement): ((_, &'e Encoded<L::Tag>), &Placement<_, _>)| Put {
-        offset: placement.offset,
-        bytes: &encoded.bytes,
-    };
-    let mut puts: Vec<_> = chunks.zip(&placements).map(put).collect();
+/// Chunks of one dataset for which there is room in the store.
+struct Placed<'r, L: Layout> {
+    chunks: &'r [Ready<L>],
+    member: &'r Member<L>,
+    placements: Vec<Placement<L::Key, L::Tag>>,
+}
+
+impl<'r, L: Layout> Placed<'r, L> {
+    /// Finds room; there is at least one chunk.
+    fn new(chunks: &'r [Ready<L>]) -> Result<Self, L::Error> {
+        let member = &*chunks[0].slot.member;
+        let place = |chunk: &Ready<L>| placement(&chunk.slot.key, &chunk.encoded);
+        let mut placements: Vec<_> = chunks.iter().map(place).collect();
+        member.layout.insert(&mut placements)?;
+        Ok(Placed { chunks, member, placements })
+    }
+}
+
+fn placement<K: Clone, T: Clone>(key: &K, encoded: &Encoded<T>) -> Placement<K, T> {
+    let (len, tag) = (encoded.bytes.len() as u64, encoded.tag.clone());
+    Placement { key: key.clone(), len, tag, offset: 0 }
+}
+
+/// Writes chunks of datasets in one store, in the order in which they lie there.
+fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
+    let Some(first) = placed.first() else { return Ok(()) };
+    let pairs = placed.iter().flat_map(|one| one.chunks.iter().zip(&one.placements));
+    let mut puts = Vec::new();
+    for (chunk, placement) in pairs {
+        puts.push(Put { offset: placement.offset, bytes: &chunk.encoded.bytes });
+    }
     puts.sort_by_key(|put| put.offset);
-    member.layout.put(&puts)?;
-    let bytes = puts.iter().map(|put| put.bytes.len() as u64).sum();
-    member.counters.write_backs.add(puts.len() as u64);
-    member.counters.bytes_written.add(bytes);
+    shield(|| first.member.layout.put(&puts))
+}
+
+/// Places and writes a chunk that is in no slot.
+pub(crate) fn store<L: Layout>(
+    member: &Member<L>,
+    key: &L::Key,
+    encoded: &Encoded<L::Tag>,
+) -> Result<(), L::Error> {
+    let (layout, mut placements) = (&*member.layout, [placement(key, encoded)]);
+    layout.insert(&mut placements)?;
+    let put = Put { offset: placements[0].offset, bytes: &encoded.bytes };
+    let written = shield(|| layout.put(&[put]));
+    let settled = layout.settle(&placements, written.is_ok());
+    written.and(settled)?;
+    member.count_stored(&placements);
     Ok(())
+}
+
+impl<L: Layout> Member<L> {
+    fn count_stored(&self, placements: &[Placement<L::Key, L::Tag>]) {
+        self.counters.write_backs.add(placements.len() as u64);
+        self.counters.bytes_written.add(placements.iter().map(|one| one.len).sum());
+    }
 }

@@ -54,7 +54,7 @@ fn a_chunk_that_is_not_stored_reads_as_fill_values() {
 
 #[test]
 fn a_read_of_many_chunks_looks_them_up_at_once_and_fetches_neighbours_together() {
-    let bench = Bench::with_limits(16, 100, 200);
+    let bench = Bench::with_limits(16, 100, 500);
     bench.toy.store((0..64).rev(), number);
     let lookups = count(&bench, "lookup");
     let chunks = bench.get_many(0..64).unwrap();
@@ -65,7 +65,7 @@ fn a_read_of_many_chunks_looks_them_up_at_once_and_fetches_neighbours_together()
     bench.cache.flush(&bench.dataset, true).unwrap();
     let fetches = count(&bench, "fetch");
     bench.get_many(0..64).unwrap();
-    assert_eq!(fetches.load(Ordering::Relaxed), 4, "sixteen chunks in each");
+    assert_eq!(fetches.load(Ordering::Relaxed), 1);
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn flushing_all_reaches_every_dataset() {
     let dataset = bench.cache.register(Arc::clone(&other), DatasetOptions::default());
     bench.put(0, 0, &[1]).unwrap();
     bench.cache.write(&dataset, [(5, Write::Put { start: 0, data: &[2] })]).unwrap();
-    bench.cache.flush_all().unwrap();
+    bench.cache.flush_all(false).unwrap();
     assert_eq!((bench.toy.stored_keys(), other.stored_keys()), (vec![0], vec![5]));
 }
 

@@ -127,7 +127,7 @@ fn a_chunk_that_cannot_be_written_back_stays_dirty_and_the_flush_says_so() {
             let switch = fail(bench, callback, panics);
             assert!(is_expected(&bench.flush().unwrap_err(), callback, panics));
             assert!(bench.cache.flush(&bench.dataset, true).is_err());
-            assert!(bench.cache.flush_all().is_err());
+            assert!(bench.cache.flush_all(false).is_err());
             assert_eq!(bench.get(4).unwrap(), [7; 256]);
             switch.store(false, Ordering::Relaxed);
             bench.flush().unwrap();

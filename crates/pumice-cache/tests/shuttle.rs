@@ -153,7 +153,7 @@ fn changes_survive_eviction_and_flushes() {
             }
         });
         assert!(bench.stats().resident <= CHUNK);
-        bench.cache.flush_all().unwrap();
+        bench.cache.flush_all(false).unwrap();
         for own in 0..3_u64 {
             let stored = bench.toy.stored(own).unwrap();
             let other = 1 + (own as usize + 2) % 3;

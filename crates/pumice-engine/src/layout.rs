@@ -31,7 +31,7 @@ pub use table::ChunkTable;
 
 use crate::{Error, Result};
 use pumice_cache::{
-    Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Stored,
+    Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId, Stored,
 };
 use pumice_format::index::ChunkRecord;
 use pumice_space::{ChunkPart, Dims};
@@ -97,6 +97,13 @@ impl Layout for DatasetLayout {
         Ok(records.into_iter().map(|record| record.map(|record| self.stored(record))).collect())
     }
 
+    fn store(&self) -> StoreId {
+        match self.table() {
+            Some(table) => StoreId::of(&**table.medium()),
+            None => StoreId::of(self),
+        }
+    }
+
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
         let mut ops: Vec<ReadOp<'_>> = reads
             .iter_mut()
@@ -153,21 +160,24 @@ impl Layout for DatasetLayout {
         Ok(())
     }
 
-    /// Writes the bytes, and only then lets the index name them.
     fn put(&self, writes: &[Put<'_>]) -> Result<()> {
-        let table = self.chunks()?;
         let mut ops: Vec<WriteOp<'_>> = writes
             .iter()
             .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
             .collect();
-        if let Err(error) = table.medium().put(&mut ops) {
-            writes.iter().for_each(|write| table.cancel(write.offset));
-            return Err(error);
+        self.chunks()?.medium().put(&mut ops)
+    }
+
+    /// Lets the index name chunks whose bytes are written; all that can be, even if one fails.
+    fn settle(&self, placements: &[Placement<Dims, ChunkRecord>], written: bool) -> Result<()> {
+        let table = self.chunks()?;
+        if !written {
+            placements.iter().for_each(|placed| table.cancel(placed.offset));
+            return Ok(());
         }
-        // All that can be, even if one fails.
         let mut result = Ok(());
-        for write in writes {
-            result = result.and(table.enter(write.offset));
+        for placed in placements {
+            result = result.and(table.enter(placed.offset));
         }
         result
     }

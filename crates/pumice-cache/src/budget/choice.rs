@@ -104,7 +104,8 @@ struct Kept(Vec<(u64, u64)>);
 impl Kept {
     fn may_lose<L: Layout>(&mut self, slot: &Slot<L>, weight: u64) -> bool {
         let member = &slot.member;
-        if member.options.minimum == 0 {
+        let minimum = member.options().minimum;
+        if minimum == 0 {
             return true;
         }
         let known = self.0.iter().position(|(id, _)| *id == member.id);
@@ -113,7 +114,7 @@ impl Kept {
             self.0.len() - 1
         });
         let left = self.0[place].1.saturating_sub(weight);
-        if left < member.options.minimum {
+        if left < minimum {
             return false;
         }
         self.0[place].1 = left;

@@ -64,9 +64,10 @@ impl<L: Layout> Saving<'_, L> {
         &self.slots
     }
 
-    /// Brings the chunks of each dataset together, in the order of their keys.
+    /// Brings the chunks of each store and dataset together, in the order of their keys.
     pub(crate) fn sort(&mut self) {
-        self.slots.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
+        let place = |slot: &Slot<L>| (slot.member.layout.store(), slot.member.id);
+        self.slots.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key)));
     }
 
     /// Takes the first `count` out.

@@ -23,6 +23,9 @@ pub const FILL: u8 = 0xff;
 /// Called with the callback's name and the chunk concerned, if there is one.
 pub type Hook = dyn Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync;
 
+/// Called with what is fetched.
+pub type FetchHook = dyn Fn(&[Fetch<'_>]) + Send;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToyError {
     Cache(CacheError),
@@ -35,17 +38,22 @@ impl From<CacheError> for ToyError {
     }
 }
 
-/// Bytes, and where in them each chunk is.
+/// Bytes, and where in them each chunk of each toy is.
 #[derive(Default)]
 pub struct Disk {
     bytes: Vec<u8>,
-    index: BTreeMap<u64, (u64, u64)>,
+    index: BTreeMap<(u64, u64), (u64, u64)>,
+    toys: u64,
 }
 
 pub struct Toy {
     pub cells: usize,
-    pub disk: Mutex<Disk>,
+    /// Its number on the disk.
+    pub id: u64,
+    pub disk: Arc<Mutex<Disk>>,
     pub hook: std::sync::Mutex<Arc<Hook>>,
+    /// Called with what is fetched.
+    pub fetch_hook: std::sync::Mutex<Option<Box<FetchHook>>>,
     pub bypass: bool,
     pub direct: bool,
     pub can_drop_values: bool,
@@ -73,10 +81,26 @@ pub enum Write<'a> {
 
 impl Toy {
     pub fn new(cells: usize) -> Self {
+        Toy::on(Arc::new(Mutex::new(Disk::default())), cells)
+    }
+
+    /// A toy that shares another's disk.
+    pub fn beside(other: &Toy) -> Self {
+        Toy::on(Arc::clone(&other.disk), other.cells)
+    }
+
+    fn on(disk: Arc<Mutex<Disk>>, cells: usize) -> Self {
+        let id = {
+            let mut disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
+            disk.toys += 1;
+            disk.toys
+        };
         Toy {
             cells,
-            disk: Mutex::new(Disk::default()),
+            id,
+            disk,
             hook: std::sync::Mutex::new(Arc::new(|_, _| Ok(()))),
+            fetch_hook: std::sync::Mutex::new(None),
             bypass: false,
             direct: false,
             can_drop_values: true,
@@ -95,6 +119,10 @@ impl Toy {
         hook: impl Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync + 'static,
     ) {
         *self.hook.lock().unwrap() = Arc::new(hook);
+    }
+
+    pub fn set_fetch_hook(&self, hook: impl Fn(&[Fetch<'_>]) + Send + 'static) {
+        *self.fetch_hook.lock().unwrap() = Some(Box::new(hook));
     }
 
     pub fn clear_hook(&self) {
@@ -118,8 +146,7 @@ impl Toy {
             let chunk = Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0 };
             let bytes = encode(&chunk);
             let mut disk = self.disk();
-            disk.place(key, bytes.len() as u64);
-            let offset = disk.index[&key].0 as usize;
+            let offset = disk.place((self.id, key), bytes.len() as u64) as usize;
             disk.bytes[offset..offset + bytes.len()].copy_from_slice(&bytes);
         }
     }
@@ -127,7 +154,7 @@ impl Toy {
     /// What is stored: a value for each defined cell.
     pub fn stored(&self, key: u64) -> Option<Vec<Option<u8>>> {
         let disk = self.disk();
-        let &(offset, len) = disk.index.get(&key)?;
+        let &(offset, len) = disk.index.get(&(self.id, key))?;
         let bytes = disk.bytes[offset as usize..][..len as usize].to_vec();
         let chunk = decode(bytes, self.cells, Part::All);
         let values = chunk.values.unwrap();
@@ -135,15 +162,17 @@ impl Toy {
     }
 
     pub fn stored_keys(&self) -> Vec<u64> {
-        self.disk().index.keys().copied().collect()
+        let disk = self.disk();
+        disk.index.keys().filter(|(toy, _)| *toy == self.id).map(|(_, key)| *key).collect()
     }
 }
 
 impl Disk {
-    fn place(&mut self, key: u64, len: u64) {
+    fn place(&mut self, key: (u64, u64), len: u64) -> u64 {
         let offset = self.bytes.len() as u64;
         self.bytes.resize((offset + len) as usize, 0xee);
         self.index.insert(key, (offset, len));
+        offset
     }
 }
 
@@ -205,15 +234,27 @@ impl Layout for Toy {
     fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, ToyError> {
         self.call("lookup", keys.first().copied())?;
         let disk = self.disk();
-        let find = |key| {
-            let &(offset, len) = disk.index.get(key)?;
+        let find = |key: &u64| {
+            let &(offset, len) = disk.index.get(&(self.id, *key))?;
             Some(Stored::new(offset, len, ()).head(self.cells as u64))
         };
         Ok(keys.iter().map(find).collect())
     }
 
+    fn store(&self) -> StoreId {
+        StoreId::of(&*self.disk)
+    }
+
+    fn label(&self) -> String {
+        format!("toy {}", self.id)
+    }
+
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), ToyError> {
         self.call("fetch", None)?;
+        assert!(reads.iter().all(|read| !read.buffer.is_empty()));
+        if let Some(hook) = &*self.fetch_hook.lock().unwrap() {
+            hook(reads);
+        }
         assert!(reads.windows(2).all(|pair| pair[0].offset <= pair[1].offset));
         let disk = self.disk();
         for read in reads {
@@ -250,14 +291,14 @@ impl Layout for Toy {
         self.call("insert", None)?;
         let mut disk = self.disk();
         for placement in placements {
-            disk.place(placement.key, placement.len);
-            placement.offset = disk.index[&placement.key].0;
+            placement.offset = disk.place((self.id, placement.key), placement.len);
         }
         Ok(())
     }
 
     fn put(&self, writes: &[Put<'_>]) -> Result<(), ToyError> {
         self.call("put", None)?;
+        assert!(writes.windows(2).all(|pair| pair[0].offset < pair[1].offset));
         let mut disk = self.disk();
         for write in writes {
             let to = write.offset as usize;
@@ -266,9 +307,13 @@ impl Layout for Toy {
         Ok(())
     }
 
+    fn settle(&self, _: &[Placement<u64, ()>], written: bool) -> Result<(), ToyError> {
+        self.call(if written { "settle" } else { "give_up" }, None)
+    }
+
     fn delete(&self, key: &u64) -> Result<(), ToyError> {
         self.call("delete", Some(*key))?;
-        self.disk().index.remove(key);
+        self.disk().index.remove(&(self.id, *key));
         Ok(())
     }
 
@@ -357,12 +402,12 @@ impl Layout for Toy {
         self.call("direct_write", Some(*key))?;
         let mut disk = self.disk();
         let size = self.chunk_bytes();
-        if !disk.index.contains_key(key) {
-            disk.place(*key, size);
-            let offset = disk.index[key].0 as usize;
+        let here = (self.id, *key);
+        if !disk.index.contains_key(&here) {
+            let offset = disk.place(here, size) as usize;
             disk.bytes[offset..offset + size as usize].fill(0);
         }
-        let offset = disk.index[key].0 as usize;
+        let offset = disk.index[&here].0 as usize;
         let stored = &mut disk.bytes[offset..offset + size as usize];
         let mut chunk = decode(stored.to_vec(), self.cells, Part::All);
         chunk.gather(write);
@@ -388,6 +433,13 @@ impl Bench {
         let cache = ChunkCache::new(config);
         let dataset = cache.register(Arc::clone(&toy), DatasetOptions::default());
         Bench { toy, cache, dataset }
+    }
+
+    /// Another dataset in the same store.
+    pub fn sibling(&self) -> (Arc<Toy>, Dataset<Toy>) {
+        let toy = Arc::new(Toy::beside(&self.toy));
+        let dataset = self.cache.register(Arc::clone(&toy), DatasetOptions::default());
+        (toy, dataset)
     }
 
     /// Limits for `resident` and `active` chunks of the toy.
@@ -442,4 +494,10 @@ impl Bench {
     pub fn stats(&self) -> Stats {
         self.cache.stats()
     }
+}
+
+/// Cells of a chunk as they are stored.
+pub fn image(values: &[u8]) -> Vec<u8> {
+    let chunk = Chunk { mask: vec![1; values.len()], values: Some(values.to_vec()), slack: 0 };
+    encode(&chunk)
 }

@@ -1,0 +1,102 @@
+//! Chunks as they are stored: read and written past filters and conversions, in their turn.
+//!
+//! A stored chunk is current when its resident image is clean; so reading writes back that one
+//! chunk first, with a read's place in the order, which keeps writes of it away. Writing takes a
+//! write's place, keeps others from saving the resident image, stores the bytes and only then drops
+//! the image: if storing fails, nothing is lost.
+
+use crate::cache::{ChunkCache, Dataset, Shared};
+use crate::layout::{Encoded, Fetch, Layout, Stored};
+use crate::load::zeroed;
+use crate::member::Member;
+use crate::order::{Keys, Kind};
+use crate::request::look_up;
+use crate::shield::shield;
+use crate::sync::Arc;
+use crate::writeback::store;
+
+/// Where and how a chunk is stored, and its stored bytes.
+pub type StoredChunk<T> = (Stored<T>, Vec<u8>);
+
+impl<L: Layout> ChunkCache<L> {
+    /// Where and how a chunk is stored, after writing it back if it has changes; `None`: it is not
+    /// stored.
+    ///
+    /// A later write of the chunk may move it: to have its bytes, use
+    /// [`read_stored`](Self::read_stored).
+    pub fn find_stored(
+        &self,
+        dataset: &Dataset<L>,
+        key: &L::Key,
+    ) -> Result<Option<Stored<L::Tag>>, L::Error> {
+        let member = self.member(dataset)?;
+        let _place = member.order.enter(Kind::Read, only(key));
+        self.shared.find_stored(member, key)
+    }
+
+    /// The bytes of a chunk as they are stored, after writing it back if it has changes; `None`: it
+    /// is not stored.
+    pub fn read_stored(
+        &self,
+        dataset: &Dataset<L>,
+        key: &L::Key,
+    ) -> Result<Option<StoredChunk<L::Tag>>, L::Error> {
+        let member = self.member(dataset)?;
+        let _place = member.order.enter(Kind::Read, only(key));
+        let Some(stored) = self.shared.find_stored(member, key)? else { return Ok(None) };
+        let mut bytes = zeroed(stored.len)?;
+        let mut read = [Fetch { offset: stored.offset, buffer: &mut bytes }];
+        shield(|| member.layout.fetch(&mut read))?;
+        member.counters.bytes_fetched.add(stored.len);
+        Ok(Some((stored, bytes)))
+    }
+
+    /// Stores a chunk's bytes as they are given, in place of whatever the chunk was, changes that
+    /// are not written back included.
+    ///
+    /// If that fails, the chunk is as it was.
+    pub fn write_stored(
+        &self,
+        dataset: &Dataset<L>,
+        key: &L::Key,
+        encoded: &Encoded<L::Tag>,
+    ) -> Result<(), L::Error> {
+        let member = self.member(dataset)?;
+        let _place = member.order.enter(Kind::Write, only(key));
+        self.shared.write_stored(member, key, encoded)
+    }
+}
+
+impl<L: Layout> Shared<L> {
+    fn find_stored(
+        &self,
+        member: &Arc<Member<L>>,
+        key: &L::Key,
+    ) -> Result<Option<Stored<L::Tag>>, L::Error> {
+        if let Some(slot) = member.table.find(member.hash(key), key) {
+            self.save(self.budget.begin_saving(vec![slot]))?;
+        }
+        let found = shield(|| look_up(&*member.layout, std::slice::from_ref(key)))?;
+        Ok(found.into_iter().next().flatten())
+    }
+
+    pub(crate) fn write_stored(
+        &self,
+        member: &Arc<Member<L>>,
+        key: &L::Key,
+        encoded: &Encoded<L::Tag>,
+    ) -> Result<(), L::Error> {
+        let slot = member.table.find(member.hash(key), key);
+        // A dirty image must not be written back over the new bytes.
+        let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
+        shield(|| store(member, key, encoded))?;
+        if let Some(slot) = &slot {
+            self.remove(slot, slot.write(), false);
+        }
+        Ok(())
+    }
+}
+
+fn only<K: Clone>(key: &K) -> Keys<K> {
+    std::iter::once(key.clone()).collect()
+}
