@@ -138,6 +138,14 @@ impl DatasetState {
         })
     }
 
+    /// Bytes that its chunk index takes, or will take once it is committed.
+    pub fn index_size(&self) -> Result<u64> {
+        match self.layout.table() {
+            Some(table) => table.index().storage_size(&*self.medium),
+            None => Ok(0),
+        }
+    }
+
     /// Writes back its dirty chunks and hands its changed metadata to the next commit.
     pub fn flush(&self, cache: &Cache) -> Result<()> {
         self.write_back(cache)?;

@@ -1,5 +1,6 @@
 //! How a new dataset is described.
 
+use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, Group};
 use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
 use pumice_engine::{Error, Result};
@@ -13,8 +14,6 @@ const DENSE_CHUNK_BYTES: u64 = 256 << 10;
 /// About how many cells a sparse chunk has, if its shape is not given: at 1 % density that is
 /// 42,000 values, and a row or a column of a 20,000 x 20,000 matrix touches ten chunks.
 const SPARSE_CHUNK_CELLS: u64 = 1 << 22;
-/// Level of zstd where none is given.
-const ZSTD_LEVEL: u32 = 3;
 
 /// Describes a dataset, then [creates](Self::create) it.
 ///
@@ -48,12 +47,11 @@ pub struct DatasetBuilder {
     max_shape: Option<Vec<u64>>,
     chunk: Option<Vec<u64>>,
     fill: Option<(Datatype, Vec<u8>)>,
-    filters: Vec<FilterSpec>,
+    /// Changes to the default filters, in the order in which they were asked for.
+    edits: Vec<Edit>,
     sparse: bool,
     compact: bool,
     dont_filter_partial: bool,
-    location_filters: Option<Vec<FilterSpec>>,
-    value_filters: Option<Vec<FilterSpec>>,
 }
 
 impl DatasetBuilder {
@@ -65,12 +63,10 @@ impl DatasetBuilder {
             max_shape: None,
             chunk: None,
             fill: None,
-            filters: Vec::new(),
+            edits: Vec::new(),
             sparse: false,
             compact: false,
             dont_filter_partial: false,
-            location_filters: None,
-            value_filters: None,
         }
     }
 
@@ -136,8 +132,7 @@ impl DatasetBuilder {
 
     /// Groups bytes of equal significance, which helps the filters after it.
     pub fn shuffle(self) -> Self {
-        let size = self.datatype.size() as u32;
-        self.filter(FilterSpec::shuffle(size))
+        self.edit(Edit::Shuffle)
     }
 
     /// Compresses with deflate (gzip), level 0 to 9.
@@ -170,35 +165,81 @@ impl DatasetBuilder {
         self.filter(FilterSpec::bitshuffle(codec))
     }
 
-    /// Adds a checksum to each chunk.
+    /// Adds a checksum to each chunk; of sparse chunks, to the values, as their other section has
+    /// one anyway.
     pub fn fletcher32(self) -> Self {
         self.filter(FilterSpec::fletcher32())
     }
 
-    /// Adds any filter of dense chunks.
-    pub fn filter(mut self, filter: FilterSpec) -> Self {
-        self.filters.push(filter);
-        self
+    /// Adds a filter to every section of a chunk. A section that gets a filter loses its default
+    /// filters.
+    pub fn filter(self, filter: FilterSpec) -> Self {
+        self.edit(Edit::Add(Sections::All, filter))
+    }
+
+    /// Adds a filter to one section of a chunk, which loses its default filters.
+    ///
+    /// ```
+    /// use pumice::{File, FilterSpec, Section};
+    ///
+    /// let file = File::in_memory()?;
+    /// let builder = file.new_dataset::<i32>().shape([32, 64]).chunk([5, 9]).sparse();
+    /// let dataset = builder.section_filter(Section::Values, FilterSpec::deflate(9)).create("d")?;
+    /// assert_eq!(dataset.section_filters().of(Section::Values), [FilterSpec::deflate(9)]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn section_filter(self, section: Section, filter: FilterSpec) -> Self {
+        self.edit(Edit::Add(Sections::One(section), filter))
+    }
+
+    /// Changes a filter that is there, by default or because it was added: the one of the same id.
+    pub fn modify_filter(self, sections: impl Into<Sections>, filter: FilterSpec) -> Self {
+        self.edit(Edit::Modify(sections.into(), filter))
+    }
+
+    /// Takes out the filter of this id.
+    pub fn remove_filter(self, sections: impl Into<Sections>, id: u16) -> Self {
+        self.edit(Edit::Remove(sections.into(), id))
+    }
+
+    /// Uses exactly these filters.
+    pub fn filters(self, filters: SectionFilters) -> Self {
+        self.edit(Edit::Use(filters))
     }
 
     /// Replaces the filters of a sparse dataset's locations (section 0).
-    pub fn location_filters(mut self, filters: Vec<FilterSpec>) -> Self {
-        self.location_filters = Some(filters);
-        self
+    pub fn location_filters(self, filters: Vec<FilterSpec>) -> Self {
+        self.replace(Section::Selection, filters)
     }
 
     /// Replaces the filters of a sparse dataset's values (section 1).
-    pub fn value_filters(mut self, filters: Vec<FilterSpec>) -> Self {
-        self.value_filters = Some(filters);
-        self
+    pub fn value_filters(self, filters: Vec<FilterSpec>) -> Self {
+        self.replace(Section::Values, filters)
     }
 
     /// Leaves out all filters.
-    pub fn no_filters(mut self) -> Self {
-        self.filters.clear();
-        self.location_filters = Some(Vec::new());
-        self.value_filters = Some(Vec::new());
+    pub fn no_filters(self) -> Self {
+        self.edit(Edit::Clear(Sections::All))
+    }
+
+    fn replace(self, section: Section, filters: Vec<FilterSpec>) -> Self {
+        let cleared = self.edit(Edit::Clear(Sections::One(section)));
+        filters.into_iter().fold(cleared, |builder, filter| builder.section_filter(section, filter))
+    }
+
+    fn edit(mut self, edit: Edit) -> Self {
+        self.edits.push(edit);
         self
+    }
+
+    /// The filters that were asked for, for a chunk of these sections.
+    fn filters_of(&self, sections: &[Section]) -> Result<SectionFilters> {
+        let mut filters = SectionFilters::defaults(sections, self.datatype.size() as u32);
+        for edit in &self.edits {
+            filters.apply(edit.clone())?;
+        }
+        filters.check()?;
+        Ok(filters)
     }
 
     /// Makes the dataset, and the groups on the way to it.
@@ -229,10 +270,8 @@ impl DatasetBuilder {
         if self.sparse {
             return self.sparse_layout();
         }
-        if self.location_filters.as_ref().is_some_and(|filters| !filters.is_empty()) {
-            return Err(Error::Invalid("only sparse datasets have filters of locations".into()));
-        }
-        let chunked = self.chunk.is_some() || !self.filters.is_empty() || self.max_shape.is_some();
+        let filters = self.filters_of(&[Section::Chunk])?.of(Section::Chunk).to_vec();
+        let chunked = self.chunk.is_some() || !filters.is_empty() || self.max_shape.is_some();
         match (chunked, self.compact) {
             (true, true) => Err(Error::Invalid("compact datasets have no chunks".into())),
             (false, true) => Ok(LayoutSpec::Compact),
@@ -241,7 +280,6 @@ impl DatasetBuilder {
                 let cells = DENSE_CHUNK_BYTES / self.datatype.size().max(1) as u64;
                 let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells));
                 let dont_filter_partial = self.dont_filter_partial;
-                let filters = self.filters.clone();
                 Ok(LayoutSpec::Chunked { chunk, filters, dont_filter_partial })
             }
         }
@@ -252,18 +290,9 @@ impl DatasetBuilder {
             return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
         }
         let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(SPARSE_CHUNK_CELLS));
-        let size = self.datatype.size() as u32;
-        let zstd = FilterSpec::zstd(ZSTD_LEVEL);
-        let default = if size > 1 {
-            vec![FilterSpec::shuffle(size), zstd.clone()]
-        } else {
-            vec![zstd.clone()]
-        };
-        // Filters that were added one by one are filters of values.
-        let added = (!self.filters.is_empty()).then(|| self.filters.clone());
-        let values = self.value_filters.clone().or(added).unwrap_or(default);
-        let locations = self.location_filters.clone();
-        let locations = locations.unwrap_or_else(|| vec![FilterSpec::location(), zstd]);
+        let filters = self.filters_of(&[Section::Selection, Section::Values])?;
+        let locations = filters.of(Section::Selection).to_vec();
+        let values = filters.of(Section::Values).to_vec();
         let dont_filter_partial = self.dont_filter_partial;
         Ok(LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial })
     }

@@ -3,6 +3,7 @@
 mod varlen;
 
 use crate::file::Owner;
+use crate::filters::{Section, SectionFilters};
 use crate::select::Select;
 use crate::{Attribute, AttributeValue};
 use pumice_engine::buffer::Output;
@@ -10,7 +11,7 @@ use pumice_engine::dataset::DatasetState;
 use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result, attribute};
 use pumice_filter::FilterSpec;
-use pumice_space::{Extent, Selection};
+use pumice_space::{CoordinateWalker, Extent, Selection};
 use pumice_types::{Conversion, Datatype, Element};
 use std::sync::Arc;
 
@@ -160,9 +161,42 @@ impl Dataset {
         }
     }
 
+    /// The sections of its chunks, in the order in which they are stored; none if it has no chunks.
+    pub fn sections(&self) -> Vec<Section> {
+        match &self.state.layout().storage {
+            Storage::Dense(..) => vec![Section::Chunk],
+            Storage::Sparse(..) => vec![Section::Selection, Section::Values],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The filters of each section, as the file has them.
+    pub fn section_filters(&self) -> SectionFilters {
+        let filters = self.sections().into_iter().map(|section| match section {
+            Section::Selection => (section, self.location_filters()),
+            _ => (section, self.filters()),
+        });
+        SectionFilters::stored(filters.collect(), self.datatype().size() as u32)
+    }
+
     /// Its fill value, one element of its type, if one was set; otherwise it is zero.
     pub fn fill_value(&self) -> Option<&[u8]> {
         self.state.fill_value()
+    }
+
+    /// Bytes that its chunk index takes in the file; 0 if it has none or the header holds it.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse().create("d")?;
+    /// assert_eq!(dataset.index_size()?, 0, "nothing is stored yet");
+    /// dataset.write(0..5, &[1, 2, 3, 4, 5])?;
+    /// assert_eq!(dataset.index_size()?, 466, "a fixed array of ten filtered chunks");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn index_size(&self) -> Result<u64> {
+        self.at(self.flush())?;
+        self.at(self.state.index_size())
     }
 
     /// Reads the selected cells as `T`, in row-major order (points: in their order).
@@ -213,9 +247,13 @@ impl Dataset {
         self.at(self.state.write(&selection, self.datatype(), bytes))
     }
 
-    /// The selected cells that are defined. Of a dense dataset, every cell of a stored chunk is.
+    /// The selected cells that are defined. Only sparse datasets have cells that are not.
     pub fn defined(&self, selection: impl Select) -> Result<Selection> {
         let selection = self.selection(selection)?;
+        if !self.is_sparse() {
+            self.at(selection.check(&self.state.dims()).map_err(Error::from))?;
+            return Ok(selection);
+        }
         let geometry = &self.state.layout().geometry;
         let (dims, chunk) = (self.state.dims(), geometry.chunk());
         let found = self.at(self.state.defined(&selection))?;
@@ -237,9 +275,12 @@ impl Dataset {
         self.at(Selection::union_of(dims.len(), parts, &dims).map_err(Error::from))
     }
 
-    /// How many of the selected cells are defined.
+    /// How many of the selected cells are defined. No values are read.
     pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
         let selection = self.selection(selection)?;
+        if !self.is_sparse() {
+            return Ok(self.count(&selection, 1)? as u64);
+        }
         let found = self.at(self.state.defined(&selection))?;
         Ok(found.iter().map(|part| part.cells.len()).sum())
     }
@@ -252,9 +293,15 @@ impl Dataset {
 
     /// Coordinates and values of the selected cells that are defined.
     pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
+        let selection = self.selection(selection)?;
+        if !self.is_sparse() {
+            let values = self.read(&selection)?;
+            let (rank, coordinates) = self.coordinates_of(&selection, values.len());
+            return Ok(Defined { rank, coordinates, values });
+        }
         let conversion = Conversion::new(self.datatype(), &T::datatype());
         let conversion = self.at(conversion.map_err(Error::from))?;
-        let found = self.found(selection)?;
+        let found = self.found(&selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values: Vec<T> = self.buffer(count)?;
         let mut place = values.as_mut_slice();
@@ -271,7 +318,14 @@ impl Dataset {
     /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
     /// another.
     pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
-        let found = self.found(selection)?;
+        let selection = self.selection(selection)?;
+        if !self.is_sparse() {
+            let values = self.read_bytes(&selection)?;
+            let count = values.len() / self.datatype().size().max(1);
+            let (rank, coordinates) = self.coordinates_of(&selection, count);
+            return Ok(Defined { rank, coordinates, values });
+        }
+        let found = self.found(&selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values = Vec::with_capacity(count * self.datatype().size());
         found.iter().for_each(|part| values.extend_from_slice(&part.values));
@@ -279,9 +333,25 @@ impl Dataset {
         Ok(Defined { rank, coordinates, values })
     }
 
-    fn found(&self, selection: impl Select) -> Result<Vec<pumice_engine::dataset::Defined>> {
-        let selection = self.selection(selection)?;
-        self.at(self.state.read_defined(&selection))
+    fn found(&self, selection: &Selection) -> Result<Vec<pumice_engine::dataset::Defined>> {
+        self.at(self.state.read_defined(selection))
+    }
+
+    /// The coordinates of all selected cells, in the order in which a read gives them.
+    fn coordinates_of(&self, selection: &Selection, count: usize) -> (usize, Vec<u64>) {
+        let dims = self.state.dims();
+        let mut coordinates = Vec::with_capacity(count * dims.len());
+        let mut walker = CoordinateWalker::new(&dims);
+        for run in selection.runs(&dims).filter(|_| count > 0) {
+            walker.for_each_row(run, |start, length| {
+                let (last, before) = start.split_last().unwrap_or((&0, &[]));
+                for step in (0..length).filter(|_| !start.is_empty()) {
+                    coordinates.extend_from_slice(before);
+                    coordinates.push(last + step);
+                }
+            });
+        }
+        (dims.len(), coordinates)
     }
 
     /// The coordinates of cells that were found chunk by chunk.
@@ -300,8 +370,27 @@ impl Dataset {
         (chunk.len(), coordinates)
     }
 
-    /// Makes the selected cells undefined. Of a dense dataset they get the fill value.
+    /// Makes the selected cells of a sparse dataset undefined. A chunk in which nothing is left
+    /// gives its space back. Other layouts cannot say that a cell is undefined: an error;
+    /// see [`reset`](Self::reset).
     pub fn erase(&self, selection: impl Select) -> Result<()> {
+        self.require_erasable()?;
+        self.reset(selection)
+    }
+
+    pub(crate) fn require_erasable(&self) -> Result<()> {
+        if self.is_sparse() {
+            return Ok(());
+        }
+        self.at(Err(Error::Invalid(
+            "only cells of sparse datasets can be erased: reset them, or write the fill value"
+                .into(),
+        )))
+    }
+
+    /// Lets the selected cells read as the fill value again: erases them where the dataset is
+    /// sparse, writes the fill value elsewhere.
+    pub fn reset(&self, selection: impl Select) -> Result<()> {
         let selection = self.selection(selection)?;
         self.at(self.state.erase(&selection))
     }

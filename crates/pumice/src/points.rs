@@ -47,8 +47,9 @@ impl Dataset {
         Ok(values)
     }
 
-    /// Makes the points undefined. Of a dense dataset they get the fill value.
+    /// Makes the points of a sparse dataset undefined. Other layouts cannot say so: an error.
     pub fn erase_at(&self, points: &Points<'_>) -> Result<()> {
+        self.require_erasable()?;
         self.at(self.state().erase_points(points))
     }
 
@@ -60,6 +61,28 @@ impl Dataset {
     ) -> Result<()> {
         let points = Points::list(N, points.as_flattened());
         self.write_at(&self.at(points.map_err(Error::from))?, values)
+    }
+
+    /// Writes one cell.
+    pub fn write_point<T: Element>(&self, point: &[u64], value: T) -> Result<()> {
+        self.write_coordinates(point, &[value])
+    }
+
+    /// As [`write_points`](Self::write_points), with each value beside its coordinates.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let hits = file.new_dataset::<f32>().shape([9, 9]).sparse().create("hits")?;
+    /// hits.write_cells([([2, 3], 1.5f32), ([7, 0], 0.0)])?;
+    /// assert_eq!(hits.count_defined(..)?, 2, "a zero that was written is defined");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_cells<T: Element, const N: usize>(
+        &self,
+        cells: impl IntoIterator<Item = ([u64; N], T)>,
+    ) -> Result<()> {
+        let (points, values): (Vec<[u64; N]>, Vec<T>) = cells.into_iter().unzip();
+        self.write_points(&points, &values)
     }
 
     /// As [`write_points`](Self::write_points), with the coordinates one after another.

@@ -22,6 +22,7 @@ pub trait AxisRange {
 /// assert_eq!((..).select(&shape)?.count(&shape), 24);
 /// assert_eq!((2..).select(&[7])?.count(&[7]), 5);
 /// assert_eq!(Selection::point(&[1, 1])?.select(&shape)?.count(&shape), 1);
+/// assert_eq!(vec![[1, 1], [3, 0]].select(&shape)?.count(&shape), 2);
 /// # Ok::<(), pumice::Error>(())
 /// ```
 pub trait Select {
@@ -35,7 +36,7 @@ impl Select for Selection {
     }
 }
 
-impl<S: Select> Select for &S {
+impl<S: Select + ?Sized> Select for &S {
     fn select(&self, dims: &[u64]) -> Result<Selection> {
         (**self).select(dims)
     }
@@ -71,6 +72,19 @@ impl<A: AxisRange> Select for [A] {
     fn select(&self, dims: &[u64]) -> Result<Selection> {
         let axes: Vec<&dyn AxisRange> = self.iter().map(|axis| axis as &dyn AxisRange).collect();
         block(dims, &axes)
+    }
+}
+
+/// A list of coordinates: points, in their order.
+impl<const N: usize> Select for [[u64; N]] {
+    fn select(&self, _dims: &[u64]) -> Result<Selection> {
+        Ok(Selection::points(N, self.as_flattened().to_vec())?)
+    }
+}
+
+impl<const N: usize> Select for Vec<[u64; N]> {
+    fn select(&self, dims: &[u64]) -> Result<Selection> {
+        self.as_slice().select(dims)
     }
 }
 

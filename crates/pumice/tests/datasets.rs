@@ -48,11 +48,13 @@ fn windows_are_written_and_read_in_every_layout_before_and_after_reopening() {
 }
 
 #[test]
-fn erasing_dense_cells_gives_them_the_fill_value() {
+fn dense_cells_cannot_be_erased_but_be_reset_to_the_fill_value() {
     let file = File::in_memory().unwrap();
     for dataset in every_layout(&file) {
         dataset.write(.., &[1i32; 63]).unwrap();
-        dataset.erase((0..2, ..)).unwrap();
+        let error = dataset.erase((0..2, ..)).unwrap_err().to_string();
+        assert!(error.contains("sparse"), "{error}");
+        dataset.reset((0..2, ..)).unwrap();
         let sum: i64 = dataset.read::<i64>(..).unwrap().iter().sum();
         assert_eq!(sum, 18 * 5 + 45, "{}", dataset.path());
     }
@@ -217,12 +219,31 @@ fn a_buffer_that_cannot_exist_is_an_error() {
 }
 
 #[test]
-fn erasing_what_was_never_written_defines_nothing() {
+fn resetting_what_was_never_written_stores_nothing() {
     let file = File::in_memory().unwrap();
-    let dataset = file.new_dataset::<i32>().shape([10]).create("d").unwrap();
-    dataset.erase(..).unwrap();
-    assert_eq!(dataset.count_defined(..).unwrap(), 0);
-    assert_eq!(dataset.storage_size().unwrap(), 0);
+    for dataset in every_layout(&file).iter().filter(|dataset| dataset.path() != "/compact") {
+        dataset.reset(..).unwrap();
+        assert_eq!(dataset.storage_size().unwrap(), 0, "{}", dataset.path());
+    }
+}
+
+#[test]
+fn every_cell_of_a_dense_dataset_is_defined() {
+    let file = File::in_memory().unwrap();
+    for dataset in every_layout(&file) {
+        dataset.write((1, 1..3), &[7i32, 8]).unwrap();
+        let window = Selection::block(&[1, 0], &[2, 3]).unwrap();
+        assert!(dataset.defined(&window).unwrap().same_cells(&window, &[7, 9]).unwrap());
+        assert_eq!(dataset.count_defined(..).unwrap(), 63);
+        assert!(dataset.is_defined(&[6, 8]).unwrap());
+        assert!(dataset.is_defined(&[7, 0]).is_err(), "there is no such cell");
+        let found = dataset.read_defined::<i32>(&window).unwrap();
+        assert_eq!(found.values, [5, 7, 8, 5, 5, 5], "{}", dataset.path());
+        assert_eq!(found.coordinates, [1, 0, 1, 1, 1, 2, 2, 0, 2, 1, 2, 2]);
+        let points = vec![[6, 8], [1, 2]];
+        let found = dataset.read_defined::<i32>(&points).unwrap();
+        assert_eq!((found.values, found.coordinates), (vec![5, 8], vec![6, 8, 1, 2]));
+    }
 }
 
 #[test]

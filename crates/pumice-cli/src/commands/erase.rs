@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     let count = || if sparse { cells::count_defined(&dataset, &whole) } else { Ok(0) };
 
     let (before, stored_before) = (count()?, dataset.storage_size()?);
-    dataset.erase(Hyperslab::ranges(&ranges).selection()?)?;
+    dataset.reset(Hyperslab::ranges(&ranges).selection()?)?;
     file.flush()?;
     let (after, stored_after) = (count()?, dataset.storage_size()?);
 
