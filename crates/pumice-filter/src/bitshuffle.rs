@@ -81,9 +81,9 @@ impl Filter for Bitshuffle {
         Ok(all)
     }
 
-    /// Only where it compresses: its rows of bits alone are as long as the input.
-    fn must_shrink(&self, parameters: &[u32]) -> bool {
-        parameters.get(4).is_some_and(|&compressor| compressor != PLAIN)
+    /// Rows of bits that are not compressed are as long as the input.
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() <= input.len()
     }
 }
 

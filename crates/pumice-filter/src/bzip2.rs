@@ -60,7 +60,7 @@ impl Filter for Bzip2 {
         Ok(())
     }
 
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        true
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() < input.len()
     }
 }

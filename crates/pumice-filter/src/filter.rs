@@ -78,9 +78,9 @@ pub trait Filter: Send + Sync {
         Ok(parameters.to_vec())
     }
 
-    /// Whether an optional use of the filter is skipped when its output is not shorter than its
-    /// input.
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        false
+    /// Whether this is worth keeping: an optional use of the filter is skipped if not. Compressors
+    /// want it to be shorter.
+    fn is_gain(&self, _input: &[u8], _encoded: &[u8]) -> bool {
+        true
     }
 }

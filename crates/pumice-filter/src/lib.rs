@@ -9,6 +9,9 @@
 //! | 1 | [deflate](FilterSpec::deflate) | zlib streams, through libdeflate |
 //! | 2 | [shuffle](FilterSpec::shuffle) | groups the bytes of equal significance |
 //! | 3 | [fletcher32](FilterSpec::fletcher32) | appends a checksum |
+//! | 4 | [szip](FilterSpec::szip) | Rice coding of samples, with or without prediction |
+//! | 5 | [nbit](FilterSpec::nbit) | only the significant bits of numbers |
+//! | 6 | [scaleoffset](FilterSpec::scale_offset) | numbers as distances from the smallest, in few bits |
 //! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
 //! | 307 | [bzip2](FilterSpec::bzip2) | bzip2 streams |
 //! | 32000 | [lzf](FilterSpec::lzf) | h5py's fast compressor |
@@ -33,6 +36,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bits;
 mod bitshuffle;
 mod bzip2;
 mod deflate;
@@ -43,12 +47,15 @@ mod fletcher32;
 pub mod location;
 mod lz4;
 mod lzf;
+mod nbit;
 mod pipeline;
 mod registry;
+mod scaleoffset;
 pub mod scratch;
 mod section;
 mod shuffle;
 mod spec;
+mod szip;
 mod zstandard;
 
 pub use error::FilterError;
@@ -57,4 +64,4 @@ pub use filter::Filter;
 pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
-pub use spec::{BitshuffleCodec, FilterSpec};
+pub use spec::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};

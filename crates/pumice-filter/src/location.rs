@@ -230,8 +230,8 @@ impl Filter for Location {
         len.saturating_add(1)
     }
 
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        true
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() < input.len()
     }
 }
 

@@ -67,8 +67,8 @@ impl Filter for Lz4 {
         Ok(())
     }
 
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        true
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() < input.len()
     }
 }
 

@@ -60,8 +60,8 @@ impl Filter for Lzf {
         Ok(vec![REVISION, LZF_VERSION, dataset.chunk_bytes()])
     }
 
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        true
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() < input.len()
     }
 }
 

@@ -161,7 +161,7 @@ fn encode_stage(
         scratch::give(out);
         return Err(error);
     }
-    if spec.optional && filter.must_shrink(&spec.parameters) && out.len() >= data.len() {
+    if spec.optional && !filter.is_gain(data, &out) {
         scratch::give(out);
         return Ok(false);
     }

@@ -10,13 +10,19 @@ use crate::fletcher32::Fletcher32;
 use crate::location::Location;
 use crate::lz4::Lz4;
 use crate::lzf::Lzf;
+use crate::nbit::Nbit;
+use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
+use crate::szip::Szip;
 use crate::zstandard::Zstandard;
 use crate::{Filter, location};
 
 pub(crate) const DEFLATE: u16 = 1;
 pub(crate) const SHUFFLE: u16 = 2;
 pub(crate) const FLETCHER32: u16 = 3;
+pub(crate) const SZIP: u16 = 4;
+pub(crate) const NBIT: u16 = 5;
+pub(crate) const SCALEOFFSET: u16 = 6;
 pub(crate) const BZIP2: u16 = 307;
 pub(crate) const LZF: u16 = 32000;
 pub(crate) const LZ4: u16 = 32004;
@@ -34,6 +40,9 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         DEFLATE => Some(&Deflate),
         SHUFFLE => Some(&Shuffle),
         FLETCHER32 => Some(&Fletcher32),
+        SZIP => Some(&Szip),
+        NBIT => Some(&Nbit),
+        SCALEOFFSET => Some(&ScaleOffset),
         location::ID => Some(&Location),
         BZIP2 => Some(&Bzip2),
         LZF => Some(&Lzf),
@@ -60,9 +69,9 @@ const NAMES: [(u16, &str); 38] = [
     (DEFLATE, "deflate"),
     (SHUFFLE, "shuffle"),
     (FLETCHER32, "fletcher32"),
-    (4, "szip"),
-    (5, "nbit"),
-    (6, "scaleoffset"),
+    (SZIP, "szip"),
+    (NBIT, "nbit"),
+    (SCALEOFFSET, "scaleoffset"),
     (location::ID, location::NAME),
     (305, "lzo"),
     (BZIP2, "bzip2"),
@@ -112,7 +121,7 @@ mod tests {
     #[test]
     fn every_built_in_filter_is_found_under_its_own_id_and_name() {
         let built_in: Vec<_> = (0..=u16::MAX).filter_map(|id| Some((id, find(id)?))).collect();
-        assert_eq!(built_in.len(), 9);
+        assert_eq!(built_in.len(), 12);
         for (id, filter) in built_in {
             assert_eq!(filter.id(), id);
             assert_eq!(registered_name(id), Some(filter.name()));

@@ -43,6 +43,39 @@ impl FilterSpec {
         Self { id: registry::ZSTD, optional: true, name, parameters: vec![level] }
     }
 
+    /// Compresses numbers by Rice coding, in blocks of `block` samples: an even number of at most
+    /// 32.
+    pub fn szip(coding: SzipCoding, block: u32) -> Self {
+        // As libhdf5 adds them: codes with 13 low bits allowed, and no header of szip's own.
+        const ALLOW_13_RAW: u32 = 1 | 128;
+        let options = match coding {
+            SzipCoding::Entropy => 4,
+            SzipCoding::NearestNeighbour => 32,
+        };
+        Self::named(registry::SZIP, vec![options | ALLOW_13_RAW, block])
+    }
+
+    /// Stores only the significant bits of numbers that do not fill their bytes.
+    pub fn nbit() -> Self {
+        Self::named(registry::NBIT, Vec::new())
+    }
+
+    /// Stores numbers as their distance from the smallest of a chunk.
+    ///
+    /// ```
+    /// use pumice_filter::{FilterSpec, Scaling};
+    ///
+    /// assert_eq!(FilterSpec::scale_offset(Scaling::Decimal(3)).parameters, [0, 3]);
+    /// ```
+    pub fn scale_offset(scaling: Scaling) -> Self {
+        let parameters = match scaling {
+            Scaling::Integer => vec![2, 0],
+            Scaling::IntegerBits(bits) => vec![2, bits],
+            Scaling::Decimal(digits) => vec![0, digits as u32],
+        };
+        Self::named(registry::SCALEOFFSET, parameters)
+    }
+
     /// Compresses with LZF: fast, in every h5py.
     pub fn lzf() -> Self {
         Self::named(registry::LZF, Vec::new())
@@ -94,7 +127,7 @@ impl FilterSpec {
 
     /// An optional filter under its registered name, which files store for ids above 255.
     fn named(id: u16, parameters: Vec<u32>) -> Self {
-        let name = registry::registered_name(id).map(str::to_owned);
+        let name = registry::registered_name(id).filter(|_| id > 255).map(str::to_owned);
         Self { id, optional: true, name, parameters }
     }
 }
@@ -109,4 +142,26 @@ pub enum BitshuffleCodec {
     Lz4,
     /// Zstandard at a level of 1 to 22.
     Zstd(u32),
+}
+
+/// How [scaleoffset](FilterSpec::scale_offset) stores numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scaling {
+    /// Integers, in as many bits as a chunk needs. Nothing is lost.
+    Integer,
+    /// Integers in this many bits; higher bits are lost.
+    IntegerBits(u32),
+    /// Floats, rounded to this many decimal digits after the point (negative: before it).
+    Decimal(i32),
+}
+
+/// How [szip](FilterSpec::szip) codes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SzipCoding {
+    /// As they are (EC).
+    Entropy,
+    /// As differences from the sample before (NN): better for data that vary slowly.
+    NearestNeighbour,
 }

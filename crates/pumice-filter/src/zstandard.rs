@@ -79,8 +79,8 @@ impl Filter for Zstandard {
         }
     }
 
-    fn must_shrink(&self, _parameters: &[u32]) -> bool {
-        true
+    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
+        encoded.len() < input.len()
     }
 }
 

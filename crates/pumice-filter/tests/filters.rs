@@ -2,7 +2,9 @@
 //! length; whatever the bytes, decoding ends in an answer within the limit or in an error.
 
 use proptest::prelude::*;
-use pumice_filter::{BitshuffleCodec, DatasetFacts, FilterError, FilterSpec, find};
+use pumice_filter::{
+    BitshuffleCodec, DatasetFacts, FilterError, FilterSpec, Scaling, SzipCoding, find,
+};
 use pumice_types::{ByteOrder, Datatype, Integer};
 
 /// Every filter that works on elements of any bytes, for a dataset of `size` bytes an element.
@@ -22,6 +24,15 @@ fn filters(size: u32, cells: u64) -> Vec<FilterSpec> {
         FilterSpec::bitshuffle(BitshuffleCodec::Lz4),
         FilterSpec::bitshuffle(BitshuffleCodec::Zstd(1)),
     ];
+    let mut given = given.to_vec();
+    if cells >= 8 && [1, 2, 4, 8].contains(&size) {
+        given.push(FilterSpec::szip(SzipCoding::Entropy, 8));
+        given.push(FilterSpec::szip(SzipCoding::NearestNeighbour, 8));
+    }
+    if cells > 0 && [1, 2, 4, 8].contains(&size) {
+        given.push(FilterSpec::scale_offset(Scaling::Integer));
+    }
+    given.push(FilterSpec::nbit());
     given.iter().map(|spec| spec.for_dataset(&facts).unwrap()).collect()
 }
 

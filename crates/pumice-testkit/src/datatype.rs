@@ -23,7 +23,8 @@ pub(crate) fn parse(value: &Value) -> Result<Datatype> {
             let dims: Option<Vec<u32>> = dims.map(|n| n.as_u64()?.try_into().ok()).collect();
             Ok(Datatype::array(parse(&fields["array"])?, dims.context("no dims")?))
         }
-        Value::Object(_) => parse_compound(value),
+        Value::Object(fields) if fields.contains_key("fields") => parse_compound(value),
+        Value::Object(_) => parse_bits(value),
         other => bail!("no datatype: {other}"),
     }
 }
@@ -49,6 +50,27 @@ fn parse_text(text: &str) -> Result<Datatype> {
         }
         _ => bail!("no datatype: {text}"),
     })
+}
+
+/// A number that does not fill its bytes.
+fn parse_bits(value: &Value) -> Result<Datatype> {
+    let number = |name: &str| value[name].as_u64().with_context(|| format!("no {name}"));
+    let (precision, bit_offset) = (number("precision")? as u16, number("offset")? as u16);
+    match parse(&value["dtype"])? {
+        Datatype::Integer(full) => Ok(Datatype::Integer(Integer { precision, bit_offset, ..full })),
+        Datatype::Float(full) => Ok(Datatype::Float(Float {
+            precision,
+            bit_offset,
+            sign_location: number("sign")? as u8,
+            exponent_location: number("exponent")? as u8,
+            exponent_size: number("exponent size")? as u8,
+            exponent_bias: number("bias")? as u32,
+            mantissa_location: number("mantissa")? as u8,
+            mantissa_size: number("mantissa size")? as u8,
+            ..full
+        })),
+        other => bail!("no bits of {other}"),
+    }
 }
 
 fn parse_compound(value: &Value) -> Result<Datatype> {

@@ -4,7 +4,7 @@ use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, Group};
 use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
 use pumice_engine::{Error, Result};
-use pumice_filter::{BitshuffleCodec, FilterSpec};
+use pumice_filter::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::{Conversion, Datatype, Element};
 
@@ -143,6 +143,21 @@ impl DatasetBuilder {
     /// Compresses with Zstandard.
     pub fn zstd(self, level: u32) -> Self {
         self.filter(FilterSpec::zstd(level))
+    }
+
+    /// Compresses numbers by Rice coding in blocks of an even number of at most 32 samples.
+    pub fn szip(self, coding: SzipCoding, block: u32) -> Self {
+        self.filter(FilterSpec::szip(coding, block))
+    }
+
+    /// Stores only the significant bits of numbers that do not fill their bytes.
+    pub fn nbit(self) -> Self {
+        self.filter(FilterSpec::nbit())
+    }
+
+    /// Stores numbers as their distance from the smallest of a chunk, in few bits.
+    pub fn scale_offset(self, scaling: Scaling) -> Self {
+        self.filter(FilterSpec::scale_offset(scaling))
     }
 
     /// Compresses with LZF: fast, in every h5py.
