@@ -10,6 +10,7 @@
 //! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
 //! dataset's shape and the table of its chunks; nothing here decides what is resident.
 
+mod blocks;
 pub mod contiguous;
 pub mod dense;
 pub mod geometry;
@@ -18,6 +19,7 @@ pub mod request;
 pub mod sparse;
 pub mod sparse_chunk;
 mod sparse_points;
+mod stretch;
 mod table;
 
 pub use contiguous::{Contiguous, Place};

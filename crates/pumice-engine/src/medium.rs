@@ -16,6 +16,7 @@ use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A store with an allocator and staged metadata.
@@ -25,6 +26,8 @@ pub struct Medium {
     sizes: Sizes,
     writable: bool,
     state: Mutex<State>,
+    /// A length that the store had when it was last asked: it may have grown since.
+    seen: AtomicU64,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
     /// what it will write.
     changes: RwLock<()>,
@@ -45,8 +48,8 @@ impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let state = State { allocator: Allocator::new(end), images: BTreeMap::new() };
-        let changes = RwLock::new(());
-        Self { store, base, sizes, writable, state: Mutex::new(state), changes }
+        let (seen, changes) = (AtomicU64::new(0), RwLock::new(()));
+        Self { store, base, sizes, writable, state: Mutex::new(state), seen, changes }
     }
 
     /// Where the HDF5 part of the file begins: the length of the user block.
@@ -69,8 +72,7 @@ impl Medium {
 
     /// How far data can lie: the end of the file or of what is allocated, relative to the base.
     pub fn length(&self) -> Result<u64> {
-        let total =
-            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        let total = self.store_length()?;
         Ok(total.saturating_sub(self.base).max(self.state().allocator.end()))
     }
 
@@ -80,14 +82,61 @@ impl Medium {
         self.state().images.extend(blocks);
     }
 
+    /// Whether [`length`](Self::length) is at least `end`; mostly known without asking the store.
+    pub fn reaches(&self, end: u64) -> Result<bool> {
+        let seen = self.seen.load(Ordering::Relaxed);
+        if self.absolute(end).is_ok_and(|end| end <= seen) {
+            return Ok(true);
+        }
+        Ok(end <= self.length()?)
+    }
+
+    fn store_length(&self) -> Result<u64> {
+        let length =
+            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        self.seen.store(length, Ordering::Relaxed);
+        Ok(length)
+    }
+
+    fn set_store_length(&self, length: u64, action: &str) -> Result<()> {
+        // Before the file is cut, so that nobody takes for there what is not.
+        self.seen.fetch_min(length, Ordering::Relaxed);
+        self.store.set_len(length).map_err(|source| self.failed(action, source))
+    }
+
+    /// Space for `length` bytes of data that can be read at once, and how many of them, from the
+    /// first on, may have been written before; the others are zero.
+    pub fn allocate_zeroed(&self, length: u64) -> Result<(u64, u64)> {
+        let address = self.allocate(length)?;
+        // Under the lock, as in a commit: the file must not be cut meanwhile.
+        let state = self.state();
+        let extended = || {
+            let start = self.absolute(address)?;
+            // Asked only now: what lies beyond the end was never written by one who had it before.
+            let written = self.store_length()?.saturating_sub(start).min(length);
+            self.reserve(state.allocator.end())?;
+            Ok(written)
+        };
+        let extended = extended();
+        drop(state);
+        match extended {
+            Ok(written) => Ok((address, written)),
+            Err(error) => {
+                self.free(address, length);
+                Err(error)
+            }
+        }
+    }
+
     /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
     pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         if let Some(image) = self.state().images.get(&address) {
             return Ok(image[..length.min(image.len())].to_vec());
         }
         let at = self.absolute(address)?;
-        let total =
-            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        let wanted = at.checked_add(length as u64);
+        let seen = self.seen.load(Ordering::Relaxed);
+        let total = if wanted.is_some_and(|end| end <= seen) { seen } else { self.store_length()? };
         let room = usize::try_from(total.saturating_sub(at)).unwrap_or(usize::MAX);
         if room == 0 {
             return Err(DecodeError::new(
@@ -165,7 +214,7 @@ impl Medium {
         if shorter < end {
             self.put(&mut [WriteOp { offset: 0, bytes: &superblock(shorter) }])?;
             let len = self.absolute(shorter)?;
-            self.store.set_len(len).map_err(|source| self.failed("shorten the file", source))?;
+            self.set_store_length(len, "shorten the file")?;
         }
         Ok(())
     }
@@ -173,10 +222,8 @@ impl Medium {
     /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
     fn reserve(&self, end: u64) -> Result<()> {
         let wanted = self.absolute(end)?;
-        let have =
-            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
-        if have < wanted {
-            self.store.set_len(wanted).map_err(|source| self.failed("extend the file", source))?;
+        if self.store_length()? < wanted {
+            self.set_store_length(wanted, "extend the file")?;
         }
         Ok(())
     }

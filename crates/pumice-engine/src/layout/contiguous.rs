@@ -6,18 +6,13 @@
 
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
+use super::stretch::{PIECE, Stretch, beyond};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
-use pumice_bytes::DecodeError;
 use pumice_space::{CellSet, Segment};
-use pumice_store::{ReadOp, WriteOp};
+use pumice_store::WriteOp;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Neighbouring segments are read together if what lies between them is no larger than this.
-const GAP: u64 = 4096;
-/// The most that is read or written in one piece through a buffer of our own.
-const PIECE: u64 = 1 << 20;
 
 /// Elements in one piece.
 pub struct Contiguous {
@@ -99,43 +94,22 @@ impl Contiguous {
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
     ) -> Result<()> {
-        let place = self.place();
-        if matches!(place, Place::File(None)) {
-            target.fill_all(segments);
-            return Ok(());
-        }
-        let element = self.geometry.element_size() as u64;
-        let mut near: Vec<Segment> = Vec::new();
-        for segment in segments {
-            if segment.len * element >= PIECE && target.is_noop() {
-                // SAFETY: a plan gives each place of the buffer to one segment.
-                let memory = unsafe { target.slice(segment.memory, segment.len) };
-                self.read_bytes(&place, segment.cell * element, memory)?;
-                continue;
-            }
-            for segment in pieces(segment, element) {
-                if !joins(&near, &segment, element) {
-                    self.read_near(&place, &mut near, target)?;
-                }
-                near.push(segment);
-            }
-        }
-        self.read_near(&place, &mut near, target)
-    }
-
-    /// Reads segments that lie close together in one go.
-    fn read_near(&self, place: &Place, near: &mut Vec<Segment>, target: &Target<'_>) -> Result<()> {
-        let (Some(first), Some(last)) = (near.first(), near.last()) else { return Ok(()) };
         let element = self.geometry.element_size();
-        let start = first.cell;
-        let mut bytes = vec![0; (last.cell + last.len - start) as usize * element];
-        self.read_bytes(place, start * element as u64, &mut bytes)?;
-        for segment in near.drain(..) {
-            let from = (segment.cell - start) as usize * element;
-            let values = &bytes[from..from + segment.len as usize * element];
-            target.place(segment.memory, values)?;
+        match self.place() {
+            Place::File(None) => {
+                target.fill_all(segments);
+                Ok(())
+            }
+            Place::File(Some(address)) => {
+                Stretch::new(&self.medium, address, element).read(segments, target)
+            }
+            Place::Compact(data) => {
+                for segment in segments {
+                    target.place(segment.memory, within(&data, &segment, element)?)?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn read_bytes(&self, place: &Place, offset: u64, buffer: &mut [u8]) -> Result<()> {
@@ -148,8 +122,7 @@ impl Contiguous {
                 Ok(())
             }
             Place::File(Some(address)) => {
-                let offset = at(*address, offset)?;
-                self.medium.fetch(&mut [ReadOp { offset, buffer }])
+                Stretch::new(&self.medium, *address, 1).read_bytes(offset, buffer)
             }
             Place::File(None) => {
                 fill_with(buffer, self.geometry.fill());
@@ -172,60 +145,61 @@ impl Contiguous {
             WriteRequest::Erase { .. } => true,
         };
         self.allocate(fill)?;
-        let dims = self.geometry.chunk();
-        let element = self.geometry.element_size();
         match request {
             WriteRequest::Values { part, source } => {
-                part.segments(dims).try_for_each(|segment| self.write_segment(segment, source))
+                self.write_values(part.segments(self.geometry.chunk()), source)
             }
             WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => Ok(()),
-            WriteRequest::Erase { cells } => {
-                let piece = (PIECE / element as u64).max(1);
-                let mut fill = vec![0; piece as usize * element];
-                fill_with(&mut fill, self.geometry.fill());
-                for run in cells.runs() {
-                    let run = Segment { cell: run.start, memory: 0, len: run.len };
-                    for run in pieces(run, element as u64) {
-                        let bytes = &fill[..run.len as usize * element];
-                        self.write_bytes(run.cell * element as u64, bytes)?;
-                    }
-                }
-                Ok(())
-            }
+            WriteRequest::Erase { cells } => self.erase(cells),
         }
     }
 
-    fn write_segment(&self, segment: Segment, source: &Source<'_>) -> Result<()> {
+    fn write_values(
+        &self,
+        mut segments: impl Iterator<Item = Segment>,
+        source: &Source<'_>,
+    ) -> Result<()> {
         let element = self.geometry.element_size();
-        if source.is_noop() {
-            let bytes = source.slice(segment.memory, segment.len)?;
-            return self.write_bytes(segment.cell * element as u64, bytes);
-        }
-        for piece in pieces(segment, element as u64) {
-            let mut bytes = vec![0; piece.len as usize * element];
-            if !source.overwrites() {
-                self.read_bytes(&self.place(), piece.cell * element as u64, &mut bytes)?;
+        let address = match &mut *self.lock() {
+            Place::Compact(data) => {
+                return segments.try_for_each(|segment| {
+                    let place = within_mut(data, &segment, element)?;
+                    source.copy_to(segment.memory, segment.len, place)
+                });
             }
-            source.copy_to(piece.memory, piece.len, &mut bytes)?;
-            self.write_bytes(piece.cell * element as u64, &bytes)?;
+            Place::File(address) => address.ok_or_else(no_space)?,
+        };
+        Stretch::new(&self.medium, address, element).write(segments, source)
+    }
+
+    fn erase(&self, cells: &CellSet) -> Result<()> {
+        let element = self.geometry.element_size();
+        let piece = (PIECE as usize / element.max(1)).max(1);
+        let mut fill = vec![0; piece.min(self.geometry.cells_per_chunk() as usize) * element];
+        fill_with(&mut fill, self.geometry.fill());
+        for run in cells.runs() {
+            let mut done = 0;
+            while done < run.len {
+                let len = (run.len - done).min(piece as u64);
+                self.write_fill(run.start + done, &fill[..len as usize * element])?;
+                done += len;
+            }
         }
         Ok(())
     }
 
-    fn write_bytes(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+    fn write_fill(&self, cell: u64, bytes: &[u8]) -> Result<()> {
+        let element = self.geometry.element_size();
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
-                let start = offset as usize;
-                let place = data.get_mut(start..start + bytes.len());
-                let place =
-                    place.ok_or_else(|| Error::Internal("compact data too short".into()))?;
+                let len = (bytes.len() / element.max(1)) as u64;
+                let place = within_mut(data, &Segment { cell, memory: 0, len }, element)?;
                 place.copy_from_slice(bytes);
                 return Ok(());
             }
-            Place::File(address) => *address,
+            Place::File(address) => address.ok_or_else(no_space)?,
         };
-        let address = address.ok_or_else(|| Error::Internal("no space for the data".into()))?;
-        self.medium.put(&mut [WriteOp { offset: at(address, offset)?, bytes }])
+        Stretch::new(&self.medium, address, element).write_bytes(cell, bytes)
     }
 
     /// Takes space for all elements, if there is none yet; they get the fill value if wanted.
@@ -234,31 +208,36 @@ impl Contiguous {
     fn allocate(&self, fill: bool) -> Result<()> {
         let mut place = self.lock();
         if let Place::File(Some(address)) = *place {
-            let (end, length) = (address.checked_add(self.bytes()), self.medium.length()?);
-            return match end.is_some_and(|end| end <= length) {
-                true => Ok(()),
-                false => Err(beyond(address, length)),
+            let inside = match address.checked_add(self.bytes()) {
+                Some(end) => self.medium.reaches(end)?,
+                None => false,
             };
+            return if inside { Ok(()) } else { Err(beyond(address, self.medium.length()?)) };
         }
         if !matches!(*place, Place::File(None)) || self.bytes() == 0 {
             return Ok(());
         }
-        let address = self.medium.allocate(self.bytes())?;
-        if fill {
-            self.write_fill(address)?;
+        let (address, written) = self.medium.allocate_zeroed(self.bytes())?;
+        // Bytes that were never written are zero already.
+        let zero = self.geometry.fill().iter().all(|&byte| byte == 0);
+        let dirty = if zero { written } else { self.bytes() };
+        if fill && let Err(error) = self.fill_up(address, dirty) {
+            self.medium.free(address, self.bytes());
+            return Err(error);
         }
         *place = Place::File(Some(address));
         Ok(())
     }
 
-    fn write_fill(&self, address: u64) -> Result<()> {
+    /// Writes the fill value over the first `length` bytes.
+    fn fill_up(&self, address: u64, length: u64) -> Result<()> {
         let element = self.geometry.element_size();
         let piece = (PIECE as usize / element).max(1) * element;
         let mut fill = vec![0; piece.min(self.bytes() as usize)];
         fill_with(&mut fill, self.geometry.fill());
         let mut offset = 0;
-        while offset < self.bytes() {
-            let len = (self.bytes() - offset).min(fill.len() as u64) as usize;
+        while offset < length {
+            let len = (length - offset).min(fill.len() as u64) as usize;
             self.medium.put(&mut [WriteOp { offset: address + offset, bytes: &fill[..len] }])?;
             offset += len as u64;
         }
@@ -266,31 +245,21 @@ impl Contiguous {
     }
 }
 
-/// A place in the data at `address`, which a file may have put anywhere.
-fn at(address: u64, offset: u64) -> Result<u64> {
-    address.checked_add(offset).ok_or_else(|| beyond(address, u64::MAX))
+fn no_space() -> Error {
+    Error::Internal("no space for the data".into())
 }
 
-fn beyond(address: u64, length: u64) -> Error {
-    let expected = format!("data that ends before {length:#x}");
-    DecodeError::new("contiguous data", address, expected, "more").into()
+fn range(segment: &Segment, element: usize) -> std::ops::Range<usize> {
+    let start = segment.cell as usize * element;
+    start..start + segment.len as usize * element
 }
 
-/// Whether `next` can be read together with the segments before it.
-fn joins(near: &[Segment], next: &Segment, element: u64) -> bool {
-    let (Some(first), Some(last)) = (near.first(), near.last()) else { return true };
-    let end = last.cell + last.len;
-    next.cell >= end
-        && (next.cell - end) * element <= GAP
-        && (next.cell + next.len - first.cell) * element <= PIECE
+fn within<'d>(data: &'d [u8], segment: &Segment, element: usize) -> Result<&'d [u8]> {
+    let found = data.get(range(segment, element));
+    found.ok_or_else(|| Error::Internal("compact data too short".into()))
 }
 
-/// Cuts a segment into pieces of limited size.
-fn pieces(segment: Segment, element: u64) -> impl Iterator<Item = Segment> {
-    let most = (PIECE / element.max(1)).max(1);
-    (0..segment.len.div_ceil(most)).map(move |i| Segment {
-        cell: segment.cell + i * most,
-        memory: segment.memory + i * most,
-        len: most.min(segment.len - i * most),
-    })
+fn within_mut<'d>(data: &'d mut [u8], segment: &Segment, element: usize) -> Result<&'d mut [u8]> {
+    let found = data.get_mut(range(segment, element));
+    found.ok_or_else(|| Error::Internal("compact data too short".into()))
 }

@@ -8,10 +8,11 @@
 //! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
 //! names space that has not been written.
 
+use super::blocks::Blocks;
+use crate::Result;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
-use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
@@ -51,15 +52,42 @@ impl ChunkTable {
     }
 
     /// The records of many chunks.
+    ///
+    /// Blocks of the index that are not in memory are read while nobody is kept from the index.
     pub fn lookup(&self, keys: &[Dims]) -> Result<Vec<Option<ChunkRecord>>> {
-        let length = self.medium.length()?;
-        let mut index = self.index();
-        keys.iter()
-            .map(|key| {
-                let record = index.lookup(&*self.medium, key)?;
-                record.map(|record| check(record, length)).transpose()
-            })
-            .collect()
+        let mut found = Vec::with_capacity(keys.len());
+        let blocks = Blocks::new(&self.medium);
+        while found.len() < keys.len() {
+            let mut index = self.index();
+            for key in &keys[found.len()..] {
+                match index.lookup(&blocks, key) {
+                    Ok(record) => {
+                        blocks.clear();
+                        found.push(record);
+                    }
+                    Err(_) if blocks.is_waiting() => break,
+                    Err(error) => return Err(error),
+                }
+            }
+            drop(index);
+            blocks.bring()?;
+        }
+        for record in found.iter().flatten() {
+            self.check(record)?;
+        }
+        Ok(found)
+    }
+
+    /// Refuses a record that does not lie inside the file.
+    fn check(&self, record: &ChunkRecord) -> Result<()> {
+        if let Some(end) = record.address.checked_add(record.size)
+            && self.medium.reaches(end)?
+        {
+            return Ok(());
+        }
+        let expected = format!("a chunk that ends before {:#x}", self.medium.length()?);
+        let found = format!("{} byte(s)", record.size);
+        Err(DecodeError::new("chunk", record.address, expected, found).into())
     }
 
     /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
@@ -161,15 +189,4 @@ impl ChunkTable {
         }
         self.index().delete(&*self.medium)
     }
-}
-
-/// A record that lies inside the file.
-fn check(record: ChunkRecord, length: u64) -> Result<ChunkRecord, Error> {
-    let end = record.address.checked_add(record.size);
-    if end.is_some_and(|end| end <= length) {
-        return Ok(record);
-    }
-    let expected = format!("a chunk that ends before {length:#x}");
-    Err(DecodeError::new("chunk", record.address, expected, format!("{} byte(s)", record.size))
-        .into())
 }

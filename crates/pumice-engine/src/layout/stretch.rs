@@ -1,0 +1,184 @@
+//! Elements in one stretch of the file, read into and written from the caller's memory.
+//!
+//! Cells that lie close together in the file move in one call, whatever their order in memory: a
+//! few kilobytes too many cost less than a call more. Cells far apart move one by one. Where types
+//! differ, elements are converted in pieces of limited size; where nothing is to be converted and a
+//! piece lies in one in file and memory, it goes straight from one to the other.
+//!
+//! Nothing here is kept from one call to the next. Writing rewrites bytes between close cells with
+//! what they were: the caller keeps other writes of the stretch away meanwhile.
+
+use super::request::{Source, Target};
+use crate::medium::Medium;
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_space::Segment;
+use pumice_store::{ReadOp, WriteOp};
+
+/// Cells move together if what lies between them is no larger than this.
+const GAP: u64 = 4096;
+/// The most that moves in one piece through a buffer of our own.
+pub(super) const PIECE: u64 = 1 << 20;
+/// Neighbours of this size on average are not worth copying together before they are written.
+const WORTH_A_PIECE: u64 = 4096;
+
+/// Elements of one size from an address on.
+pub(super) struct Stretch<'m> {
+    medium: &'m Medium,
+    address: u64,
+    element: u64,
+}
+
+impl<'m> Stretch<'m> {
+    pub(super) fn new(medium: &'m Medium, address: u64, element: usize) -> Self {
+        Self { medium, address, element: element as u64 }
+    }
+
+    /// Reads cells to their places in memory.
+    pub(super) fn read(
+        &self,
+        segments: impl Iterator<Item = Segment>,
+        target: &Target<'_>,
+    ) -> Result<()> {
+        let mut buffer = Vec::new();
+        self.in_windows(segments, target.is_noop(), |window| match window {
+            [alone] if target.is_noop() => {
+                // SAFETY: a plan gives each place of the buffer to one segment.
+                let memory = unsafe { target.slice(alone.memory, alone.len) };
+                self.read_bytes(alone.cell, memory)
+            }
+            [first, .., last] | [first @ last] => {
+                let (start, end) = (first.cell, last.cell + last.len);
+                let bytes = sized(&mut buffer, ((end - start) * self.element) as usize);
+                self.read_bytes(start, bytes)?;
+                for segment in window {
+                    target.place(segment.memory, &bytes[self.within(start, segment)])?;
+                }
+                Ok(())
+            }
+            [] => Ok(()),
+        })
+    }
+
+    /// Writes cells from their places in memory.
+    pub(super) fn write(
+        &self,
+        segments: impl Iterator<Item = Segment>,
+        source: &Source<'_>,
+    ) -> Result<()> {
+        let mut buffer = Vec::new();
+        self.in_windows(segments, source.is_noop(), |window| match window {
+            [alone] if source.is_noop() => {
+                self.write_bytes(alone.cell, source.slice(alone.memory, alone.len)?)
+            }
+            [first, .., last] | [first @ last] => {
+                let (start, span) = (first.cell, last.cell + last.len - first.cell);
+                let moved: u64 = window.iter().map(|segment| segment.len).sum();
+                let piece = moved * self.element / window.len() as u64;
+                if source.is_noop() && moved == span && piece >= WORTH_A_PIECE {
+                    return self.write_neighbours(window, source);
+                }
+                let bytes = sized(&mut buffer, (span * self.element) as usize);
+                if moved < span || !source.overwrites() {
+                    self.read_bytes(start, bytes)?;
+                }
+                for segment in window {
+                    let place = &mut bytes[self.within(start, segment)];
+                    source.copy_to(segment.memory, segment.len, place)?;
+                }
+                self.write_bytes(start, bytes)
+            }
+            [] => Ok(()),
+        })
+    }
+
+    /// Writes segments that follow one another in the file.
+    fn write_neighbours(&self, window: &[Segment], source: &Source<'_>) -> Result<()> {
+        let mut ops = Vec::with_capacity(window.len());
+        for segment in window {
+            let bytes = source.slice(segment.memory, segment.len)?;
+            ops.push(WriteOp { offset: self.at(segment.cell)?, bytes });
+        }
+        self.medium.put(&mut ops)
+    }
+
+    /// Divides segments into windows: cells that move together. Segments that can go straight are
+    /// never cut; others are no larger than a piece.
+    fn in_windows(
+        &self,
+        segments: impl Iterator<Item = Segment>,
+        straight: bool,
+        mut handle: impl FnMut(&[Segment]) -> Result<()>,
+    ) -> Result<()> {
+        let mut window: Vec<Segment> = Vec::new();
+        for segment in segments {
+            if straight && segment.len * self.element >= PIECE {
+                handle(&window)?;
+                window.clear();
+                handle(&[segment])?;
+                continue;
+            }
+            for segment in self.pieces(segment) {
+                if !self.joins(&window, &segment) {
+                    handle(&window)?;
+                    window.clear();
+                }
+                window.push(segment);
+            }
+        }
+        handle(&window)
+    }
+
+    /// Whether `next` can move together with the segments before it.
+    fn joins(&self, window: &[Segment], next: &Segment) -> bool {
+        let (Some(first), Some(last)) = (window.first(), window.last()) else { return true };
+        let end = last.cell + last.len;
+        next.cell >= end
+            && (next.cell - end) * self.element <= GAP
+            && (next.cell + next.len - first.cell) * self.element <= PIECE
+    }
+
+    /// Cuts a segment into pieces of limited size.
+    fn pieces(&self, segment: Segment) -> impl Iterator<Item = Segment> + use<> {
+        let most = (PIECE / self.element.max(1)).max(1);
+        (0..segment.len.div_ceil(most)).map(move |i| Segment {
+            cell: segment.cell + i * most,
+            memory: segment.memory + i * most,
+            len: most.min(segment.len - i * most),
+        })
+    }
+
+    /// The bytes of a segment in a window that begins at cell `start`.
+    fn within(&self, start: u64, segment: &Segment) -> std::ops::Range<usize> {
+        let from = ((segment.cell - start) * self.element) as usize;
+        from..from + (segment.len * self.element) as usize
+    }
+
+    pub(super) fn read_bytes(&self, cell: u64, buffer: &mut [u8]) -> Result<()> {
+        self.medium.fetch(&mut [ReadOp { offset: self.at(cell)?, buffer }])
+    }
+
+    pub(super) fn write_bytes(&self, cell: u64, bytes: &[u8]) -> Result<()> {
+        self.medium.put(&mut [WriteOp { offset: self.at(cell)?, bytes }])
+    }
+
+    /// Where a cell is, in data that a file may have put anywhere.
+    fn at(&self, cell: u64) -> Result<u64> {
+        let offset = cell.checked_mul(self.element);
+        let end = offset.and_then(|offset| self.address.checked_add(offset));
+        end.ok_or_else(|| beyond(self.address, u64::MAX))
+    }
+}
+
+pub(super) fn beyond(address: u64, length: u64) -> Error {
+    let expected = format!("data that ends before {length:#x}");
+    DecodeError::new("contiguous data", address, expected, "more").into()
+}
+
+/// The first `len` bytes of a buffer that is used again and again.
+fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    &mut buffer[..len]
+}
