@@ -6,7 +6,7 @@
 //! more than about a million cells, unless a single row has more defined ones.
 
 use anyhow::{Result, ensure};
-use pumice::types::Integer;
+use pumice::types::{ByteOrder, Integer};
 use pumice::{Dataset, Datatype, Element, Selection};
 use std::ops::Range;
 
@@ -329,6 +329,25 @@ pub(crate) fn value_type(datatype: &Datatype) -> Datatype {
         Datatype::Float(_) => f64::datatype(),
         other => other.clone(),
     }
+}
+
+/// The type with the byte order given, where it has one.
+pub(crate) fn with_order(datatype: &Datatype, big: bool) -> Datatype {
+    let order = if big { ByteOrder::Big } else { ByteOrder::Little };
+    let mut changed = datatype.clone();
+    match &mut changed {
+        Datatype::Integer(integer) => integer.order = order,
+        Datatype::Float(float) => float.order = order,
+        Datatype::Bitfield(bits) => bits.order = order,
+        Datatype::Compound(compound) => {
+            for member in &mut compound.members {
+                member.datatype = with_order(&member.datatype, big);
+            }
+        }
+        Datatype::Array(array) => *array.base = with_order(&array.base, big),
+        _ => {}
+    }
+    changed
 }
 
 /// A number of eight bytes.

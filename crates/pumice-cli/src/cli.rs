@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Spy(Spy),
     Read(Read),
     Erase(Erase),
+    InstallLinks(InstallLinks),
 }
 
 /// Make a dataset of a Matrix Market file.
@@ -110,53 +111,13 @@ pub(crate) struct Ls {
     pub(crate) verbose: bool,
 }
 
-/// Print a file or datasets of it in h5dump's language
-///
-/// Dense datasets are printed as h5dump 1.10 prints them. Of sparse datasets only defined cells are
-/// printed, each with its coordinates; neighbours in a row share a line:
-///
-///     SPARSE { DEFINED 3 OF 4024126096 }
-///     DATA {
-///     (7,9): 1.5, 3.5,
-///     (70000,8): 2.5
-///     }
-///
-/// With -H there is a line SPARSE alone. --dense prints every cell instead, undefined ones as the
-/// fill value.
+/// Print files or parts of them in the HDF5 data description language, with h5dump's options
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
-#[command(after_help = "\
-Examples:
-  pumice dump -H matrix.h5                             types and shapes only
-  pumice dump matrix.h5 -d /matrix -s 100,100 -c 4,8   4 rows, 8 columns from (100,100)
-  pumice dump matrix.h5 -d /matrix | head")]
+#[command(disable_help_flag = true)]
 pub(crate) struct Dump {
-    /// HDF5 file
-    pub(crate) file: PathBuf,
-    /// Print headers only, no values
-    #[arg(short = 'H', long)]
-    pub(crate) header: bool,
-    /// Print values of attributes, but not of datasets
-    #[arg(short = 'A', long)]
-    pub(crate) onlyattr: bool,
-    /// Print this dataset; may be repeated
-    #[arg(short, long, value_name = "DATASET")]
-    pub(crate) dataset: Vec<String>,
-    /// First cell of the selection, e.g. 0,0
-    #[arg(short, long, value_name = "START", value_delimiter = ',', num_args = 1)]
-    pub(crate) start: Option<Vec<u64>>,
-    /// How many blocks the selection has along each axis
-    #[arg(short, long, value_name = "COUNT", value_delimiter = ',', num_args = 1)]
-    pub(crate) count: Option<Vec<u64>>,
-    /// Distance from block to block
-    #[arg(short = 'S', long, value_name = "STRIDE", value_delimiter = ',', num_args = 1)]
-    pub(crate) stride: Option<Vec<u64>>,
-    /// Shape of a block
-    #[arg(short = 'k', long, value_name = "BLOCK", value_delimiter = ',', num_args = 1)]
-    pub(crate) block: Option<Vec<u64>>,
-    /// Print undefined cells of sparse datasets, too
-    #[arg(long)]
-    pub(crate) dense: bool,
+    /// h5dump's options and files; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS] FILE")]
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Draw where a matrix has values.
@@ -228,6 +189,21 @@ pub(crate) struct Erase {
     /// A range FROM:TO or an index for each axis; TO is not part of it
     #[arg(long, value_name = "RANGES")]
     pub(crate) window: Window,
+}
+
+/// Make links by which this program takes the place of HDF5 tools.
+///
+/// Called as h5dump, it takes h5dump's options and prints what h5dump prints.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice install-links ~/bin")]
+pub(crate) struct InstallLinks {
+    /// Folder for the links
+    pub(crate) folder: PathBuf,
+    /// Replace what is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 #[cfg(test)]

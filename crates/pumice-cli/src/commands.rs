@@ -3,11 +3,13 @@
 mod dump;
 mod erase;
 mod import;
+mod install_links;
 mod ls;
 mod read;
 mod spy;
 
 use crate::cli::Command;
+use crate::failure;
 use anyhow::Result;
 use std::io::{self, BufWriter, StdoutLock};
 use std::process::ExitCode;
@@ -30,15 +32,42 @@ impl From<Outcome> for ExitCode {
     }
 }
 
+/// An HDF5 tool whose name and flags this program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Dump,
+}
+
+impl Tool {
+    /// All of them, with their names.
+    pub(crate) const ALL: [(&'static str, Tool); 1] = [("h5dump", Tool::Dump)];
+
+    /// The tool that a program's path names.
+    pub(crate) fn named(path: &str) -> Option<Self> {
+        let name = std::path::Path::new(path).file_name()?.to_str()?;
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
+    }
+
+    /// Runs the tool with the words behind its name.
+    pub(crate) fn run(self, arguments: &[String]) -> Result<Outcome> {
+        let name = Self::ALL.iter().find(|(_, tool)| *tool == self).map_or("", |(name, _)| name);
+        failure::speak_as(name);
+        match self {
+            Self::Dump => dump::run(arguments, name),
+        }
+    }
+}
+
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments),
-        Command::Dump(arguments) => dump::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),
+        Command::InstallLinks(arguments) => install_links::run(&arguments),
     }
 }
 

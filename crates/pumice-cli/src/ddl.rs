@@ -5,8 +5,20 @@ use pumice::{Extent, UNLIMITED};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Columns of a line of values.
-const COLUMNS: usize = 80;
+/// How lines of values look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineStyle {
+    /// Columns of a line.
+    pub(crate) columns: usize,
+    /// Whether lines begin with coordinates.
+    pub(crate) coordinates: bool,
+}
+
+impl Default for LineStyle {
+    fn default() -> Self {
+        Self { columns: 80, coordinates: true }
+    }
+}
 
 /// A dataspace as h5dump writes it.
 pub(crate) fn dataspace(extent: &Extent) -> String {
@@ -32,6 +44,7 @@ pub(crate) fn dataspace(extent: &Extent) -> String {
 /// An element waits until it is known whether another follows.
 pub(crate) struct DataLines<'a, W> {
     out: &'a mut W,
+    style: LineStyle,
     renderer: &'a Renderer,
     level: usize,
     /// h5dump's idea of the current column; 0 before the first element.
@@ -45,9 +58,15 @@ pub(crate) struct DataLines<'a, W> {
 
 impl<'a, W: Write> DataLines<'a, W> {
     /// Lines whose coordinates begin at column `indent`.
-    pub(crate) fn new(out: &'a mut W, renderer: &'a Renderer, indent: usize) -> Self {
+    pub(crate) fn new(
+        out: &'a mut W,
+        renderer: &'a Renderer,
+        indent: usize,
+        style: LineStyle,
+    ) -> Self {
         Self {
             out,
+            style,
             renderer,
             // h5dump counts one level more than it indents, also when it measures lines.
             level: indent / INDENT + 1,
@@ -89,7 +108,7 @@ impl<'a, W: Write> DataLines<'a, W> {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let wide = self.column + self.text.len() + 1 > COLUMNS;
+        let wide = self.column + self.text.len() + 1 > self.style.columns;
         if self.new_line || wide || self.column == 0 {
             self.begin_line()?;
         } else {
@@ -107,6 +126,10 @@ impl<'a, W: Write> DataLines<'a, W> {
             self.out.write_all(b"\n")?;
         }
         self.prefix.clear();
+        if !self.style.coordinates {
+            self.column = self.level * INDENT;
+            return write!(self.out, "{:1$}", "", self.column);
+        }
         for (axis, coordinate) in self.coordinates.iter().enumerate() {
             let before = if axis == 0 { "(" } else { "," };
             // Writing to a string does not fail.
@@ -136,7 +159,7 @@ mod tests {
     fn lines_break_where_they_are_full_and_where_rows_end() {
         let renderer = Renderer::new(&Datatype::u16_le()).unwrap();
         let mut out = Vec::new();
-        let mut lines = DataLines::new(&mut out, &renderer, 3);
+        let mut lines = DataLines::new(&mut out, &renderer, 3, LineStyle::default());
         for index in 0..15u16 {
             let element = (60_000 + index).to_le_bytes();
             lines.push(&[0, u64::from(index)], index == 12, &element).unwrap();

@@ -1,11 +1,22 @@
 //! How failures are told: one line on standard error, with everything that led to it.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
+
+/// What failures begin with.
+static BEGINNING: OnceLock<String> = OnceLock::new();
+
+/// Lets failures be told in the manner of an HDF5 tool.
+pub(crate) fn speak_as(tool: &str) {
+    // The first name stays: there is one tool in a process.
+    let _ = BEGINNING.set(format!("{tool} error"));
+}
 
 /// Prints an error and its causes on one line.
 pub(crate) fn report(error: &anyhow::Error) {
     // Nobody is left to hear that standard error is closed.
-    let _ = writeln!(io::stderr(), "pumice: {}", chain(error));
+    let beginning = BEGINNING.get().map_or("pumice", String::as_str);
+    let _ = writeln!(io::stderr(), "{beginning}: {}", chain(error));
 }
 
 /// An error and its causes, outermost first. A cause that the text before it ends with already is

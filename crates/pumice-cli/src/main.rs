@@ -12,6 +12,7 @@ mod cli;
 mod commands;
 mod ddl;
 mod failure;
+mod flags;
 mod locate;
 mod matrix_market;
 mod numbers;
@@ -25,8 +26,15 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = cli::Arguments::parse();
-    match commands::run(arguments.command) {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.into_string().unwrap_or_else(|word| word.to_string_lossy().into_owned()))
+        .collect();
+    // Called by the name of an HDF5 tool, it is that tool.
+    let done = match words.first().and_then(|name| commands::Tool::named(name)) {
+        Some(tool) => tool.run(&words[1..]),
+        None => commands::run(cli::Arguments::parse().command),
+    };
+    match done {
         Ok(outcome) => outcome.into(),
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

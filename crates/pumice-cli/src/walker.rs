@@ -43,9 +43,23 @@ pub(crate) trait Visitor {
     fn failed(&mut self, path: &str, error: Error) -> Result<()>;
 }
 
-/// Visits `group` and everything below it.
+/// In which order members are visited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// As they were made, in groups that know that, instead of by name.
+    pub(crate) by_creation: bool,
+    /// The last one first.
+    pub(crate) descending: bool,
+}
+
+/// Visits `group` and everything below it, by name.
 pub(crate) fn walk(group: &Group, visitor: &mut dyn Visitor) -> Result<()> {
-    let mut walk = Walk { seen: HashMap::new(), stack: Vec::new(), visitor };
+    walk_in_order(group, Order::default(), visitor)
+}
+
+/// Visits `group` and everything below it.
+pub(crate) fn walk_in_order(group: &Group, order: Order, visitor: &mut dyn Visitor) -> Result<()> {
+    let mut walk = Walk { seen: HashMap::new(), stack: Vec::new(), order, visitor };
     walk.seen.insert(group.address(), group.path().to_owned());
     walk.enter(group.clone(), group.path().to_owned())?;
     while let Some(level) = walk.stack.last_mut() {
@@ -79,6 +93,7 @@ struct Walk<'a> {
     /// The address of each visited object and the path it was visited by.
     seen: HashMap<u64, String>,
     stack: Vec<Level>,
+    order: Order,
     visitor: &'a mut dyn Visitor,
 }
 
@@ -93,7 +108,7 @@ impl Walk<'_> {
             Err(Error::Unsupported(format!("groups nested deeper than {MAX_DEPTH}")))
         };
         let members = match members {
-            Ok(members) => members,
+            Ok(members) => self.sorted(members),
             Err(error) => {
                 self.visitor.failed(&path, error.at(&path))?;
                 Vec::new()
@@ -101,6 +116,16 @@ impl Walk<'_> {
         };
         self.stack.push(Level { group, path, members: members.into_iter() });
         Ok(())
+    }
+
+    fn sorted(&self, mut members: Vec<Member>) -> Vec<Member> {
+        if self.order.by_creation && members.iter().all(|member| member.creation_order.is_some()) {
+            members.sort_by_key(|member| member.creation_order);
+        }
+        if self.order.descending {
+            members.reverse();
+        }
+        members
     }
 
     fn member(&mut self, group: &Group, member: &Member, path: String) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Datasets: read, write, ask, erase, resize.
 
+pub(crate) mod creation;
 mod varlen;
 
 use crate::file::Owner;

@@ -40,6 +40,8 @@ pub struct Member {
     pub name: String,
     /// What it leads to.
     pub kind: MemberKind,
+    /// Its place in the order of creation, if the group tracks that.
+    pub creation_order: Option<u64>,
 }
 
 /// What a name leads to.
@@ -56,6 +58,8 @@ pub enum MemberKind {
     SoftLink(String),
     /// A file and a path in it.
     ExternalLink(String, String),
+    /// A link of a class, 65 to 255, that its author has registered.
+    UserDefinedLink(u8),
     /// Something else.
     Other,
 }
@@ -83,6 +87,11 @@ impl Group {
         &self.path
     }
 
+    /// The comment that was given to the group.
+    pub fn comment(&self) -> Option<String> {
+        crate::dataset::creation::comment(&self.object)
+    }
+
     /// The address of its object header: two handles with equal addresses are the same group.
     pub fn address(&self) -> u64 {
         self.object.address()
@@ -102,9 +111,9 @@ impl Group {
                     }
                     LinkTarget::Soft { path } => MemberKind::SoftLink(path),
                     LinkTarget::External { file, path } => MemberKind::ExternalLink(file, path),
-                    LinkTarget::UserDefined { .. } => MemberKind::Other,
+                    LinkTarget::UserDefined { class, .. } => MemberKind::UserDefinedLink(class),
                 };
-                Ok(Member { name: link.name, kind })
+                Ok(Member { name: link.name, kind, creation_order: link.creation_order })
             })
             .collect()
     }

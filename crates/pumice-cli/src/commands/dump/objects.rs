@@ -1,0 +1,539 @@
+//! Groups, datasets, attributes, links and committed datatypes in the data description language.
+
+use super::options::{Options, Subset, Wanted};
+use super::sink::Sinks;
+use crate::cells::Hyperslab;
+use crate::commands::Outcome;
+use crate::ddl::dataspace;
+use crate::failure;
+use crate::value::INDENT;
+use crate::walker::{self, Kind, Visitor};
+use anyhow::{Context, Result, anyhow, ensure};
+use pumice::types::ddl::indented;
+use pumice::{Attribute, Dataset, Error, File, Group, MemberKind, Node};
+use std::collections::{HashMap, HashSet};
+
+/// Prints what it visits.
+pub(super) struct Dumper<'a> {
+    file: &'a File,
+    pub(super) options: &'a Options,
+    pub(super) sinks: &'a mut Sinks,
+    pub(super) indent: usize,
+    pub(super) outcome: Outcome,
+    /// Addresses of objects that were printed.
+    shown: HashSet<u64>,
+    /// The first path of each object in the file, once somebody asked.
+    paths: Option<HashMap<u64, String>>,
+}
+
+impl<'a> Dumper<'a> {
+    pub(super) fn new(file: &'a File, options: &'a Options, sinks: &'a mut Sinks) -> Self {
+        let (shown, outcome) = (HashSet::new(), Outcome::Complete);
+        Self { file, options, sinks, indent: 0, outcome, shown, paths: None }
+    }
+
+    pub(super) fn run(&mut self) -> Result<()> {
+        if self.options.wanted.is_empty() {
+            let (file, order) = (self.file, self.options.order());
+            return walker::walk_in_order(file, order, self);
+        }
+        for wanted in &self.options.wanted {
+            let shown = match wanted {
+                Wanted::Dataset(path, subset) => self.wanted_dataset(path, subset.as_ref()),
+                Wanted::Group(path) => self.wanted_group(path),
+                Wanted::Attribute(path) => self.wanted_attribute(path),
+                Wanted::Link(path) => self.wanted_link(path),
+                Wanted::Datatype(path) => self.wanted_datatype(path),
+                Wanted::Any(path) => self.wanted_any(path),
+            };
+            self.survive(shown)?;
+        }
+        Ok(())
+    }
+
+    fn wanted_dataset(&mut self, path: &str, subset: Option<&Subset>) -> Result<()> {
+        if let Some((_, kind)) = self.member(path)
+            && matches!(kind, MemberKind::SoftLink(_))
+            && self.file.dataset(path).is_err()
+        {
+            self.link(path, &kind)?;
+            // The link is an answer, too.
+            failure::report(&anyhow!("{path}: component not found"));
+            return Ok(());
+        }
+        let found = self.file.dataset(path);
+        let dataset = match found {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                self.open("DATASET", path)?;
+                self.end()?;
+                return Err(error).with_context(|| format!("unable to open dataset \"{path}\""));
+            }
+        };
+        self.show_once("DATASET", path, dataset.address(), |dumper| {
+            dumper.dataset_with(path, &dataset, subset)
+        })
+    }
+
+    fn wanted_group(&mut self, path: &str) -> Result<()> {
+        match self.file.group(path) {
+            Ok(group) => {
+                let (address, order) = (group.address(), self.options.order());
+                self.show_once("GROUP", path, address, |dumper| {
+                    let mut named = Named { path: path.to_owned(), dumper };
+                    walker::walk_in_order(&group, order, &mut named)
+                })
+            }
+            Err(error) => {
+                self.open("GROUP", path)?;
+                self.end()?;
+                Err(error).with_context(|| format!("unable to open group \"{path}\""))
+            }
+        }
+    }
+
+    /// Prints an object that has no place in a walk, or that it was printed already.
+    fn show_once(
+        &mut self,
+        keyword: &str,
+        path: &str,
+        address: u64,
+        show: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        if self.shown.insert(address) {
+            return show(self);
+        }
+        let first = self.first_path(address).unwrap_or_else(|| path.to_owned());
+        self.open(keyword, path)?;
+        self.line(&format!("HARDLINK \"{first}\""))?;
+        self.end()
+    }
+
+    fn wanted_attribute(&mut self, path: &str) -> Result<()> {
+        let (object, name) = split_attribute(path);
+        self.open("ATTRIBUTE", &name)?;
+        let found = match self.file.node(&object) {
+            Ok(Node::Group(group)) => group.attribute(&name),
+            Ok(Node::Dataset(dataset)) => dataset.attribute(&name),
+            Err(error) => Err(error),
+        };
+        let shown = match found {
+            Ok(attribute) => self.attribute_body(&attribute),
+            Err(error) => {
+                Err(error).with_context(|| format!("unable to open attribute \"{name}\""))
+            }
+        };
+        self.end()?;
+        shown
+    }
+
+    fn wanted_link(&mut self, path: &str) -> Result<()> {
+        match self.member(path) {
+            Some((_, kind)) if is_link(&kind) => self.link(path, &kind),
+            Some(_) => Err(anyhow!("\"{path}\" is not a link")),
+            None => Err(anyhow!("unable to get link info from \"{path}\"")),
+        }
+    }
+
+    fn wanted_datatype(&mut self, path: &str) -> Result<()> {
+        Err(anyhow!("{path}: committed datatypes are not printed yet"))
+    }
+
+    /// Prints everything whose path or last part of a path is as given.
+    fn wanted_any(&mut self, wanted: &str) -> Result<()> {
+        let mut finder = Finder { wanted: wanted.to_owned(), found: Vec::new() };
+        walker::walk(self.file, &mut finder)?;
+        ensure!(!finder.found.is_empty(), "unable to find \"{wanted}\"");
+        for (path, kind) in finder.found {
+            let shown = match kind {
+                Found::Dataset => self.wanted_dataset(&path, None),
+                Found::Group => self.wanted_group(&path),
+                Found::Attribute => self.wanted_attribute(&path),
+                Found::Link => self.link(wanted, &self.member(&path).context("a link")?.1),
+            };
+            self.survive(shown)?;
+        }
+        Ok(())
+    }
+
+    /// What a path leads to, links not followed.
+    fn member(&self, path: &str) -> Option<(String, MemberKind)> {
+        let (group, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+        let group =
+            if group.is_empty() { (**self.file).clone() } else { self.file.group(group).ok()? };
+        let found = group.members().ok()?.into_iter().find(|member| member.name == name)?;
+        Some((found.name, found.kind))
+    }
+
+    fn first_path(&mut self, address: u64) -> Option<String> {
+        if self.paths.is_none() {
+            let mut atlas = Atlas::default();
+            // What cannot be walked has no path; it was reported where it was asked for.
+            let _ = walker::walk(self.file, &mut atlas);
+            self.paths = Some(atlas.0);
+        }
+        self.paths.as_ref()?.get(&address).cloned()
+    }
+
+    fn dataset_with(
+        &mut self,
+        name: &str,
+        dataset: &Dataset,
+        subset: Option<&Subset>,
+    ) -> Result<()> {
+        let slab = slab(dataset, subset)?;
+        self.open("DATASET", name)?;
+        if let Some(comment) = dataset.comment() {
+            let indent = self.indent - INDENT;
+            self.line_at(indent, &format!("COMMENT \"{comment}\""))?;
+        }
+        let shown = self.dataset_body(dataset, slab.as_ref());
+        self.survive(shown)?;
+        if self.options.attributes && self.options.binary.is_none() {
+            self.attributes(dataset.attributes())?;
+        }
+        self.end()
+    }
+
+    fn dataset_body(&mut self, dataset: &Dataset, slab: Option<&Hyperslab>) -> Result<()> {
+        let extent = dataset.extent()?;
+        self.line(&format!("DATATYPE  {}", indented(dataset.datatype(), self.indent)))?;
+        self.line(&format!("DATASPACE  {}", dataspace(&extent)))?;
+        if self.options.identifiers {
+            self.line(&format!("OBJECTID {{ {} }}", dataset.address()))?;
+        }
+        if self.options.properties {
+            self.properties(dataset)?;
+        }
+        if dataset.is_sparse() && !self.options.dense {
+            self.sparse(dataset, &extent)?;
+        }
+        if !self.options.values {
+            return Ok(());
+        }
+        let Some(slab) = slab else {
+            return self.data(dataset, &extent, &Hyperslab::whole(&dataset.shape()), false);
+        };
+        self.begin("SUBSET {")?;
+        for (name, list) in [
+            ("START", &slab.start),
+            ("STRIDE", &slab.stride),
+            ("COUNT", &slab.count),
+            ("BLOCK", &slab.block),
+        ] {
+            let list: Vec<String> = list.iter().map(u64::to_string).collect();
+            self.line(&format!("{name} ( {} );", list.join(", ")))?;
+        }
+        let shown = self.data(dataset, &extent, slab, true);
+        self.end()?;
+        shown
+    }
+
+    fn attributes(&mut self, attributes: pumice::Result<Vec<Attribute>>) -> Result<()> {
+        let mut attributes = match attributes {
+            Ok(attributes) => attributes,
+            Err(error) => return self.survive(Err(error.into())),
+        };
+        if !self.options.by_creation {
+            attributes.sort_by(|one, other| one.name().cmp(other.name()));
+        }
+        if self.options.descending {
+            attributes.reverse();
+        }
+        for attribute in &attributes {
+            self.open("ATTRIBUTE", attribute.name())?;
+            let shown = self.attribute_body(attribute);
+            let shown = shown.with_context(|| format!("attribute \"{}\"", attribute.name()));
+            self.survive(shown)?;
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn attribute_body(&mut self, attribute: &Attribute) -> Result<()> {
+        self.line(&format!("DATATYPE  {}", indented(attribute.datatype(), self.indent)))?;
+        self.line(&format!("DATASPACE  {}", dataspace(attribute.extent())))?;
+        if !self.options.attribute_values {
+            return Ok(());
+        }
+        self.attribute_data(attribute)
+    }
+
+    fn link(&mut self, name: &str, kind: &MemberKind) -> Result<()> {
+        match kind {
+            MemberKind::SoftLink(target) => {
+                self.open("SOFTLINK", name)?;
+                self.line(&format!("LINKTARGET \"{target}\""))?;
+            }
+            MemberKind::ExternalLink(file, target) => {
+                self.open("EXTERNAL_LINK", name)?;
+                self.line(&format!("TARGETFILE \"{file}\""))?;
+                self.line(&format!("TARGETPATH \"{target}\""))?;
+            }
+            MemberKind::UserDefinedLink(class) => {
+                self.open("USERDEFINED_LINK", name)?;
+                self.line(&format!("LINKCLASS {class}"))?;
+            }
+            _ => self.open("USERDEFINED_LINK", name)?,
+        }
+        self.end()
+    }
+
+    fn open(&mut self, keyword: &str, name: &str) -> Result<()> {
+        self.begin(&format!("{keyword} \"{name}\" {{"))
+    }
+
+    pub(super) fn begin(&mut self, text: &str) -> Result<()> {
+        self.line(text)?;
+        self.indent += INDENT;
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.indent = self.indent.saturating_sub(INDENT);
+        self.line("}")
+    }
+
+    pub(super) fn line(&mut self, text: &str) -> Result<()> {
+        self.line_at(self.indent, text)
+    }
+
+    fn line_at(&mut self, indent: usize, text: &str) -> Result<()> {
+        Ok(writeln!(self.sinks.text(), "{:1$}{text}", "", indent)?)
+    }
+
+    /// Tells a failure and goes on, unless nobody listens any more.
+    pub(super) fn survive(&mut self, done: Result<()>) -> Result<()> {
+        match done {
+            Err(error) if failure::is_broken_pipe(&error) => Err(error),
+            Err(error) => {
+                failure::report(&error);
+                self.outcome = Outcome::Incomplete;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+impl Visitor for Dumper<'_> {
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        self.shown.insert(group.address());
+        self.open("GROUP", if path == "/" { path } else { walker::name(path) })?;
+        if self.options.identifiers {
+            self.line(&format!("OBJECTID {{ {} }}", group.address()))?;
+        }
+        if let Some(comment) = group.comment() {
+            self.line(&format!("COMMENT \"{comment}\""))?;
+        }
+        if self.options.attributes {
+            self.attributes(group.attributes())?;
+        }
+        Ok(true)
+    }
+
+    fn leave_group(&mut self, _path: &str) -> Result<()> {
+        self.end()
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        self.shown.insert(dataset.address());
+        self.dataset_with(walker::name(path), dataset, None)
+    }
+
+    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        if *kind == MemberKind::Datatype {
+            let error = anyhow!("{path}: committed datatypes are not printed yet");
+            return self.survive(Err(error));
+        }
+        self.link(walker::name(path), kind)
+    }
+
+    fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
+        let keyword = match kind {
+            Kind::Group => "GROUP",
+            Kind::Dataset => "DATASET",
+        };
+        self.open(keyword, walker::name(path))?;
+        self.line(&format!("HARDLINK \"{first}\""))?;
+        self.end()
+    }
+
+    fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
+        self.survive(Err(error.into()))
+    }
+}
+
+/// A group that was asked for by its path keeps that path as its name.
+struct Named<'a, 'b> {
+    path: String,
+    dumper: &'a mut Dumper<'b>,
+}
+
+impl Visitor for Named<'_, '_> {
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        if self.path.is_empty() {
+            return self.dumper.enter_group(path, group);
+        }
+        let name = std::mem::take(&mut self.path);
+        self.dumper.open("GROUP", &name)?;
+        if self.dumper.options.attributes {
+            self.dumper.attributes(group.attributes())?;
+        }
+        Ok(true)
+    }
+
+    fn leave_group(&mut self, path: &str) -> Result<()> {
+        self.dumper.leave_group(path)
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        let address = dataset.address();
+        let name = walker::name(path);
+        self.dumper
+            .show_once("DATASET", name, address, |dumper| dumper.dataset_with(name, dataset, None))
+    }
+
+    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        self.dumper.other(path, kind)
+    }
+
+    fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
+        let address = match self.dumper.file.node(path)? {
+            Node::Group(group) => group.address(),
+            Node::Dataset(dataset) => dataset.address(),
+        };
+        let first = self.dumper.first_path(address).unwrap_or_else(|| first.to_owned());
+        self.dumper.again(path, kind, &first)
+    }
+
+    fn failed(&mut self, path: &str, error: Error) -> Result<()> {
+        self.dumper.failed(path, error)
+    }
+}
+
+/// Remembers the first path of every object.
+#[derive(Default)]
+struct Atlas(HashMap<u64, String>);
+
+impl Visitor for Atlas {
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        self.0.insert(group.address(), path.to_owned());
+        Ok(true)
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        self.0.insert(dataset.address(), path.to_owned());
+        Ok(())
+    }
+
+    fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
+        Ok(())
+    }
+}
+
+enum Found {
+    Group,
+    Dataset,
+    Attribute,
+    Link,
+}
+
+/// Finds everything with a name.
+struct Finder {
+    wanted: String,
+    found: Vec<(String, Found)>,
+}
+
+impl Finder {
+    fn matches(&self, path: &str) -> bool {
+        let wanted = self.wanted.replace("\\/", "/");
+        path == wanted || path.strip_suffix(wanted.as_str()).is_some_and(|rest| rest.ends_with('/'))
+    }
+
+    fn attributes(&mut self, path: &str, attributes: pumice::Result<Vec<Attribute>>) {
+        let path = path.trim_end_matches('/');
+        for attribute in attributes.unwrap_or_default() {
+            if self.matches(&format!("{path}/{}", attribute.name())) {
+                let name = attribute.name().replace('/', "\\/");
+                self.found.push((format!("{path}/{name}"), Found::Attribute));
+            }
+        }
+    }
+}
+
+impl Visitor for Finder {
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        if self.matches(path) {
+            self.found.push((path.to_owned(), Found::Group));
+        }
+        self.attributes(path, group.attributes());
+        Ok(true)
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        if self.matches(path) {
+            self.found.push((path.to_owned(), Found::Dataset));
+        }
+        self.attributes(path, dataset.attributes());
+        Ok(())
+    }
+
+    fn again(&mut self, path: &str, kind: Kind, _first: &str) -> Result<()> {
+        if self.matches(path) {
+            let found = if kind == Kind::Group { Found::Group } else { Found::Dataset };
+            self.found.push((path.to_owned(), found));
+        }
+        Ok(())
+    }
+
+    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        if self.matches(path) && is_link(kind) {
+            self.found.push((path.to_owned(), Found::Link));
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn is_link(kind: &MemberKind) -> bool {
+    !matches!(kind, MemberKind::Group | MemberKind::Dataset | MemberKind::Datatype)
+}
+
+/// The object and the name of an attribute's path; slashes in the name are behind backslashes.
+fn split_attribute(path: &str) -> (String, String) {
+    let bytes = path.as_bytes();
+    let cut =
+        (0..bytes.len()).rev().find(|&at| bytes[at] == b'/' && (at == 0 || bytes[at - 1] != b'\\'));
+    let (object, name) = cut.map_or(("", path), |at| (&path[..at], &path[at + 1..]));
+    let object = if object.is_empty() { "/" } else { object };
+    (object.to_owned(), name.replace("\\/", "/"))
+}
+
+/// The part of a dataset that a subset names.
+fn slab(dataset: &Dataset, subset: Option<&Subset>) -> Result<Option<Hyperslab>> {
+    let Some(subset) = subset else { return Ok(None) };
+    let shape = dataset.shape();
+    ensure!(!shape.is_empty(), "a scalar has no parts to select");
+    let given = |name: &str, list: &Option<Vec<u64>>, default| {
+        let list = list.clone().unwrap_or_else(|| vec![default; shape.len()]);
+        ensure!(
+            list.len() == shape.len(),
+            "number of {name} dims ({}) exceed dataset dims ({})",
+            list.len(),
+            shape.len()
+        );
+        Ok(list)
+    };
+    let slab = Hyperslab {
+        start: given("start", &subset.start, 0)?,
+        stride: given("stride", &subset.stride, 1)?,
+        count: given("count", &subset.count, 1)?,
+        block: given("block", &subset.block, 1)?,
+    };
+    slab.check(&shape).with_context(|| dataset.path().to_owned())?;
+    Ok(Some(slab))
+}

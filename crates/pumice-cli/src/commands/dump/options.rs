@@ -1,0 +1,349 @@
+//! What `pumice dump` and h5dump can be asked.
+
+use crate::flags::{self, Flag, Takes};
+use crate::walker::Order;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+const NOTHING: Takes = Takes::Nothing;
+
+/// All flags, h5dump's and a few more.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new('h', "help", NOTHING, "Print this help"),
+    Flag::new('V', "version", NOTHING, "Print the version"),
+    Flag::new('H', "header", NOTHING, "Print headers only, no values"),
+    Flag::new('n', "contents", Takes::Perhaps("1"), "List what is in the file; 1: attributes, too"),
+    Flag::new('B', "superblock", NOTHING, "Print the superblock, too"),
+    Flag::new('B', "boot-block", NOTHING, "The same"),
+    Flag::new('d', "dataset", Takes::Value("P"), "Print this dataset; may be repeated"),
+    Flag::new('g', "group", Takes::Value("P"), "Print this group and what is in it"),
+    Flag::new(
+        'a',
+        "attribute",
+        Takes::Value("P"),
+        "Print this attribute (a \"/\" in its name: \"\\/\")",
+    ),
+    Flag::new('l', "soft-link", Takes::Value("P"), "Print where this link leads"),
+    Flag::new('t', "datatype", Takes::Value("P"), "Print this committed datatype"),
+    Flag::new('N', "any_path", Takes::Value("P"), "Print whatever has this name or path"),
+    Flag::new(
+        'A',
+        "onlyattr",
+        Takes::Perhaps("0"),
+        "Print values of attributes only; 0: no attributes",
+    ),
+    Flag::new('p', "properties", NOTHING, "Print layout, filters and fill values"),
+    Flag::new('i', "object-ids", NOTHING, "Print addresses of objects"),
+    Flag::new(
+        's',
+        "start",
+        Takes::Value("LIST"),
+        "First cell to print of the dataset before, e.g. 0,0",
+    ),
+    Flag::new('S', "stride", Takes::Value("LIST"), "Distance from block to block"),
+    Flag::new('c', "count", Takes::Value("LIST"), "How many blocks along each axis"),
+    Flag::new('k', "block", Takes::Value("LIST"), "Shape of a block"),
+    Flag::new(
+        'C',
+        "no-compact-subset",
+        NOTHING,
+        "A \"[\" is part of a dataset's name, not of NAME[start;stride;count;block]",
+    ),
+    Flag::new(
+        'M',
+        "packedbits",
+        Takes::Value("LIST"),
+        "Print these bits of integers: offset,length,...",
+    ),
+    Flag::new('R', "region", NOTHING, "Print what region references point at"),
+    Flag::new('e', "escape", NOTHING, "Print \\n for a line break, and the like"),
+    Flag::new('r', "string", NOTHING, "Print 1-byte integers as characters"),
+    Flag::new('y', "noindex", NOTHING, "Print no coordinates"),
+    Flag::new('m', "format", Takes::Value("T"), "Print floats in this format, e.g. %.3f"),
+    Flag::new('w', "width", Takes::Value("N"), "Columns of a line; 0: no limit"),
+    Flag::new('q', "sort_by", Takes::Value("Q"), "Sort by name or creation_order"),
+    Flag::new('z', "sort_order", Takes::Value("Z"), "Sort ascending or descending"),
+    Flag::new('o', "output", Takes::Perhaps("F"), "Write values to this file, or nowhere"),
+    Flag::new('b', "binary", Takes::Perhaps("B"), "Write values as bytes: NATIVE, FILE, LE or BE"),
+    Flag::new('O', "ddl", Takes::Perhaps("F"), "Write all but values to this file, or nowhere"),
+    Flag::new('f', "filedriver", Takes::Value("D"), "How the file is stored, e.g. family"),
+    Flag::new(
+        'v',
+        "vds-view-first-missing",
+        NOTHING,
+        "End virtual datasets at the first missing part",
+    ),
+    Flag::new('G', "vds-gap-size", Takes::Value("N"), "Missing files to skip in virtual datasets"),
+    Flag::new('K', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
+    Flag::new('E', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('x', "xml", NOTHING, "Print XML (schema)"),
+    Flag::new('u', "use-dtd", NOTHING, "Print XML (DTD)"),
+    Flag::new('D', "xml-dtd", Takes::Value("U"), "The DTD or schema to name in XML"),
+    Flag::new('X', "xml-ns", Takes::Value("S"), "The namespace of XML"),
+    Flag::new('5', "vfd-name", Takes::Value("D"), "How the file is stored, e.g. family"),
+    Flag::new('6', "vfd-info", Takes::Value("I"), "Accepted, without effect"),
+    Flag::new('7', "dense", NOTHING, "Print undefined cells of sparse datasets, too"),
+];
+
+/// An object to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Attribute(String),
+    Dataset(String, Option<Subset>),
+    Group(String),
+    Link(String),
+    Datatype(String),
+    Any(String),
+}
+
+/// Lists of a hyperslab; those not given are 0 (start) or 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Subset {
+    pub(super) start: Option<Vec<u64>>,
+    pub(super) stride: Option<Vec<u64>>,
+    pub(super) count: Option<Vec<u64>>,
+    pub(super) block: Option<Vec<u64>>,
+}
+
+/// In which form values are written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binary {
+    Native,
+    File,
+    Little,
+    Big,
+}
+
+/// Everything that was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) help: bool,
+    pub(super) version: bool,
+    pub(super) contents: bool,
+    pub(super) contents_attributes: bool,
+    pub(super) superblock: bool,
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) values: bool,
+    pub(super) attribute_values: bool,
+    pub(super) attributes: bool,
+    pub(super) properties: bool,
+    pub(super) identifiers: bool,
+    pub(super) escape: bool,
+    pub(super) characters: bool,
+    pub(super) indices: bool,
+    pub(super) columns: usize,
+    pub(super) by_creation: bool,
+    pub(super) descending: bool,
+    /// `Some(None)`: nowhere.
+    pub(super) output: Option<Option<String>>,
+    pub(super) binary: Option<Binary>,
+    /// `Some(None)`: nowhere.
+    pub(super) description: Option<Option<String>>,
+    pub(super) dense: bool,
+    pub(super) xml: bool,
+    pub(super) files: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            help: false,
+            version: false,
+            contents: false,
+            contents_attributes: false,
+            superblock: false,
+            wanted: Vec::new(),
+            values: true,
+            attribute_values: true,
+            attributes: true,
+            properties: false,
+            identifiers: false,
+            escape: false,
+            characters: false,
+            indices: true,
+            columns: 80,
+            by_creation: false,
+            descending: false,
+            output: None,
+            binary: None,
+            description: None,
+            dense: false,
+            xml: false,
+            files: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn order(&self) -> Order {
+        Order { by_creation: self.by_creation, descending: self.descending }
+    }
+
+    pub(super) fn parse(arguments: &[String]) -> Result<Self> {
+        let parsed = flags::parse(FLAGS, arguments)?;
+        let mut options = Self { files: parsed.words, ..Self::default() };
+        let compact = !parsed.flags.iter().any(|(letter, _)| *letter == 'C');
+        let mut after_dataset = false;
+        for (letter, value) in parsed.flags {
+            let value = value.as_deref();
+            options.take(letter, value, compact, after_dataset)?;
+            // A subset belongs to the dataset right before it.
+            after_dataset = match letter {
+                'd' => true,
+                'B' | 'n' | 'H' | 'A' | 'i' | 'w' | 'N' | 'a' | 'g' | 'l' | 't' | 'o' => false,
+                _ => after_dataset,
+            };
+        }
+        if options.help || options.version {
+            return Ok(options);
+        }
+        ensure!(!options.files.is_empty(), "missing file name");
+        ensure!(
+            options.binary.is_none() || options.output.as_ref().is_some_and(Option::is_some),
+            "binary output requires a file name, use -o <filename>"
+        );
+        Ok(options)
+    }
+
+    fn take(
+        &mut self,
+        letter: char,
+        value: Option<&str>,
+        compact: bool,
+        after_dataset: bool,
+    ) -> Result<()> {
+        let text = || value.unwrap_or_default().to_owned();
+        match letter {
+            'h' => self.help = true,
+            'V' => self.version = true,
+            'n' => (self.contents, self.contents_attributes) = (true, value == Some("1")),
+            'B' => self.superblock = true,
+            'H' => (self.values, self.attribute_values) = (false, false),
+            'A' if value.is_some() => self.attributes = number(&text()) != 0,
+            'A' => (self.values, self.attribute_values) = (false, true),
+            'p' => self.properties = true,
+            'i' => self.identifiers = true,
+            'e' => self.escape = true,
+            'r' => self.characters = true,
+            'y' => self.indices = false,
+            'w' => self.columns = usize::try_from(number(&text())).map_or(65_535, columns),
+            'd' => self.wanted.push(dataset(&text(), compact)?),
+            'a' => self.wanted.push(Wanted::Attribute(text())),
+            'g' => self.wanted.push(Wanted::Group(text())),
+            'l' => self.wanted.push(Wanted::Link(text())),
+            't' => self.wanted.push(Wanted::Datatype(text())),
+            'N' => self.wanted.push(Wanted::Any(text())),
+            's' | 'S' | 'c' | 'k' => self.subset(letter, &text(), after_dataset)?,
+            'q' => self.by_creation = one_of("sort_by", &text(), ["name", "creation_order"])?,
+            'z' => self.descending = one_of("sort_order", &text(), ["ascending", "descending"])?,
+            'o' => self.output = Some(value.map(str::to_owned)),
+            'b' => self.binary = Some(binary(value)?),
+            'O' => self.description = Some(value.map(str::to_owned)),
+            '7' => self.dense = true,
+            'x' | 'u' => self.xml = true,
+            'f' | '5' if matches!(value, Some("sec2" | "stdio" | "core")) => {}
+            'm' | 'M' | 'R' | 'f' | '5' | '6' | 'D' | 'X' => {
+                bail!("option \"-{letter}\" is not supported yet")
+            }
+            // Flags without effect.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn subset(&mut self, letter: char, text: &str, after_dataset: bool) -> Result<()> {
+        let last = self.wanted.last_mut().filter(|_| after_dataset);
+        let Some(Wanted::Dataset(_, subset)) = last else {
+            bail!("option \"-{letter}\" can only be used after --dataset option");
+        };
+        let subset = subset.get_or_insert_default();
+        let list = Some(list(text)?);
+        match letter {
+            's' => subset.start = list,
+            'S' => subset.stride = list,
+            'c' => subset.count = list,
+            _ => subset.block = list,
+        }
+        Ok(())
+    }
+}
+
+/// What C's `atoi` makes of a text.
+fn number(text: &str) -> i64 {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-');
+    text[..end.unwrap_or(text.len())].parse().unwrap_or(0)
+}
+
+fn columns(columns: usize) -> usize {
+    if columns == 0 { 65_535 } else { columns }
+}
+
+/// Whether the second of two words was chosen.
+fn one_of(flag: &str, text: &str, words: [&str; 2]) -> Result<bool> {
+    let found = words.iter().position(|word| *word == text);
+    let found = found.ok_or_else(|| anyhow!("--{flag} is {} or {}", words[0], words[1]))?;
+    Ok(found == 1)
+}
+
+fn binary(form: Option<&str>) -> Result<Binary> {
+    Ok(match form {
+        None | Some("NATIVE" | "MEMORY") => Binary::Native,
+        Some("FILE") => Binary::File,
+        Some("LE") => Binary::Little,
+        Some("BE") => Binary::Big,
+        Some(other) => bail!("binary form \"{other}\" is none of NATIVE, FILE, LE, BE"),
+    })
+}
+
+fn list(text: &str) -> Result<Vec<u64>> {
+    let words = text.split(|letter: char| !letter.is_ascii_digit()).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().with_context(|| format!("\"{word}\" in \"{text}\""))).collect()
+}
+
+/// A dataset, perhaps with a subset as in `name[start;stride;count;block]`.
+fn dataset(text: &str, compact: bool) -> Result<Wanted> {
+    let Some((name, lists)) = text.split_once('[').filter(|_| compact) else {
+        return Ok(Wanted::Dataset(text.to_owned(), None));
+    };
+    let mut lists = lists.trim_end_matches(']').split(';').map(|part| match part.trim() {
+        "" => Ok(None),
+        part => list(part).map(Some),
+    });
+    let mut next = || lists.next().transpose().map(Option::flatten);
+    let subset = Subset { start: next()?, stride: next()?, count: next()?, block: next()? };
+    Ok(Wanted::Dataset(name.to_owned(), Some(subset)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options> {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn subsets_belong_to_the_dataset_before_them() {
+        let options = parsed("-d a -s 1,2 -c 3,4 -d b[0;;2,2] a.h5").unwrap();
+        let first =
+            Subset { start: Some(vec![1, 2]), count: Some(vec![3, 4]), ..Subset::default() };
+        let second = Subset { start: Some(vec![0]), count: Some(vec![2, 2]), ..Subset::default() };
+        let wanted =
+            [Wanted::Dataset("a".into(), Some(first)), Wanted::Dataset("b".into(), Some(second))];
+        assert_eq!(options.wanted, wanted);
+        assert!(parsed("-s 1 a.h5").is_err());
+        assert!(parsed("-d a -H -s 1 a.h5").is_err());
+    }
+
+    #[test]
+    fn brackets_can_be_part_of_a_name() {
+        let options = parsed("--no-compact-subset -d a[0] a.h5").unwrap();
+        assert_eq!(options.wanted, [Wanted::Dataset("a[0]".into(), None)]);
+    }
+
+    #[test]
+    fn a_file_is_needed() {
+        assert!(parsed("-H").is_err());
+        assert!(parsed("-h").unwrap().help);
+    }
+}

@@ -1,0 +1,135 @@
+//! Layout, filters, fill value and allocation time of a dataset.
+
+use super::objects::Dumper;
+use crate::value::Renderer;
+use anyhow::Result;
+use pumice::{AllocationTime, Dataset, Fill, FillTime, FilterSpec, LayoutKind};
+
+impl Dumper<'_> {
+    pub(super) fn properties(&mut self, dataset: &Dataset) -> Result<()> {
+        self.begin("STORAGE_LAYOUT {")?;
+        self.layout(dataset)?;
+        self.end()?;
+        self.begin("FILTERS {")?;
+        let filters = dataset.filters();
+        if filters.is_empty() {
+            self.line("NONE")?;
+        }
+        for filter in &filters {
+            self.filter(filter)?;
+        }
+        self.end()?;
+        let creation = dataset.creation()?;
+        self.begin("FILLVALUE {")?;
+        let time = match creation.fill_time {
+            FillTime::Allocation => "ALLOC",
+            FillTime::Never => "NEVER",
+            FillTime::IfSet => "IFSET",
+        };
+        self.line(&format!("FILL_TIME H5D_FILL_TIME_{time}"))?;
+        let value = self.fill_value(dataset, &creation.fill)?;
+        self.line(&format!("VALUE  {value}"))?;
+        self.end()?;
+        self.begin("ALLOCATION_TIME {")?;
+        let time = match creation.allocation_time {
+            AllocationTime::Early => "EARLY",
+            AllocationTime::Late => "LATE",
+            AllocationTime::Incremental => "INCR",
+            AllocationTime::Default => "DEFAULT",
+        };
+        self.line(&format!("H5D_ALLOC_TIME_{time}"))?;
+        self.end()
+    }
+
+    fn layout(&mut self, dataset: &Dataset) -> Result<()> {
+        match dataset.layout() {
+            LayoutKind::Compact => {
+                self.line("COMPACT")?;
+                self.line(&format!("SIZE {}", dataset.storage_size()?))
+            }
+            LayoutKind::Contiguous => {
+                self.line("CONTIGUOUS")?;
+                self.line(&format!("SIZE {}", dataset.storage_size()?))?;
+                let address = dataset.creation()?.address;
+                let address = address.map_or("HADDR_UNDEF".into(), |address| address.to_string());
+                self.line(&format!("OFFSET {address}"))
+            }
+            LayoutKind::Chunked | LayoutKind::Sparse => self.chunked(dataset),
+            _ => self.line("UNKNOWN"),
+        }
+    }
+
+    fn chunked(&mut self, dataset: &Dataset) -> Result<()> {
+        let kind = if dataset.is_sparse() { "SPARSE_CHUNKED" } else { "CHUNKED" };
+        let chunk: Vec<_> =
+            dataset.chunk().unwrap_or_default().iter().map(u64::to_string).collect();
+        self.line(&format!("{kind} ( {} )", chunk.join(", ")))?;
+        let stored = dataset.storage_size()?;
+        if dataset.filters().is_empty() {
+            return self.line(&format!("SIZE {stored}"));
+        }
+        let cells = dataset.extent()?.cells().unwrap_or(u64::MAX);
+        let logical = cells.saturating_mul(dataset.datatype().size() as u64);
+        let ratio = if stored > 0 { logical as f64 / stored as f64 } else { 0.0 };
+        self.line(&format!("SIZE {stored} ({ratio:.3}:1 COMPRESSION)"))
+    }
+
+    fn fill_value(&mut self, dataset: &Dataset, fill: &Fill) -> Result<String> {
+        let Fill::Value(bytes) = fill else {
+            let name = if *fill == Fill::Undefined { "UNDEFINED" } else { "DEFAULT" };
+            return Ok(format!("H5D_FILL_VALUE_{name}"));
+        };
+        let mut text = String::new();
+        let level = self.indent / crate::value::INDENT;
+        Renderer::new(dataset.datatype())?.push_lines(&mut text, bytes, level);
+        Ok(text)
+    }
+
+    fn filter(&mut self, filter: &FilterSpec) -> Result<()> {
+        let value = |index: usize| filter.parameters.get(index).copied().unwrap_or(0);
+        match filter.id {
+            1 => self.line(&format!("COMPRESSION DEFLATE {{ LEVEL {} }}", value(0))),
+            2 => self.line("PREPROCESSING SHUFFLE"),
+            3 => self.line("CHECKSUM FLETCHER32"),
+            4 => self.szip(value(0), value(1)),
+            5 => self.line("COMPRESSION NBIT"),
+            6 => {
+                let scale = match value(0) {
+                    2 => format!("MIN BITS {}", value(1)),
+                    0 => format!("D_SCALE {}", value(1)),
+                    _ => format!("E_SCALE {}", value(1)),
+                };
+                self.line(&format!("COMPRESSION SCALEOFFSET {{ {scale} }}"))
+            }
+            id => {
+                self.begin("USER_DEFINED_FILTER {")?;
+                self.line(&format!("FILTER_ID {id}"))?;
+                if let Some(name) = filter.name.as_deref().filter(|name| !name.is_empty()) {
+                    self.line(&format!("COMMENT {name}"))?;
+                }
+                if !filter.parameters.is_empty() {
+                    let list: Vec<_> = filter.parameters.iter().map(u32::to_string).collect();
+                    self.line(&format!("PARAMS {{ {} }}", list.join(" ")))?;
+                }
+                self.end()
+            }
+        }
+    }
+
+    fn szip(&mut self, options: u32, pixels: u32) -> Result<()> {
+        let has = |bit: u32| options & bit != 0;
+        self.begin("COMPRESSION SZIP {")?;
+        self.line(&format!("PIXELS_PER_BLOCK {pixels}"))?;
+        if has(2) {
+            self.line("MODE HARDWARE")?;
+        } else if has(1) {
+            self.line("MODE K13")?;
+        }
+        self.line(if has(4) { "CODING ENTROPY" } else { "CODING NEAREST NEIGHBOUR" })?;
+        self.line(if has(16) { "BYTE_ORDER MSB" } else { "BYTE_ORDER LSB" })?;
+        if has(128) {
+            self.line("HEADER RAW")?;
+        }
+        self.end()
+    }
+}

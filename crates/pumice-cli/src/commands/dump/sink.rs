@@ -1,0 +1,81 @@
+//! Where a dump goes: the description, values of datasets and values of attributes, each to standard
+//! output, to a file or nowhere.
+
+use super::options::Options;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Text,
+    Values,
+    Attributes,
+}
+
+/// The places, by number.
+pub(super) struct Sinks {
+    places: Vec<Box<dyn Write>>,
+    text: usize,
+    values: usize,
+    attributes: usize,
+}
+
+impl Sinks {
+    pub(super) fn open(options: &Options) -> Result<Self> {
+        let places: Vec<Box<dyn Write>> = vec![Box::new(super::super::output())];
+        let mut sinks = Self { places, text: 0, values: 0, attributes: 0 };
+        if let Some(path) = &options.description {
+            sinks.text = sinks.add(path.as_deref())?;
+        }
+        if let Some(path) = &options.output {
+            let place = sinks.add(path.as_deref())?;
+            let attributes_only = options.attribute_values && !options.values;
+            match attributes_only && options.binary.is_none() {
+                true => sinks.attributes = place,
+                false => sinks.values = place,
+            }
+        }
+        Ok(sinks)
+    }
+
+    fn add(&mut self, path: Option<&str>) -> Result<usize> {
+        let place: Box<dyn Write> = match path.filter(|path| !path.is_empty()) {
+            None => Box::new(io::sink()),
+            Some(path) => {
+                let file = File::create(path).with_context(|| format!("create {path}"))?;
+                Box::new(BufWriter::with_capacity(64 << 10, file))
+            }
+        };
+        self.places.push(place);
+        Ok(self.places.len() - 1)
+    }
+
+    /// Where a stream goes.
+    pub(super) fn of(&mut self, stream: Stream) -> &mut dyn Write {
+        let place = self.place(stream);
+        &mut *self.places[place]
+    }
+
+    pub(super) fn text(&mut self) -> &mut dyn Write {
+        self.of(Stream::Text)
+    }
+
+    /// Whether a stream goes elsewhere than the description.
+    pub(super) fn is_apart(&self, stream: Stream) -> bool {
+        self.place(stream) != self.text
+    }
+
+    fn place(&self, stream: Stream) -> usize {
+        match stream {
+            Stream::Text => self.text,
+            Stream::Values => self.values,
+            Stream::Attributes => self.attributes,
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.places.iter_mut().try_for_each(Write::flush)
+    }
+}

@@ -1,0 +1,76 @@
+//! How a dataset was created, as far as its reader may want to know.
+
+use super::Dataset;
+use pumice_engine::Result;
+use pumice_engine::object::Object;
+use pumice_format::UNDEFINED;
+use pumice_format::messages::{FillValue, Layout, Message, kind};
+
+pub use pumice_format::messages::{AllocationTime, Fill, FillTime};
+
+/// How a dataset was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Creation {
+    /// What cells hold that were never written.
+    pub fill: Fill,
+    /// When that is written.
+    pub fill_time: FillTime,
+    /// When space is allocated.
+    pub allocation_time: AllocationTime,
+    /// Where the elements are, if they are in one piece of the file.
+    pub address: Option<u64>,
+}
+
+impl Dataset {
+    /// How the dataset was created.
+    ///
+    /// ```
+    /// use pumice::{AllocationTime, Fill, File};
+    /// let file = File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("x")?;
+    /// let creation = dataset.creation()?;
+    /// assert_eq!(creation.fill, Fill::Default);
+    /// assert_eq!(creation.allocation_time, AllocationTime::Incremental);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn creation(&self) -> Result<Creation> {
+        let message = fill_message(self.state.object())?;
+        let layout = self.state.layout_message();
+        let allocation_time = match (message.allocation, layout) {
+            (AllocationTime::Default, Layout::Compact { .. }) => AllocationTime::Early,
+            (AllocationTime::Default, Layout::Contiguous { .. }) => AllocationTime::Late,
+            (AllocationTime::Default, _) => AllocationTime::Incremental,
+            (said, _) => said,
+        };
+        let address = match layout {
+            Layout::Contiguous { address, .. } if *address != UNDEFINED => Some(*address),
+            _ => None,
+        };
+        Ok(Creation { fill: message.value, fill_time: message.write, allocation_time, address })
+    }
+
+    /// The comment that was given to the dataset.
+    pub fn comment(&self) -> Option<String> {
+        comment(self.state.object())
+    }
+}
+
+fn fill_message(object: &Object) -> Result<FillValue> {
+    if let Some(raw) = object.message(kind::FILL_VALUE) {
+        return Ok(FillValue::decode(&raw.body, &object.context(&raw))?);
+    }
+    match object.message(kind::FILL_VALUE_OLD) {
+        Some(raw) => Ok(FillValue::decode_old(&raw.body, &object.context(&raw))?),
+        None => Ok(FillValue { allocation: AllocationTime::Default, ..FillValue::default() }),
+    }
+}
+
+/// The comment of an object.
+pub(crate) fn comment(object: &Object) -> Option<String> {
+    let raw = object.message(kind::COMMENT)?;
+    match Message::decode(raw.kind, raw.flags, &raw.body, &object.context(&raw)) {
+        Ok(Message::Comment(text)) => Some(text),
+        _ => None,
+    }
+}
