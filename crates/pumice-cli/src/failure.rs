@@ -12,6 +12,23 @@ pub(crate) fn speak_as(tool: &str) {
     let _ = BEGINNING.set(format!("{tool} error"));
 }
 
+/// What was asked cannot be understood.
+#[derive(Debug)]
+pub(crate) struct Misuse(pub(crate) String);
+
+impl std::fmt::Display for Misuse {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+/// The exit code that tells a failure: wrong usage has its own, except in HDF5's tools.
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<Misuse>() && BEGINNING.get().is_none() { 2 } else { 1 }
+}
+
 /// Prints an error and its causes on one line.
 pub(crate) fn report(error: &anyhow::Error) {
     // Nobody is left to hear that standard error is closed.

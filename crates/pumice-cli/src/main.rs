@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             failure::report(&error);
-            ExitCode::FAILURE
+            failure::exit_code(&error).into()
         }
     }
 }

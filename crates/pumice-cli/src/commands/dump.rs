@@ -13,6 +13,7 @@ mod superblock;
 mod values;
 
 use super::Outcome;
+use crate::failure::Misuse;
 use crate::flags;
 use anyhow::{Context, Result, bail};
 use objects::Dumper;
@@ -24,7 +25,9 @@ use sink::Sinks;
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
-        Err(error) => bail!("{error}; `{program} --help` tells what can be asked"),
+        Err(error) => {
+            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
+        }
     };
     if options.help {
         print!("{}", help(program));

@@ -520,11 +520,11 @@ fn slab(dataset: &Dataset, subset: Option<&Subset>) -> Result<Option<Hyperslab>>
     ensure!(!shape.is_empty(), "a scalar has no parts to select");
     let given = |name: &str, list: &Option<Vec<u64>>, default| {
         let list = list.clone().unwrap_or_else(|| vec![default; shape.len()]);
+        let (found, wanted) = (list.len(), shape.len());
+        let relation = if found > wanted { "exceed" } else { "does not match" };
         ensure!(
-            list.len() == shape.len(),
-            "number of {name} dims ({}) exceed dataset dims ({})",
-            list.len(),
-            shape.len()
+            found == wanted,
+            "number of {name} dims ({found}) {relation} dataset dims ({wanted})"
         );
         Ok(list)
     };

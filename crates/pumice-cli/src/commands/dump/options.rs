@@ -295,7 +295,7 @@ fn binary(form: Option<&str>) -> Result<Binary> {
 }
 
 fn list(text: &str) -> Result<Vec<u64>> {
-    let words = text.split(|letter: char| !letter.is_ascii_digit()).filter(|word| !word.is_empty());
+    let words = text.split([',', ' ']).filter(|word| !word.is_empty());
     words.map(|word| word.parse().with_context(|| format!("\"{word}\" in \"{text}\""))).collect()
 }
 
