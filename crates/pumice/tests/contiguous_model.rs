@@ -142,7 +142,7 @@ fn apply(dataset: &Dataset, shape: &[u64], model: &mut [i32], step: &Step) {
         Step::Erase(cells) => {
             let (selection, places) = resolve(cells, shape);
             let written = dataset.storage_size().unwrap() > 0;
-            dataset.erase(selection).unwrap();
+            dataset.reset(selection).unwrap();
             places.into_iter().filter(|_| written).for_each(|place| model[place] = FILL);
         }
         Step::Reopen => {}

@@ -132,7 +132,7 @@ impl Run {
             }
             Step::Erase(block) => {
                 let Some((start, count)) = self.clip(block) else { return };
-                dataset.erase(Selection::block(&start, &count).unwrap()).unwrap();
+                dataset.reset(Selection::block(&start, &count).unwrap()).unwrap();
                 self.cells.retain(|point, _| {
                     let axes = point.iter().zip(&start).zip(&count);
                     axes.into_iter().any(|((at, start), count)| at < start || at - start >= *count)
