@@ -4,9 +4,13 @@
 //! which it may remember chunks that have left, and weights in bytes. It does not decide when to
 //! evict, and never refuses a chunk: the cache does both.
 
+mod foresight;
 mod lirs;
 mod list;
 mod lru;
+mod memory;
+mod passes;
+mod recency_set;
 
 pub use lirs::Lirs;
 pub use lru::Lru;

@@ -1,381 +1,476 @@
-//! Low inter-reference recency set (LIRS; Jiang and Zhang, 2002), with weights.
+//! The default: LIRS, bent by what is known of how chunks are used.
 //!
-//! What counts is not how long ago a chunk was used but how many others were used between its last
-//! two uses. Chunks for which that number is low are *hot* and fill nearly the whole cache; all
-//! others pass through a small queue. A loop that is longer than the cache thus keeps most of what
-//! fits, and a scan passes without a trace.
+//! Chunks are in one of seven places. They leave from them in this order:
 //!
-//! - The stack orders by last use the hot chunks, the *cold* ones used since the oldest hot one,
-//!   and *ghosts*: chunks that have left. Its oldest member is hot (nothing older can tell
-//!   anything). A cold chunk or a ghost that is used while on the stack becomes hot.
-//! - The queue holds the resident cold chunks; they leave in its order.
-//! - The hot chunks weigh at most 99 parts in a hundred of the capacity.
-//! - Ghosts together weigh (by the weight they had) at most [`GHOSTS`] times the capacity: long
-//!   memory is what makes LIRS win on array traces. A ghost takes about [`GHOST_BYTES`] of memory,
-//!   so their number is limited too, to what fits in 1/32 of the capacity: chunks smaller than
-//!   about 40 KiB are remembered for less long.
+//! | place | who is there | who leaves first |
+//! |---|---|---|
+//! | done | read or written as a whole, or meant for one request, and not known to come back | the youngest |
+//! | free | all others | as [`RecencySet`] says |
+//! | counted | of datasets that are read in passes | who has fewest reads to come, see [`Passes`] |
+//! | ring | read in sequence | the oldest |
+//! | foreseen | announced, see [`Policy::expect`] | who is needed latest |
+//! | held | of each dataset that is being written, the chunk that was changed last and is not complete | as [`RecencySet`] says |
+//!
+//! Who takes too much leaves before the free do: ring chunks beyond an eighth of the capacity,
+//! counted ones beyond half, held and foreseen ones together beyond seven eighths. A place of which
+//! nothing has been used for a while is idle, and all in it leave early.
+//!
+//! Whether a complete chunk will be used again cannot be told when it is seen for the first time.
+//! One that was, while it was still there or remembered, is *proven*: being complete no longer
+//! counts against it. Of the unproven the youngest leaves first, because if they do come back it
+//! is in a loop, whose first chunks are the next to be used.
+
+use std::cmp::Reverse;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::foresight::{Forecast, Foresight};
 use super::list::List;
-use super::{Policy, Usage};
+use super::memory::{Memory, Trait};
+use super::passes::{Passes, Rank};
+use super::recency_set::RecencySet;
+use super::{Hint, Policy, Usage};
 
-/// How many times the capacity ghosts may have weighed.
-const GHOSTS: u64 = 16;
-/// About the memory of one ghost: a node, three pairs of links and a place in the map.
-const GHOST_BYTES: u64 = 80;
-/// Ghosts that are kept however small the cache is.
-const FEWEST_GHOSTS: usize = 1024;
+/// Which part of the capacity is kept for chunks read in sequence.
+const RING: u64 = 8;
+/// Which part of the capacity held and foreseen chunks must leave to others.
+const LEAVE: u64 = 8;
+/// Which part of the capacity counted chunks may take before others leave for them.
+const COUNTED: u64 = 2;
+
+/// How many uses of others, per resident chunk, make a place idle.
+const IDLE: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Hot,
-    Cold,
-    Ghost,
+enum Place {
+    Out,
+    Done,
+    Ring,
+    Counted,
+    Free,
+    Foreseen,
+    Held,
 }
+
+const PLACES: usize = Place::Held as usize + 1;
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    state: State,
-    /// The cache's number; of no meaning for a ghost.
-    id: u32,
+struct Entry {
+    place: Place,
+    proven: bool,
+    /// How often it was read since it was last complete.
+    reads: u16,
+    dataset: u64,
     identity: u64,
     weight: u64,
+    /// Its place among the counted.
+    rank: Rank,
+    /// When it is needed next, if it is foreseen.
+    next: u64,
 }
 
-/// The hot set, the queue and the memory of what has left.
+const NOBODY: Entry = Entry {
+    place: Place::Out,
+    proven: false,
+    reads: 0,
+    dataset: 0,
+    identity: 0,
+    weight: 0,
+    rank: (0, Reverse(0)),
+    next: 0,
+};
+
+/// LIRS that knows complete chunks, chunks being written, scans and announcements.
 ///
 /// ```
 /// use pumice_cache::{Lirs, Policy, Usage};
 /// let mut policy = Lirs::new(100);
+/// let complete = Usage { done: true, ..Usage::default() };
 /// for id in 0..3 {
-///     policy.admit(id, id.into(), 40, Usage::default());
+///     policy.admit(id, id.into(), 40, if id == 1 { complete } else { Usage::default() });
 /// }
 /// policy.coldest(&mut |id| {
-///     assert_eq!(id, 2, "the third did not fit among the hot ones");
+///     assert_eq!(id, 1, "what is complete leaves first");
 ///     false
 /// });
 /// ```
 #[derive(Debug)]
 pub struct Lirs {
-    nodes: Vec<Node>,
-    free: Vec<u32>,
-    /// Node by the cache's number.
-    residents: Vec<u32>,
-    /// Node by identity. Should two ghosts share an identity, the older one is forgotten.
-    ghosts: HashMap<u64, u32, FixedState>,
-    /// All hot nodes, and the cold nodes and ghosts younger than the oldest of them.
-    stack: List,
-    /// All cold nodes.
-    queue: List,
-    /// All ghosts, by when they left.
-    left: List,
+    /// By the cache's number.
+    entries: Vec<Entry>,
+    done: List,
+    ring: List,
+    free: RecencySet,
+    held: RecencySet,
+    foresight: Option<Box<Foresight>>,
+    /// The held chunk of each dataset.
+    writers: HashMap<u64, u32, FixedState>,
+    passes: Passes,
+    memory: Memory,
     capacity: u64,
-    hot_weight: u64,
-    ghost_weight: u64,
+    weights: [u64; PLACES],
+    /// When each place was last used, counted in uses.
+    used: [u64; PLACES],
+    uses: u64,
+    residents: u64,
 }
 
 impl Lirs {
     /// An empty policy for a cache of `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
-        Lirs {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            residents: Vec::new(),
-            ghosts: HashMap::default(),
-            stack: List::new(),
-            queue: List::new(),
-            left: List::new(),
-            capacity,
-            hot_weight: 0,
-            ghost_weight: 0,
-        }
+        let mut policy = Lirs {
+            entries: Vec::new(),
+            done: List::new(),
+            ring: List::new(),
+            free: RecencySet::new(capacity),
+            held: RecencySet::new(capacity),
+            foresight: None,
+            writers: HashMap::default(),
+            passes: Passes::default(),
+            memory: Memory::new(),
+            capacity: 0,
+            weights: [0; PLACES],
+            used: [0; PLACES],
+            uses: 0,
+            residents: 0,
+        };
+        policy.set_capacity(capacity);
+        policy
     }
 
-    fn hot_capacity(&self) -> u64 {
-        self.capacity - self.capacity.div_ceil(100)
+    /// What held and foreseen chunks may weigh before others leave for them.
+    fn most_kept(&self) -> u64 {
+        self.capacity - self.capacity / LEAVE
     }
 
-    fn node(&self, index: u32) -> &Node {
-        &self.nodes[index as usize]
+    fn weight(&self, place: Place) -> u64 {
+        self.weights[place as usize]
     }
 
-    fn node_mut(&mut self, index: u32) -> &mut Node {
-        &mut self.nodes[index as usize]
+    fn idle(&self, place: Place) -> bool {
+        self.uses - self.used[place as usize] > IDLE * (self.residents + 16)
     }
 
-    fn resident(&self, id: u32) -> Option<u32> {
-        self.residents.get(id as usize).copied().filter(|&index| index != u32::MAX)
+    /// Names the chunks of a place, the one to leave first first.
+    fn order(&self, place: Place, visit: &mut dyn FnMut(u32) -> bool) {
+        let _ = match place {
+            Place::Out => true,
+            Place::Done => self.done.iter_back().all(visit),
+            Place::Ring => self.ring.iter().all(visit),
+            Place::Counted => self.passes.coldest().all(visit),
+            Place::Free => return self.free.coldest(visit),
+            Place::Held => return self.held.coldest(visit),
+            Place::Foreseen => {
+                self.foresight.iter().flat_map(|foresight| foresight.latest_first()).all(visit)
+            }
+        };
     }
 
-    fn new_node(&mut self, node: Node) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.nodes[index as usize] = node;
-            return index;
-        }
-        self.nodes.push(node);
-        (self.nodes.len() - 1) as u32
+    fn entry(&self, id: u32) -> Option<&Entry> {
+        self.entries.get(id as usize).filter(|entry| entry.place != Place::Out)
     }
 
-    /// Makes `index`, which is on no list but perhaps the stack, the youngest hot node.
-    fn heat(&mut self, index: u32) {
-        self.node_mut(index).state = State::Hot;
-        self.hot_weight += self.node(index).weight;
-        self.stack.push_back(index);
-        self.cool_excess();
-    }
-
-    /// Whether a chunk of this weight can be hot at all.
-    fn can_be_hot(&self, weight: u64) -> bool {
-        weight <= self.hot_capacity()
-    }
-
-    /// Cools the oldest hot nodes until the rest fit.
-    fn cool_excess(&mut self) {
-        self.prune();
-        while self.hot_weight > self.hot_capacity() {
-            let Some(oldest) = self.stack.front() else { return };
-            self.cool(oldest);
-            self.prune();
-        }
-    }
-
-    fn cool(&mut self, index: u32) {
-        self.stack.remove(index);
-        self.node_mut(index).state = State::Cold;
-        self.hot_weight -= self.node(index).weight;
-        self.queue.push_back(index);
-    }
-
-    /// Takes from the stack what is older than the oldest hot node.
-    fn prune(&mut self) {
-        while let Some(oldest) = self.stack.front() {
-            match self.node(oldest).state {
-                State::Hot => return,
-                State::Cold => drop(self.stack.remove(oldest)),
-                State::Ghost => self.forget(oldest),
+    /// Where a chunk belongs after a use.
+    fn place_for(&mut self, id: u32, usage: Usage) -> Place {
+        let entry = &mut self.entries[id as usize];
+        if let Some(foresight) = &mut self.foresight {
+            match foresight.use_up(entry.identity) {
+                Forecast::Next(next) => {
+                    if entry.place == Place::Foreseen {
+                        foresight.forget(entry.next, id);
+                    }
+                    entry.next = next;
+                    foresight.remember(next, id);
+                    return Place::Foreseen;
+                }
+                Forecast::Never => return Place::Done,
+                Forecast::Unknown => {}
             }
         }
-    }
-
-    /// Removes a ghost.
-    fn forget(&mut self, index: u32) {
-        let Node { identity, weight, .. } = *self.node(index);
-        if self.ghosts.get(&identity) == Some(&index) {
-            self.ghosts.remove(&identity);
+        if usage.hint == Hint::Once {
+            return Place::Done;
         }
-        self.ghost_weight -= weight;
-        self.left.remove(index);
-        self.stack.remove(index);
-        self.free.push(index);
-    }
-
-    /// Turns a node that is only on the stack into a ghost.
-    fn remember(&mut self, index: u32) {
-        let node = self.node_mut(index);
-        node.state = State::Ghost;
-        let Node { identity, weight, .. } = *node;
-        self.ghost_weight = self.ghost_weight.saturating_add(weight);
-        self.left.push_back(index);
-        if let Some(older) = self.ghosts.insert(identity, index) {
-            self.forget(older);
+        match self.count(id, usage) {
+            Some(_) if usage.done => return Place::Done,
+            Some(left) => return self.place_counted(id, left),
+            None => {}
         }
-        self.limit_ghosts();
-    }
-
-    fn limit_ghosts(&mut self) {
-        let most = ((self.capacity / 32 / GHOST_BYTES) as usize).max(FEWEST_GHOSTS);
-        let heaviest = self.capacity.saturating_mul(GHOSTS);
-        while self.left.len() > most || self.ghost_weight > heaviest {
-            let Some(oldest) = self.left.front() else { return };
-            self.forget(oldest);
+        let entry = &self.entries[id as usize];
+        match usage {
+            Usage { done: true, .. } if !entry.proven => Place::Done,
+            Usage { hint: Hint::Sequential, .. } => Place::Ring,
+            Usage { done: true, .. } => Place::Free,
+            Usage { write: true, .. } => Place::Held,
+            _ if entry.place == Place::Held => Place::Held,
+            _ => Place::Free,
         }
     }
 
-    /// Takes a resident node from the queue or the hot weight; what is left is its stack place.
-    fn retire(&mut self, id: u32) -> Option<u32> {
-        let index = self.resident(id)?;
-        self.residents[id as usize] = u32::MAX;
-        match self.node(index).state {
-            State::Hot => self.hot_weight -= self.node(index).weight,
-            _ => drop(self.queue.remove(index)),
+    /// How many reads of a chunk are to come, if that is known.
+    fn count(&mut self, id: u32, usage: Usage) -> Option<u16> {
+        let entry = &mut self.entries[id as usize];
+        if usage.write || entry.place == Place::Held {
+            return None;
         }
-        Some(index)
+        entry.reads = entry.reads.saturating_add(1);
+        let left = self.passes.note(entry.dataset, entry.reads, usage.done);
+        if usage.done {
+            entry.reads = 0;
+        }
+        left
+    }
+
+    fn place_counted(&mut self, id: u32, left: u16) -> Place {
+        let rank = self.passes.rank(left);
+        let entry = &mut self.entries[id as usize];
+        if entry.place == Place::Counted {
+            self.passes.remove(entry.rank, id);
+        }
+        entry.rank = rank;
+        self.passes.insert(rank, id);
+        Place::Counted
+    }
+
+    /// Puts a chunk where it belongs after a use.
+    fn settle(&mut self, id: u32, usage: Usage) {
+        let before = self.entries[id as usize].place;
+        let place = self.place_for(id, usage);
+        self.uses += 1;
+        self.used[place as usize] = self.uses;
+        if place == before {
+            return self.refresh(id, place);
+        }
+        self.leave(id, Exit::Moved);
+        self.enter(id, place);
+    }
+
+    fn refresh(&mut self, id: u32, place: Place) {
+        match place {
+            Place::Out | Place::Foreseen | Place::Counted => {}
+            Place::Done => self.done.push_back(id),
+            Place::Ring => self.ring.push_back(id),
+            Place::Free => self.free.touch(id),
+            Place::Held => self.held.touch(id),
+        }
+    }
+
+    fn enter(&mut self, id: u32, place: Place) {
+        let entry = &mut self.entries[id as usize];
+        entry.place = place;
+        let Entry { identity, weight, dataset, .. } = *entry;
+        self.weights[place as usize] += weight;
+        self.residents += 1;
+        match place {
+            Place::Out | Place::Counted | Place::Foreseen => {}
+            Place::Done => self.done.push_back(id),
+            Place::Ring => self.ring.push_back(id),
+            Place::Free => self.free.admit(id, identity, weight),
+            Place::Held => {
+                self.held.admit(id, identity, weight);
+                if let Some(other) = self.writers.insert(dataset, id) {
+                    self.leave(other, Exit::Moved);
+                    self.enter(other, Place::Free);
+                }
+            }
+        }
+        self.balance();
+    }
+
+    /// Takes a chunk from its place.
+    fn leave(&mut self, id: u32, exit: Exit) {
+        let entry = &mut self.entries[id as usize];
+        let place = std::mem::replace(&mut entry.place, Place::Out);
+        if place == Place::Out {
+            return;
+        }
+        let Entry { identity, weight, dataset, next, reads, rank, .. } = *entry;
+        if exit == Exit::Evicted && (reads > 0 || place == Place::Done) {
+            self.memory.remember(identity, Trait { complete: place == Place::Done, reads });
+        }
+        self.weights[place as usize] -= weight;
+        self.residents -= 1;
+        match place {
+            Place::Out => {}
+            Place::Done => drop(self.done.remove(id)),
+            Place::Ring => drop(self.ring.remove(id)),
+            Place::Counted => self.passes.remove(rank, id),
+            Place::Foreseen => self.foresight.iter_mut().for_each(|f| f.forget(next, id)),
+            Place::Free if exit == Exit::Evicted => self.free.evict(id),
+            Place::Free => self.free.remove(id),
+            Place::Held => {
+                match exit {
+                    Exit::Evicted => self.held.evict(id),
+                    Exit::Moved => self.held.remove(id),
+                }
+                if self.writers.get(&dataset) == Some(&id) {
+                    self.writers.remove(&dataset);
+                }
+            }
+        }
+        self.balance();
+    }
+
+    /// Tells free and held chunks how much room the others leave them.
+    fn balance(&mut self) {
+        let ring = self.weight(Place::Ring).min(self.capacity / RING);
+        let counted = self.weight(Place::Counted).min(self.capacity / COUNTED);
+        let kept = (self.weight(Place::Held) + self.weight(Place::Foreseen)).min(self.most_kept());
+        self.free.set_room(self.capacity.saturating_sub(kept + ring + counted));
+        let others = self.weight(Place::Free) + ring + counted;
+        self.held.set_room(self.capacity - others.min(self.capacity / LEAVE));
     }
 }
 
+/// Why a chunk leaves its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Moved,
+    Evicted,
+}
+
 impl Policy for Lirs {
-    fn admit(&mut self, id: u32, identity: u64, weight: u64, _usage: Usage) {
-        let known = self.ghosts.get(&identity).copied();
-        if let Some(ghost) = known {
-            self.forget(ghost);
+    fn admit(&mut self, id: u32, identity: u64, weight: u64, usage: Usage) {
+        if self.entries.len() <= id as usize {
+            self.entries.resize(id as usize + 1, NOBODY);
         }
-        let index = self.new_node(Node { state: State::Cold, id, identity, weight });
-        if self.residents.len() <= id as usize {
-            self.residents.resize(id as usize + 1, u32::MAX);
-        }
-        self.residents[id as usize] = index;
-        let room = self.can_be_hot(self.hot_weight.saturating_add(weight));
-        if room || known.is_some() && self.can_be_hot(weight) {
-            return self.heat(index);
-        }
-        self.stack.push_back(index);
-        self.queue.push_back(index);
-        self.prune();
+        let known = self.memory.recall(identity);
+        self.entries[id as usize] = Entry {
+            proven: known.is_some_and(|known| known.complete),
+            reads: known.map_or(0, |known| known.reads),
+            dataset: usage.dataset,
+            identity,
+            weight,
+            ..NOBODY
+        };
+        self.settle(id, usage);
     }
 
-    fn touch(&mut self, id: u32, _usage: Usage) {
-        let Some(index) = self.resident(id) else { return };
-        match self.node(index).state {
-            State::Hot => {
-                self.stack.push_back(index);
-                self.prune();
-            }
-            _ if self.stack.contains(index) && self.can_be_hot(self.node(index).weight) => {
-                self.queue.remove(index);
-                self.heat(index);
-            }
-            _ => {
-                self.stack.push_back(index);
-                self.queue.push_back(index);
-                self.prune();
-            }
+    fn touch(&mut self, id: u32, usage: Usage) {
+        let Some(entry) = self.entry(id) else { return };
+        let returned = entry.place == Place::Done;
+        self.entries[id as usize].proven |= returned;
+        self.settle(id, usage);
+    }
+
+    fn clean(&mut self, id: u32) {
+        if self.entry(id).is_some_and(|entry| entry.place == Place::Held) {
+            self.leave(id, Exit::Moved);
+            self.enter(id, Place::Free);
         }
     }
 
     fn reweigh(&mut self, id: u32, weight: u64) {
-        let Some(index) = self.resident(id) else { return };
-        let before = std::mem::replace(&mut self.node_mut(index).weight, weight);
-        if self.node(index).state != State::Hot {
-            return;
+        let Some(&Entry { place, weight: before, .. }) = self.entry(id) else { return };
+        self.entries[id as usize].weight = weight;
+        let sum = &mut self.weights[place as usize];
+        *sum = *sum - before + weight;
+        match place {
+            Place::Free => self.free.reweigh(id, weight),
+            Place::Held => self.held.reweigh(id, weight),
+            _ => {}
         }
-        self.hot_weight = self.hot_weight - before + weight;
-        if !self.can_be_hot(weight) {
-            self.cool(index);
-        }
-        self.cool_excess();
+        self.balance();
     }
 
     fn evict(&mut self, id: u32) {
-        let Some(index) = self.retire(id) else { return };
-        if self.stack.contains(index) {
-            self.remember(index);
-        } else {
-            self.free.push(index);
+        if self.entry(id).is_some() {
+            self.leave(id, Exit::Evicted);
         }
-        self.prune();
     }
 
     fn remove(&mut self, id: u32) {
-        let Some(index) = self.retire(id) else { return };
-        self.stack.remove(index);
-        self.free.push(index);
-        self.prune();
+        if self.entry(id).is_some() {
+            self.leave(id, Exit::Moved);
+        }
     }
 
     fn coldest(&self, visit: &mut dyn FnMut(u32) -> bool) {
-        let hot = self.stack.iter().filter(|&index| self.node(index).state == State::Hot);
-        for index in self.queue.iter().chain(hot) {
-            if !visit(self.node(index).id) {
-                return;
-            }
+        let mut walk = Walk { policy: self, visit, counts: [0; PLACES], going: true };
+        walk.all(Place::Done);
+        let most_kept = self.most_kept().saturating_sub(self.weight(Place::Held));
+        for (place, share) in [
+            (Place::Ring, self.capacity / RING),
+            (Place::Foreseen, most_kept),
+            (Place::Held, self.most_kept()),
+            (Place::Counted, self.capacity / COUNTED),
+            (Place::Free, self.capacity),
+        ] {
+            walk.beyond(place, if self.idle(place) { 0 } else { share });
+        }
+        for place in [Place::Free, Place::Counted, Place::Ring, Place::Foreseen, Place::Held] {
+            walk.all(place);
         }
     }
 
     fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;
-        self.cool_excess();
-        self.limit_ghosts();
+        self.free.set_capacity(capacity);
+        self.held.set_capacity(capacity);
+        self.memory.set_capacity(capacity);
+        self.balance();
+    }
+
+    fn expect(&mut self, identities: &[u64]) {
+        let foresight = self.foresight.get_or_insert_default();
+        foresight.expect(identities);
+        for id in 0..self.entries.len() as u32 {
+            let Entry { place, identity, .. } = self.entries[id as usize];
+            if matches!(place, Place::Out | Place::Foreseen) {
+                continue;
+            }
+            let Some(next) = self.foresight.as_ref().and_then(|f| f.next(identity)) else {
+                continue;
+            };
+            self.leave(id, Exit::Moved);
+            self.entries[id as usize].next = next;
+            if let Some(foresight) = &mut self.foresight {
+                foresight.remember(next, id);
+            }
+            self.enter(id, Place::Foreseen);
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Names chunks, place by place, none twice.
+struct Walk<'a> {
+    policy: &'a Lirs,
+    visit: &'a mut dyn FnMut(u32) -> bool,
+    /// How many of each place have been named.
+    counts: [usize; PLACES],
+    going: bool,
+}
 
-    fn coldest(policy: &Lirs) -> Vec<u32> {
-        let mut order = Vec::new();
-        policy.coldest(&mut |id| {
-            order.push(id);
-            true
+impl Walk<'_> {
+    /// Names the chunks of a place until the rest weigh no more than `share`.
+    fn beyond(&mut self, place: Place, share: u64) {
+        let mut left = self.policy.weight(place);
+        if left <= share || !self.going {
+            return;
+        }
+        let Walk { policy, visit, counts, going } = self;
+        policy.order(place, &mut |id| {
+            left -= policy.entries[id as usize].weight.min(left);
+            counts[place as usize] += 1;
+            *going = visit(id);
+            *going && left > share
         });
-        order
     }
 
-    #[test]
-    fn a_ghost_that_returns_is_hot() {
-        let mut policy = Lirs::new(300);
-        for id in 0..4 {
-            policy.admit(id, id.into(), 100, Usage::default());
+    /// Names the chunks of a place that have not been named.
+    fn all(&mut self, place: Place) {
+        let mut skip = self.counts[place as usize];
+        if !self.going {
+            return;
         }
-        assert_eq!(coldest(&policy), [2, 3, 0, 1]);
-        policy.evict(2);
-        policy.admit(2, 2, 100, Usage::default());
-        assert_eq!(coldest(&policy), [3, 0, 1, 2]);
-    }
-
-    #[test]
-    fn a_chunk_larger_than_the_hot_set_does_not_push_it_out() {
-        let mut policy = Lirs::new(300);
-        policy.admit(0, 0, 100, Usage::default());
-        policy.admit(1, 1, 100, Usage::default());
-        for _ in 0..2 {
-            policy.admit(2, 2, 299, Usage::default());
-            policy.touch(2, Usage::default());
-            assert_eq!(coldest(&policy), [2, 0, 1]);
-            policy.evict(2);
-        }
-        policy.reweigh(0, 299);
-        assert_eq!(coldest(&policy), [0, 1]);
-    }
-
-    #[test]
-    fn ghosts_are_limited_and_their_memory_is_used_again() {
-        let mut policy = Lirs::new(100);
-        policy.admit(0, 0, 90, Usage::default());
-        for identity in 1..10_000 {
-            policy.admit(1, identity, 20, Usage::default());
-            policy.evict(1);
-        }
-        assert!(policy.ghost_weight <= 1600);
-        assert_eq!(policy.ghosts.len(), policy.left.len());
-        assert!(policy.nodes.len() < 100);
-    }
-
-    #[test]
-    fn the_stack_ends_with_a_hot_chunk_whatever_happens() {
-        let mut policy = Lirs::new(1000);
-        let mut seed = 1_u64;
-        let mut resident = [false; 40];
-        for _ in 0..20_000 {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let id = (seed >> 33) as u32 % 40;
-            let action = (seed >> 20) % 6;
-            match (resident[id as usize], action) {
-                (false, _) => policy.admit(id, id as u64 % 30, seed >> 40 & 0x7f, Usage::default()),
-                (true, 0) => policy.evict(id),
-                (true, 1) => policy.remove(id),
-                (true, 2) => policy.reweigh(id, seed >> 41 & 0x7f),
-                (true, 3) => policy.set_capacity(seed >> 41 & 0xfff),
-                (true, _) => policy.touch(id, Usage::default()),
+        let Walk { policy, visit, going, .. } = self;
+        policy.order(place, &mut |id| {
+            if skip > 0 {
+                skip -= 1;
+                return true;
             }
-            resident[id as usize] = !resident[id as usize] || action > 1;
-            check(&policy, &resident);
-        }
-    }
-
-    fn check(policy: &Lirs, resident: &[bool]) {
-        assert!(policy.stack.front().is_none_or(|i| policy.node(i).state == State::Hot));
-        let mut order = coldest(policy);
-        order.sort_unstable();
-        let expected = (0..).zip(resident).filter(|(_, r)| **r).map(|(i, _)| i);
-        assert!(order.iter().copied().eq(expected));
-        let weigh = |state| {
-            let stack = policy.stack.iter().map(|i| policy.node(i));
-            stack.filter(|n| n.state == state).map(|n| n.weight).sum::<u64>()
-        };
-        assert_eq!(weigh(State::Hot), policy.hot_weight);
-        assert_eq!(weigh(State::Ghost), policy.ghost_weight);
+            *going = visit(id);
+            *going
+        });
     }
 }

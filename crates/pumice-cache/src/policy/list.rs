@@ -16,26 +16,20 @@ struct Link {
     next: u32,
 }
 
-/// An ordered set of small integers.
-#[derive(Debug)]
-pub(super) struct List {
-    links: Vec<Link>,
+/// Where a list begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
     front: u32,
     back: u32,
     len: usize,
 }
 
-impl List {
-    pub(super) fn new() -> Self {
-        List { links: Vec::new(), front: END, back: END, len: 0 }
-    }
+impl Ends {
+    /// The ends of an empty list.
+    pub(super) const NONE: Ends = Ends { front: END, back: END, len: 0 };
 
     pub(super) fn len(&self) -> usize {
         self.len
-    }
-
-    pub(super) fn contains(&self, member: u32) -> bool {
-        self.links.get(member as usize).is_some_and(|link| link.next != OUT)
     }
 
     /// The oldest member.
@@ -43,53 +37,125 @@ impl List {
         (self.front != END).then_some(self.front)
     }
 
-    /// The member after `member`, towards the back.
-    pub(super) fn after(&self, member: u32) -> Option<u32> {
-        let next = self.links[member as usize].next;
+    /// The youngest member.
+    pub(super) fn back(&self) -> Option<u32> {
+        (self.back != END).then_some(self.back)
+    }
+}
+
+/// Links for several lists that have no member in common. The caller knows who is in which.
+#[derive(Debug, Default)]
+pub(super) struct Links(Vec<Link>);
+
+impl Links {
+    /// Whether `member` is in any of the lists.
+    pub(super) fn contains(&self, member: u32) -> bool {
+        self.0.get(member as usize).is_some_and(|link| link.next != OUT)
+    }
+
+    fn after(&self, member: u32) -> Option<u32> {
+        let next = self.0[member as usize].next;
         (next < OUT).then_some(next)
+    }
+
+    fn before(&self, member: u32) -> Option<u32> {
+        let previous = self.0[member as usize].previous;
+        (previous < OUT).then_some(previous)
+    }
+
+    /// All members of a list, front to back.
+    pub(super) fn iter(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(ends.front(), |&member| self.after(member))
+    }
+
+    /// All members of a list, back to front.
+    pub(super) fn iter_back(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(ends.back(), |&member| self.before(member))
+    }
+
+    /// Makes `member`, which is in this list or in none, its youngest.
+    pub(super) fn push_back(&mut self, ends: &mut Ends, member: u32) {
+        if ends.back == member {
+            return;
+        }
+        self.remove(ends, member);
+        let index = member as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, Link { previous: OUT, next: OUT });
+        }
+        self.0[index] = Link { previous: ends.back, next: END };
+        match ends.back {
+            END => ends.front = member,
+            back => self.0[back as usize].next = member,
+        }
+        ends.back = member;
+        ends.len += 1;
+    }
+
+    /// Takes `member` out of this list; `false`: it was in none.
+    pub(super) fn remove(&mut self, ends: &mut Ends, member: u32) -> bool {
+        if !self.contains(member) {
+            return false;
+        }
+        let Link { previous, next } = self.0[member as usize];
+        match previous {
+            END => ends.front = next,
+            _ => self.0[previous as usize].next = next,
+        }
+        match next {
+            END => ends.back = previous,
+            _ => self.0[next as usize].previous = previous,
+        }
+        self.0[member as usize] = Link { previous: OUT, next: OUT };
+        ends.len -= 1;
+        true
+    }
+}
+
+/// An ordered set of small integers.
+#[derive(Debug)]
+pub(super) struct List {
+    links: Links,
+    ends: Ends,
+}
+
+impl List {
+    pub(super) fn new() -> Self {
+        List { links: Links::default(), ends: Ends::NONE }
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.ends.len
+    }
+
+    pub(super) fn contains(&self, member: u32) -> bool {
+        self.links.contains(member)
+    }
+
+    /// The oldest member.
+    pub(super) fn front(&self) -> Option<u32> {
+        self.ends.front()
     }
 
     /// All members, front to back.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(self.front(), |&member| self.after(member))
+        self.links.iter(&self.ends)
+    }
+
+    /// All members, back to front.
+    pub(super) fn iter_back(&self) -> impl Iterator<Item = u32> + '_ {
+        self.links.iter_back(&self.ends)
     }
 
     /// Makes `member` the youngest, whether it was a member or not.
     pub(super) fn push_back(&mut self, member: u32) {
-        if self.back == member {
-            return;
-        }
-        self.remove(member);
-        let index = member as usize;
-        if index >= self.links.len() {
-            self.links.resize(index + 1, Link { previous: OUT, next: OUT });
-        }
-        self.links[index] = Link { previous: self.back, next: END };
-        match self.back {
-            END => self.front = member,
-            back => self.links[back as usize].next = member,
-        }
-        self.back = member;
-        self.len += 1;
+        self.links.push_back(&mut self.ends, member);
     }
 
     /// Takes `member` out; `false`: it was not in.
     pub(super) fn remove(&mut self, member: u32) -> bool {
-        if !self.contains(member) {
-            return false;
-        }
-        let Link { previous, next } = self.links[member as usize];
-        match previous {
-            END => self.front = next,
-            _ => self.links[previous as usize].next = next,
-        }
-        match next {
-            END => self.back = previous,
-            _ => self.links[next as usize].previous = previous,
-        }
-        self.links[member as usize] = Link { previous: OUT, next: OUT };
-        self.len -= 1;
-        true
+        self.links.remove(&mut self.ends, member)
     }
 }
 
