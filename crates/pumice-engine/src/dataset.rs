@@ -12,6 +12,7 @@ mod varlen;
 pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use transfer::Defined;
+pub use varlen::DefinedHeaped;
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;
@@ -191,7 +192,9 @@ impl DatasetState {
         }
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => contiguous.free(),
-            Storage::Dense(_, table) | Storage::Sparse(_, table) => table.free()?,
+            Storage::Dense(_, table)
+            | Storage::Sparse(_, table)
+            | Storage::VariableLength(_, table) => table.free()?,
             Storage::Unreadable(_) => {}
         }
         Ok(())
@@ -213,7 +216,9 @@ impl DatasetState {
             (
                 Layout::Chunked { index: info, address, .. }
                 | Layout::Structured { index: info, address, .. },
-                Storage::Dense(_, table) | Storage::Sparse(_, table),
+                Storage::Dense(_, table)
+                | Storage::Sparse(_, table)
+                | Storage::VariableLength(_, table),
             ) => {
                 let mut index = table.index();
                 *address = index.commit(&*self.medium)?;

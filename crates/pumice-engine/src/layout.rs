@@ -6,6 +6,7 @@
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
 //! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
+//! | `variable_length.rs` | structured chunks with variable-length data, dense or sparse |
 //!
 //! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
 //! dataset's shape and the table of its chunks; nothing here decides what is resident.
@@ -14,6 +15,7 @@ mod blocks;
 pub mod contiguous;
 pub mod dense;
 pub mod geometry;
+pub mod heap_chunk;
 mod recode;
 pub mod request;
 pub mod sparse;
@@ -21,15 +23,18 @@ pub mod sparse_chunk;
 mod sparse_points;
 mod stretch;
 mod table;
+pub mod variable_length;
 
 pub use contiguous::{Contiguous, Place};
 pub use dense::Dense;
 pub use geometry::Geometry;
+pub use heap_chunk::HeapChunk;
 pub use recode::Recoder;
 pub use request::{ReadRequest, Source, Target, WriteRequest};
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
 pub use table::ChunkTable;
+pub use variable_length::{VariableLength, VariableLengthFilters};
 
 use crate::{Error, Result};
 use pumice_cache::{
@@ -56,6 +61,8 @@ pub enum Storage {
     Dense(Dense, ChunkTable),
     /// Sparse chunks.
     Sparse(Sparse, ChunkTable),
+    /// Chunks with variable-length data, dense or sparse.
+    VariableLength(VariableLength, ChunkTable),
     /// Something that cannot be read yet: what it is.
     Unreadable(String),
 }
@@ -66,6 +73,8 @@ pub enum Chunk {
     Dense(Vec<u8>),
     /// The defined cells.
     Sparse(SparseChunk),
+    /// Cells with variable-length data.
+    Heap(HeapChunk),
 }
 
 impl DatasetLayout {
@@ -73,7 +82,9 @@ impl DatasetLayout {
     pub fn table(&self) -> Option<&ChunkTable> {
         match &self.storage {
             Storage::Contiguous(_) | Storage::Unreadable(_) => None,
-            Storage::Dense(_, table) | Storage::Sparse(_, table) => Some(table),
+            Storage::Dense(_, table)
+            | Storage::Sparse(_, table)
+            | Storage::VariableLength(_, table) => Some(table),
         }
     }
 
@@ -126,6 +137,9 @@ impl Layout for DatasetLayout {
             Storage::Sparse(sparse, _) => {
                 Ok(Chunk::Sparse(sparse.decode(key, bytes, &stored.tag, part)?))
             }
+            Storage::VariableLength(layout, _) => {
+                Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))
+            }
             Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
@@ -134,6 +148,7 @@ impl Layout for DatasetLayout {
         match &self.storage {
             Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.new_chunk(fill)?)),
             Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(sparse.new_chunk())),
+            Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
             Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
@@ -142,6 +157,7 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => encode_dense(dense, key, cells),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => encode_sparse(sparse, key, chunk),
+            (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => layout.encode(key, chunk),
             _ => Err(Self::mismatch()),
         }
     }
@@ -192,6 +208,9 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.scatter(chunk, request),
+            (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
+                layout.scatter(chunk, request)
+            }
             _ => Err(Self::mismatch()),
         }
     }
@@ -200,6 +219,7 @@ impl Layout for DatasetLayout {
         match &self.storage {
             Storage::Dense(dense, _) => dense.scatter_absent(request),
             Storage::Sparse(sparse, _) => sparse.scatter_absent(request),
+            Storage::VariableLength(layout, _) => layout.scatter_absent(request),
             Storage::Contiguous(contiguous) => contiguous.read(request),
             Storage::Unreadable(_) => Err(Self::mismatch()),
         }
@@ -214,6 +234,9 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.gather(cells, request),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.gather(chunk, request),
+            (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
+                layout.gather(chunk, request)
+            }
             _ => Err(Self::mismatch()),
         }
     }
@@ -222,6 +245,7 @@ impl Layout for DatasetLayout {
         let (used, allocated) = match chunk {
             Chunk::Dense(cells) => (cells.len(), cells.capacity()),
             Chunk::Sparse(chunk) => chunk.footprint(),
+            Chunk::Heap(chunk) => chunk.footprint(),
         };
         Footprint { used: used as u64, allocated: allocated as u64 }
     }
@@ -231,7 +255,8 @@ impl Layout for DatasetLayout {
             ReadRequest::Defined { .. } => Part::Defined,
             ReadRequest::Values { .. }
             | ReadRequest::Points { .. }
-            | ReadRequest::DefinedValues { .. } => Part::All,
+            | ReadRequest::DefinedValues { .. }
+            | ReadRequest::DefinedHeaped { .. } => Part::All,
         }
     }
 
@@ -239,6 +264,7 @@ impl Layout for DatasetLayout {
         match &self.storage {
             Storage::Dense(dense, _) => dense.intent(key, request),
             Storage::Sparse(sparse, _) => sparse.intent(request),
+            Storage::VariableLength(layout, _) => layout.intent(request),
             Storage::Contiguous(_) | Storage::Unreadable(_) => Intent::Replace,
         }
     }
@@ -254,18 +280,28 @@ impl Layout for DatasetLayout {
                 let count = part.count() as u64;
                 count.saturating_mul(self.geometry.element_size() as u64 + 8)
             }
+            (Storage::VariableLength(..), WriteRequest::Values { part, source }) => {
+                let each = self.geometry.element_size() as u64 + 8;
+                let elements = part.count().saturating_mul(each);
+                elements.saturating_add(source.heap_share(part.count()))
+            }
             _ => 0,
         }
     }
 
     fn has_values(&self, chunk: &Chunk) -> bool {
-        !matches!(chunk, Chunk::Sparse(SparseChunk { values: None, .. }))
+        match chunk {
+            Chunk::Dense(_) => true,
+            Chunk::Sparse(chunk) => chunk.values.is_some(),
+            Chunk::Heap(chunk) => chunk.entries.values.is_some(),
+        }
     }
 
     fn drop_values(&self, chunk: &mut Chunk) -> bool {
         match chunk {
             Chunk::Dense(_) => false,
             Chunk::Sparse(chunk) => chunk.values.take().is_some(),
+            Chunk::Heap(chunk) => chunk.drop_values(),
         }
     }
 
@@ -275,6 +311,7 @@ impl Layout for DatasetLayout {
                 values.shrink_to_fit();
             }
             Chunk::Sparse(_) => {}
+            Chunk::Heap(chunk) => chunk.condense(),
         }
     }
 
@@ -297,7 +334,8 @@ impl Layout for DatasetLayout {
             ReadRequest::Values { part, .. } => self.share(key, part),
             ReadRequest::Points { .. }
             | ReadRequest::Defined { .. }
-            | ReadRequest::DefinedValues { .. } => 0.0,
+            | ReadRequest::DefinedValues { .. }
+            | ReadRequest::DefinedHeaped { .. } => 0.0,
         }
     }
 
@@ -326,12 +364,18 @@ impl DatasetLayout {
             [] => (record.size, self.geometry.chunk_bytes()),
             [locations, values, ..] => {
                 let cells = locations.unfiltered.min(record.size.saturating_mul(8));
-                (values.offset.min(record.size), cells.saturating_add(values.unfiltered))
+                let rest: u64 = record.sections.iter().skip(1).map(|s| s.unfiltered).sum();
+                (values.offset.min(record.size), cells.saturating_add(rest))
             }
             [_] => (record.size, record.size),
         };
         Stored::new(record.address, record.size, record).head(head).decoded(decoded)
     }
+}
+
+/// For a question that only chunks with variable-length data can answer.
+fn without_heap() -> Error {
+    Error::Internal("values of variable length in a chunk without a heap".into())
 }
 
 fn encode_dense(dense: &Dense, key: &Dims, cells: &[u8]) -> Result<Encoded<ChunkRecord>> {

@@ -7,7 +7,7 @@
 //! | [`messages`] | what the messages say: shape, datatype, layout, filters, links, attributes |
 //! | [`structured`] | decisions about structured chunks, one constant each |
 //! | [`index`] | chunk indexes and the records in them |
-//! | [`global_heap`] | collections of objects, for variable-length data |
+//! | [`global_heap`], [`heap_set`] | collections of objects, for variable-length data |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //! | [`shared_message_table`], [`cache_image`] | what a superblock extension leads to, read only |
 //! | [`fractal_heap`], [`dense`] | links and attributes of objects that have many, read only |
@@ -48,6 +48,7 @@ pub mod dense;
 mod error;
 pub mod fractal_heap;
 pub mod global_heap;
+pub mod heap_set;
 pub mod index;
 pub mod local_heap;
 pub mod messages;

@@ -143,6 +143,22 @@ pub trait ObjectSource {
     fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, Self::Error>;
 }
 
+/// Heaped elements as a source: their own heap.
+pub struct InMemory<'a>(pub &'a [u8]);
+
+impl ObjectSource for InMemory<'_> {
+    type Error = TypeError;
+
+    #[inline]
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, TypeError> {
+        let Some((count, start)) = reference_of(reference) else { return Ok(None) };
+        let end =
+            usize::try_from(length).ok().and_then(|length| length.checked_add(start as usize));
+        let object = end.and_then(|end| self.0.get(start as usize..end));
+        object.map(Some).ok_or_else(|| dangling(count, start, self.0.len()))
+    }
+}
+
 /// Where objects of a file go.
 pub trait ObjectSink {
     /// What can go wrong.
@@ -160,8 +176,19 @@ pub fn load<S: ObjectSource>(
     heap: &mut Vec<u8>,
     source: &mut S,
 ) -> Result<(), S::Error> {
+    load_at(datatype, elements, heap, 0, source)
+}
+
+/// As [`load`], for a heap that will begin at byte `base` of a larger one.
+pub fn load_at<S: ObjectSource>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &mut Vec<u8>,
+    base: u64,
+    source: &mut S,
+) -> Result<(), S::Error> {
     for_each_reference(datatype, elements, &mut |varlen, reference| {
-        load_one(varlen, reference, heap, source)
+        load_one(varlen, reference, heap, base, source)
     })
 }
 
@@ -169,6 +196,7 @@ fn load_one<S: ObjectSource>(
     varlen: &VarLen,
     reference: &mut [u8],
     heap: &mut Vec<u8>,
+    base: u64,
     source: &mut S,
 ) -> Result<(), S::Error> {
     let Some(&head) = reference.first_chunk::<COUNT>() else {
@@ -187,12 +215,12 @@ fn load_one<S: ObjectSource>(
     let place = if varlen.base.has_varlen() {
         // What the object refers to comes first: it then has its final form.
         let mut object = object.to_vec();
-        load(&varlen.base, &mut object, heap, source)?;
+        load_at(&varlen.base, &mut object, heap, base, source)?;
         append(heap, &object)?
     } else {
         append(heap, object)?
     };
-    Ok(put_reference(reference, count, place)?)
+    Ok(put_reference(reference, count, base.saturating_add(place))?)
 }
 
 /// Adds bytes to the heap; tells where. Memory that is not there is an error, not an abort: how much
@@ -228,6 +256,46 @@ pub fn store<S: ObjectSink>(
         }
         sink.put(payload, count, reference)
     })
+}
+
+/// Moves all references in heaped elements, and in what they lead to, to other places of the heap.
+/// `place` tells the new place of an old one; the heap is already the one of the new places.
+pub fn move_references(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &mut [u8],
+    place: &dyn Fn(u64) -> u64,
+) -> Result<(), TypeError> {
+    for_each_reference(datatype, elements, &mut |varlen, reference| {
+        let Some((count, old)) = reference_of(reference) else { return Ok(()) };
+        let new = place(old);
+        put_reference(reference, count, new)?;
+        if varlen.base.has_varlen() {
+            let Some(payload) = varlen.payload(reference, heap)? else { return Ok(()) };
+            let mut payload = payload.to_vec();
+            move_references(&varlen.base, &mut payload, heap, place)?;
+            heap[new as usize..new as usize + payload.len()].copy_from_slice(&payload);
+        }
+        Ok(())
+    })
+}
+
+/// Bytes of the heap that elements refer to, directly and further on.
+pub fn payload_bytes(datatype: &Datatype, elements: &[u8], heap: &[u8]) -> Result<u64, TypeError> {
+    let mut total = 0u64;
+    let mut elements = elements.to_vec();
+    for_each_reference(datatype, &mut elements, &mut |varlen,
+                                                      reference|
+     -> Result<(), TypeError> {
+        if let Some(payload) = varlen.payload(reference, heap)? {
+            total = total.saturating_add(payload.len() as u64);
+            if varlen.base.has_varlen() {
+                total = total.saturating_add(payload_bytes(&varlen.base, payload, heap)?);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(total)
 }
 
 /// What is done with each reference.

@@ -79,6 +79,122 @@ impl Heaped {
     }
 }
 
+impl Heaped {
+    /// The opposite of [`values`](Self::values): elements of `datatype` for values of its class.
+    /// Numbers are converted, strings padded.
+    ///
+    /// ```
+    /// use pumice_types::{Datatype, Heaped, Value};
+    ///
+    /// let list = Datatype::varlen(Datatype::varlen_string(16), 16);
+    /// let value = Value::Sequence(vec![Value::from("ab"), Value::Null]);
+    /// let heaped = Heaped::from_values(&list, &[value.clone()])?;
+    /// assert_eq!(heaped.values(&list)?, [value]);
+    /// # Ok::<(), pumice_types::TypeError>(())
+    /// ```
+    pub fn from_values(datatype: &Datatype, values: &[Value]) -> Result<Self, TypeError> {
+        let mut heaped = Self::default();
+        let mut elements = vec![0; values.len().saturating_mul(datatype.size())];
+        for (value, place) in values.iter().zip(elements.chunks_exact_mut(datatype.size().max(1))) {
+            put(datatype, value, place, &mut heaped)?;
+        }
+        heaped.elements = elements;
+        Ok(heaped)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// Writes a value over `place`, and what it refers to onto the heap.
+fn put(
+    datatype: &Datatype,
+    value: &Value,
+    place: &mut [u8],
+    heaped: &mut Heaped,
+) -> Result<(), TypeError> {
+    let wrong = || TypeError::invalid(datatype.class_name(), format!("no place for {value:?}"));
+    match (datatype, value) {
+        (Datatype::Integer(_), Value::Integer(number)) => {
+            // Beyond these only the nearest end of the range is right anyway.
+            let number = *number;
+            match i64::try_from(number) {
+                Ok(number) => convert(datatype, number, place),
+                Err(_) => {
+                    convert(datatype, u64::try_from(number.max(0)).unwrap_or(u64::MAX), place)
+                }
+            }
+        }
+        (Datatype::Float(_), Value::Float(number)) => convert(datatype, *number, place),
+        (Datatype::Complex(complex), Value::Complex(real, imaginary)) => {
+            let (first, second) = place.split_at_mut(place.len() / 2);
+            let base = Datatype::Float(complex.base.clone());
+            convert(&base, *real, first)?;
+            convert(&base, *imaginary, second)
+        }
+        (Datatype::String(string), Value::Text(text)) => {
+            let room = match string.padding {
+                StringPadding::NullTerminate => place.len().saturating_sub(1),
+                _ => place.len(),
+            };
+            let text = text.get(..room).unwrap_or(text);
+            place.fill(if string.padding == StringPadding::SpacePad { b' ' } else { 0 });
+            place[..text.len()].copy_from_slice(text);
+            Ok(())
+        }
+        (Datatype::Enum(enumeration), Value::Enum(_, number)) => {
+            let base = Datatype::Integer(enumeration.base.clone());
+            put(&base, &Value::Integer(*number), place, heaped)
+        }
+        (_, Value::Bytes(bytes) | Value::Reference(bytes)) if bytes.len() == place.len() => {
+            place.copy_from_slice(bytes);
+            Ok(())
+        }
+        (Datatype::Compound(compound), Value::Compound(parts)) => {
+            for (name, part) in parts {
+                let member = compound.member(name).ok_or_else(wrong)?;
+                let start = member.offset as usize;
+                let place = place.get_mut(start..start.saturating_add(member.datatype.size()));
+                put(&member.datatype, part, place.ok_or_else(wrong)?, heaped)?;
+            }
+            Ok(())
+        }
+        (Datatype::Array(array), Value::Array(parts)) if parts.len() == array.count() => {
+            let places = place.chunks_exact_mut(array.base.size().max(1));
+            parts.iter().zip(places).try_for_each(|(part, at)| put(&array.base, part, at, heaped))
+        }
+        (Datatype::VarLen(varlen), value) => {
+            let payload = match (value, varlen.kind) {
+                (Value::Null, _) => {
+                    place.fill(0);
+                    return Ok(());
+                }
+                (Value::Text(text), VarLenKind::String { .. }) => text.clone(),
+                (Value::Sequence(parts), VarLenKind::Sequence) => {
+                    let mut payload = vec![0; parts.len().saturating_mul(varlen.base.size())];
+                    let places = payload.chunks_exact_mut(varlen.base.size().max(1));
+                    for (part, at) in parts.iter().zip(places) {
+                        put(&varlen.base, part, at, heaped)?;
+                    }
+                    payload
+                }
+                _ => return Err(wrong()),
+            };
+            let count = (payload.len() / varlen.base.size().max(1)) as u64;
+            place.copy_from_slice(&heaped.push(&payload, count, varlen.size)?);
+            Ok(())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn convert<T: Element>(datatype: &Datatype, value: T, place: &mut [u8]) -> Result<(), TypeError> {
+    Conversion::new(&T::datatype(), datatype)?.convert(bytemuck::bytes_of(&value), place)
+}
+
 /// Packed elements as values.
 fn values(datatype: &Datatype, elements: &[u8], heap: &[u8]) -> Result<Vec<Value>, TypeError> {
     let size = datatype.size();

@@ -14,6 +14,9 @@ const DENSE_CHUNK_BYTES: u64 = 256 << 10;
 /// About how many cells a sparse chunk has, if its shape is not given: at 1 % density that is
 /// 42,000 values, and a row or a column of a 20,000 x 20,000 matrix touches ten chunks.
 const SPARSE_CHUNK_CELLS: u64 = 1 << 22;
+/// About how many cells a chunk with variable-length data has, if its shape is not given: with short
+/// strings that is a megabyte or two.
+const HEAP_CHUNK_CELLS: u64 = 1 << 15;
 
 /// Describes a dataset, then [creates](Self::create) it.
 ///
@@ -50,6 +53,7 @@ pub struct DatasetBuilder {
     /// Changes to the default filters, in the order in which they were asked for.
     edits: Vec<Edit>,
     sparse: bool,
+    variable_length: bool,
     compact: bool,
     dont_filter_partial: bool,
 }
@@ -65,6 +69,7 @@ impl DatasetBuilder {
             fill: None,
             edits: Vec::new(),
             sparse: false,
+            variable_length: false,
             compact: false,
             dont_filter_partial: false,
         }
@@ -103,6 +108,24 @@ impl DatasetBuilder {
     /// Stores defined cells only.
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
+        self
+    }
+
+    /// Stores strings and sequences in the chunks that they belong to, where they compress well and
+    /// vanish when they are overwritten, instead of in the global heap of the file. Sparse datasets
+    /// do so anyway.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// let file = File::in_memory()?;
+    /// let names = file.new_strings().shape([3]).variable_length().create("names")?;
+    /// names.write_strings(.., &["ab", "", "cde"])?;
+    /// assert_eq!(names.read_strings(1..)?, ["", "cde"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn variable_length(mut self) -> Self {
+        self.variable_length = true;
         self
     }
 
@@ -282,6 +305,9 @@ impl DatasetBuilder {
     }
 
     fn layout(&self) -> Result<LayoutSpec> {
+        if self.variable_length || (self.sparse && self.datatype.has_varlen()) {
+            return self.variable_length_layout();
+        }
         if self.sparse {
             return self.sparse_layout();
         }
@@ -310,6 +336,25 @@ impl DatasetBuilder {
         let values = filters.of(Section::Values).to_vec();
         let dont_filter_partial = self.dont_filter_partial;
         Ok(LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial })
+    }
+
+    fn variable_length_layout(&self) -> Result<LayoutSpec> {
+        if self.shape.is_empty() || self.compact {
+            return Err(Error::Invalid("variable-length chunks need a shape".into()));
+        }
+        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(HEAP_CHUNK_CELLS));
+        let mut sections = vec![Section::References, Section::Heap];
+        if self.sparse {
+            sections.insert(0, Section::Selection);
+        }
+        let filters = self.filters_of(&sections)?;
+        Ok(LayoutSpec::VariableLength {
+            chunk,
+            locations: self.sparse.then(|| filters.of(Section::Selection).to_vec()),
+            references: filters.of(Section::References).to_vec(),
+            heap: filters.of(Section::Heap).to_vec(),
+            dont_filter_partial: self.dont_filter_partial,
+        })
     }
 
     /// A chunk of about `cells` cells with sides as equal as the shape allows.

@@ -38,6 +38,8 @@ pub enum LayoutKind {
     Chunked,
     /// In sparse chunks: only defined cells are stored.
     Sparse,
+    /// In dense chunks that hold variable-length data themselves.
+    VariableLength,
     /// In a way that cannot be read yet.
     Unreadable,
 }
@@ -126,6 +128,8 @@ impl Dataset {
             },
             Storage::Dense(..) => LayoutKind::Chunked,
             Storage::Sparse(..) => LayoutKind::Sparse,
+            Storage::VariableLength(layout, _) if layout.is_sparse() => LayoutKind::Sparse,
+            Storage::VariableLength(..) => LayoutKind::VariableLength,
             Storage::Unreadable(_) => LayoutKind::Unreadable,
         }
     }
@@ -138,7 +142,7 @@ impl Dataset {
     /// The shape of a chunk, if it has chunks.
     pub fn chunk(&self) -> Option<Vec<u64>> {
         match self.layout() {
-            LayoutKind::Chunked | LayoutKind::Sparse => {
+            LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => {
                 Some(self.state.layout().geometry.chunk().to_vec())
             }
             _ => None,
@@ -158,6 +162,9 @@ impl Dataset {
     pub fn location_filters(&self) -> Vec<FilterSpec> {
         match &self.state.layout().storage {
             Storage::Sparse(sparse, _) => sparse.pipeline(0).specs().to_vec(),
+            Storage::VariableLength(layout, _) if layout.is_sparse() => {
+                layout.pipelines().next().map_or(Vec::new(), |first| first.specs().to_vec())
+            }
             _ => Vec::new(),
         }
     }
@@ -167,17 +174,30 @@ impl Dataset {
         match &self.state.layout().storage {
             Storage::Dense(..) => vec![Section::Chunk],
             Storage::Sparse(..) => vec![Section::Selection, Section::Values],
+            Storage::VariableLength(layout, _) if layout.is_sparse() => {
+                vec![Section::Selection, Section::References, Section::Heap]
+            }
+            Storage::VariableLength(..) => vec![Section::References, Section::Heap],
             _ => Vec::new(),
         }
     }
 
     /// The filters of each section, as the file has them.
     pub fn section_filters(&self) -> SectionFilters {
-        let filters = self.sections().into_iter().map(|section| match section {
-            Section::Selection => (section, self.location_filters()),
-            _ => (section, self.filters()),
-        });
-        SectionFilters::stored(filters.collect(), self.datatype().size() as u32)
+        let sections = self.sections().into_iter();
+        let filters = match &self.state.layout().storage {
+            Storage::VariableLength(layout, _) => {
+                let filters = layout.pipelines().map(|pipeline| pipeline.specs().to_vec());
+                sections.zip(filters).collect()
+            }
+            _ => sections
+                .map(|section| match section {
+                    Section::Selection => (section, self.location_filters()),
+                    _ => (section, self.filters()),
+                })
+                .collect(),
+        };
+        SectionFilters::stored(filters, self.datatype().size() as u32)
     }
 
     /// Its fill value, one element of its type, if one was set; otherwise it is zero.

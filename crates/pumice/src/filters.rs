@@ -152,7 +152,7 @@ impl SectionFilters {
             let filters = match section {
                 Section::Chunk => Vec::new(),
                 Section::Selection => vec![FilterSpec::location(), zstd()],
-                Section::Values if element_size > 1 => {
+                Section::Values | Section::References if element_size > 1 => {
                     vec![FilterSpec::shuffle(element_size), zstd()]
                 }
                 Section::Values | Section::References | Section::Heap => vec![zstd()],

@@ -181,6 +181,21 @@ impl Group {
         DatasetBuilder::new(self.clone(), datatype)
     }
 
+    /// Begins a dataset of UTF-8 strings of any length.
+    pub fn new_strings(&self) -> DatasetBuilder {
+        self.new_dataset_of(pumice_types::Datatype::varlen_string(self.reference_size()))
+    }
+
+    /// Begins a dataset of sequences of any length.
+    pub fn new_sequences(&self, base: pumice_types::Datatype) -> DatasetBuilder {
+        self.new_dataset_of(pumice_types::Datatype::varlen(base, self.reference_size()))
+    }
+
+    /// Bytes of a variable-length reference in this file: a length and a global heap id.
+    pub fn reference_size(&self) -> u32 {
+        8 + u32::from(self.engine().superblock().sizes.offset)
+    }
+
     pub(crate) fn link_dataset(
         &self,
         path: &str,

@@ -4,7 +4,8 @@ use crate::attribute::{object_datatype, required};
 use crate::file::File;
 use crate::index::{ChunkIndex, IndexKind, IndexShape};
 use crate::layout::{
-    ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage,
+    ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage, VariableLength,
+    VariableLengthFilters,
 };
 use crate::object::Object;
 use crate::shared::{context, here};
@@ -16,6 +17,7 @@ use pumice_format::messages::{
     SectionPipeline, SingleChunk, StructuredPipeline, dataspace, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_format::{Sizes, UNDEFINED};
 use pumice_space::{Dims, Extent, UNLIMITED};
 use pumice_types::Datatype;
@@ -68,6 +70,19 @@ pub enum LayoutSpec {
         locations: Vec<FilterSpec>,
         /// Filters of the values (section 1), in the order of writing.
         values: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
+    },
+    /// In chunks with variable-length data.
+    VariableLength {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters of the locations (section 0), if cells can be undefined.
+        locations: Option<Vec<FilterSpec>>,
+        /// Filters of the references (the section after the locations).
+        references: Vec<FilterSpec>,
+        /// Filters of the heap (the last section).
+        heap: Vec<FilterSpec>,
         /// Whether chunks that reach beyond the extent are stored unfiltered.
         dont_filter_partial: bool,
     },
@@ -141,21 +156,30 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     Ok((messages, description))
 }
 
-/// The filters of a dataset: of its chunks, or of their two sections.
+/// The filters of a dataset: of its chunks, or of each of their sections.
 struct Filters {
-    values: Vec<FilterSpec>,
-    locations: Vec<FilterSpec>,
+    /// By the number of the section; a dense chunk has one.
+    sections: Vec<Vec<FilterSpec>>,
     structured: bool,
 }
 
 impl Filters {
     fn none() -> Self {
-        Self { values: Vec::new(), locations: Vec::new(), structured: false }
+        Self { sections: Vec::new(), structured: false }
+    }
+
+    fn structured(sections: Vec<Vec<FilterSpec>>) -> Self {
+        Self { sections, structured: true }
+    }
+
+    /// The pipeline of a section; of a dense chunk, 0.
+    fn pipeline(&self, section: usize) -> Result<Pipeline> {
+        Ok(Pipeline::new(self.sections.get(section).cloned().unwrap_or_default())?)
     }
 
     fn read(file: &File, object: &Object, layout: &Layout) -> Result<Self> {
         let mut filters = Self::none();
-        if matches!(layout, Layout::Structured { .. }) {
+        if let Layout::Structured { sections, .. } = layout {
             filters.structured = true;
             let pipeline = if let Some(raw) = optional(file, object, kind::STRUCTURED_PIPELINE)? {
                 StructuredPipeline::decode(&raw.body, &context(file, &raw))?
@@ -164,17 +188,17 @@ impl Filters {
             } else {
                 return Ok(filters);
             };
-            filters.locations = pipeline.filters(0).iter().map(spec_of).collect();
-            filters.values = pipeline.filters(1).iter().map(spec_of).collect();
+            let section = |number| pipeline.filters(number).iter().map(spec_of).collect();
+            filters.sections = (0..*sections).map(section).collect();
         } else if let Some(raw) = optional(file, object, kind::PIPELINE)? {
             let pipeline = messages::Pipeline::decode(&raw.body, &context(file, &raw))?;
-            filters.values = pipeline.filters.iter().map(spec_of).collect();
+            filters.sections = vec![pipeline.filters.iter().map(spec_of).collect()];
         }
         Ok(filters)
     }
 
     fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.locations.is_empty()
+        self.sections.iter().all(Vec::is_empty)
     }
 
     /// The message that describes them, if there are any.
@@ -184,12 +208,12 @@ impl Filters {
         }
         let mut body = Vec::new();
         if !self.structured {
-            let filters = self.values.iter().map(description_of).collect();
+            let filters = self.sections.iter().flatten().map(description_of).collect();
             messages::Pipeline { filters }.encode(&mut body)?;
             return Ok(Some(RawMessage::new(kind::PIPELINE, MESSAGE_CONSTANT, body)));
         }
         let mut sections = Vec::new();
-        for (section, filters) in [(0, &self.locations), (1, &self.values)] {
+        for (section, filters) in (0..).zip(&self.sections) {
             if !filters.is_empty() {
                 let filters = filters.iter().map(description_of).collect();
                 sections.push(SectionPipeline { section, filters });
@@ -272,7 +296,8 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
         }
         LayoutSpec::Chunked { chunk, filters, dont_filter_partial } => {
             let index = index_info(spec, chunk, 0, !filters.is_empty())?;
-            let filters = Filters { values: local(filters, spec, chunk)?, ..Filters::none() };
+            let sections = vec![local(filters, spec, chunk)?];
+            let filters = Filters { sections, structured: false };
             let message = Layout::Chunked {
                 version: CHUNKED_VERSION,
                 chunk: chunk.clone(),
@@ -284,8 +309,7 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             Ok((message, filters))
         }
         LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
-            let (locations, values) = (locations.clone(), local(values, spec, chunk)?);
-            let filters = Filters { values, locations, structured: true };
+            let filters = Filters::structured(vec![locations.clone(), local(values, spec, chunk)?]);
             let message = Layout::Structured {
                 kind: SPARSE,
                 chunk: chunk.clone(),
@@ -298,7 +322,33 @@ fn layout_message(spec: &DatasetSpec) -> Result<(Layout, Filters)> {
             };
             Ok((message, filters))
         }
+        LayoutSpec::VariableLength { chunk, locations, references, heap, dont_filter_partial } => {
+            check_varlen(spec)?;
+            let kind = VARIABLE_LENGTH | if locations.is_some() { SPARSE } else { 0 };
+            let sections = locations.iter().chain([references, heap]).cloned().collect();
+            let filters = Filters::structured(sections);
+            let count = filters.sections.len() as u8;
+            let message = Layout::Structured {
+                kind,
+                chunk: chunk.clone(),
+                element_size,
+                sections: count,
+                metadata_sections: (0..count).collect(),
+                index: index_info(spec, chunk, count, !filters.is_empty())?,
+                address: UNDEFINED,
+                dont_filter_partial: *dont_filter_partial,
+            };
+            Ok((message, filters))
+        }
     }
+}
+
+/// Fails unless elements have variable-length parts.
+fn check_varlen(spec: &DatasetSpec) -> Result<()> {
+    if spec.datatype.has_varlen() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("{} has no parts of variable length", spec.datatype)))
 }
 
 /// Filters with the parameters that depend on the dataset.
@@ -363,7 +413,7 @@ fn describe(
     check_size(file, &datatype)?;
     let element = fill.clone().unwrap_or_else(|| vec![0; datatype.size()]);
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
-    let storage = storage(file, &geometry, &message, filters)?;
+    let storage = storage(file, &geometry, &datatype, &message, filters)?;
     let null = extent.is_null();
     Ok(Description { datatype, null, fill, layout: DatasetLayout { geometry, storage }, message })
 }
@@ -371,6 +421,7 @@ fn describe(
 fn storage(
     file: &File,
     geometry: &Arc<Geometry>,
+    datatype: &Datatype,
     message: &Layout,
     filters: Filters,
 ) -> Result<Storage> {
@@ -398,9 +449,12 @@ fn storage(
                 false => RecordFormat::plain(sizes(file), geometry.chunk_bytes()),
             };
             let index = open_index(file, geometry, index, *address, format)?;
-            let pipeline = Pipeline::new(filters.values)?;
+            let pipeline = filters.pipeline(0)?;
             let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
             Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, !filtered))
+        }
+        Layout::Structured { sections: 2 | 3, .. } if datatype.has_varlen() => {
+            variable_length(file, geometry, datatype, message, &filters)?
         }
         Layout::Structured { sections, .. } if *sections != 2 => {
             Storage::Unreadable(format!("structured chunks of {sections} sections"))
@@ -411,13 +465,44 @@ fn storage(
             let bytes = geometry.chunk_bytes();
             let format = RecordFormat::structured(sizes(file), 2, filtered, bytes);
             let index = open_index(file, geometry, index, *address, format)?;
-            let locations = Pipeline::new(filters.locations)?;
-            let values = Pipeline::new(filters.values)?;
+            let (locations, values) = (filters.pipeline(0)?, filters.pipeline(1)?);
             let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
             Storage::Sparse(sparse, ChunkTable::new(file.medium().clone(), index, false))
         }
         Layout::Virtual { .. } => Storage::Unreadable("virtual datasets".into()),
     })
+}
+
+/// Structured chunks with variable-length data: sparse if they have three sections.
+fn variable_length(
+    file: &File,
+    geometry: &Arc<Geometry>,
+    datatype: &Datatype,
+    message: &Layout,
+    filters: &Filters,
+) -> Result<Storage> {
+    let Layout::Structured { sections, index, element_size, address, dont_filter_partial, .. } =
+        message
+    else {
+        return Err(Error::Internal("structured chunks in another layout".into()));
+    };
+    check_element(geometry, *element_size)?;
+    // Chunks may be of any size: see the page on structured chunks in docs/format.
+    let format = RecordFormat::structured(sizes(file), *sections, !filters.is_empty(), u64::MAX);
+    let format = RecordFormat { chunk_bytes: geometry.chunk_bytes(), ..format };
+    let index = open_index(file, geometry, index, *address, format)?;
+    let first = usize::from(*sections == 3);
+    let locations = if first == 1 { Some(filters.pipeline(0)?) } else { None };
+    let (references, heap) = (filters.pipeline(first)?, filters.pipeline(first + 1)?);
+    let pipelines = VariableLengthFilters { locations, references, heap };
+    let layout = VariableLength::new(
+        geometry.clone(),
+        datatype.clone(),
+        sizes(file),
+        pipelines,
+        *dont_filter_partial,
+    )?;
+    Ok(Storage::VariableLength(layout, ChunkTable::new(file.medium().clone(), index, false)))
 }
 
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset

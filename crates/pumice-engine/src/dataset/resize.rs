@@ -176,6 +176,7 @@ impl DatasetState {
         match &self.layout.storage {
             Storage::Dense(dense, _) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
             Storage::Sparse(sparse, _) => sparse.dont_filter_partial(),
+            Storage::VariableLength(layout, _) => layout.dont_filter_partial(),
             Storage::Contiguous(_) | Storage::Unreadable(_) => false,
         }
     }
@@ -197,7 +198,7 @@ impl DatasetState {
             Storage::Contiguous(_) | Storage::Unreadable(_) => {
                 Err(Error::Invalid("only chunked datasets can change their extent".into()))
             }
-            Storage::Dense(..) | Storage::Sparse(..) => Ok(()),
+            Storage::Dense(..) | Storage::Sparse(..) | Storage::VariableLength(..) => Ok(()),
         }
     }
 }

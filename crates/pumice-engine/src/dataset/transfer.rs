@@ -213,7 +213,7 @@ impl DatasetState {
         Ok(found.collect())
     }
 
-    fn touched_checked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
+    pub(super) fn touched_checked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
         let dims = self.dims();
         selection.check(&dims)?;
         self.touched(selection, &dims)
@@ -264,12 +264,12 @@ impl DatasetState {
     }
 
     /// How many cells are selected. A null extent has no dimensions either, but no cell.
-    fn count(&self, selection: &Selection, dims: &Dims) -> u64 {
+    pub(super) fn count(&self, selection: &Selection, dims: &Dims) -> u64 {
         if self.null { 0 } else { selection.count(dims) }
     }
 
     /// Checks selection and buffer against each other; returns the number of cells.
-    fn check(
+    pub(super) fn check(
         &self,
         selection: &Selection,
         dims: &Dims,

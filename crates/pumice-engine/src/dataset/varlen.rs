@@ -1,10 +1,25 @@
-//! Reading elements with variable-length parts: the elements, then what they refer to.
+//! Reading and writing elements with variable-length parts, together with what they refer to.
+//!
+//! Structured chunks keep both together. Everywhere else, elements are stored as references into the
+//! file's global heap: they are read first and followed then, and written after what they refer to.
 
 use super::DatasetState;
 use crate::buffer::Output;
+use crate::layout::request::piece_of;
+use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::Selection;
-use pumice_types::Heaped;
+use pumice_space::{CellSet, Dims, Selection, plan};
+use pumice_types::{Conversion, Heaped, heaped};
+
+/// The defined cells of one chunk, with their values and what these refer to.
+pub struct DefinedHeaped {
+    /// The chunk's coordinates in the grid.
+    pub chunk: Dims,
+    /// Its defined cells.
+    pub cells: CellSet,
+    /// The value of each, in the file's type.
+    pub values: Heaped,
+}
 
 impl DatasetState {
     /// Reads the selected cells with everything that they refer to, in the file's type and in
@@ -12,17 +27,111 @@ impl DatasetState {
     pub fn read_heaped(&self, selection: &Selection) -> Result<Heaped> {
         let dims = self.dims();
         selection.check(&dims)?;
-        let count = if self.null { 0 } else { selection.count(&dims) };
-        let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
-        let mut elements = Vec::new();
-        let reserved = size.filter(|&size| elements.try_reserve_exact(size).is_ok());
-        let size =
-            reserved.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
-        elements.resize(size, 0);
-        self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
+        let count = self.count(selection, &dims);
+        let mut elements = self.buffer(count)?;
+        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+            self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
+            return self.follow(elements);
+        }
+        let _no_resize = self.gate();
+        if count == 0 {
+            return Ok(Heaped::default());
+        }
+        let conversion = Conversion::new(&self.datatype, &self.datatype)?;
+        let fill = self.layout.geometry.fill();
+        let target = Target::heaped(Output::zeroed(&mut elements), conversion, fill)?;
+        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
+        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let requests =
+            parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target: &target }));
+        self.cache().read(&self.cached, requests)?;
+        let pieces = target.into_pieces();
+        self.join(elements, pieces)
+    }
+
+    /// Puts pieces of heap together.
+    fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Vec<u8>>) -> Result<Heaped> {
+        if pieces.len() <= 1 {
+            return Ok(Heaped { elements, heap: pieces.pop().unwrap_or_default() });
+        }
+        let total = pieces.iter().map(Vec::len).sum();
+        let mut heap = Vec::new();
+        if heap.try_reserve_exact(total).is_err() {
+            return Err(Error::Invalid(format!("no memory for {total} bytes")));
+        }
+        let mut starts = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            starts.push(heap.len() as u64);
+            heap.extend_from_slice(&piece);
+        }
+        let place = |old: u64| {
+            let (piece, place) = piece_of(old);
+            starts.get(piece).map_or(u64::MAX, |start| start + place)
+        };
+        heaped::move_references(&self.datatype, &mut elements, &mut heap, &place)?;
+        Ok(Heaped { elements, heap })
+    }
+
+    /// Follows references into the global heap.
+    fn follow(&self, elements: Vec<u8>) -> Result<Heaped> {
         if !self.datatype.has_varlen() {
             return Ok(Heaped { elements, heap: Vec::new() });
         }
         self.heap.load(&self.datatype, elements)
+    }
+
+    /// Writes elements of the file's type, which refer to `heap`, to the selected cells.
+    pub fn write_heaped(&self, selection: &Selection, elements: &[u8], heap: &[u8]) -> Result<()> {
+        self.medium().require_writable()?;
+        if !self.datatype.has_varlen() {
+            return self.write(selection, &self.datatype, elements);
+        }
+        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+            let what = "writing variable-length data outside of structured chunks";
+            return Err(Error::Unsupported(what.into()));
+        }
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        if self.check(selection, &dims, &self.datatype, elements.len())? == 0 {
+            return Ok(());
+        }
+        let conversion = Conversion::new(&self.datatype, &self.datatype)?;
+        let source = &Source::heaped(elements, conversion, heap);
+        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
+        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let requests =
+            parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
+        self.cache().write(&self.cached, requests)
+    }
+
+    /// The defined cells among the selected ones with their values and what these refer to, chunk by
+    /// chunk.
+    pub fn read_defined_heaped(&self, selection: &Selection) -> Result<Vec<DefinedHeaped>> {
+        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+            let found = self.read_defined(selection)?.into_iter().map(|part| {
+                let values = self.follow(part.values)?;
+                Ok(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })
+            });
+            return found.collect();
+        }
+        let _no_resize = self.gate();
+        let touched = self.touched_checked(selection)?;
+        let mut answers: Vec<Option<(CellSet, Heaped)>> = touched.iter().map(|_| None).collect();
+        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+            (key.clone(), ReadRequest::DefinedHeaped { cells: cells.clone(), found })
+        });
+        self.cache().read(&self.cached, requests)?;
+        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
+            let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
+            Some(DefinedHeaped { chunk, cells, values })
+        });
+        Ok(found.collect())
+    }
+
+    /// Zeroed memory for so many elements, or an error where there is not enough.
+    fn buffer(&self, count: u64) -> Result<Vec<u8>> {
+        let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
+        let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
+        crate::layout::dense::zeros(size as u64)
     }
 }

@@ -86,6 +86,7 @@ impl Contiguous {
                 }
                 Ok(())
             }
+            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
         }
     }
 

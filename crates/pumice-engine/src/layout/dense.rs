@@ -119,6 +119,7 @@ impl Dense {
                 **found = Some((cells, values));
                 Ok(())
             }
+            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The form that chunks will have in another extent.
 
-use super::{Chunk, DatasetLayout, Dense, Sparse, Storage, encode_dense, encode_sparse};
+use super::{
+    Chunk, DatasetLayout, Dense, Sparse, Storage, VariableLength, encode_dense, encode_sparse,
+};
 use crate::Result;
 use pumice_cache::Encoded;
 use pumice_format::index::ChunkRecord;
@@ -14,6 +16,8 @@ pub enum Recoder {
     Dense(Dense),
     /// Of sparse chunks.
     Sparse(Sparse),
+    /// Of chunks with variable-length data.
+    VariableLength(VariableLength),
 }
 
 impl Recoder {
@@ -23,6 +27,9 @@ impl Recoder {
         match &layout.storage {
             Storage::Dense(dense, _) => Ok(Self::Dense(dense.with_geometry(geometry))),
             Storage::Sparse(sparse, _) => Ok(Self::Sparse(sparse.with_geometry(geometry))),
+            Storage::VariableLength(layout, _) => {
+                Ok(Self::VariableLength(layout.with_geometry(geometry)))
+            }
             Storage::Contiguous(_) | Storage::Unreadable(_) => Err(DatasetLayout::mismatch()),
         }
     }
@@ -32,6 +39,7 @@ impl Recoder {
         match (self, chunk) {
             (Self::Dense(dense), Chunk::Dense(cells)) => encode_dense(dense, key, cells),
             (Self::Sparse(sparse), Chunk::Sparse(chunk)) => encode_sparse(sparse, key, chunk),
+            (Self::VariableLength(layout), Chunk::Heap(chunk)) => layout.encode(key, chunk),
             _ => Err(DatasetLayout::mismatch()),
         }
     }

@@ -7,7 +7,8 @@
 use crate::buffer::Output;
 use crate::{Error, Result};
 use pumice_space::{CellSet, ChunkPart, PointPart, Segment, Selection};
-use pumice_types::Conversion;
+use pumice_types::{Conversion, Heaped};
+use std::sync::{Mutex, PoisonError};
 
 /// One chunk's share of a read.
 pub enum ReadRequest<'a> {
@@ -38,6 +39,14 @@ pub enum ReadRequest<'a> {
         cells: Selection,
         /// The answer: cells of the chunk, and the value of each in row-major order.
         found: &'a mut Option<(CellSet, Vec<u8>)>,
+    },
+    /// As `DefinedValues`, with what the values refer to. Only chunks with variable-length data
+    /// have it.
+    DefinedHeaped {
+        /// Which cells of the chunk are asked for.
+        cells: Selection,
+        /// The answer: cells of the chunk, and the value of each in row-major order.
+        found: &'a mut Option<(CellSet, Heaped)>,
     },
 }
 
@@ -83,6 +92,16 @@ pub struct Target<'a> {
     fill: Vec<u8>,
     /// Whether places that get the fill value have it already.
     filled: bool,
+    /// What the elements refer to: pieces of heap, if these are wanted.
+    pieces: Option<Mutex<Vec<Vec<u8>>>>,
+}
+
+/// A place in a piece of heap: the piece's number, and the byte in it.
+const PIECE_SHIFT: u32 = 40;
+
+/// Which piece a place is in, and where in it.
+pub(crate) fn piece_of(place: u64) -> (usize, u64) {
+    ((place >> PIECE_SHIFT) as usize, place & ((1 << PIECE_SHIFT) - 1))
 }
 
 impl<'a> Target<'a> {
@@ -94,7 +113,37 @@ impl<'a> Target<'a> {
         let mut converted = vec![0; conversion.target_size()];
         conversion.convert(fill, &mut converted)?;
         let filled = output.is_zeroed() && converted.iter().all(|&byte| byte == 0);
-        Ok(Self { output, conversion, fill: converted, filled })
+        Ok(Self { output, conversion, fill: converted, filled, pieces: None })
+    }
+
+    /// A target for elements of one type with variable-length parts, as the file has them, and for
+    /// what they refer to.
+    pub(crate) fn heaped(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
+        Ok(Self { pieces: Some(Mutex::default()), ..Self::new(output, conversion, fill)? })
+    }
+
+    /// The place at which the piece of heap begins that a chunk will bring, if pieces are wanted.
+    pub(crate) fn open_piece(&self) -> Option<u64> {
+        let pieces = self.pieces.as_ref()?;
+        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.push(Vec::new());
+        Some((pieces.len() as u64 - 1) << PIECE_SHIFT)
+    }
+
+    /// Brings the piece of heap that was opened at `base`.
+    pub(crate) fn put_piece(&self, base: u64, piece: Vec<u8>) {
+        if let Some(pieces) = &self.pieces
+            && let Some(place) =
+                pieces.lock().unwrap_or_else(PoisonError::into_inner).get_mut(piece_of(base).0)
+        {
+            *place = piece;
+        }
+    }
+
+    /// All pieces of heap.
+    pub(crate) fn into_pieces(self) -> Vec<Vec<u8>> {
+        let pieces = self.pieces.unwrap_or_default();
+        pieces.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of an element in memory.
@@ -156,12 +205,31 @@ impl<'a> Target<'a> {
 pub struct Source<'a> {
     bytes: &'a [u8],
     conversion: Conversion,
+    /// What the elements refer to, if they have variable-length parts.
+    heap: Option<&'a [u8]>,
 }
 
 impl<'a> Source<'a> {
     /// A source of `bytes`; `conversion` goes from the memory's type to the file's.
     pub fn new(bytes: &'a [u8], conversion: Conversion) -> Self {
-        Self { bytes, conversion }
+        Self { bytes, conversion, heap: None }
+    }
+
+    /// A source of elements as the file has them, with references into `heap`.
+    pub fn heaped(bytes: &'a [u8], conversion: Conversion, heap: &'a [u8]) -> Self {
+        Self { bytes, conversion, heap: Some(heap) }
+    }
+
+    /// What the elements refer to, if they have variable-length parts.
+    pub fn heap(&self) -> Option<&'a [u8]> {
+        self.heap
+    }
+
+    /// Bytes of heap that `count` elements refer to, on average.
+    pub fn heap_share(&self, count: u64) -> u64 {
+        let all = (self.bytes.len() / self.conversion.source_size()).max(1) as u128;
+        let heap = self.heap.map_or(0, <[u8]>::len) as u128;
+        u64::try_from(heap * u128::from(count) / all).unwrap_or(u64::MAX)
     }
 
     /// Whether values go to the file as they are.

@@ -117,7 +117,7 @@ impl Sparse {
         let Some((head, tail)) = bytes.split_at_checked(locations.1) else {
             return Err(short(record.address, locations.1, bytes.len()));
         };
-        let cells = self.decode_locations(before, head, &locations.0, record.address)?;
+        let cells = decode_locations(&self.geometry, before, head, &locations.0, record.address)?;
         if part == Part::Defined {
             return self.mask(key, SparseChunk { cells, values: None });
         }
@@ -126,28 +126,6 @@ impl Sparse {
         }
         let values = self.decode_values(filters, tail, &values.0, record.address, &cells)?;
         self.mask(key, SparseChunk { cells, values: Some(values) })
-    }
-
-    fn decode_locations(
-        &self,
-        pipeline: &Pipeline,
-        bytes: &[u8],
-        section: &SectionRecord,
-        address: u64,
-    ) -> Result<CellSet> {
-        let total = self.geometry.cells_per_chunk();
-        if bytes.is_empty() {
-            // An empty section 0 says that every cell is defined.
-            return Ok(CellSet::full(total));
-        }
-        let (dims, cells) =
-            pipeline.decode_cells(bytes, section.filter_mask, section.unfiltered, total)?;
-        if dims.as_slice() == self.geometry.chunk() {
-            return Ok(cells);
-        }
-        let expected = format!("a selection over a chunk of {:?}", self.geometry.chunk());
-        Err(DecodeError::new("locations of a sparse chunk", address, expected, format!("{dims:?}"))
-            .into())
     }
 
     fn decode_values(
@@ -206,6 +184,7 @@ impl Sparse {
                 **found = Some(chunk.extract(element, &wanted));
                 Ok(())
             }
+            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
         }
     }
 
@@ -216,7 +195,9 @@ impl Sparse {
                 target.fill_all(part.segments(self.geometry.chunk()));
             }
             ReadRequest::Points { part, target } => sparse_points::fill(part, target),
-            ReadRequest::Defined { .. } | ReadRequest::DefinedValues { .. } => {}
+            ReadRequest::Defined { .. }
+            | ReadRequest::DefinedValues { .. }
+            | ReadRequest::DefinedHeaped { .. } => {}
         }
         Ok(())
     }
@@ -264,6 +245,29 @@ impl Sparse {
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
+}
+
+/// The defined cells of a chunk, from the stored bytes of section 0.
+pub(super) fn decode_locations(
+    geometry: &Geometry,
+    pipeline: &Pipeline,
+    bytes: &[u8],
+    section: &SectionRecord,
+    address: u64,
+) -> Result<CellSet> {
+    let total = geometry.cells_per_chunk();
+    if bytes.is_empty() {
+        // An empty section 0 says that every cell is defined.
+        return Ok(CellSet::full(total));
+    }
+    let (dims, cells) =
+        pipeline.decode_cells(bytes, section.filter_mask, section.unfiltered, total)?;
+    if dims.as_slice() == geometry.chunk() {
+        return Ok(cells);
+    }
+    let expected = format!("a selection over a chunk of {:?}", geometry.chunk());
+    Err(DecodeError::new("locations of a sparse chunk", address, expected, format!("{dims:?}"))
+        .into())
 }
 
 /// The cells asked for, or `None` for the whole chunk.

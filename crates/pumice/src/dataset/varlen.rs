@@ -1,9 +1,13 @@
 //! Strings and sequences of variable length, and values of any datatype.
 
-use super::Dataset;
+use super::{Dataset, Defined};
 use crate::select::Select;
+use pumice_engine::layout::Storage;
 use pumice_engine::{Error, Result};
-use pumice_types::{Element, Heaped, Sequences, Strings, Value};
+use pumice_types::{
+    Conversion, Datatype, Element, Heaped, Sequences, Strings, Value, VarLenKind, heaped,
+    references,
+};
 
 impl Dataset {
     /// Reads strings of variable or fixed length, in row-major order (points: in their order). Null
@@ -26,6 +30,151 @@ impl Dataset {
     pub fn read_values(&self, selection: impl Select) -> Result<Vec<Value>> {
         let heaped = self.read_heaped(selection)?;
         self.at(heaped.values(self.datatype()).map_err(Error::from))
+    }
+
+    /// Writes strings to the selected cells, in row-major order (points: in their order).
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// let file = File::in_memory()?;
+    /// let notes = file.new_strings().shape([1000, 1000]).sparse().create("notes")?;
+    /// notes.write_strings((3, 0..2), &["new", "old"])?;
+    /// assert_eq!(notes.read_strings((2..4, 1))?, ["", "old"]);
+    /// assert_eq!(notes.count_defined(..)?, 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_strings<S: AsRef<[u8]>>(
+        &self,
+        selection: impl Select,
+        strings: &[S],
+    ) -> Result<()> {
+        self.write_packed_strings(selection, &strings.iter().collect())
+    }
+
+    /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied.
+    pub fn write_packed_strings(&self, selection: impl Select, strings: &Strings) -> Result<()> {
+        let size = match self.datatype() {
+            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {
+                varlen.size
+            }
+            other => {
+                return self.at(Err(Error::Invalid(format!("{other} is no string of any length"))));
+            }
+        };
+        if strings.bytes().contains(&0) {
+            let what = "a string with a null byte, which HDF5 takes for its end";
+            return self.at(Err(Error::Invalid(what.into())));
+        }
+        let elements = self.at(references(strings.offsets(), 1, size).map_err(Error::from))?;
+        let selection = self.selection(selection)?;
+        self.at(self.state.write_heaped(&selection, &elements, strings.bytes()))
+    }
+
+    /// Writes sequences to the selected cells, their values converted to the file's type.
+    ///
+    /// ```
+    /// use pumice::{Datatype, File, Sequences};
+    ///
+    /// let file = File::in_memory()?;
+    /// let builder = file.new_sequences(Datatype::i16_be()).shape([3]).variable_length();
+    /// let walks = builder.create("walks")?;
+    /// let two: Sequences<i32> = [vec![1, 2, 3], vec![]].into_iter().collect();
+    /// walks.write_sequences(0..2, &two)?;
+    /// assert_eq!(walks.read_sequences::<f64>(..)?[0], [1.0, 2.0, 3.0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_sequences<T: Element>(
+        &self,
+        selection: impl Select,
+        sequences: &Sequences<T>,
+    ) -> Result<()> {
+        let Datatype::VarLen(varlen) = self.datatype() else {
+            let what = format!("{} is no sequence", self.datatype());
+            return self.at(Err(Error::Invalid(what)));
+        };
+        let (base, count) = (varlen.base.size(), sequences.values().len());
+        let convert = || -> Result<(Vec<u8>, Vec<u8>)> {
+            let conversion = Conversion::new(&T::datatype(), &varlen.base)?;
+            let mut heap = vec![0; count * base];
+            conversion.convert(bytemuck::cast_slice(sequences.values()), &mut heap)?;
+            Ok((references(sequences.offsets(), base, varlen.size)?, heap))
+        };
+        let (elements, heap) = self.at(convert())?;
+        let selection = self.selection(selection)?;
+        self.at(self.state.write_heaped(&selection, &elements, &heap))
+    }
+
+    /// Writes values of any datatype, however nested.
+    ///
+    /// ```
+    /// use pumice::{Datatype, File, Value};
+    ///
+    /// let file = File::in_memory()?;
+    /// let tags = Datatype::varlen(Datatype::varlen_string(16), 16);
+    /// let photo = Datatype::compound([("id", Datatype::i32_le()), ("tags", tags)]);
+    /// let photos = file.new_dataset_of(photo).shape([10]).sparse().create("photos")?;
+    /// let tags = Value::Sequence(vec!["sea".into(), "sun".into()]);
+    /// let first = Value::Compound(vec![("id".into(), Value::Integer(7)), ("tags".into(), tags)]);
+    /// photos.write_values(4, &[first.clone()])?;
+    /// assert_eq!(photos.read_values(4)?, [first]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_values(&self, selection: impl Select, values: &[Value]) -> Result<()> {
+        let heaped = Heaped::from_values(self.datatype(), values).map_err(Error::from);
+        self.write_heaped(selection, &self.at(heaped)?)
+    }
+
+    /// Writes elements of the dataset's own type with everything that they refer to.
+    pub fn write_heaped(&self, selection: impl Select, values: &Heaped) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.write_heaped(&selection, &values.elements, &values.heap))
+    }
+
+    /// Coordinates of the selected cells that are defined, and their strings.
+    pub fn read_defined_strings(&self, selection: impl Select) -> Result<(Vec<u64>, Strings)> {
+        let (coordinates, heaped) = self.read_defined_heaped(selection)?;
+        let strings = Strings::from_heaped(self.datatype(), heaped);
+        Ok((coordinates, self.at(strings.map_err(Error::from))?))
+    }
+
+    /// Coordinates and values of the selected cells that are defined, of any datatype.
+    pub fn read_defined_values(&self, selection: impl Select) -> Result<Defined<Value>> {
+        let (coordinates, heaped) = self.read_defined_heaped(selection)?;
+        let values = self.at(heaped.values(self.datatype()).map_err(Error::from))?;
+        Ok(Defined { rank: self.state.dims().len(), coordinates, values })
+    }
+
+    /// Coordinates of the selected cells that are defined, and their values with everything that
+    /// they refer to. Cells are ordered by chunk, and within a chunk in row-major order.
+    pub fn read_defined_heaped(&self, selection: impl Select) -> Result<(Vec<u64>, Heaped)> {
+        let selection = self.selection(selection)?;
+        let found = self.at(self.state.read_defined_heaped(&selection))?;
+        let (mut coordinates, mut all) = (Vec::new(), Heaped::default());
+        let chunk = self.state.layout().geometry.chunk();
+        for mut part in found {
+            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let origin: Vec<u64> = origin.collect();
+            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+            let base = all.heap.len() as u64;
+            all.heap.append(&mut part.values.heap);
+            let elements = &mut part.values.elements;
+            let moved = heaped::move_references(self.datatype(), elements, &mut all.heap, &|old| {
+                old + base
+            });
+            self.at(moved.map_err(Error::from))?;
+            all.elements.append(elements);
+        }
+        Ok((coordinates, all))
+    }
+
+    /// The share of a chunk's heap in memory that may be left over from values that were overwritten
+    /// or erased, in percent (25 unless set). Above it the heap is made anew; what is stored never
+    /// has such rests.
+    pub fn set_heap_waste(&self, percent: u32) {
+        if let Storage::VariableLength(layout, _) = &self.state.layout().storage {
+            layout.set_waste(percent);
+        }
     }
 
     /// Reads elements in the dataset's own type, with everything that they refer to in one heap.

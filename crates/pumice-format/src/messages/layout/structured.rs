@@ -62,10 +62,19 @@ pub(super) fn decode(reader: &mut Reader<'_>, context: &Context) -> Result<Layou
         return decode_older(head, reader, context);
     }
     let composition = decode_composition(reader)?;
-    let (filtered, bytes, sections) = (head.filtered(), head.chunk_bytes(), composition.sections);
+    let (filtered, sections) = (head.filtered(), composition.sections);
+    let metadata = &composition.metadata_sections;
+    let bytes = size_basis(head.chunk_bytes(), sections, metadata);
     let index = ChunkIndexInfo::decode_structured(reader, filtered, bytes, sections)?;
     let address = reader.offset(context.offset_width())?;
     Ok(head.into_layout(composition, index, address))
+}
+
+/// What the width of a single chunk's size follows from: the bytes of a dense chunk, unless there
+/// is variable-length data, which may be of any size. All sections are then metadata.
+fn size_basis(chunk_bytes: u64, sections: u8, metadata_sections: &[u8]) -> u64 {
+    let varlen = sections > 1 && metadata_sections.len() == usize::from(sections);
+    if varlen { u64::MAX } else { chunk_bytes }
 }
 
 fn decode_head(reader: &mut Reader<'_>) -> Result<Head, DecodeError> {
@@ -156,7 +165,7 @@ pub(super) fn encode(layout: &Layout, sizes: Sizes, out: &mut Vec<u8>) -> Result
     }
     let dimensions = encoded_dimensions(chunk, *element_size)?;
     let width = dimension_width(&dimensions);
-    let bytes = dimensions.iter().product::<u64>();
+    let bytes = size_basis(dimensions.iter().product::<u64>(), *sections, metadata_sections);
     let mut flags = if *dont_filter_partial { DONT_FILTER_PARTIAL } else { 0 };
     if index.is_filtered_single() {
         flags |= SINGLE_FILTERED;

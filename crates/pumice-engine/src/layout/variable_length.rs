@@ -1,0 +1,414 @@
+//! The two layouts of structured chunks with variable-length data: sparse (locations, references,
+//! heap) and dense (references, heap).
+//!
+//! The references section holds the elements of the defined cells in row-major order; where a
+//! datatype has variable-length parts, an element has references into the heap section, which is a
+//! [heap set](pumice_format::heap_set). Every section ends with a checksum and goes through the
+//! filters of its own pipeline, except that a heap without objects has no bytes at all. The byte
+//! format is described in `docs/format/`.
+//!
+//! What is written is always the shortest: objects in the order of the cells, without waste.
+
+use super::geometry::Geometry;
+use super::heap_chunk::HeapChunk;
+use super::request::{ReadRequest, WriteRequest, points_of_sparse};
+use super::sparse::decode_locations;
+use super::sparse_chunk::SparseChunk;
+use crate::{Error, Result};
+use pumice_bytes::{DecodeError, Reader, Writer};
+use pumice_cache::{Encoded, Intent, Outcome, Part};
+use pumice_filter::{EncodedCells, Pipeline};
+use pumice_format::heap_set::{HeapSet, HeapSetWriter, Reference};
+use pumice_format::index::{ChunkRecord, SectionRecord};
+use pumice_format::{Context, Sizes};
+use pumice_space::{CellSet, Dims};
+use pumice_types::heaped::{self, ObjectSink, ObjectSource};
+use pumice_types::{Datatype, TypeError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const REFERENCES: &str = "references of a structured chunk";
+const HEAP: &str = "heap of a structured chunk";
+/// The share of a heap in memory that may be waste, in percent.
+const WASTE: u32 = 25;
+/// How many bytes of memory a byte of a section may become before that counts as damage: an object
+/// may be referred to more than once, but nobody does so often.
+const MULTIPLE: u64 = 64;
+
+/// How chunks with variable-length data are stored.
+pub struct VariableLength {
+    geometry: Arc<Geometry>,
+    datatype: Datatype,
+    sizes: Sizes,
+    /// Of the locations, if the dataset is sparse.
+    locations: Option<Pipeline>,
+    references: Pipeline,
+    heap: Pipeline,
+    /// For partial edge chunks, if they are stored unfiltered.
+    plain: Option<Pipeline>,
+    waste: AtomicU32,
+}
+
+/// The pipelines of the sections: locations only if the dataset is sparse.
+#[derive(Clone)]
+pub struct VariableLengthFilters {
+    /// Of the locations, if the dataset is sparse.
+    pub locations: Option<Pipeline>,
+    /// Of the references.
+    pub references: Pipeline,
+    /// Of the heap.
+    pub heap: Pipeline,
+}
+
+impl VariableLength {
+    /// A layout for elements of `datatype`.
+    pub fn new(
+        geometry: Arc<Geometry>,
+        datatype: Datatype,
+        sizes: Sizes,
+        filters: VariableLengthFilters,
+        dont_filter_partial: bool,
+    ) -> Result<Self> {
+        let mut fill = geometry.fill().to_vec();
+        heaped::for_each_reference(&datatype, &mut fill, &mut |_, reference| -> Result<()> {
+            if reference.iter().any(|&byte| byte != 0) {
+                let what = "a fill value of variable length in structured chunks";
+                return Err(Error::Unsupported(what.into()));
+            }
+            Ok(())
+        })?;
+        let VariableLengthFilters { locations, references, heap } = filters;
+        let plain = dont_filter_partial.then(Pipeline::default);
+        let waste = AtomicU32::new(WASTE);
+        Ok(Self { geometry, datatype, sizes, locations, references, heap, plain, waste })
+    }
+
+    /// The same for another extent.
+    pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
+        Self {
+            geometry,
+            datatype: self.datatype.clone(),
+            sizes: self.sizes,
+            locations: self.locations.clone(),
+            references: self.references.clone(),
+            heap: self.heap.clone(),
+            plain: self.plain.clone(),
+            waste: AtomicU32::new(self.waste.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Whether cells can be undefined.
+    pub fn is_sparse(&self) -> bool {
+        self.locations.is_some()
+    }
+
+    /// The filters of all sections, in the order of the sections.
+    pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
+        self.locations.iter().chain([&self.references, &self.heap])
+    }
+
+    /// Whether partial edge chunks are stored unfiltered.
+    pub fn dont_filter_partial(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// Sets the share of a heap in memory that may be waste, in percent.
+    pub fn set_waste(&self, percent: u32) {
+        self.waste.store(percent, Ordering::Relaxed);
+    }
+
+    /// The pipeline of a section for this chunk.
+    fn pipeline<'a>(&'a self, key: &Dims, usual: &'a Pipeline) -> &'a Pipeline {
+        match &self.plain {
+            Some(plain) if self.geometry.is_partial(key) => plain,
+            _ => usual,
+        }
+    }
+
+    /// A chunk without defined cells; of a dense dataset, with the fill value everywhere.
+    pub fn new_chunk(&self) -> Result<HeapChunk> {
+        let cells = self.geometry.cells_per_chunk();
+        if self.is_sparse() {
+            return Ok(HeapChunk::new(SparseChunk::empty(cells), Vec::new()));
+        }
+        let mut values = super::dense::zeros(self.geometry.chunk_bytes())?;
+        super::request::fill_with(&mut values, self.geometry.fill());
+        let entries = SparseChunk { cells: CellSet::full(cells), values: Some(values) };
+        Ok(HeapChunk::new(entries, Vec::new()))
+    }
+
+    /// Encodes all sections.
+    pub fn encode(&self, key: &Dims, chunk: &HeapChunk) -> Result<Encoded<ChunkRecord>> {
+        let elements = chunk.entries.values.as_deref().ok_or_else(|| {
+            Error::Internal("a chunk without resident values was to be written".into())
+        })?;
+        let mut tag = ChunkRecord::dense(0, 0);
+        let mut bytes = Vec::new();
+        if let Some(locations) = &self.locations {
+            let locations = self.pipeline(key, locations);
+            let EncodedCells { bytes: encoded, unfiltered, mask } =
+                locations.encode_cells(self.geometry.chunk(), &chunk.entries.cells)?;
+            bytes = encoded;
+            tag.sections.push(SectionRecord { offset: 0, unfiltered, filter_mask: mask });
+        }
+        let mut references = elements.to_vec();
+        let mut sink = Sink(HeapSetWriter::new(&Context::new(self.sizes)));
+        sink.0.reserve(chunk.entries.cells.len() as usize, chunk.heap.len());
+        heaped::store(&self.datatype, &mut references, &chunk.heap, &mut sink)?;
+        let mut image = sink.0.finish();
+        references.put_checksum(0);
+        if !image.is_empty() {
+            image.put_checksum(0);
+        }
+        for (section, usual) in [(references, &self.references), (image, &self.heap)] {
+            let (offset, unfiltered) = (bytes.len() as u64, section.len() as u64);
+            let pipeline = self.pipeline(key, usual);
+            let mut filter_mask = 0;
+            if section.is_empty() || pipeline.is_empty() {
+                bytes.put_bytes(&section);
+            } else {
+                let (encoded, mask) = pipeline.encode(section)?;
+                filter_mask = mask;
+                bytes.put_bytes(&encoded);
+            }
+            tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
+        }
+        Ok(Encoded { bytes, tag })
+    }
+
+    /// Decodes the sections that `part` needs. `bytes` has at least those sections.
+    pub fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        record: &ChunkRecord,
+        part: Part,
+    ) -> Result<HeapChunk> {
+        let cells = match &self.locations {
+            None => CellSet::full(self.geometry.cells_per_chunk()),
+            Some(locations) => {
+                let (section, stored) = stored_section(record, 0, &bytes)?;
+                let pipeline = self.pipeline(key, locations);
+                decode_locations(&self.geometry, pipeline, stored, section, record.address)?
+            }
+        };
+        if part == Part::Defined {
+            let entries = SparseChunk { cells, values: None };
+            return self.mask(key, HeapChunk::new(entries, Vec::new()));
+        }
+        let first = usize::from(self.is_sparse());
+        let element = self.geometry.element_size() as u64;
+        let wanted = cells.len().saturating_mul(element).saturating_add(4);
+        let references = self.pipeline(key, &self.references);
+        let mut elements = checked(references, record, first, &bytes, REFERENCES, Some(wanted))?;
+        let image = checked(self.pipeline(key, &self.heap), record, first + 1, &bytes, HEAP, None)?;
+        let heap = self.load(&mut elements, &image, record.address)?;
+        let entries = SparseChunk { cells, values: Some(elements) };
+        self.mask(key, HeapChunk::new(entries, heap))
+    }
+
+    /// Lets elements refer to what their references into a heap section lead to.
+    fn load(&self, elements: &mut [u8], image: &[u8], address: u64) -> Result<Vec<u8>> {
+        let context = Context::new(self.sizes).at(address);
+        let objects = match image {
+            [] => HeapSet::default(),
+            image => HeapSet::decode(image, &context)?,
+        };
+        let all = (image.len() as u64).saturating_add(elements.len() as u64);
+        let budget = all.saturating_mul(MULTIPLE);
+        let mut heap = Vec::with_capacity(image.len().saturating_sub(elements.len()));
+        let mut source = Objects { image, objects, address, budget };
+        heaped::load(&self.datatype, elements, &mut heap, &mut source)?;
+        if heap.capacity() > heap.len() + heap.len() / 4 + 256 {
+            heap.shrink_to_fit();
+        }
+        Ok(heap)
+    }
+
+    /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
+    fn mask(&self, key: &Dims, mut chunk: HeapChunk) -> Result<HeapChunk> {
+        if self.is_sparse()
+            && let Some(outside) = self.geometry.outside(key)?
+        {
+            chunk.erase(&self.datatype, &outside)?;
+        }
+        Ok(chunk)
+    }
+
+    /// Answers a read from a resident chunk.
+    pub fn scatter(&self, chunk: &HeapChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } => {
+                target.fill_all(part.segments(dims));
+                chunk.scatter(&self.datatype, part.segments(dims), target)
+            }
+            ReadRequest::Points { .. } => Err(points_of_sparse()),
+            ReadRequest::Defined { cells, found } => {
+                let wanted = CellSet::from_selection(cells, dims)?;
+                **found = Some(chunk.entries.cells.intersection(&wanted));
+                Ok(())
+            }
+            ReadRequest::DefinedValues { .. } => Err(Error::Invalid(
+                "values of variable length are read as strings, sequences or values".into(),
+            )),
+            ReadRequest::DefinedHeaped { cells, found } => {
+                let wanted = CellSet::from_selection(cells, dims)?;
+                **found = Some(chunk.extract(&self.datatype, &wanted)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a read from a chunk that is not stored: nothing is defined there.
+    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+        if let ReadRequest::Values { part, target } = request {
+            target.fill_all(part.segments(self.geometry.chunk()));
+        }
+        Ok(())
+    }
+
+    /// Carries out a write on a resident chunk.
+    pub fn gather(&self, chunk: &mut HeapChunk, request: &mut WriteRequest<'_>) -> Result<Outcome> {
+        match request {
+            WriteRequest::Values { part, source } => {
+                let segments = part.segments(self.geometry.chunk());
+                chunk.define(&self.datatype, segments, source)?;
+            }
+            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+                return Err(points_of_sparse());
+            }
+            WriteRequest::Erase { cells } if self.is_sparse() => {
+                chunk.erase(&self.datatype, cells)?;
+                if chunk.entries.cells.is_empty() {
+                    return Ok(Outcome::Delete);
+                }
+            }
+            WriteRequest::Erase { cells } => {
+                chunk.fill(&self.datatype, cells, self.geometry.fill())?;
+            }
+        }
+        chunk.compact(&self.datatype, self.waste.load(Ordering::Relaxed))?;
+        Ok(Outcome::Keep)
+    }
+
+    /// Whether a write needs what is stored.
+    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
+        match request {
+            WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
+            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
+        }
+    }
+}
+
+/// A section of a chunk: what the index says of it, and its stored bytes.
+fn stored_section<'a>(
+    record: &'a ChunkRecord,
+    index: usize,
+    bytes: &'a [u8],
+) -> Result<(&'a SectionRecord, &'a [u8])> {
+    let found = record.sections.get(index).zip(record.section_length(index));
+    let stored = found.and_then(|(section, length)| {
+        let start = usize::try_from(section.offset).ok()?;
+        let end = start.checked_add(usize::try_from(length).ok()?)?;
+        Some((section, bytes.get(start..end)?))
+    });
+    stored.ok_or_else(|| {
+        let found = format!("{:?} in {} byte(s)", record.sections, bytes.len());
+        let expected = format!("section {index} inside the chunk");
+        DecodeError::new("structured chunk", record.address, expected, found).into()
+    })
+}
+
+/// A section without filters and checksum, which was verified. An empty section has neither.
+fn checked(
+    pipeline: &Pipeline,
+    record: &ChunkRecord,
+    index: usize,
+    bytes: &[u8],
+    structure: &'static str,
+    wanted: Option<u64>,
+) -> Result<Vec<u8>> {
+    let (section, stored) = stored_section(record, index, bytes)?;
+    if stored.is_empty() && wanted.is_none() {
+        return Ok(Vec::new());
+    }
+    let wrong = |expected: u64, found: u64| -> Error {
+        let expected = format!("{expected} byte(s) with the checksum");
+        DecodeError::new(structure, record.address, expected, found).into()
+    };
+    let unfiltered = match pipeline.is_empty() {
+        true => stored.len() as u64,
+        false => section.unfiltered,
+    };
+    if wanted.is_some_and(|wanted| wanted != unfiltered) {
+        return Err(wrong(wanted.unwrap_or_default(), unfiltered));
+    }
+    // The best compression there is cannot have put more into so few bytes.
+    let possible = (stored.len() as u64 + 1).saturating_mul(1 << 16);
+    let limit = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= possible);
+    let limit = limit.ok_or_else(|| wrong(possible, unfiltered))?;
+    let mut plain = pipeline.decode_slice(stored, section.filter_mask, limit)?;
+    if plain.len() != limit || limit < 4 {
+        return Err(wrong(unfiltered, plain.len() as u64));
+    }
+    let mut reader = Reader::new(structure, record.address, &plain);
+    reader.skip(limit - 4)?;
+    reader.checksum()?;
+    plain.truncate(limit - 4);
+    Ok(plain)
+}
+
+/// The objects of a heap section.
+struct Objects<'a> {
+    image: &'a [u8],
+    objects: HeapSet,
+    address: u64,
+    /// How many more bytes are believable.
+    budget: u64,
+}
+
+impl ObjectSource for Objects<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>> {
+        let Some(reference) = Reference::decode(reference, self.address)? else {
+            return Ok(None);
+        };
+        let Reference { slot, index, .. } = reference;
+        let bad = |expected: String, found: String| -> Error {
+            DecodeError::new(HEAP, self.address, expected, found).into()
+        };
+        let range = self.objects.object(slot, index);
+        let object = range.and_then(|range| self.image.get(range)).ok_or_else(|| {
+            bad(format!("an object of index {index} in slot {slot}"), "none".into())
+        })?;
+        if object.len() as u64 != length {
+            return Err(bad(format!("an object of {length} byte(s)"), object.len().to_string()));
+        }
+        self.budget = self.budget.checked_sub(length).ok_or_else(|| {
+            bad("references to different objects".into(), "many to the same".into())
+        })?;
+        Ok(Some(object))
+    }
+}
+
+/// The heap section that is being made.
+struct Sink(HeapSetWriter);
+
+impl ObjectSink for Sink {
+    type Error = Error;
+
+    #[inline]
+    fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<()> {
+        let full = || TypeError::Invalid {
+            class: "variable-length",
+            reason: "more objects than the heap of a chunk can have".into(),
+        };
+        let (slot, index) = self.0.push(object).ok_or_else(full)?;
+        Reference { count, slot, index }.encode(reference);
+        Ok(())
+    }
+}
