@@ -47,6 +47,11 @@ fn changed_bytes_of_sparse_files_are_errors_or_harmless() {
 }
 
 #[test]
+fn changed_bytes_of_variable_length_files_are_errors_or_harmless() {
+    specimen::variable_length().iter().for_each(change_every_byte);
+}
+
+#[test]
 fn truncated_files_are_errors_or_harmless() {
     for specimen in specimen::some() {
         let mut cases = Cases::new(&specimen);

@@ -1,6 +1,6 @@
 //! Small files with everything that Pumice writes, and what a test needs to know of their bytes.
 
-use pumice::{DatasetBuilder, File, FilterSpec};
+use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Value};
 use pumice_bytes::lookup3;
 use pumice_filter::Pipeline;
 use std::ops::Range;
@@ -17,7 +17,8 @@ pub(crate) struct Specimen {
 
 /// A smaller choice, where cases are many: the bytes of filtered indexes differ little.
 pub(crate) fn some() -> Vec<Specimen> {
-    let mut all: Vec<Specimen> = dense().into_iter().chain(sparse()).collect();
+    let all = dense().into_iter().chain(sparse()).chain(variable_length());
+    let mut all: Vec<Specimen> = all.collect();
     all.retain(|specimen| {
         !specimen.name.contains("default filters") || specimen.name.contains("fixed array")
     });
@@ -46,6 +47,40 @@ pub(crate) fn sparse() -> Vec<Specimen> {
     let max = [Some(12), Some(14)];
     specimens.push(sparse_specimen("fixed array, deflate", max, [5, 6], "deflate"));
     specimens
+}
+
+/// Datasets of strings and of nested sequences, in structured chunks.
+pub(crate) fn variable_length() -> Vec<Specimen> {
+    ["no filters", "default filters"].into_iter().map(varlen_specimen).collect()
+}
+
+fn varlen_specimen(filters: &str) -> Specimen {
+    let words = ["one", "", "three", "a rather longer string", "five", "six", "seven"];
+    let nested = Datatype::compound([
+        ("id", Datatype::i16_be()),
+        ("words", Datatype::varlen(Datatype::varlen_string(16), 16)),
+    ]);
+    let value = |id: i128| {
+        let words = words[..id as usize % 4].iter().map(|&word| Value::from(word)).collect();
+        let words = Value::Sequence(words);
+        Value::Compound(vec![("id".into(), Value::Integer(id)), ("words".into(), words)])
+    };
+    let bytes = write(|file| {
+        let filtered = |builder: DatasetBuilder| match filters {
+            "no filters" => builder.no_filters(),
+            _ => builder,
+        };
+        let dense = file.new_strings().shape([7]).chunk([4]).variable_length();
+        let dense = filtered(dense).create("dense").unwrap();
+        dense.write_strings(.., &words).unwrap();
+        let single = file.new_strings().shape([7]).chunk([7]).variable_length();
+        filtered(single).create("single").unwrap().write_strings(2..5, &words[..3]).unwrap();
+        let sparse = file.new_dataset_of(nested).shape([20]).max_shape([None]).chunk([6]).sparse();
+        let sparse = filtered(sparse).create("sparse").unwrap();
+        sparse.write_values(3..8, &(0..5).map(value).collect::<Vec<_>>()).unwrap();
+        sparse.write_values(19, &[value(7)]).unwrap();
+    });
+    Specimen::new(&format!("variable length, {filters}"), bytes, Vec::new())
 }
 
 fn objects() -> Specimen {
@@ -162,7 +197,7 @@ fn find_all(bytes: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
 /// Everything that begins like a block of metadata, or like an unfiltered section 0, and is
 /// followed by its checksum.
 fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
-    let openings: [&[u8]; 11] = [
+    let openings: [&[u8]; 12] = [
         b"\x89HDF",
         b"OHDR",
         b"OCHK",
@@ -174,6 +209,7 @@ fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
         b"BTHD",
         b"BTLF",
         b"\x01\x00\x08",
+        b"HGLS",
     ];
     let mut blocks = Vec::new();
     for start in 0..bytes.len() {

@@ -105,6 +105,7 @@ fn change(dataset: &Dataset) {
     for point in [zero, last] {
         let Ok(point) = Selection::point(&point) else { continue };
         let _ = dataset.write_bytes(&point, &vec![7; element]);
+        let _ = dataset.write_strings(&point, &["new"]);
         let _ = dataset.flush();
         let _ = dataset.erase(&point);
     }
@@ -178,9 +179,14 @@ fn read(dataset: &Dataset) -> Object {
         sure("number of cells", dataset.count_defined(..).ok().map(|count| numbers(&[count])));
         let selection = dataset.defined(..).ok();
         sure("selection", selection.map(|cells| numbers(&[cells.count(&shape)])));
+    }
+    if (dataset.is_sparse() || small) && !dataset.datatype().has_varlen() {
         let found = dataset.read_defined_bytes(..).ok();
         sure("cells", found.as_ref().map(|found| numbers(&found.coordinates)));
         object.values.insert("defined values", found.map(|found| found.values));
+    }
+    if dataset.datatype().has_varlen() {
+        return varlen(dataset, object, small);
     }
     // The last cell alone is at another place than everything.
     let last: Vec<u64> = shape.iter().map(|length| length.saturating_sub(1)).collect();
@@ -193,6 +199,21 @@ fn read(dataset: &Dataset) -> Object {
         let converted = converted.map(|values| values.into_iter().flat_map(f64::to_le_bytes));
         object.values.insert("values", dataset.read_bytes(..).ok());
         object.values.insert("converted values", converted.map(Iterator::collect));
+    }
+    object
+}
+
+/// Values of variable length. Every section of their chunks has a checksum.
+fn varlen(dataset: &Dataset, mut object: Object, small: bool) -> Object {
+    if dataset.is_sparse() || small {
+        let found = dataset.read_defined_values(..).ok();
+        object.sure.insert("defined values", found.map(|found| text(&found)));
+    }
+    if small {
+        let _ = dataset.read_strings(..);
+        let _ = dataset.read_sequences::<f64>(..);
+        let _ = dataset.read_bytes(..);
+        object.sure.insert("values", dataset.read_values(..).ok().map(|found| text(&found)));
     }
     object
 }

@@ -1,0 +1,242 @@
+//! Random steps on datasets of variable-length types in structured chunks, each checked against a
+//! dictionary of cells.
+
+use pumice::{Context, Dataset, Datatype, File, FilterSpec, Section, Selection, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A small generator of random numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+fn string() -> Datatype {
+    Datatype::varlen_string(16)
+}
+
+fn datatypes() -> Vec<Datatype> {
+    let record = Datatype::compound([
+        ("id", Datatype::i32_le()),
+        ("name", string()),
+        ("track", Datatype::varlen(Datatype::f64_be(), 16)),
+    ]);
+    vec![
+        string(),
+        Datatype::varlen(Datatype::i16_be(), 16),
+        record.clone(),
+        Datatype::varlen(string(), 16),
+        Datatype::varlen(Datatype::varlen(Datatype::u8(), 16), 16),
+        Datatype::array(string(), [2, 2]),
+        Datatype::varlen(record, 16),
+    ]
+}
+
+fn value(datatype: &Datatype, random: &mut Random) -> Value {
+    match datatype {
+        Datatype::Integer(integer) if !integer.signed => Value::Integer(random.below(256).into()),
+        Datatype::Integer(_) => Value::Integer(i128::from(random.below(2000)) - 1000),
+        Datatype::Float(_) => Value::Float(random.below(1 << 40) as f64 / 7.0),
+        Datatype::Array(array) => {
+            Value::Array((0..array.count()).map(|_| value(&array.base, random)).collect())
+        }
+        Datatype::Compound(compound) => Value::Compound(
+            compound
+                .members
+                .iter()
+                .map(|member| (member.name.clone(), value(&member.datatype, random)))
+                .collect(),
+        ),
+        Datatype::VarLen(_) if random.one_in(9) => Value::Null,
+        Datatype::VarLen(varlen) if *varlen.base == Datatype::u8() && !random.one_in(3) => {
+            let length = if random.one_in(50) { 3000 } else { random.below(12) };
+            let bytes = (0..length).map(|_| 1 + random.below(255) as u8).collect();
+            match datatype == &string() {
+                true => Value::Text(bytes),
+                false => {
+                    Value::Sequence(bytes.into_iter().map(|n| Value::Integer(n.into())).collect())
+                }
+            }
+        }
+        Datatype::VarLen(_) if datatype == &string() => Value::Text(Vec::new()),
+        Datatype::VarLen(varlen) => {
+            Value::Sequence((0..random.below(4)).map(|_| value(&varlen.base, random)).collect())
+        }
+        other => panic!("no values of {other}"),
+    }
+}
+
+/// What cells that were never written read as.
+fn fill(datatype: &Datatype) -> Value {
+    match datatype {
+        Datatype::Integer(_) => Value::Integer(0),
+        Datatype::Array(array) => Value::Array(vec![fill(&array.base); array.count()]),
+        Datatype::Compound(compound) => Value::Compound(
+            compound.members.iter().map(|m| (m.name.clone(), fill(&m.datatype))).collect(),
+        ),
+        _ => Value::Null,
+    }
+}
+
+struct Model {
+    datatype: Datatype,
+    sparse: bool,
+    shape: Vec<u64>,
+    cells: BTreeMap<Vec<u64>, Value>,
+}
+
+impl Model {
+    /// A random box inside the shape: start and count.
+    fn block(&self, random: &mut Random) -> Option<(Vec<u64>, Vec<u64>)> {
+        if self.shape.contains(&0) {
+            return None;
+        }
+        let start: Vec<u64> = self.shape.iter().map(|&side| random.below(side)).collect();
+        let axes = start.iter().zip(&self.shape);
+        let count = axes.map(|(&start, &side)| 1 + random.below((side - start).min(6))).collect();
+        Some((start, count))
+    }
+
+    fn check(&self, dataset: &Dataset, random: &mut Random) {
+        let Some((start, count)) = self.block(random) else { return };
+        let selection = Selection::block(&start, &count).unwrap();
+        let wanted: Vec<Value> = cells_of(&start, &count)
+            .map(|cell| self.cells.get(&cell).cloned().unwrap_or_else(|| fill(&self.datatype)))
+            .collect();
+        assert_eq!(dataset.read_values(&selection).unwrap(), wanted);
+        if !self.sparse {
+            return;
+        }
+        let found = dataset.read_defined_values(&selection).unwrap();
+        let found: BTreeMap<Vec<u64>, Value> =
+            found.iter().map(|(point, value)| (point.to_vec(), value.clone())).collect();
+        let inside = cells_of(&start, &count);
+        let known: BTreeMap<Vec<u64>, Value> = inside
+            .filter_map(|cell| self.cells.get_key_value(&cell).map(|(k, v)| (k.clone(), v.clone())))
+            .collect();
+        assert_eq!(found, known);
+        assert_eq!(dataset.count_defined(..).unwrap(), self.cells.len() as u64);
+    }
+}
+
+fn cells_of(start: &[u64], count: &[u64]) -> impl Iterator<Item = Vec<u64>> + Clone {
+    let (start, count) = (start.to_vec(), count.to_vec());
+    (0..count.iter().product::<u64>()).map(move |mut number| {
+        let mut cell = start.clone();
+        for axis in (0..count.len()).rev() {
+            cell[axis] += number % count[axis];
+            number /= count[axis];
+        }
+        cell
+    })
+}
+
+fn create(path: &Path, context: &Context, model: &Model, kind: u64, random: &mut Random) -> File {
+    let file = File::options().context(context).create(path).unwrap();
+    let shape = model.shape.clone();
+    let rank = shape.len();
+    // Every chunk index: single, fixed array, extensible array, B-tree.
+    let (chunk, max): (Vec<u64>, Vec<Option<u64>>) = match kind % 4 {
+        0 => (shape.clone(), shape.iter().map(|&side| Some(side)).collect()),
+        1 => (
+            shape.iter().map(|side| side.div_ceil(2)).collect(),
+            shape.iter().map(|&n| Some(n)).collect(),
+        ),
+        2 => (vec![3; rank], (0..rank).map(|axis| (axis != rank / 2).then_some(20)).collect()),
+        _ => (vec![2; rank], vec![None; rank]),
+    };
+    let builder =
+        file.new_dataset_of(model.datatype.clone()).shape(shape).max_shape(max).chunk(chunk);
+    let builder = if model.sparse { builder.sparse() } else { builder.variable_length() };
+    let builder = match random.below(4) {
+        0 => builder.no_filters(),
+        1 => builder
+            .section_filter(Section::Heap, FilterSpec::deflate(4))
+            .dont_filter_partial_chunks(),
+        _ => builder,
+    };
+    builder.create("group/values").unwrap();
+    file
+}
+
+fn run(seed: u64, steps: usize, folder: &Path) {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0xD134_2543_DE82_EF95));
+    let types = datatypes();
+    let kind = random.below(4);
+    let rank = 1 + random.below(3) as usize;
+    let side = [12, 7, 4][rank - 1];
+    let mut model = Model {
+        datatype: types[seed as usize % types.len()].clone(),
+        sparse: random.one_in(2),
+        shape: (0..rank).map(|_| 1 + random.below(side)).collect(),
+        cells: BTreeMap::new(),
+    };
+    let cache = [0, 2000, 64 << 20][random.below(3) as usize];
+    let context = Context::builder().cache_bytes(cache).threads(1 + random.below(2) as usize);
+    let context = context.build().unwrap();
+    let path = folder.join(format!("{seed}.h5"));
+    let mut file = create(&path, &context, &model, kind, &mut random);
+    let mut dataset = file.dataset("group/values").unwrap();
+    dataset.set_heap_waste([0, 25, 100][random.below(3) as usize]);
+    for _ in 0..steps {
+        match random.below(10) {
+            0..=4 => {
+                let Some((start, count)) = model.block(&mut random) else { continue };
+                let cells: Vec<_> = cells_of(&start, &count).collect();
+                let values: Vec<Value> =
+                    cells.iter().map(|_| value(&model.datatype, &mut random)).collect();
+                dataset.write_values(Selection::block(&start, &count).unwrap(), &values).unwrap();
+                model.cells.extend(cells.into_iter().zip(values));
+            }
+            5 if model.sparse => {
+                let Some((start, count)) = model.block(&mut random) else { continue };
+                dataset.erase(Selection::block(&start, &count).unwrap()).unwrap();
+                cells_of(&start, &count).for_each(|cell| drop(model.cells.remove(&cell)));
+            }
+            6 if kind >= 2 => {
+                let shape: Vec<u64> = (0..rank).map(|_| random.below(side + 2)).collect();
+                dataset.resize(&shape).unwrap();
+                model.cells.retain(|cell, _| cell.iter().zip(&shape).all(|(at, side)| at < side));
+                model.shape = shape;
+            }
+            7 => file.flush().unwrap(),
+            8 => {
+                drop(dataset);
+                file.close().unwrap();
+                file = File::options().context(&context).edit(&path).unwrap();
+                dataset = file.dataset("group/values").unwrap();
+            }
+            _ => model.check(&dataset, &mut random),
+        }
+    }
+    model.check(&dataset, &mut random);
+    drop(dataset);
+    file.close().unwrap();
+    let file = File::options().context(&context).open(&path).unwrap();
+    let dataset = file.dataset("group/values").unwrap();
+    for _ in 0..5 {
+        model.check(&dataset, &mut random);
+    }
+}
+
+#[test]
+fn random_steps_on_variable_length_data_agree_with_a_dictionary() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 0..200 {
+        run(seed, 60, folder.path());
+    }
+}
