@@ -16,6 +16,7 @@
 
 mod choice;
 mod guards;
+mod saves;
 
 pub(crate) use choice::{Demand, Dirty};
 pub(crate) use guards::{Reservation, Saving, Victims};
@@ -23,6 +24,7 @@ pub(crate) use guards::{Reservation, Saving, Victims};
 use crate::layout::{Footprint, Layout};
 use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
+use crate::stats::Stats;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
 
@@ -52,6 +54,8 @@ struct State<L: Layout> {
     operations: usize,
     /// Evictions under way: they may wait for room to encode.
     evictions: usize,
+    /// Counts uses.
+    clock: u64,
     /// Counts events that those who wait may be waiting for.
     changes: u64,
     waiting: usize,
@@ -67,6 +71,10 @@ struct Resident<L: Layout> {
     doomed: bool,
     /// It has lost its values, and the policy knows it by another identity.
     reduced: bool,
+    /// It could not be written back: others leave rather than this.
+    stuck: bool,
+    /// When it was last used.
+    used: u64,
     /// The shares of the chunk that were read and written since each was last whole.
     read: f32,
     written: f32,
@@ -81,6 +89,11 @@ pub(crate) struct Visit {
 }
 
 impl<L: Layout> Resident<L> {
+    /// What it counts for in the limits: its memory, and what the cache needs to keep it.
+    fn weight(&self) -> u64 {
+        self.footprint.allocated + bookkeeping::<L>()
+    }
+
     /// Adds a use to what is known of the chunk.
     fn usage(&mut self, visit: Visit) -> Usage {
         let Visit { write, share } = visit;
@@ -94,6 +107,18 @@ impl<L: Layout> Resident<L> {
         Usage { dataset: member.id, write, done, hint: member.options().hint }
     }
 }
+
+/// What the cache needs to keep one chunk: the slot and its counts, its entries in the dataset's
+/// table, in the books and with the policy.
+pub(crate) const fn bookkeeping<L: Layout>() -> u64 {
+    let slot = size_of::<Slot<L>>() + 2 * size_of::<usize>();
+    let table = 2 * size_of::<usize>();
+    let books = size_of::<Option<Resident<L>>>();
+    (slot + table + books + POLICY_ENTRY) as u64
+}
+
+/// About what a policy needs for one resident chunk.
+const POLICY_ENTRY: usize = 64;
 
 /// Shares that sum to this make the whole chunk: they are rounded.
 const WHOLE: f32 = 0.9999;
@@ -113,6 +138,16 @@ impl Need {
             Need::Load { bytes, .. } | Need::Encode { bytes } => bytes,
         }
     }
+}
+
+/// What one is told who has found nothing that could leave.
+pub(crate) enum LastResort<'b, L: Layout> {
+    /// There was nobody to wait for: room over the limit.
+    Granted(Reservation<'b, L>),
+    /// Something has changed: it is worth trying again.
+    Changed,
+    /// There is nobody to wait for, and what is left are chunks that could not be written back.
+    Stuck,
 }
 
 /// What a resident chunk is like at the moment.
@@ -175,7 +210,10 @@ impl<L: Layout> State<L> {
     }
 
     fn touch(&mut self, slot: &Slot<L>, visit: Visit, recorder: &Recorder) {
+        self.clock += 1;
+        let clock = self.clock;
         let Some(resident) = self.get(slot) else { return };
+        resident.used = clock;
         let usage = resident.usage(visit);
         if recorder.on() {
             record(recorder, slot.hash, resident.footprint.allocated, usage);
@@ -187,6 +225,7 @@ impl<L: Layout> State<L> {
         let Some(resident) = &mut self.residents[id as usize] else { return };
         if !resident.dirty {
             resident.dirty = true;
+            resident.slot.member.counters.dirty.add(1);
             self.dirty += 1;
         }
         self.spare = self.spare.max(encoding_size(resident.footprint.used));
@@ -197,6 +236,8 @@ impl<L: Layout> State<L> {
         if !std::mem::take(&mut resident.dirty) {
             return;
         }
+        resident.stuck = false;
+        resident.slot.member.counters.dirty.subtract(1);
         self.dirty -= 1;
         self.policy.clean(id);
         self.review_spare();
@@ -230,6 +271,7 @@ impl<L: Layout> Budget<L> {
             spare: 0,
             operations: 0,
             evictions: 0,
+            clock: 0,
             changes: 0,
             waiting: 0,
         };
@@ -260,18 +302,27 @@ impl<L: Layout> Budget<L> {
         });
         for id in order {
             let Some(resident) = &state.residents[id as usize] else { continue };
-            let Resident { slot, footprint, reduced, dirty, .. } = resident;
+            let Resident { slot, reduced, dirty, .. } = resident;
             let identity = if *reduced { !slot.hash } else { slot.hash };
             let hint = slot.member.options().hint;
             let usage = Usage { write: *dirty, hint, ..Usage::of(slot.member.id) };
-            policy.admit(id, identity, footprint.allocated, usage);
+            policy.admit(id, identity, resident.weight(), usage);
         }
         state.policy = policy;
     }
 
-    /// The most that was ever held.
-    pub(crate) fn peak(&self) -> u64 {
-        self.state.lock().peak
+    /// Counts memory that is neither in a chunk nor in flight.
+    pub(crate) fn set_aside(&self, more: u64, less: u64) {
+        let mut state = self.state.lock();
+        state.resident = state.resident + more - less;
+        state.note_peak();
+    }
+
+    /// Adds what is known only here.
+    pub(crate) fn complete(&self, stats: &mut Stats) {
+        let state = self.state.lock();
+        (stats.peak, stats.in_flight) = (state.peak, state.flight);
+        stats.bookkeeping = state.resident.saturating_sub(stats.resident);
     }
 
     fn announce(&self, mut state: MutexGuard<'_, State<L>>) {
@@ -310,18 +361,22 @@ impl<L: Layout> Budget<L> {
     ///
     /// Evictions count as work, except for who must encode: they may be waiting for room to encode
     /// themselves.
-    pub(crate) fn force_or_wait(&self, need: Need, seen: u64) -> Option<Reservation<'_, L>> {
+    pub(crate) fn force_or_wait(&self, need: Need, seen: u64) -> LastResort<'_, L> {
+        let loads = matches!(need, Need::Load { .. });
         let mut state = self.state.lock();
         loop {
             if state.changes != seen {
-                return None;
+                return LastResort::Changed;
             }
-            let evicting = matches!(need, Need::Load { .. }) && state.evictions > 0;
-            if state.operations == 0 && !evicting {
-                return Some(self.take(&mut state, need));
+            if state.operations == 0 && !(loads && state.evictions > 0) {
+                break;
             }
             state = self.wait(state);
         }
+        if loads && state.residents.iter().flatten().any(|resident| resident.stuck) {
+            return LastResort::Stuck;
+        }
+        LastResort::Granted(self.take(&mut state, need))
     }
 
     /// Takes room for the encodings of as many of `slots` as there is room for, if it is any.
@@ -374,9 +429,8 @@ impl<L: Layout> Budget<L> {
         let estimate = estimate.min(reservation.bytes);
         reservation.bytes -= estimate;
         state.flight -= estimate;
-        state.resident += footprint.allocated;
-        state.note_peak();
         slot.member.counters.resident.add(footprint.allocated);
+        state.clock += 1;
         let mut resident = Resident {
             slot: Arc::clone(slot),
             footprint,
@@ -384,6 +438,8 @@ impl<L: Layout> Budget<L> {
             saving: false,
             doomed: false,
             reduced: false,
+            stuck: false,
+            used: state.clock,
             read: 0.0,
             written: 0.0,
         };
@@ -391,13 +447,16 @@ impl<L: Layout> Budget<L> {
         if self.recorder.on() {
             record(&self.recorder, slot.hash, footprint.allocated, usage);
         }
+        let weight = resident.weight();
+        state.resident += weight;
+        state.note_peak();
         let id = state.free.pop().unwrap_or_else(|| {
             state.residents.push(None);
             (state.residents.len() - 1) as u32
         });
         state.residents[id as usize] = Some(resident);
         slot.id.store(id, Ordering::Relaxed);
-        state.policy.admit(id, slot.hash, footprint.allocated, usage);
+        state.policy.admit(id, slot.hash, weight, usage);
         if visit.write {
             state.set_dirty(id);
         }
@@ -434,7 +493,7 @@ impl<L: Layout> Budget<L> {
         slot.member.counters.resident.add(after);
         slot.member.counters.resident.subtract(before);
         if before != after {
-            state.policy.reweigh(id, after);
+            state.policy.reweigh(id, after + bookkeeping::<L>());
         }
         if dirty {
             state.set_dirty(id);
@@ -452,9 +511,10 @@ impl<L: Layout> Budget<L> {
         let id = slot.id();
         if let Some(resident) = state.get(slot) {
             resident.reduced = true;
+            let weight = resident.weight();
             state.policy.evict(id);
             let usage = Usage { hint: slot.member.options().hint, ..Usage::of(slot.member.id) };
-            state.policy.admit(id, !slot.hash, footprint.allocated, usage);
+            state.policy.admit(id, !slot.hash, weight, usage);
         }
     }
 
@@ -492,13 +552,14 @@ impl<L: Layout> Budget<L> {
         let mut state = self.state.lock();
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return };
-        let (weight, doomed) = (resident.footprint.allocated, resident.doomed);
+        let (weight, doomed) = (resident.weight(), resident.doomed);
+        let bytes = resident.footprint.allocated;
         state.set_clean(id);
         if doomed {
             state.doomed -= weight;
         }
         state.resident -= weight;
-        slot.member.counters.resident.subtract(weight);
+        slot.member.counters.resident.subtract(bytes);
         match evicted {
             true => state.policy.evict(id),
             false => state.policy.remove(id),
@@ -508,55 +569,5 @@ impl<L: Layout> Budget<L> {
         state.free.push(id);
         self.announce(state);
         drop(gone);
-    }
-
-    /// Takes those of `slots` that are dirty for saving, waiting for others who save them. All who
-    /// call this for the same chunks must name them in the same order.
-    pub(crate) fn begin_saving(&self, slots: Vec<Arc<Slot<L>>>) -> Saving<'_, L> {
-        let mut saving = Saving { budget: self, slots: Vec::with_capacity(slots.len()) };
-        saving.slots.extend(slots.into_iter().filter(|slot| self.hold(slot, true)));
-        saving
-    }
-
-    /// Waits until nobody saves the chunk and keeps others from doing so.
-    pub(crate) fn hold_saves(&self, slot: &Arc<Slot<L>>) -> Saving<'_, L> {
-        let slots = if self.hold(slot, false) { vec![Arc::clone(slot)] } else { Vec::new() };
-        Saving { budget: self, slots }
-    }
-
-    /// Marks a chunk as being saved; `false`: it is not resident, or clean and only dirty counts.
-    fn hold(&self, slot: &Slot<L>, only_dirty: bool) -> bool {
-        let mut state = self.state.lock();
-        loop {
-            let Some(resident) = state.get(slot) else { return false };
-            if !resident.saving {
-                let wanted = resident.dirty || !only_dirty;
-                resident.saving = wanted;
-                return wanted;
-            }
-            state = self.wait(state);
-        }
-    }
-
-    /// Notes that what is stored is what is in the slot.
-    pub(crate) fn clean(&self, slot: &Slot<L>) {
-        let mut state = self.state.lock();
-        if state.get(slot).is_some() {
-            state.set_clean(slot.id());
-        }
-    }
-
-    /// What chunks take in memory.
-    pub(crate) fn footprint_of(&self, slots: &[Arc<Slot<L>>]) -> u64 {
-        let mut state = self.state.lock();
-        let size = |slot: &Arc<Slot<L>>| state.get(slot).map_or(0, |r| r.footprint.allocated);
-        slots.iter().map(size).sum()
-    }
-
-    /// Which of `slots` are dirty.
-    pub(crate) fn dirty_among(&self, mut slots: Vec<Arc<Slot<L>>>) -> Vec<Arc<Slot<L>>> {
-        let mut state = self.state.lock();
-        slots.retain(|slot| state.get(slot).is_some_and(|resident| resident.dirty));
-        slots
     }
 }

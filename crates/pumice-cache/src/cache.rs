@@ -1,7 +1,9 @@
 //! The operations on the cache: register, read, write, flush, change limits.
 
+use crate::absent::Absent;
 use crate::access::{Reading, Writing};
-use crate::budget::{Budget, Visit};
+use crate::admission::Admission;
+use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
 use crate::exclusive::Exclusive;
@@ -29,6 +31,8 @@ pub struct ChunkCache<L: Layout> {
 /// What the clones of a cache share.
 pub(crate) struct Shared<L: Layout> {
     pub(crate) budget: Budget<L>,
+    pub(crate) absent: Absent<L::Key>,
+    pub(crate) admission: Admission,
     config: Mutex<Config>,
     members: Mutex<Members<L>>,
     destroyed: AtomicBool,
@@ -54,11 +58,17 @@ impl<L: Layout> std::fmt::Debug for ChunkCache<L> {
 }
 
 impl<L: Layout> ChunkCache<L> {
+    /// The bytes that the cache takes to keep one chunk, beside the chunk's own. They count for the
+    /// limits.
+    pub const BOOKKEEPING: u64 = bookkeeping::<L>();
+
     /// A cache that holds nothing yet.
     pub fn new(config: Config) -> Self {
         let (resident, active) = config.limits();
         let shared = Shared {
             budget: Budget::new(config.policy.build(resident), resident, active),
+            absent: Absent::new(),
+            admission: Admission::new(),
             config: Mutex::new(config),
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
             destroyed: AtomicBool::new(false),
@@ -241,7 +251,7 @@ impl<L: Layout> ChunkCache<L> {
         let members = self.shared.members.lock();
         let mut stats = members.closed;
         members.open.iter().for_each(|member| stats += member.counters.read());
-        stats.peak = self.shared.budget.peak();
+        self.shared.budget.complete(&mut stats);
         stats
     }
 
@@ -286,7 +296,8 @@ impl<L: Layout> ChunkCache<L> {
         if before.policy != config.policy {
             self.shared.budget.set_policy(config.policy.build(resident));
         }
-        self.shared.trim()
+        self.shared.limit_absent(resident);
+        self.shared.trim(true)
     }
 
     /// Who decodes and encodes; also at the service of a request that is being prepared.

@@ -8,11 +8,13 @@
 //! up when the coldest chunk is dirty. The calling thread then waits and writes back, in
 //! [`Shared::reserve`].
 
-use crate::budget::{Condition, Demand, Dirty, Need, Reservation, Victims};
+use crate::budget::{Condition, Demand, Dirty, LastResort, Need, Reservation, Victims};
 use crate::cache::Shared;
 use crate::layout::{Footprint, Layout};
+use crate::member::Member;
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
+use crate::stats::Reason;
 use crate::sync::{Arc, RwLockWriteGuard};
 
 impl<L: Layout> Shared<L> {
@@ -22,26 +24,36 @@ impl<L: Layout> Shared<L> {
             if let Some(reservation) = self.budget.try_reserve(need) {
                 return Some(reservation);
             }
-            let demand = Demand { bytes: self.wanted(need), dirty: Dirty::Stop, company: 0 };
+            let bytes = self.wanted(need);
+            let demand = Demand { bytes, dirty: Dirty::Stop, company: 0, stuck: false };
             let victims = self.budget.victims(demand)?;
-            victims.slots.iter().for_each(|slot| self.leave(slot));
+            victims.slots.iter().for_each(|slot| self.leave(slot, Reason::Room));
         }
     }
 
     /// Room. Waits; to be called only by one who holds no room.
+    ///
+    /// A chunk that cannot be written back does not matter as long as others can leave: its own
+    /// dataset's flush and close tell of it. Only when nothing else is left, its error is ours.
     pub(crate) fn reserve(&self, need: Need) -> Result<Reservation<'_, L>, L::Error> {
+        let mut stuck = false;
         loop {
             let seen = self.budget.changes();
             if let Some(reservation) = self.budget.try_reserve(need) {
                 return Ok(reservation);
             }
-            let demand = Demand { bytes: self.wanted(need), ..self.with_dirty() };
+            let demand = Demand { bytes: self.wanted(need), stuck, ..self.with_dirty() };
             if let Some(victims) = self.budget.victims(demand) {
-                self.evict(victims)?;
+                let evicted = self.evict(victims, Reason::Room);
+                if std::mem::take(&mut stuck) {
+                    evicted?;
+                }
                 continue;
             }
-            if let Some(reservation) = self.budget.force_or_wait(need, seen) {
-                return Ok(reservation);
+            match self.budget.force_or_wait(need, seen) {
+                LastResort::Granted(reservation) => return Ok(reservation),
+                LastResort::Changed => {}
+                LastResort::Stuck => stuck = true,
             }
         }
     }
@@ -56,27 +68,45 @@ impl<L: Layout> Shared<L> {
             }
             let bytes = slots.first().map_or(0, |slot| self.budget.encoding_size(slot));
             let need = Need::Encode { bytes };
-            let demand =
-                Demand { bytes: self.budget.shortage(need), dirty: Dirty::Skip, company: 0 };
+            let bytes = self.budget.shortage(need);
+            let demand = Demand { bytes, dirty: Dirty::Skip, company: 0, stuck: false };
             if let Some(victims) = self.budget.victims(demand) {
-                victims.slots.iter().for_each(|slot| self.leave(slot));
-            } else if let Some(room) = self.budget.force_or_wait(need, seen) {
+                victims.slots.iter().for_each(|slot| self.leave(slot, Reason::Room));
+            } else if let LastResort::Granted(room) = self.budget.force_or_wait(need, seen) {
                 return (room, 1);
             }
         }
     }
 
-    /// Brings what is resident down to the resident limit.
-    pub(crate) fn trim(&self) -> Result<(), L::Error> {
+    /// Brings what is resident down to the resident limit, as far as it can be written back;
+    /// returns the first error. `stuck`: tries once more what could not be written before.
+    pub(crate) fn trim(&self, mut stuck: bool) -> Result<(), L::Error> {
+        let mut result = Ok(());
         loop {
             let bytes = self.budget.excess();
             if bytes == 0 {
-                return Ok(());
+                return result;
             }
-            let Some(victims) = self.budget.victims(Demand { bytes, ..self.with_dirty() }) else {
-                return Ok(());
-            };
-            self.evict(victims)?;
+            let demand = Demand { bytes, stuck, ..self.with_dirty() };
+            let Some(victims) = self.budget.victims(demand) else { return result };
+            let evicted = self.evict(victims, Reason::Room);
+            stuck &= evicted.is_ok();
+            result = result.and(evicted);
+        }
+    }
+
+    /// Brings what a dataset has in memory down to its own limit, as far as it can be written back.
+    pub(crate) fn trim_member(&self, member: &Member<L>) {
+        let maximum = member.options().maximum;
+        loop {
+            let bytes = member.counters.resident.value().saturating_sub(maximum);
+            if maximum == u64::MAX || bytes == 0 {
+                return;
+            }
+            let slots = member.table.slots();
+            let Some(victims) = self.budget.victims_among(&slots, bytes) else { return };
+            // Whoever flushes or closes the dataset learns of it.
+            let _ = self.evict(victims, Reason::Maximum);
         }
     }
 
@@ -89,17 +119,20 @@ impl<L: Layout> Shared<L> {
             1 => 0,
             threads => 2 * threads as u64,
         };
-        Demand { bytes: 0, dirty: Dirty::Take, company }
+        Demand { bytes: 0, dirty: Dirty::Take, company, stuck: false }
     }
 
-    fn evict(&self, mut victims: Victims<'_, L>) -> Result<(), L::Error> {
+    fn evict(&self, mut victims: Victims<'_, L>, reason: Reason) -> Result<(), L::Error> {
         let saved = self.save(victims.dirty.take());
-        victims.slots.iter().for_each(|slot| self.leave(slot));
+        if saved.is_err() {
+            self.budget.mark_stuck(&victims.slots);
+        }
+        victims.slots.iter().for_each(|slot| self.leave(slot, reason));
         saved
     }
 
     /// Lets a chunk go, or a part of it if that frees anything, unless it is not clean.
-    fn leave(&self, slot: &Arc<Slot<L>>) {
+    fn leave(&self, slot: &Arc<Slot<L>>, reason: Reason) {
         let mut body = slot.write();
         let Some(condition) = self.budget.condition(slot).filter(Condition::clean) else { return };
         match shrink(slot, &mut body, condition.footprint) {
@@ -107,15 +140,15 @@ impl<L: Layout> Shared<L> {
             Some(footprint) => return self.budget.reduce(slot, footprint),
             None => {}
         }
-        slot.member.counters.evictions.add(1);
+        slot.member.counters.count_eviction(reason);
         self.remove(slot, body, true);
     }
 
     /// Lets a chunk go, all of it, unless it is not clean or still being loaded.
-    pub(crate) fn leave_whole(&self, slot: &Arc<Slot<L>>) {
+    pub(crate) fn leave_whole(&self, slot: &Arc<Slot<L>>, reason: Reason) {
         let body = slot.write();
         if self.budget.condition(slot).as_ref().is_some_and(Condition::clean) {
-            slot.member.counters.evictions.add(1);
+            slot.member.counters.count_eviction(reason);
             self.remove(slot, body, true);
         }
     }

@@ -1,8 +1,10 @@
 //! Sole use of a dataset, for changes of its shape.
 
+use std::sync::atomic::Ordering;
+
 use crate::access::Reading;
 use crate::cache::{Shared, writes};
-use crate::layout::Layout;
+use crate::layout::{Encoded, Layout};
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};
 use crate::request::Item;
@@ -24,7 +26,13 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         // Reads that had no place may still be running: each holds its chunk's lock, and having
         // that lock they have asked whether an exclusive is inside. None can begin after this.
         member.table.slots().iter().for_each(|slot| drop(slot.write()));
+        member.shape.fetch_add(1, Ordering::Relaxed);
         Exclusive { shared, member, _place: place }
+    }
+
+    /// Stores a chunk's bytes as they are given, in place of whatever the chunk was.
+    pub fn write_stored(&self, key: &L::Key, encoded: &Encoded<L::Tag>) -> Result<(), L::Error> {
+        self.shared.write_stored(self.member, key, encoded)
     }
 
     /// The dataset's chunks that are in memory, in order.
@@ -64,6 +72,13 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
     pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
         self.shared.flush_members(std::slice::from_ref(self.member), evict)
+    }
+}
+
+impl<L: Layout> Drop for Exclusive<'_, L> {
+    fn drop(&mut self) {
+        // What was noted meanwhile need not hold after further changes of the layout.
+        self.member.shape.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -15,7 +15,8 @@
 //!   help with estimates; where those are too low, the limits are exceeded by the difference until
 //!   the true size is known.
 //! - **Write-back.** Changed chunks are written when they must leave, at a flush or at the close. A
-//!   chunk that cannot be written stays, and whoever needed it written learns the error.
+//!   chunk that cannot be written stays, and its dataset's flush or close tells; other requests go
+//!   on as long as room can be made otherwise.
 //! - **Failure.** A layout that fails or panics fails its request and nothing else.
 //!
 //! What it does not do: it does not order writes to the file across chunks, does not survive a
@@ -132,7 +133,9 @@
 
 #![forbid(unsafe_code)]
 
+mod absent;
 mod access;
+mod admission;
 mod budget;
 mod cache;
 mod config;

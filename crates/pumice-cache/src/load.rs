@@ -14,6 +14,7 @@ use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
 use crate::request::{Retry, Round, Step, Task};
 use crate::slot::{Claim, Found, Slot};
+use crate::stats::Reason;
 use crate::sync::Arc;
 
 /// So many bytes can be had; for more, lack of memory is an error and not the end.
@@ -104,7 +105,7 @@ impl<L: Layout> Shared<L> {
         } else {
             // Lost the race to another who clears it, or who has put all of the chunk there: then
             // the next look at the table tells.
-            self.leave_whole(slot);
+            self.leave_whole(slot, Reason::Room);
         }
     }
 

@@ -1,15 +1,18 @@
 //! What the cache keeps for each registered dataset.
 
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
+use crate::absent::Name;
 use crate::config::DatasetOptions;
 use crate::layout::{Footprint, Layout, Part};
 use crate::order::Order;
+use crate::policy::Hint;
 use crate::slot::Table;
 use crate::stats::Counters;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, RwLock};
+use crate::sync::Arc;
 
 /// A registered dataset.
 ///
@@ -20,13 +23,15 @@ pub(crate) struct Member<L: Layout> {
     pub(crate) layout: Arc<L>,
     /// The file it was registered with, if with one.
     pub(crate) file: Option<u64>,
-    options: RwLock<DatasetOptions>,
+    options: Options,
     pub(crate) table: Table<L>,
     pub(crate) order: Order<L::Key>,
     pub(crate) counters: Counters,
     hasher: FixedState,
     /// The largest chunk so far: the estimate for chunks of which nothing is known.
     largest: AtomicU64,
+    /// Changes whenever what is known to be absent may no longer be.
+    pub(crate) shape: AtomicU64,
     /// Whether anybody has asked for defined cells alone, so that it pays to keep them.
     asked_for_defined: AtomicBool,
 }
@@ -38,22 +43,28 @@ impl<L: Layout> Member<L> {
             id,
             layout,
             file,
-            options: RwLock::new(options),
+            options: Options::new(options),
             table: Table::new(),
             order: Order::new(hasher.clone()),
             counters: Counters::default(),
             hasher,
             largest: AtomicU64::new(0),
+            shape: AtomicU64::new(0),
             asked_for_defined: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn options(&self) -> DatasetOptions {
-        *self.options.read()
+        self.options.load()
     }
 
     pub(crate) fn set_options(&self, options: DatasetOptions) {
-        *self.options.write() = options;
+        self.options.store(options);
+    }
+
+    /// What a chunk is called among those that are not stored.
+    pub(crate) fn name<'k>(&self, hash: u64, key: &'k L::Key) -> Name<'k, L::Key> {
+        Name { hash, dataset: self.id, shape: self.shape.load(Ordering::Relaxed), key }
     }
 
     /// Differs between datasets too, so that it can stand for the chunk in the policy's memory.
@@ -87,5 +98,48 @@ impl<L: Layout> Member<L> {
     /// Whether requests go past the cache where they can.
     pub(crate) fn goes_direct(&self) -> bool {
         self.options().direct || self.layout.bypass()
+    }
+}
+
+/// A dataset's options, read at every use of a chunk. Each is changed by itself.
+struct Options {
+    minimum: AtomicU64,
+    maximum: AtomicU64,
+    direct: AtomicBool,
+    hint: AtomicU8,
+    preemption: AtomicU8,
+}
+
+impl Options {
+    fn new(options: DatasetOptions) -> Self {
+        let DatasetOptions { minimum, maximum, direct, hint, preemption } = options;
+        Options {
+            minimum: AtomicU64::new(minimum),
+            maximum: AtomicU64::new(maximum),
+            direct: AtomicBool::new(direct),
+            hint: AtomicU8::new(hint as u8),
+            preemption: AtomicU8::new(preemption),
+        }
+    }
+
+    fn load(&self) -> DatasetOptions {
+        let hints = [Hint::Normal, Hint::Sequential, Hint::Random, Hint::Once];
+        let hint = self.hint.load(Ordering::Relaxed);
+        DatasetOptions {
+            minimum: self.minimum.load(Ordering::Relaxed),
+            maximum: self.maximum.load(Ordering::Relaxed),
+            direct: self.direct.load(Ordering::Relaxed),
+            hint: hints.into_iter().find(|known| *known as u8 == hint).unwrap_or_default(),
+            preemption: self.preemption.load(Ordering::Relaxed),
+        }
+    }
+
+    fn store(&self, options: DatasetOptions) {
+        let DatasetOptions { minimum, maximum, direct, hint, preemption } = options;
+        self.minimum.store(minimum, Ordering::Relaxed);
+        self.maximum.store(maximum, Ordering::Relaxed);
+        self.direct.store(direct, Ordering::Relaxed);
+        self.hint.store(hint as u8, Ordering::Relaxed);
+        self.preemption.store(preemption, Ordering::Relaxed);
     }
 }

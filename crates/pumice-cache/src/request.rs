@@ -19,8 +19,10 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
+use crate::absent::{Name, PART};
 use crate::access::{Access, Served};
-use crate::budget::{Need, Reservation, encoding_size};
+use crate::admission::Admitted;
+use crate::budget::{Need, Reservation, bookkeeping, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::executor::Executor;
@@ -52,6 +54,10 @@ pub(crate) struct Item<'m, L: Layout, A> {
 impl<'m, L: Layout, A> Item<'m, L, A> {
     pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
         Item { member, hash: member.hash(&key), key, access, crowded: false }
+    }
+
+    fn name(&self) -> Name<'_, L::Key> {
+        self.member.name(self.hash, &self.key)
     }
 }
 
@@ -182,9 +188,13 @@ impl<'m, L: Layout, A> Round<'m, L, A> {
 impl<L: Layout> Shared<L> {
     /// Serves a request that has its turn; chunks of one dataset stand together.
     pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
+        let members = tally(&items);
         let served = self.run_rounds(items);
-        // Also after a failure: what was loaded until then must not stay over the limit.
-        served.and(self.trim())
+        // Also after a failure: what was loaded until then must not stay over the limit. What cannot
+        // be written back stays; its own dataset's flush tells.
+        let _ = self.trim(false);
+        members.iter().for_each(|(member, _)| self.trim_member(member));
+        served
     }
 
     fn run_rounds<'m, A: Access<L>>(&self, mut items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
@@ -225,7 +235,26 @@ impl<L: Layout> Shared<L> {
             return Ok(());
         }
         let tasks = shield(|| self.plan(missed))?;
-        self.work_off(self.group(tasks, round), round)
+        let groups = self.group(tasks, round);
+        let _admitted = self.admit_large(&groups, round);
+        self.work_off(groups, round)
+    }
+
+    /// A request of many groups waits until it can run without disturbing others like it.
+    fn admit_large<'m, A>(
+        &self,
+        groups: &VecDeque<Group<'m, L, A>>,
+        round: &Round<'m, L, A>,
+    ) -> Option<Admitted<'_>> {
+        if groups.len() == 1 {
+            return None;
+        }
+        // What all threads have in flight at once at most.
+        let most = 2 * round.executor.threads();
+        let bytes =
+            groups.iter().take(most).map(|group| group.estimate).fold(0, u64::saturating_add);
+        let (resident_limit, active_limit) = self.budget.limits();
+        Some(self.admission.enter(bytes, active_limit - resident_limit))
     }
 
     /// Serves what is in memory and returns the rest.
@@ -267,6 +296,9 @@ impl<L: Layout> Shared<L> {
             if A::WRITES && member.table.find(item.hash, &item.key).is_some() {
                 return Ok(false);
             }
+            if A::WRITES {
+                self.forget_absent(member, item.hash, &item.key);
+            }
             let done = item.access.direct(&member.layout, &item.key)?;
             member.counters.direct.add(u64::from(done));
             Ok(done)
@@ -281,19 +313,22 @@ impl<L: Layout> Shared<L> {
         let intent = |item: &Item<'m, L, A>| item.access.intent(&item.member.layout, &item.key);
         let intents: Vec<_> = items.iter().map(intent).collect();
         let unknown = |item: &Item<'m, L, A>, intent| !item.crowded && intent != Intent::Replace;
+        let (resident_limit, _) = self.budget.limits();
         let mut stored = Vec::with_capacity(items.len());
         let mut rest = &intents[..];
         for same in runs(&items) {
             let (these, others) = rest.split_at(same.len());
             rest = others;
             let wanted = same.iter().zip(these).filter(|(item, intent)| unknown(item, **intent));
-            let keys: Vec<_> = wanted.map(|(item, _)| item.key.clone()).collect();
-            stored.extend(look_up(&*same[0].member.layout, &keys)?);
+            let wanted: Vec<_> = wanted.map(|(item, _)| item).collect();
+            stored.extend(self.find(&wanted, resident_limit)?);
         }
         let mut stored = stored.into_iter();
-        let (resident_limit, _) = self.budget.limits();
         let mut tasks = Vec::with_capacity(items.len());
         for (item, intent) in items.into_iter().zip(intents) {
+            if intent == Intent::Replace {
+                self.forget_absent(item.member, item.hash, &item.key);
+            }
             let found = if unknown(&item, intent) { stored.next().flatten() } else { None };
             let step = match (found, intent) {
                 _ if item.crowded => Step::Resident,
@@ -305,6 +340,54 @@ impl<L: Layout> Shared<L> {
             tasks.push(estimate(item, step, resident_limit));
         }
         Ok(tasks)
+    }
+
+    /// Where chunks of one dataset are stored; those that are known not to be are not looked up.
+    fn find<'m, A: Access<L>>(
+        &self,
+        items: &[&Item<'m, L, A>],
+        resident_limit: u64,
+    ) -> Result<Lookups<L::Tag>, L::Error> {
+        let Some(first) = items.first() else { return Ok(Vec::new()) };
+        let member = first.member;
+        let absent: Vec<bool> = {
+            let known = self.absent.lock();
+            let any = !known.is_empty();
+            items.iter().map(|item| any && known.contains(&item.name())).collect()
+        };
+        let unknown = items.iter().zip(&absent).filter(|(_, absent)| !**absent);
+        let keys: Vec<_> = unknown.map(|(item, _)| item.key.clone()).collect();
+        member.counters.known_absent.add((items.len() - keys.len()) as u64);
+        let mut found = look_up(&*member.layout, &keys)?.into_iter();
+        let answer = |absent: &bool| if *absent { None } else { found.next().flatten() };
+        let found: Vec<_> = absent.iter().map(answer).collect();
+        // Writes make chunks, or leave them as they are; either way they must not be known absent.
+        let news = absent
+            .iter()
+            .zip(&found)
+            .any(|(absent, stored)| *absent == A::WRITES && stored.is_none());
+        if news {
+            self.note_absent(items, &found, resident_limit / PART);
+        }
+        Ok(found)
+    }
+
+    /// Notes those that a read has not found, and forgets those that a write is about to make.
+    fn note_absent<'m, A: Access<L>>(
+        &self,
+        items: &[&Item<'m, L, A>],
+        found: &[Option<Stored<L::Tag>>],
+        most: u64,
+    ) {
+        let mut known = self.absent.lock();
+        let before = known.bytes();
+        for (item, _) in items.iter().zip(found).filter(|(_, stored)| stored.is_none()) {
+            match A::WRITES {
+                true => known.remove(&item.name()),
+                false => known.insert(&item.name(), most),
+            }
+        }
+        self.budget.set_aside(known.bytes(), before);
     }
 
     /// Divides chunks into groups of neighbours.
@@ -487,6 +570,7 @@ fn estimate<'m, L: Layout, A: Access<L>>(
         }
         Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
     };
+    let stays = stays.saturating_add(bookkeeping::<L>());
     let transient = stays > resident_limit || member.goes_direct();
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.

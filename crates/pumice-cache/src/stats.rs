@@ -1,8 +1,7 @@
 //! Counters of what the cache did: per dataset, and summed for the cache.
 
 use std::ops::AddAssign;
-
-use crate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What happened so far.
 ///
@@ -26,6 +25,10 @@ pub struct Stats {
     pub direct: u64,
     /// Chunks that left to make room.
     pub evictions: u64,
+    /// Chunks that left because their dataset had more than its maximum.
+    pub evictions_over_maximum: u64,
+    /// Chunks that left because a flush said so.
+    pub evictions_on_flush: u64,
     /// Chunks encoded and written.
     pub write_backs: u64,
     /// Stored bytes read.
@@ -34,8 +37,17 @@ pub struct Stats {
     pub bytes_written: u64,
     /// Nanoseconds spent in decoding, over all threads.
     pub decode_nanoseconds: u64,
+    /// Chunks that are known not to be stored and were not looked up again.
+    pub known_absent: u64,
+    /// Chunks that have changes that are not written back now.
+    pub dirty: u64,
     /// Bytes that chunks take now.
     pub resident: u64,
+    /// Bytes that the cache takes beside, to keep those chunks: they count for the limits as well.
+    /// Zero for one dataset.
+    pub bookkeeping: u64,
+    /// Bytes that running requests hold now: chunks being loaded and encoded. Zero for one dataset.
+    pub in_flight: u64,
     /// The most bytes ever held at once: chunks, loads and encodings. Zero for one dataset, since
     /// the limits are the cache's.
     pub peak: u64,
@@ -62,6 +74,10 @@ impl AddAssign for Stats {
         self.bytes_fetched += other.bytes_fetched;
         self.bytes_written += other.bytes_written;
         self.decode_nanoseconds += other.decode_nanoseconds;
+        self.evictions_over_maximum += other.evictions_over_maximum;
+        self.evictions_on_flush += other.evictions_on_flush;
+        self.known_absent += other.known_absent;
+        self.dirty += other.dirty;
         self.resident += other.resident;
         self.peak = self.peak.max(other.peak);
     }
@@ -79,7 +95,19 @@ pub(crate) struct Counters {
     pub(crate) bytes_fetched: Counter,
     pub(crate) bytes_written: Counter,
     pub(crate) decode_nanoseconds: Counter,
+    pub(crate) evictions_over_maximum: Counter,
+    pub(crate) evictions_on_flush: Counter,
+    pub(crate) known_absent: Counter,
+    pub(crate) dirty: Counter,
     pub(crate) resident: Counter,
+}
+
+/// Why a chunk leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Room,
+    Maximum,
+    Flush,
 }
 
 impl Counters {
@@ -94,9 +122,22 @@ impl Counters {
             bytes_fetched: self.bytes_fetched.value(),
             bytes_written: self.bytes_written.value(),
             decode_nanoseconds: self.decode_nanoseconds.value(),
+            evictions_over_maximum: self.evictions_over_maximum.value(),
+            evictions_on_flush: self.evictions_on_flush.value(),
+            known_absent: self.known_absent.value(),
+            dirty: self.dirty.value(),
             resident: self.resident.value(),
-            peak: 0,
+            ..Stats::default()
         }
+    }
+
+    pub(crate) fn count_eviction(&self, reason: Reason) {
+        let counter = match reason {
+            Reason::Room => &self.evictions,
+            Reason::Maximum => &self.evictions_over_maximum,
+            Reason::Flush => &self.evictions_on_flush,
+        };
+        counter.add(1);
     }
 }
 

@@ -5,6 +5,7 @@
 //! write's place, keeps others from saving the resident image, stores the bytes and only then drops
 //! the image: if storing fails, nothing is lost.
 
+use crate::absent::PART;
 use crate::cache::{ChunkCache, Dataset, Shared};
 use crate::layout::{Encoded, Fetch, Layout, Stored};
 use crate::load::zeroed;
@@ -80,13 +81,30 @@ impl<L: Layout> Shared<L> {
         Ok(found.into_iter().next().flatten())
     }
 
+    /// To be called before a chunk may come to be stored.
+    pub(crate) fn forget_absent(&self, member: &Member<L>, hash: u64, key: &L::Key) {
+        let mut known = self.absent.lock();
+        if !known.is_empty() {
+            known.remove(&member.name(hash, key));
+        }
+    }
+
+    pub(crate) fn limit_absent(&self, resident_limit: u64) {
+        let mut known = self.absent.lock();
+        let before = known.bytes();
+        known.limit(resident_limit / PART);
+        self.budget.set_aside(known.bytes(), before);
+    }
+
     pub(crate) fn write_stored(
         &self,
         member: &Arc<Member<L>>,
         key: &L::Key,
         encoded: &Encoded<L::Tag>,
     ) -> Result<(), L::Error> {
-        let slot = member.table.find(member.hash(key), key);
+        let hash = member.hash(key);
+        self.forget_absent(member, hash, key);
+        let slot = member.table.find(hash, key);
         // A dirty image must not be written back over the new bytes.
         let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
         shield(|| store(member, key, encoded))?;

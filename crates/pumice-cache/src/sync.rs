@@ -10,7 +10,7 @@ use std::sync as primitives;
 #[cfg(shuttle)]
 use shuttle::sync as primitives;
 
-pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use std::sync::Arc;
 

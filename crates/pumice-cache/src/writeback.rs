@@ -11,6 +11,7 @@ use crate::layout::{Encoded, Layout, Placement, Put};
 use crate::member::Member;
 use crate::shield::shield;
 use crate::slot::Slot;
+use crate::stats::Reason;
 use crate::sync::{Arc, Mutex};
 
 /// A chunk ready to be stored.
@@ -133,10 +134,12 @@ impl<L: Layout> Shared<L> {
         let result = self.save(self.budget.begin_saving(dirty));
         if evict {
             let slots = members.iter().flat_map(|member| member.table.slots());
-            slots.for_each(|slot| self.leave_whole(&slot));
+            slots.for_each(|slot| self.leave_whole(&slot, Reason::Flush));
         }
-        // Requests that ended meanwhile could not let go what was being saved.
-        result.and(self.trim())
+        // Requests that ended meanwhile could not let go what was being saved. What cannot be
+        // written now is another's, who will learn of it.
+        let _ = self.trim(false);
+        result
     }
 
     /// Drops a chunk of a dataset whose requests are held back, dirty or not.

@@ -148,12 +148,15 @@ fn a_write_to_a_chunk_without_values_loads_them_first() {
 
 #[test]
 fn values_leave_before_defined_cells_where_those_were_asked_for() {
-    let bench = Bench::with_limits(16, 4, 8);
+    let chunk = 8192;
+    let resident = 3 * chunk + 2 * chunk / 2 + 5 * BOOK;
+    let config = Config::default().resident_limit(resident).active_limit(2 * resident);
+    let bench = Bench::new(config, Toy::new(4096));
     bench.toy.store(0..5, number);
     bench.defined(0).unwrap();
     bench.get_many(0..5).unwrap();
     let before = bench.stats();
-    assert_eq!(before.resident, 3 * 32 + 2 * 16);
+    assert_eq!(before.resident, 3 * chunk + 2 * chunk / 2);
     (0..5).for_each(|key| drop(bench.defined(key).unwrap()));
     assert_eq!(bench.stats().hits - before.hits, 5);
     for key in 0..5 {
@@ -164,7 +167,10 @@ fn values_leave_before_defined_cells_where_those_were_asked_for() {
 #[test]
 fn unused_memory_is_given_back_before_chunks_leave() {
     let toy = Toy { slack: 32, ..Toy::new(16) };
-    let bench = Bench::new(Config::default().resident_limit(128).active_limit(1024), toy);
+    let bench = Bench::new(
+        Config::default().resident_limit(128 + 4 * BOOK).active_limit(1024 + 9 * BOOK),
+        toy,
+    );
     bench.toy.store(0..4, number);
     bench.get_many(0..4).unwrap();
     let stats = bench.stats();
@@ -194,7 +200,7 @@ fn all_that_is_held_stays_within_the_active_limit() {
     for threads in [1, 3] {
         let executor = Arc::new(Rayon::new(threads).unwrap());
         // Six chunks: what is loaded, being written and resident at once must share them.
-        let (resident, active) = (3 * 512, 6 * 512);
+        let (resident, active) = (3 * (512 + BOOK), 6 * (512 + BOOK));
         let config = Config::default().resident_limit(resident).active_limit(active);
         let bench = Bench::new(config.executor(executor), Toy::new(256));
         bench.toy.store(0..100, number);
@@ -245,7 +251,10 @@ fn a_resident_chunk_without_room_to_grow_is_changed_all_the_same() {
     // so that the other leaves, or even itself.
     for growth in [512, 2048] {
         let toy = Toy { growth, ..Toy::new(256) };
-        let bench = Bench::new(Config::default().resident_limit(1024).active_limit(2048), toy);
+        let bench = Bench::new(
+            Config::default().resident_limit(1024 + 2 * BOOK).active_limit(2048 + 2 * BOOK),
+            toy,
+        );
         bench.put_many([0, 1], &[1; 256]).unwrap();
         for key in [0, 1, 0] {
             bench.put(key, 3, &[2]).unwrap();
@@ -360,7 +369,8 @@ fn a_scan_does_not_push_out_what_is_hot() {
 #[test]
 fn a_loop_longer_than_the_cache_hits_with_lirs_and_not_with_lru() {
     let hits = |policy| {
-        let config = Config::default().resident_limit(256 * 32).active_limit(260 * 32);
+        let config =
+            Config::default().resident_limit(256 * (32 + BOOK)).active_limit(260 * (32 + BOOK));
         let bench = Bench::new(config.policy(policy), Toy::new(16));
         bench.toy.store(0..400, number);
         for _ in 0..20 {
@@ -377,9 +387,10 @@ fn limits_can_be_changed_while_chunks_are_dirty() {
     let bench = Bench::with_limits(256, 10, 20);
     bench.put_many(0..10, &[6; 256]).unwrap();
     assert_eq!(bench.toy.stored_keys().len(), 0);
-    bench.cache.set_limits(1024, 2048).unwrap();
+    let (resident, active) = (2 * (512 + BOOK), 4 * (512 + BOOK));
+    bench.cache.set_limits(resident, active).unwrap();
     assert_eq!((bench.stats().resident, bench.toy.stored_keys().len()), (1024, 8));
-    assert_eq!(bench.cache.config().limits(), (1024, 2048));
+    assert_eq!(bench.cache.config().limits(), (resident, active));
 }
 
 #[test]
@@ -439,4 +450,68 @@ fn requests_without_parts_do_nothing() {
     bench.cache.read(&bench.dataset, []).unwrap();
     bench.cache.write(&bench.dataset, []).unwrap();
     assert_eq!(bench.stats(), Stats::default());
+}
+
+#[test]
+fn chunks_that_are_not_stored_are_not_looked_up_again() {
+    let bench = Bench::new(Config::default(), Toy::new(16));
+    bench.toy.store([5], number);
+    let lookups = count(&bench, "lookup");
+    for _ in 0..3 {
+        bench.get_many(0..10).unwrap();
+    }
+    assert_eq!(lookups.load(Ordering::Relaxed), 1);
+    assert_eq!(bench.stats().known_absent, 18);
+    // However a chunk comes to be, it is seen.
+    bench.put(0, 0, &[1]).unwrap();
+    bench.put(1, 0, &[1; 16]).unwrap();
+    let encoded = Encoded { bytes: image(&[1; 16]), tag: () };
+    bench.cache.write_stored(&bench.dataset, &2, &encoded).unwrap();
+    let exclusive = bench.cache.exclusive(&bench.dataset);
+    bench.toy.store([3], |_, _| 1);
+    drop(exclusive);
+    bench.dataset.set_options(DatasetOptions::default().direct(true));
+    bench.put(4, 0, &[1; 16]).unwrap();
+    bench.cache.flush(&bench.dataset, true).unwrap();
+    let chunks = bench.get_many(0..10).unwrap();
+    assert!(chunks[..5].iter().all(|chunk| chunk[0] == 1));
+    bench.cache.set_limits(0, 0).unwrap();
+    assert_eq!((bench.stats().resident, bench.stats().bookkeeping), (0, 0));
+}
+
+#[test]
+fn a_dataset_keeps_to_its_maximum_and_others_to_theirs() {
+    let bench = Bench::with_limits(16, 100, 200);
+    let (toy, dataset) = bench.sibling();
+    bench.toy.store(0..20, number);
+    toy.store(0..20, number);
+    bench.dataset.set_options(DatasetOptions::default().maximum(3 * 32));
+    let mut out = vec![[0; 16]; 20];
+    let parts = (0..20).zip(&mut out).map(|(key, out)| (key, Read::Values { start: 0, out }));
+    bench.cache.read(&dataset, parts).unwrap();
+    bench.get_many(0..20).unwrap();
+    bench.get(17).unwrap();
+    bench.get(3).unwrap();
+    let own = bench.cache.dataset_stats(&bench.dataset);
+    assert_eq!((own.resident, own.hits), (3 * 32, 1));
+    assert_eq!((own.evictions, own.evictions_over_maximum), (0, 18));
+    assert_eq!(bench.cache.dataset_stats(&dataset).resident, 20 * 32);
+    bench.put_many(0..20, &[1; 16]).unwrap();
+    assert_eq!(bench.stats().dirty, 3);
+    assert_eq!(bench.cache.dataset_stats(&bench.dataset).resident, 3 * 32);
+    bench.get(17).unwrap(); // used last
+    bench.put(0, 0, &[1]).unwrap();
+    let hits = bench.stats().hits;
+    bench.get(17).unwrap();
+    assert_eq!(bench.stats().hits, hits + 1);
+}
+
+#[test]
+fn bookkeeping_counts_for_the_limits() {
+    let bench = Bench::new(Config::default().resident_limit(100 * BOOK), Toy::new(1));
+    bench.toy.store(0..200, number);
+    bench.get_many(0..200).unwrap();
+    let stats = bench.stats();
+    assert!(stats.resident + stats.bookkeeping <= 100 * BOOK, "{stats:?}");
+    assert!(stats.resident <= 200, "fewer than a hundred chunks of two bytes");
 }

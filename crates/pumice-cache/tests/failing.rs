@@ -38,7 +38,8 @@ fn in_all_ways(check: impl Fn(&Bench, bool)) {
     for threads in [1, 3] {
         for panics in [false, true] {
             let executor = Arc::new(Rayon::new(threads).unwrap());
-            let config = Config::default().resident_limit(8 * 512).active_limit(16 * 512);
+            let chunk = 512 + BOOK;
+            let config = Config::default().resident_limit(8 * chunk).active_limit(16 * chunk);
             check(&Bench::new(config.executor(executor), Toy::new(256)), panics);
         }
     }
@@ -244,4 +245,34 @@ fn a_lookup_with_too_few_answers_is_refused() {
     assert_eq!(refused, Err(CacheError::Lookup { expected: 2, found: 1 }));
     cache.write(&dataset, [(0, ())]).expect("the defaults do for a layout of nothing");
     assert_eq!(cache.stats().resident, 0);
+}
+
+#[test]
+fn a_chunk_that_can_never_be_written_does_not_disturb_others() {
+    for threads in [1, 2] {
+        let config = Config::default().threads(threads).unwrap();
+        let config = config.resident_limit(8 * (512 + BOOK)).active_limit(16 * (512 + BOOK));
+        let bench = Bench::new(config, Toy::new(256));
+        let (toy, dataset) = bench.sibling();
+        toy.set_hook(|name, _| if name == "encode" { Err(ToyError::Told(name)) } else { Ok(()) });
+        let put = |key| (key, Write::Put { start: 0, data: &[1; 256] });
+        bench.cache.write(&dataset, (0..4).map(put)).unwrap();
+        bench.toy.store(0..50, |key, _| key as u8);
+        for _ in 0..3 {
+            let chunks = bench.get_many(0..50).unwrap();
+            assert!((0..50).all(|key| chunks[key] == [key as u8; 256]));
+            bench.put_many(50..60, &[5; 256]).unwrap();
+            bench.flush().unwrap();
+        }
+        assert!(bench.cache.set_limits(0, 16 * (512 + BOOK)).is_err());
+        assert_eq!(bench.cache.flush_all(false), Err(ToyError::Told("encode")));
+        let mut out = [0; 256];
+        bench.cache.read(&dataset, [(3, Read::Values { start: 0, out: &mut out })]).unwrap();
+        assert_eq!(out, [1; 256]);
+        assert_eq!(bench.cache.dataset_stats(&dataset).dirty, 4);
+        toy.clear_hook();
+        bench.cache.flush_all(false).unwrap();
+        assert_eq!(toy.stored_keys(), [0, 1, 2, 3]);
+        assert_eq!(bench.stats().resident, 0, "now they could leave");
+    }
 }

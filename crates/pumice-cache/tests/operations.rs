@@ -218,7 +218,7 @@ fn settings_change_while_chunks_are_resident() {
     assert_eq!(bench.stats().hits, 1);
     assert!(format!("{:?}", bench.cache).contains("Lru"));
     assert!(format!("{:?}", bench.cache).contains("threads: 2"));
-    bench.cache.set_limits(16, 32).unwrap();
+    bench.cache.set_limits(2 * (8 + BOOK), 4 * (8 + BOOK)).unwrap();
     assert_eq!(bench.stats().resident, 16);
     bench.get(0).unwrap();
     assert_eq!(bench.stats().hits, 2, "the least recently used ones have left");

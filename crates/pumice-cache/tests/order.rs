@@ -309,7 +309,7 @@ fn what_could_not_leave_during_a_flush_leaves_after_it() {
     thread::scope(|scope| {
         let (_, flush) = beside(scope, || bench.flush().unwrap());
         gate.wait_for_visitor();
-        bench.cache.set_limits(512, 4096).unwrap();
+        bench.cache.set_limits(512 + BOOK, 4096 + 8 * BOOK).unwrap();
         assert_eq!(bench.stats().resident, 1024, "both are being written");
         gate.open();
         flush.recv().unwrap();
@@ -359,5 +359,23 @@ fn one_who_finds_no_room_waits_for_those_who_use_it() {
         first.recv().unwrap();
         second.recv().unwrap();
     });
-    assert!(bench.stats().peak <= 1024);
+    assert!(bench.stats().peak <= 1024 + 2 * BOOK);
+}
+
+#[test]
+fn large_requests_take_turns_and_small_ones_pass() {
+    // In flight there is room for the groups of one large request.
+    let bench = Bench::with_limits(256, 8, 12);
+    bench.toy.store(0..30, |_, _| 1);
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.get_many(0..6).unwrap());
+        gate.wait_for_visitor();
+        let (_, second) = beside(scope, || bench.get_many(10..16).unwrap());
+        assert!(second.recv_timeout(MOMENT).is_err());
+        bench.get(20).unwrap();
+        gate.open();
+        first.recv().unwrap();
+        second.recv().unwrap();
+    });
 }

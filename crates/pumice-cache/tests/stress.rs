@@ -9,6 +9,7 @@
 mod toy;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use pumice_cache::*;
@@ -128,7 +129,10 @@ fn play(config: Config, toy: Toy) -> (Stats, u64) {
     let (resident_limit, active_limit) = bench.cache.config().limits();
     let Bench { toy, cache, dataset } = bench;
     let stats = cache.stats();
-    assert!(stats.resident <= resident_limit);
+    assert!(stats.resident + stats.bookkeeping <= resident_limit);
+    let most = active_limit.max(4 * (2 * CELLS as u64 + BOOK));
+    let peak = toy.living.peak.load(Ordering::SeqCst);
+    assert!(peak <= most, "chunks counted by themselves: {peak} of {most}");
     dataset.close().unwrap();
     for chunk in 0..CHUNKS as usize {
         let expected: Vec<_> = models.iter().flat_map(|model| model[chunk]).collect();
@@ -140,7 +144,7 @@ fn play(config: Config, toy: Toy) -> (Stats, u64) {
 
 #[test]
 fn every_thread_finds_its_cells_as_it_left_them() {
-    let chunk = 2 * CELLS as u64;
+    let chunk = 2 * CELLS as u64 + BOOK;
     for (resident, active) in [(3, 6), (1, 2), (CHUNKS, 2 * CHUNKS), (0, 4)] {
         for threads in [1, 2] {
             let executor = Arc::new(Rayon::new(threads).unwrap());
@@ -164,7 +168,7 @@ fn every_thread_finds_its_cells_when_requests_go_direct() {
 
 #[test]
 fn a_read_never_sees_half_a_write_of_many_chunks() {
-    let chunk = 2 * CELLS as u64;
+    let chunk = 2 * CELLS as u64 + BOOK;
     for resident in [2, CHUNKS] {
         let config = Config::default().executor(Arc::new(Rayon::new(2).unwrap()));
         let config = config.resident_limit(resident * chunk).active_limit(2 * resident * chunk);

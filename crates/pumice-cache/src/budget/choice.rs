@@ -1,6 +1,7 @@
-//! Which chunks leave: the policy's order, bent by what is dirty and what datasets may keep.
+//! Which chunks leave: the policy's order, bent by what is dirty, what cannot be written and what
+//! datasets may keep.
 
-use super::{Budget, Saving, State, Victims};
+use super::{Budget, Resident, Saving, State, Victims};
 use crate::layout::{Footprint, Layout};
 use crate::slot::Slot;
 use crate::sync::Arc;
@@ -23,11 +24,14 @@ pub(crate) struct Demand {
     pub(crate) dirty: Dirty,
     /// How many more chunks to write back when one must be, so that threads share the work.
     pub(crate) company: u64,
+    /// Whether also those may be tried that could not be written back before.
+    pub(crate) stuck: bool,
 }
 
 /// What a chunk gives when it is told to leave: first its unused memory, if that is much.
-fn gain(footprint: Footprint) -> u64 {
-    if footprint.wasteful() { footprint.allocated - footprint.used } else { footprint.allocated }
+fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
+    let Footprint { allocated, used } = resident.footprint;
+    if resident.footprint.wasteful() { allocated - used } else { resident.weight() }
 }
 
 impl<L: Layout> Budget<L> {
@@ -40,6 +44,35 @@ impl<L: Layout> Budget<L> {
             // Reservations of datasets give way to the cache's limits.
             chosen = state.choose(demand, false);
         }
+        self.doom(&mut state, chosen)
+    }
+
+    /// Chooses among the chunks of one dataset, those first that were not used for longest.
+    pub(crate) fn victims_among(
+        &self,
+        slots: &[Arc<Slot<L>>],
+        bytes: u64,
+    ) -> Option<Victims<'_, L>> {
+        let mut state = self.state.lock();
+        let mut candidates = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let Some(resident) = state.get(slot) else { continue };
+            if !(resident.doomed || resident.saving || resident.stuck) {
+                candidates.push((resident.used, slot.id(), resident.footprint.allocated));
+            }
+        }
+        candidates.sort_unstable();
+        let mut found = 0;
+        let enough = |&(_, _, size): &(u64, u32, u64)| {
+            let wanted = found < bytes;
+            found += size;
+            wanted
+        };
+        let chosen = candidates.into_iter().take_while(enough).map(|(_, id, _)| id).collect();
+        self.doom(&mut state, chosen)
+    }
+
+    fn doom(&self, state: &mut State<L>, chosen: Vec<u32>) -> Option<Victims<'_, L>> {
         if chosen.is_empty() {
             return None;
         }
@@ -54,7 +87,7 @@ impl<L: Layout> Budget<L> {
             if resident.dirty {
                 victims.dirty.slots.push(Arc::clone(&resident.slot));
             }
-            let weight = resident.footprint.allocated;
+            let weight = resident.weight();
             state.doomed += weight;
         }
         Some(victims)
@@ -63,7 +96,7 @@ impl<L: Layout> Budget<L> {
 
 impl<L: Layout> State<L> {
     fn gain(&self, id: u32) -> u64 {
-        self.residents[id as usize].as_ref().map_or(0, |resident| gain(resident.footprint))
+        self.residents[id as usize].as_ref().map_or(0, gain)
     }
 
     fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
@@ -75,13 +108,13 @@ impl<L: Layout> State<L> {
                 return false;
             }
             let Some(resident) = &self.residents[id as usize] else { return true };
-            if resident.doomed || resident.saving {
+            if resident.doomed || resident.saving || (resident.stuck && !demand.stuck) {
                 return true;
             }
             if resident.dirty && demand.dirty != Dirty::Take {
                 return demand.dirty == Dirty::Skip;
             }
-            let weight = gain(resident.footprint);
+            let weight = gain(resident);
             if keep_minimum && !kept.may_lose(&resident.slot, weight) {
                 return true;
             }

@@ -52,7 +52,7 @@ impl<L: Layout> Drop for Victims<'_, L> {
         for slot in &self.slots {
             let Some(resident) = state.get(slot) else { continue };
             resident.doomed = false;
-            let weight = resident.footprint.allocated;
+            let weight = resident.weight();
             state.doomed -= weight;
         }
         self.budget.announce(state);

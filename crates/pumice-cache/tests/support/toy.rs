@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
@@ -16,6 +17,9 @@ use std::sync::PoisonError;
 use std::sync::{Mutex, MutexGuard};
 
 use pumice_cache::*;
+
+/// What the cache needs to keep a chunk.
+pub const BOOK: u64 = ChunkCache::<Toy>::BOOKKEEPING;
 
 /// What the fill value is.
 pub const FILL: u8 = 0xff;
@@ -57,6 +61,7 @@ pub struct Toy {
     pub bypass: bool,
     pub direct: bool,
     pub can_drop_values: bool,
+    pub living: Arc<Living>,
     /// Extra bytes that a chunk allocates until it is condensed.
     pub slack: u64,
     /// What a write claims that it may add to a chunk that exists.
@@ -67,6 +72,31 @@ pub struct Chunk {
     mask: Vec<u8>,
     values: Option<Vec<u8>>,
     slack: u64,
+    /// Counts the chunk among those that live in the cache.
+    alive: Option<Alive>,
+}
+
+/// How many bytes all chunks in memory take, counted by themselves.
+#[derive(Default)]
+pub struct Living {
+    now: AtomicU64,
+    pub peak: AtomicU64,
+}
+
+struct Alive(Arc<Living>, u64);
+
+impl Alive {
+    fn new(living: &Arc<Living>, bytes: u64) -> Option<Self> {
+        let now = living.now.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        living.peak.fetch_max(now, Ordering::SeqCst);
+        Some(Alive(Arc::clone(living), bytes))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(self.1, Ordering::SeqCst);
+    }
 }
 
 pub enum Read<'a> {
@@ -104,6 +134,7 @@ impl Toy {
             bypass: false,
             direct: false,
             can_drop_values: true,
+            living: Arc::default(),
             slack: 0,
             growth: 0,
         }
@@ -143,7 +174,8 @@ impl Toy {
     pub fn store(&self, chunks: impl IntoIterator<Item = u64>, value: impl Fn(u64, usize) -> u8) {
         for key in chunks {
             let values = (0..self.cells).map(|cell| value(key, cell)).collect();
-            let chunk = Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0 };
+            let chunk =
+                Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0, alive: None };
             let bytes = encode(&chunk);
             let mut disk = self.disk();
             let offset = disk.place((self.id, key), bytes.len() as u64) as usize;
@@ -185,11 +217,11 @@ fn decode(mut bytes: Vec<u8>, cells: usize, part: Part) -> Chunk {
     match part {
         Part::Defined => {
             assert_eq!(bytes.len(), cells, "the head is all that is fetched");
-            Chunk { mask: bytes, values: None, slack: 0 }
+            Chunk { mask: bytes, values: None, slack: 0, alive: None }
         }
         Part::All => {
             let values = bytes.split_off(cells).into_iter().map(|v| v ^ 0x55).collect();
-            Chunk { mask: bytes, values: Some(values), slack: 0 }
+            Chunk { mask: bytes, values: Some(values), slack: 0, alive: None }
         }
     }
 }
@@ -272,14 +304,18 @@ impl Layout for Toy {
         part: Part,
     ) -> Result<Chunk, ToyError> {
         self.call("decode", Some(*key))?;
-        Ok(Chunk { slack: self.slack, ..decode(bytes, self.cells, part) })
+        let mut chunk = decode(bytes, self.cells, part);
+        chunk.slack = self.slack;
+        chunk.alive = Alive::new(&self.living, self.footprint(&chunk).allocated);
+        Ok(chunk)
     }
 
     fn new_chunk(&self, key: &u64, fill: bool) -> Result<Chunk, ToyError> {
         self.call("new_chunk", Some(*key))?;
         // Without fill, junk: whoever asked for it said that it overwrites everything.
         let mask = vec![u8::from(!fill); self.cells];
-        Ok(Chunk { mask, values: Some(vec![0xdd; self.cells]), slack: self.slack })
+        let alive = Alive::new(&self.living, self.chunk_bytes() + self.slack);
+        Ok(Chunk { mask, values: Some(vec![0xdd; self.cells]), slack: self.slack, alive })
     }
 
     fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<()>, ToyError> {
@@ -372,7 +408,12 @@ impl Layout for Toy {
     }
 
     fn drop_values(&self, chunk: &mut Chunk) -> bool {
-        self.can_drop_values && chunk.values.take().is_some()
+        if !self.can_drop_values || chunk.values.take().is_none() {
+            return false;
+        }
+        chunk.alive = None;
+        chunk.alive = Alive::new(&self.living, self.footprint(chunk).allocated);
+        true
     }
 
     fn condense(&self, chunk: &mut Chunk) {
@@ -444,7 +485,7 @@ impl Bench {
 
     /// Limits for `resident` and `active` chunks of the toy.
     pub fn with_limits(cells: usize, resident: u64, active: u64) -> Self {
-        let bytes = 2 * cells as u64;
+        let bytes = 2 * cells as u64 + BOOK;
         let config =
             Config::default().resident_limit(resident * bytes).active_limit(active * bytes);
         Bench::new(config, Toy::new(cells))
@@ -498,6 +539,7 @@ impl Bench {
 
 /// Cells of a chunk as they are stored.
 pub fn image(values: &[u8]) -> Vec<u8> {
-    let chunk = Chunk { mask: vec![1; values.len()], values: Some(values.to_vec()), slack: 0 };
+    let chunk =
+        Chunk { mask: vec![1; values.len()], values: Some(values.to_vec()), slack: 0, alive: None };
     encode(&chunk)
 }

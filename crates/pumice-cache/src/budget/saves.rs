@@ -1,0 +1,68 @@
+//! Who writes which chunks back.
+
+use super::{Budget, Saving};
+use crate::layout::Layout;
+use crate::slot::Slot;
+use crate::sync::Arc;
+
+impl<L: Layout> Budget<L> {
+    /// Takes those of `slots` that are dirty for saving, waiting for others who save them. All who
+    /// call this for the same chunks must name them in the same order.
+    pub(crate) fn begin_saving(&self, slots: Vec<Arc<Slot<L>>>) -> Saving<'_, L> {
+        let mut saving = Saving { budget: self, slots: Vec::with_capacity(slots.len()) };
+        saving.slots.extend(slots.into_iter().filter(|slot| self.hold(slot, true)));
+        saving
+    }
+
+    /// Waits until nobody saves the chunk and keeps others from doing so.
+    pub(crate) fn hold_saves(&self, slot: &Arc<Slot<L>>) -> Saving<'_, L> {
+        let slots = if self.hold(slot, false) { vec![Arc::clone(slot)] } else { Vec::new() };
+        Saving { budget: self, slots }
+    }
+
+    /// Marks a chunk as being saved; `false`: it is not resident, or clean and only dirty counts.
+    fn hold(&self, slot: &Slot<L>, only_dirty: bool) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            let Some(resident) = state.get(slot) else { return false };
+            if !resident.saving {
+                let wanted = resident.dirty || !only_dirty;
+                resident.saving = wanted;
+                return wanted;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// Notes that what is stored is what is in the slot.
+    pub(crate) fn clean(&self, slot: &Slot<L>) {
+        let mut state = self.state.lock();
+        if state.get(slot).is_some() {
+            state.set_clean(slot.id());
+        }
+    }
+
+    /// What chunks take in memory.
+    pub(crate) fn footprint_of(&self, slots: &[Arc<Slot<L>>]) -> u64 {
+        let mut state = self.state.lock();
+        let size = |slot: &Arc<Slot<L>>| state.get(slot).map_or(0, |r| r.footprint.allocated);
+        slots.iter().map(size).sum()
+    }
+
+    /// Which of `slots` are dirty.
+    pub(crate) fn dirty_among(&self, mut slots: Vec<Arc<Slot<L>>>) -> Vec<Arc<Slot<L>>> {
+        let mut state = self.state.lock();
+        slots.retain(|slot| state.get(slot).is_some_and(|resident| resident.dirty));
+        slots
+    }
+
+    /// Notes that chunks could not be written back, as far as they are still dirty.
+    pub(crate) fn mark_stuck(&self, slots: &[Arc<Slot<L>>]) {
+        let mut state = self.state.lock();
+        for slot in slots {
+            if let Some(resident) = state.get(slot).filter(|resident| resident.dirty) {
+                resident.stuck = true;
+            }
+        }
+    }
+}
