@@ -17,6 +17,7 @@ import sys
 import h5py
 import hdf5plugin
 import numpy as np
+import parts
 import peers
 import tiledb
 from workloads import DenseImage, SparseMatrix
@@ -140,6 +141,42 @@ def dense_part(arguments, program, work):
     sizes = {name: peer.size() / (1 << 20) for name, peer in entrants.items()}
     rows.append(size_row("file, MiB", sizes, names, lambda n: f"{n:.1f}"))
     print_table("B", names, rows)
+    contiguous_rows(arguments, program, work, data)
+    if "e" in (arguments.only or "e"):
+        parts.threads_part(arguments, program, shared, data)
+
+
+def contiguous_rows(arguments, program, work, data):
+    """A contiguous read beside what the system itself needs."""
+    path = work / "contiguous.h5"
+    with h5py.File(path, "w", libver="v110") as file:
+        file["d"] = data.values
+        offset = file["d"].id.get_offset()
+    times = {"Pumice": [], "h5py": [], "plain read": []}
+    for _ in range(arguments.rounds):
+        times["Pumice"].append(program.measure("dense-all", path)[0])
+        times["plain read"].append(program.measure("plain-read", path, offset)[0])
+        times["h5py"].append(peers.H5pyDense(data, path).run("read all")[0])
+    best = {name: min(seconds) for name, seconds in times.items()}
+    listed = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in best.items())
+    share = best["plain read"] / best["Pumice"]
+    print(f"\nRead all, contiguous, best of {arguments.rounds}: {listed}; {share:.2f} of a plain read.")
+
+
+def large_part(arguments, program, work):
+    """Rows and columns of an array of which a row of chunks exceeds h5py's default cache."""
+    data = DenseImage(4096 if arguments.quick else 16_384)
+    path = work / "large.h5"
+    entrants = {
+        "Pumice": peers.PumiceDense(data, path, program, work / "unused.h5"),
+        "h5py": peers.H5pyDense(data, path),
+    }
+    entrants["h5py"].run("write")
+    rounds, arguments.rounds = arguments.rounds, 1 if not arguments.quick else arguments.rounds
+    medians = measure(entrants, ["128 rows", "128 columns"], data, arguments.rounds)
+    arguments.rounds = rounds
+    print(f"\n## B. The same, {data.edge:,} x {data.edge:,}")
+    print_table("B, large", list(entrants), list(time_rows(medians, list(entrants))))
 
 
 def output_of(*command):
@@ -178,7 +215,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--rounds", type=int, default=None, help="interleaved rounds")
-    parser.add_argument("--only", choices=["a", "b"], help="only one of the two parts")
+    parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, e")
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
     arguments = parser.parse_args()
@@ -188,10 +225,15 @@ def main():
     program = peers.Program(arguments.program)
     describe(arguments)
     try:
-        if arguments.only != "b":
+        wanted = arguments.only or "ablce"
+        if "a" in wanted:
             sparse_part(arguments, program, work)
-        if arguments.only != "a":
+        if "b" in wanted or "e" in wanted:
             dense_part(arguments, program, work)
+        if "l" in wanted:
+            large_part(arguments, program, work)
+        if "c" in wanted:
+            parts.many_part(arguments, work)
     finally:
         program.close()
         if not arguments.keep:

@@ -58,3 +58,13 @@ pub fn read_windows(input: &Input, path: &str, edge: u64) -> Outcome<Vec<f32>> {
         })
         .collect()
 }
+
+/// Reads what stands behind `offset` bytes of a file, as the system does it: the limit.
+pub fn read_plain(path: &str, offset: u64) -> Outcome<Vec<f32>> {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::open(path)?;
+    let count = (file.metadata()?.len() - offset) as usize / size_of::<f32>();
+    let mut values = vec![0f32; count];
+    file.read_exact_at(bytemuck::cast_slice_mut(&mut values), offset)?;
+    Ok(values)
+}

@@ -7,7 +7,9 @@
 //! `seconds count sum` (elements touched and their sum, for checking) or `error message`.
 
 mod dense;
+mod many;
 mod sparse;
+mod threads;
 
 use std::error::Error;
 use std::fs;
@@ -82,6 +84,10 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
             };
             Ok("ok".into())
         }
+        ("many", [path, accesses, count, write, limit]) => {
+            let (count, write, limit) = (count.parse()?, *write == "write", limit.parse()?);
+            many::run(path, &load(accesses)?, count, write, limit)
+        }
         _ => measured(input, verb, arguments),
     }
 }
@@ -98,6 +104,9 @@ fn measured(input: &Input, verb: &str, arguments: &[&str]) -> Outcome<String> {
             sparse::read_box(path, [row, column], [rows, columns])?
         }
         ("dense-write", &[chunk, level]) => dense::write(input, path, chunk, level)?,
+        ("threads", &[threads]) => threads::read_all(path, threads as usize)?,
+        ("threads-control", &[threads]) => threads::control(path, threads as usize)?,
+        ("plain-read", &[offset]) => dense::read_plain(path, offset)?,
         ("dense-all", []) => dense::read_all(path)?,
         ("dense-rows", &[first, count]) => dense::read_rows(path, first, count)?,
         ("dense-columns", &[first, count]) => dense::read_columns(path, first, count)?,

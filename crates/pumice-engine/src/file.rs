@@ -21,7 +21,7 @@ use pumice_bytes::DecodeError;
 use pumice_cache::ChunkCache;
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
 use pumice_store::Store;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The cache that all files share, unless they are given one of their own.
@@ -37,11 +37,11 @@ pub struct File {
     heap: Arc<GlobalHeap>,
     extension: Extension,
     /// Heaps of shared messages that have been opened, by address.
-    shared_heaps: Mutex<HashMap<u64, Arc<Mutex<FractalHeap>>>>,
+    shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
     commit: Mutex<()>,
-    objects: Mutex<HashMap<u64, Arc<Object>>>,
-    datasets: Mutex<HashMap<u64, Arc<DatasetState>>>,
+    objects: Mutex<BTreeMap<u64, Arc<Object>>>,
+    datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
 }
@@ -266,11 +266,11 @@ impl File {
     }
 
     // Nothing under these locks panics half-way through a change: poisoning carries no meaning.
-    fn objects(&self) -> MutexGuard<'_, HashMap<u64, Arc<Object>>> {
+    fn objects(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Object>>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn datasets(&self) -> MutexGuard<'_, HashMap<u64, Arc<DatasetState>>> {
+    fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,4 +3,5 @@
 //! The binaries beside it are the Rust side of the interoperability tests (`pumice-interop`) and
 //! the table of replacement policies (`cache-traces`).
 
+pub mod faults;
 pub mod traces;

@@ -168,6 +168,32 @@ impl FileOptions {
         File::new(engine.map_err(|error| error.at("<memory>"))?)
     }
 
+    /// Creates a file in a store of one's own, which must be empty.
+    ///
+    /// ```
+    /// use pumice::{File, MemoryStore};
+    /// use std::sync::Arc;
+    ///
+    /// let store = Arc::new(MemoryStore::default());
+    /// File::options().create_in(store.clone())?.create_group("run1")?;
+    /// let file = File::options().open_in(store)?;
+    /// assert_eq!(file.members()?[0].name, "run1");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
+        File::new(Engine::create(store, self.cache())?)
+    }
+
+    /// Opens the file in a store of one's own for reading.
+    pub fn open_in(self, store: Arc<dyn Store>) -> Result<File> {
+        File::new(Engine::open(store, self.cache(), false)?)
+    }
+
+    /// Opens the file in a store of one's own for reading and changing.
+    pub fn edit_in(self, store: Arc<dyn Store>) -> Result<File> {
+        File::new(Engine::open(store, self.cache(), true)?)
+    }
+
     fn cache(&self) -> pumice_engine::file::Cache {
         self.context.clone().unwrap_or_else(Context::global).cache()
     }

@@ -109,7 +109,7 @@ pub use pumice_cache::{PolicyKind, Stats};
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};
 pub use pumice_space::{Column, Extent, Points, Selection, UNLIMITED};
-pub use pumice_store::Locking;
+pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use select::{AxisRange, Select};
 

@@ -1,0 +1,243 @@
+//! A fault at every call of a recorded workload: the error reaches the caller, nothing else is
+//! harmed, what was not written stays in the cache, and later everything can be written.
+
+use pumice::{Context, Dataset, File, Selection};
+use pumice_store::MemoryStore;
+use pumice_testkit::faults::{Call, Fault, FaultyStore};
+use std::sync::Arc;
+
+/// Bytes of the cache: a few chunks, so that most accesses let one leave.
+const CACHE: u64 = 1000;
+const STEPS: usize = 150;
+/// Runs of the workload; if there are more calls and faults than this, some are left out.
+const RUNS: usize = 1000;
+
+const NAMES: [&str; 5] = ["plain", "packed", "fixed", "sparse", "flat"];
+const PLAIN: usize = 0;
+const PACKED: usize = 1;
+const SPARSE: usize = 3;
+const FLAT: usize = 4;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write { dataset: usize, start: [u64; 2], count: [u64; 2], seed: i32 },
+    Read { dataset: usize, start: [u64; 2], count: [u64; 2] },
+    Resize { dataset: usize, shape: [u64; 2] },
+    RawChunk { dataset: usize },
+    FlushDataset { dataset: usize },
+    Flush,
+}
+
+/// What a dataset must hold.
+#[derive(Clone, PartialEq)]
+struct Model {
+    shape: [u64; 2],
+    cells: Vec<i32>,
+}
+
+impl Model {
+    fn resized(&self, shape: [u64; 2]) -> Self {
+        let mut cells = vec![0; (shape[0] * shape[1]) as usize];
+        for row in 0..shape[0].min(self.shape[0]) {
+            for column in 0..shape[1].min(self.shape[1]) {
+                cells[(row * shape[1] + column) as usize] =
+                    self.cells[(row * self.shape[1] + column) as usize];
+            }
+        }
+        Self { shape, cells }
+    }
+
+    fn places(&self, start: [u64; 2], count: [u64; 2]) -> Vec<usize> {
+        let cell = |row: u64, column: u64| (row * self.shape[1] + column) as usize;
+        let rows = start[0]..start[0] + count[0];
+        rows.flat_map(|row| (start[1]..start[1] + count[1]).map(move |c| cell(row, c))).collect()
+    }
+}
+
+/// Numbers that look random and are always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % limit.max(1)
+    }
+}
+
+fn create(store: Arc<FaultyStore>) -> (File, Vec<Dataset>, Vec<Model>) {
+    let context = Context::builder().cache_bytes(CACHE).threads(1).build().unwrap();
+    let file = File::options().context(&context).create_in(store).unwrap();
+    let shapes = [[24, 20], [30, 16], [20, 20], [40, 40], [30, 30]];
+    let new = |number: usize| file.new_dataset::<i32>().shape(shapes[number]);
+    let datasets = vec![
+        new(0).max_shape([None, None]).chunk([7, 6]).create("plain").unwrap(),
+        new(1)
+            .max_shape([None, Some(16)])
+            .chunk([8, 8])
+            .shuffle()
+            .deflate(3)
+            .dont_filter_partial_chunks()
+            .create("packed")
+            .unwrap(),
+        new(2).chunk([6, 6]).deflate(3).fletcher32().create("fixed").unwrap(),
+        new(3).max_shape([None, Some(40)]).chunk([10, 10]).sparse().create("sparse").unwrap(),
+        new(4).create("flat").unwrap(),
+    ];
+    file.flush().unwrap();
+    let model =
+        |shape: &[u64; 2]| Model { shape: *shape, cells: vec![0; (shape[0] * shape[1]) as usize] };
+    (file, datasets, shapes.iter().map(model).collect())
+}
+
+fn workload(models: &[Model]) -> Vec<Step> {
+    let mut dice = Dice(7);
+    let mut shapes: Vec<[u64; 2]> = models.iter().map(|model| model.shape).collect();
+    let mut steps = Vec::new();
+    for _ in 0..STEPS {
+        let dataset = dice.below(NAMES.len() as u64) as usize;
+        let shape = shapes[dataset];
+        let start = [dice.below(shape[0]), dice.below(shape[1])];
+        let count = [1 + dice.below(shape[0] - start[0]), 1 + dice.below(shape[1] - start[1])];
+        let seed = dice.below(1 << 30) as i32 + 1;
+        steps.push(match dice.below(12) {
+            0..=4 => Step::Write { dataset, start, count, seed },
+            5..=7 => Step::Read { dataset, start, count },
+            8 | 9 => {
+                let resizable = [PLAIN, PACKED, SPARSE];
+                let dataset = resizable[dice.below(3) as usize];
+                let rows = 5 + dice.below(40);
+                let columns =
+                    if dataset == PLAIN { 3 + dice.below(25) } else { shapes[dataset][1] };
+                shapes[dataset] = [rows, columns];
+                Step::Resize { dataset, shape: [rows, columns] }
+            }
+            10 if dataset == FLAT => Step::Flush,
+            10 => Step::RawChunk { dataset },
+            _ if dice.below(2) == 0 => Step::Flush,
+            _ => Step::FlushDataset { dataset },
+        });
+    }
+    steps.push(Step::Flush);
+    steps
+}
+
+/// Carries out a step; the model follows only if all goes well.
+fn apply(file: &File, all: &[Dataset], models: &mut [Model], step: &Step) -> pumice::Result<()> {
+    match *step {
+        Step::Write { dataset, start, count, seed } => {
+            let places = models[dataset].places(start, count);
+            let values: Vec<i32> = (0..places.len() as i32).map(|i| seed ^ i).collect();
+            all[dataset].write(Selection::block(&start, &count)?, &values)?;
+            for (place, value) in places.into_iter().zip(values) {
+                models[dataset].cells[place] = value;
+            }
+        }
+        Step::Read { dataset, start, count } => {
+            let found = all[dataset].read::<i32>(Selection::block(&start, &count)?)?;
+            let model = &models[dataset];
+            let wanted: Vec<i32> =
+                model.places(start, count).into_iter().map(|place| model.cells[place]).collect();
+            assert_eq!(found, wanted, "{step:?}");
+        }
+        Step::Resize { dataset, shape } => {
+            all[dataset].resize(shape)?;
+            models[dataset] = models[dataset].resized(shape);
+        }
+        Step::RawChunk { dataset } => {
+            let chunks = all[dataset].chunks()?;
+            let Some(chunk) = chunks.get(chunks.len() / 2) else { return Ok(()) };
+            let found = all[dataset].read_chunk(&chunk.offset)?;
+            let (bytes, mask) = found.expect("it was listed");
+            // The same bytes again: a change that changes nothing.
+            if dataset != SPARSE {
+                all[dataset].write_chunk(&chunk.offset, &bytes, mask)?;
+            }
+        }
+        Step::FlushDataset { dataset } => all[dataset].flush()?,
+        Step::Flush => file.flush()?,
+    }
+    Ok(())
+}
+
+/// Everything is as the model says, but for cells that `step` was about to write: those are old or
+/// new.
+fn check(all: &[Dataset], models: &[Model], step: &Step) {
+    for ((dataset, model), name) in all.iter().zip(models).zip(NAMES) {
+        assert_eq!(dataset.shape(), model.shape, "{name} after a failed {step:?}");
+        let found = dataset.read::<i32>(..).unwrap();
+        let mut wanted = model.cells.clone();
+        if let Step::Write { dataset: written, start, count, seed } = *step
+            && NAMES[written] == name
+        {
+            for (i, place) in model.places(start, count).into_iter().enumerate() {
+                if found[place] == seed ^ i as i32 {
+                    wanted[place] = found[place];
+                }
+            }
+        }
+        assert!(found == wanted, "{name} was harmed by a failed {step:?}");
+    }
+}
+
+fn check_file(bytes: Vec<u8>, models: &[Model]) {
+    let context = Context::builder().threads(1).build().unwrap();
+    let file = File::options().context(&context).open_bytes(bytes).unwrap();
+    for (model, name) in models.iter().zip(NAMES) {
+        let dataset = file.dataset(name).unwrap();
+        assert_eq!(dataset.shape(), model.shape, "{name}");
+        assert!(dataset.read::<i32>(..).unwrap() == model.cells, "{name} as it was written");
+    }
+}
+
+/// Runs the workload with a fault, if one is given; returns the calls of the store.
+fn run(fault: Option<(usize, Fault)>) -> Vec<Call> {
+    let memory = Arc::new(MemoryStore::default());
+    let store = Arc::new(FaultyStore::new(memory.clone()));
+    let (file, all, mut models) = create(store.clone());
+    let steps = workload(&models);
+    match fault {
+        Some((call, fault)) => store.fail_at(call, fault),
+        None => store.forget(),
+    }
+    let mut errors = 0;
+    for step in &steps {
+        if let Err(error) = apply(&file, &all, &mut models, step) {
+            let text = error.to_string() + &format!("{error:?}");
+            assert!(text.contains("injected"), "{fault:?} in {step:?} became {error}");
+            errors += 1;
+            store.heal();
+            check(&all, &models, step);
+            apply(&file, &all, &mut models, step)
+                .unwrap_or_else(|error| panic!("{fault:?}: again {step:?}: {error}"));
+        }
+    }
+    if let Some((at, kind)) = fault {
+        // Calls may come in another order than they were recorded in: the last may not come.
+        let can_have = |call: &&Call| call.faults().contains(&kind);
+        let missed = store.is_waiting() && !store.calls().iter().skip(at).any(|c| can_have(&c));
+        // A write that fails once may be tried again before anybody is told.
+        let told = errors == 1 || kind == Fault::WriteError;
+        assert!(missed || (told && !store.is_waiting()), "{fault:?} must reach the caller");
+    }
+    let calls = store.calls();
+    store.heal();
+    check(&all, &models, &Step::Flush);
+    file.flush().unwrap();
+    check_file(memory.to_vec(), &models);
+    calls
+}
+
+#[test]
+fn a_fault_at_any_call_is_told_and_harms_nothing() {
+    let calls = run(None);
+    assert!(calls.len() > 200, "only {} calls", calls.len());
+    let each = calls.iter().enumerate();
+    let faults: Vec<_> =
+        each.flat_map(|(at, call)| call.faults().map(|fault| (at, fault))).collect();
+    // Odd, so that both faults of a call have their turn.
+    let stride = faults.len().div_ceil(RUNS) | 1;
+    for fault in faults.iter().step_by(stride) {
+        run(Some(*fault));
+    }
+    println!("{} calls, {} faults, each {stride}. tried", calls.len(), faults.len());
+}
