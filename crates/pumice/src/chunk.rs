@@ -1,7 +1,7 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
 use crate::Dataset;
-use pumice_engine::Result;
+use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
 
 /// Where and how a chunk is stored.
@@ -14,8 +14,7 @@ pub struct ChunkInfo {
     pub address: u64,
     /// How many bytes are stored.
     pub size: u64,
-    /// A bit for each filter that was skipped, the first filter's lowest. Of a structured chunk,
-    /// whose sections have masks of their own, zero.
+    /// A bit for each filter that was skipped, the first filter's lowest.
     pub filter_mask: u32,
 }
 
@@ -23,6 +22,10 @@ pub struct ChunkInfo {
 ///
 /// A chunk is named by its first cell, as in HDF5: of chunks of 100 x 64 cells, the second one down
 /// is at `[100, 0]`.
+///
+/// Of structured chunks, which have a mask per section, only the number, the storage size and the
+/// stored bytes are told here, as in HDF5; the rest is in
+/// [`structured_chunks`](Self::structured_chunks) and its kin.
 impl Dataset {
     /// How many chunks are stored; those that wait in the cache are written first.
     pub fn chunk_count(&self) -> Result<u64> {
@@ -48,12 +51,14 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn chunks(&self) -> Result<Vec<ChunkInfo>> {
+        self.require_dense()?;
         let all = self.at(self.state.chunk_records())?;
         Ok(all.iter().map(|(offset, record)| self.info(offset, record)).collect())
     }
 
     /// Where the chunk at `offset` is stored; `None` if it is not.
     pub fn chunk_info(&self, offset: impl AsRef<[u64]>) -> Result<Option<ChunkInfo>> {
+        self.require_dense()?;
         let offset = offset.as_ref();
         let record = self.at(self.state.chunk_record(offset))?;
         Ok(record.map(|record| self.info(offset, &record)))
@@ -92,6 +97,15 @@ impl Dataset {
         filter_mask: u32,
     ) -> Result<()> {
         self.at(self.state.write_chunk(offset.as_ref(), bytes, filter_mask))
+    }
+
+    fn require_dense(&self) -> Result<()> {
+        if self.sections().len() < 2 {
+            return Ok(());
+        }
+        let what =
+            "structured chunks have sections, which this cannot tell: ask for structured chunks";
+        self.at(Err(Error::Invalid(what.into())))
     }
 
     fn info(&self, offset: &[u64], record: &ChunkRecord) -> ChunkInfo {

@@ -455,7 +455,7 @@ impl Dataset {
         Ok(())
     }
 
-    fn selection(&self, selection: impl Select) -> Result<Selection> {
+    pub(crate) fn selection(&self, selection: impl Select) -> Result<Selection> {
         self.at(selection.select(&self.state.dims()))
     }
 

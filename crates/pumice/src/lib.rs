@@ -94,6 +94,7 @@ mod group;
 mod info;
 mod points;
 mod select;
+mod structured;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
@@ -112,6 +113,7 @@ pub use pumice_space::{Column, Extent, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use select::{AxisRange, Select};
+pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 
 /// The datatype model, conversion and DDL names.
 pub mod types {

@@ -59,18 +59,42 @@ impl DatasetState {
         };
         dense.check_stored(&key, bytes.len() as u64, filter_mask)?;
         let record = ChunkRecord { filter_mask, ..ChunkRecord::dense(0, bytes.len() as u64) };
+        self.store(table, &key, record, bytes)
+    }
+
+    /// Stores sections as the structured chunk at `offset`. The record says how they lie in `bytes`.
+    /// They must decode, and define cells inside the extent.
+    pub fn write_sections(&self, offset: &[u64], record: ChunkRecord, bytes: &[u8]) -> Result<()> {
+        self.medium().require_writable()?;
+        let _no_resize = self.gate();
+        let key = self.chunk_key(offset)?;
+        let Storage::Sparse(sparse, table) = &self.layout.storage else {
+            return Err(Error::Invalid("only structured chunks are stored by sections".into()));
+        };
+        sparse.check_stored(&key, bytes, &record)?;
+        self.store(table, &key, record, bytes)
+    }
+
+    /// Puts bytes in the place of a chunk, in file and cache.
+    fn store(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        record: ChunkRecord,
+        bytes: &[u8],
+    ) -> Result<()> {
         let exclusive = self.cache().exclusive(&self.cached);
         // In place the old bytes are gone with the first new one; elsewhere they count until then.
         if table.is_in_place() {
-            exclusive.discard(&key);
+            exclusive.discard(key);
         }
-        let address = table.reserve(&key, record)?;
+        let address = table.reserve(key, record)?;
         let write = WriteOp { offset: address, bytes };
         if let Err(error) = table.medium().put(&mut [write]) {
             table.cancel(address);
             return Err(error);
         }
-        exclusive.discard(&key);
+        exclusive.discard(key);
         table.enter(address)
     }
 

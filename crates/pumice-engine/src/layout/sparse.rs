@@ -104,6 +104,48 @@ impl Sparse {
         Ok(EncodedSections { bytes, sections: [first, second] })
     }
 
+    /// Whether sections that somebody else has made can be stored as a chunk: they must decode, and
+    /// define cells inside the extent.
+    pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
+        let (locations, values) = self.pipelines(key);
+        for (at, pipeline) in [locations, values].into_iter().enumerate() {
+            let (Some(section), Some(length)) =
+                (record.sections.get(at), record.section_length(at))
+            else {
+                return Err(Error::Invalid("a sparse chunk has two sections".into()));
+            };
+            let filters = pipeline.specs().len() as u32;
+            let mask = section.filter_mask;
+            if mask.checked_shr(filters).is_some_and(|beyond| beyond != 0) {
+                return Err(Error::Invalid(format!(
+                    "the filter mask {mask:#x} of section {at} skips filters that a pipeline of \
+                     {filters} has not"
+                )));
+            }
+            if mask.count_ones() == filters && section.unfiltered != length {
+                return Err(Error::Invalid(format!(
+                    "section {at} has {length} byte(s) unfiltered, but {} were announced",
+                    section.unfiltered
+                )));
+            }
+        }
+        let chunk = self.decode(key, bytes.to_vec(), record, Part::All)?;
+        if chunk.cells.is_empty() {
+            return Err(Error::Invalid(
+                "a chunk without defined cells is erased, not stored".into(),
+            ));
+        }
+        // Decoding drops cells beyond the extent; their values have been announced all the same.
+        let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
+        let announced = record.sections[VALUES].unfiltered;
+        if announced == inside {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{announced} byte(s) of values were announced, but the cells inside the extent have {inside}"
+        )))
+    }
+
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.
     pub fn decode(
         &self,

@@ -1,0 +1,204 @@
+//! Direct input and output of structured chunks, and the dense chunk functions beside it.
+
+use pumice::{
+    Context, Dataset, DatasetBuilder, File, FilterSpec, Section, Selection, StoredSection,
+};
+use std::ops::ControlFlow;
+
+fn builder(file: &File) -> DatasetBuilder {
+    file.new_dataset::<u8>().shape([10, 12]).chunk([5, 5]).sparse()
+}
+
+/// The example of the prototype's tests: six values at [3..=4] x [2..=4] of a chunk.
+fn example(filters: [usize; 2]) -> [StoredSection; 2] {
+    let cells = Selection::block(&[3, 2], &[2, 3]).unwrap();
+    let locations = StoredSection::selection(&[5, 5], &cells).unwrap();
+    [
+        StoredSection::unfiltered(locations, filters[0]),
+        StoredSection::unfiltered(vec![32, 33, 34, 42, 43, 44], filters[1]),
+    ]
+}
+
+#[test]
+fn sections_that_are_written_are_seen_by_reads_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("direct.h5");
+    for (plain, filters) in [(true, [0, 0]), (false, [2, 1])] {
+        let file = File::create(&path).unwrap();
+        let dataset = builder(&file);
+        let dataset = if plain { dataset.no_filters() } else { dataset };
+        let dataset = dataset.create("d").unwrap();
+        // A cached, changed chunk is replaced.
+        dataset.write((5..7, 0..5), &[9u8; 10]).unwrap();
+        dataset.write_structured_chunk([5, 0], &example(filters)).unwrap();
+        let check = |dataset: &Dataset| {
+            assert_eq!(dataset.read::<u8>((8..10, 2..5)).unwrap(), [32, 33, 34, 42, 43, 44]);
+            assert_eq!(dataset.count_defined(..).unwrap(), 6);
+            let back = dataset.read_structured_chunk([5, 0]).unwrap().unwrap();
+            assert_eq!(back, example(filters));
+        };
+        check(&dataset);
+        file.close().unwrap();
+        check(&File::open(&path).unwrap().dataset("d").unwrap());
+    }
+}
+
+#[test]
+fn a_raw_read_sees_what_was_written_just_before() {
+    let context = Context::builder().cache_bytes(1 << 20).threads(1).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = File::options().context(&context).create(folder.path().join("d.h5")).unwrap();
+    let dataset = builder(&file).no_filters().create("d").unwrap();
+    assert_eq!(dataset.read_structured_chunk([0, 0]).unwrap(), None);
+    dataset.write_point(&[1, 1], 7u8).unwrap();
+    let sections = dataset.read_structured_chunk([0, 0]).unwrap().unwrap();
+    assert_eq!(sections[1].bytes, [7]);
+    dataset.write_point(&[1, 2], 8u8).unwrap();
+    let sections = dataset.read_structured_chunk([0, 0]).unwrap().unwrap();
+    assert_eq!(sections[1].bytes, [7, 8]);
+    // And a write of sections is seen by the next change of the same chunk.
+    let mut changed = sections.clone();
+    changed[1].bytes = vec![1, 2];
+    dataset.write_structured_chunk([0, 0], &changed).unwrap();
+    dataset.write_point(&[0, 0], 5u8).unwrap();
+    assert_eq!(dataset.read_defined::<u8>(..).unwrap().values, [5, 1, 2]);
+}
+
+#[test]
+fn chunks_are_copied_between_datasets_without_decoding() {
+    let file = File::in_memory().unwrap();
+    let from = builder(&file).create("from").unwrap();
+    let to = builder(&file).create("to").unwrap();
+    let points: Vec<[u64; 2]> = (0..10).map(|row| [row, row * 5 % 12]).collect();
+    let values: Vec<u8> = (1..11).collect();
+    from.write_points(&points, &values).unwrap();
+    for chunk in from.structured_chunks().unwrap() {
+        let sections = from.read_structured_chunk(&chunk.offset).unwrap().unwrap();
+        to.write_structured_chunk(&chunk.offset, &sections).unwrap();
+    }
+    assert_eq!(to.read_defined::<u8>(..).unwrap(), from.read_defined::<u8>(..).unwrap());
+}
+
+#[test]
+fn information_is_found_by_number_by_coordinates_and_in_turn() {
+    let file = File::in_memory().unwrap();
+    let filters = vec![FilterSpec::deflate(6)];
+    let dataset = builder(&file).location_filters(filters.clone()).value_filters(vec![]);
+    let dataset = dataset.create("d").unwrap();
+    dataset.write_points(&[[0, 0], [0, 6], [9, 11]], &[1u8, 2, 3]).unwrap();
+    let all = dataset.structured_chunks().unwrap();
+    let offsets: Vec<_> = all.iter().map(|chunk| chunk.offset.clone()).collect();
+    assert_eq!(offsets, [[0, 0], [0, 5], [5, 10]]);
+    for (number, chunk) in all.iter().enumerate() {
+        assert_eq!(dataset.structured_chunk_info(.., number).unwrap().as_ref(), Some(chunk));
+        let found = dataset.structured_chunk_info_at(&chunk.offset).unwrap();
+        assert_eq!(found.as_ref(), Some(chunk));
+        let [locations, values] = chunk.sections.as_slice() else { panic!("two sections") };
+        assert_eq!((locations.section, values.section), (Section::Selection, Section::Values));
+        assert_eq!((values.size, values.unfiltered_size, values.filter_mask), (1, 1, 0));
+        assert!(locations.unfiltered_size > 40 && locations.size < locations.unfiltered_size);
+        assert_eq!(chunk.size, locations.size + values.size);
+        assert_ne!(chunk.address, 0);
+    }
+    assert_eq!(dataset.structured_chunk_info(.., 3).unwrap(), None);
+    let lower = dataset.structured_chunk_info((.., 5..12), 1).unwrap().unwrap();
+    assert_eq!(lower.offset, [5, 10]);
+    assert_eq!(dataset.structured_chunk_info((5..10, 0..5), 0).unwrap(), None);
+    assert_eq!(dataset.structured_chunk_info_at([5, 0]).unwrap(), None, "not stored");
+    assert!(dataset.structured_chunk_info_at([5, 1]).is_err(), "no chunk begins there");
+
+    let mut seen = 0;
+    let stopped = dataset.for_each_structured_chunk(|chunk| {
+        seen += 1;
+        if chunk.offset == [0, 5] { ControlFlow::Break("here") } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((stopped.unwrap(), seen), (Some("here"), 2));
+    let whole = dataset.for_each_structured_chunk(|_| ControlFlow::<()>::Continue(())).unwrap();
+    assert_eq!(whole, None);
+}
+
+#[test]
+fn dense_chunk_functions_on_structured_datasets_are_as_in_the_programming_model() {
+    let file = File::in_memory().unwrap();
+    let dataset = builder(&file).no_filters().create("d").unwrap();
+    dataset.write_point(&[1, 1], 7u8).unwrap();
+    // These work.
+    assert_eq!(dataset.chunk_count().unwrap(), 1);
+    let (bytes, _) = dataset.read_chunk([0, 0]).unwrap().unwrap();
+    assert_eq!(dataset.storage_size().unwrap(), bytes.len() as u64);
+    let sections = dataset.read_structured_chunk([0, 0]).unwrap().unwrap();
+    assert_eq!(bytes, [sections[0].bytes.clone(), sections[1].bytes.clone()].concat());
+    // These fail.
+    assert!(dataset.write_chunk([0, 0], &bytes, 0).is_err());
+    assert!(dataset.chunk_info([0, 0]).is_err());
+    assert!(dataset.chunks().is_err());
+}
+
+#[test]
+fn structured_chunk_functions_on_other_datasets_fail() {
+    let file = File::in_memory().unwrap();
+    let dense = file.new_dataset::<u8>().shape([10]).chunk([5]).create("dense").unwrap();
+    let contiguous = file.new_dataset::<u8>().shape([10]).create("contiguous").unwrap();
+    for dataset in [dense, contiguous] {
+        assert!(dataset.write_structured_chunk([0], &example([0, 0])).is_err());
+        assert!(dataset.read_structured_chunk([0]).is_err());
+        assert!(dataset.structured_chunk_info(.., 0).is_err());
+        assert!(dataset.structured_chunk_info_at([0]).is_err());
+        assert!(dataset.for_each_structured_chunk(|_| ControlFlow::<()>::Continue(())).is_err());
+    }
+}
+
+/// What is wrong with a chunk, and what the error must speak of.
+fn refused(spoil: impl FnOnce(&mut [StoredSection; 2]), offset: [u64; 2], about: &str) {
+    let file = File::in_memory().unwrap();
+    let dataset = builder(&file).no_filters().create("d").unwrap();
+    dataset.write_point(&[1, 1], 7u8).unwrap();
+    let mut sections = example([0, 0]);
+    spoil(&mut sections);
+    let error = dataset.write_structured_chunk(offset, &sections).unwrap_err().to_string();
+    assert!(error.contains(about), "{error}");
+    assert_eq!(dataset.read_defined::<u8>(..).unwrap().values, [7], "nothing has changed");
+}
+
+#[test]
+fn sections_that_cannot_be_read_are_refused() {
+    let here = [0, 0];
+    refused(|sections| sections[0].bytes[20] ^= 1, here, "checksum");
+    refused(|sections| sections[0].bytes.truncate(50), here, "announced");
+    refused(|sections| sections[1].bytes.push(1), here, "announced");
+    let longer = |sections: &mut [StoredSection; 2]| {
+        sections[1] = StoredSection::unfiltered(vec![0; 7], 0);
+    };
+    refused(longer, here, "6 byte(s)");
+    refused(|sections| sections[0].filter_mask = 1, here, "filter mask");
+    refused(|sections| sections[1].unfiltered_size = u64::MAX, here, "announced");
+    let other_shape = |sections: &mut [StoredSection; 2]| {
+        let cells = Selection::block(&[3, 2], &[2, 3]).unwrap();
+        let bytes = StoredSection::selection(&[6, 5], &cells).unwrap();
+        sections[0] = StoredSection::unfiltered(bytes, 0);
+    };
+    refused(other_shape, here, "[6, 5]");
+    let nothing = |sections: &mut [StoredSection; 2]| {
+        let bytes = StoredSection::selection(&[5, 5], &Selection::none()).unwrap();
+        *sections = [StoredSection::unfiltered(bytes, 0), StoredSection::unfiltered(vec![], 0)];
+    };
+    refused(nothing, here, "without defined cells");
+    refused(|_| {}, [0, 10], "inside the extent");
+    refused(|_| {}, [0, 3], "no chunk");
+    refused(|_| {}, [10, 0], "no chunk");
+
+    let file = File::in_memory().unwrap();
+    let dataset = builder(&file).no_filters().create("d").unwrap();
+    assert!(dataset.write_structured_chunk(here, &example([0, 0])[..1]).is_err());
+}
+
+#[test]
+fn an_empty_section_0_says_that_every_cell_is_defined() {
+    let file = File::in_memory().unwrap();
+    let dataset = builder(&file).no_filters().create("d").unwrap();
+    let values = (0..25).collect();
+    let sections = [StoredSection::unfiltered(vec![], 0), StoredSection::unfiltered(values, 0)];
+    dataset.write_structured_chunk([0, 5], &sections).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 25);
+    assert_eq!(dataset.read::<u8>((1, 5..10)).unwrap(), [5, 6, 7, 8, 9]);
+}
