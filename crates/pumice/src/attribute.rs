@@ -230,6 +230,11 @@ impl RawAttribute {
         }
         Ok(Self { datatype, extent, data })
     }
+
+    pub(crate) fn copy_of(attribute: &Attribute) -> Self {
+        let attribute::Attribute { datatype, extent, data, .. } = attribute.inner.clone();
+        Self { datatype, extent, data }
+    }
 }
 
 impl AttributeValue for RawAttribute {

@@ -75,6 +75,25 @@ impl DatasetBuilder {
         }
     }
 
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    pub(crate) fn like(group: Group, other: &Dataset) -> Self {
+        let shape = other.shape();
+        let max = other.max_shape();
+        let grows = max.iter().zip(&shape).any(|(&max, &now)| max != Some(now));
+        let mut builder = Self::new(group, other.datatype().clone()).shape(shape);
+        if grows {
+            builder = builder.max_shape(max);
+        }
+        builder.chunk = other.chunk();
+        match other.fill_value() {
+            Some(fill) => builder.fill_bytes(fill.to_vec()),
+            None => builder,
+        }
+    }
+
     /// The shape. Without it the dataset is a scalar.
     pub fn shape(mut self, shape: impl Into<Vec<u64>>) -> Self {
         self.shape = shape.into();

@@ -196,6 +196,12 @@ impl Group {
         8 + u32::from(self.engine().superblock().sizes.offset)
     }
 
+    /// Begins a dataset with the datatype, shape, fill value and chunks of another, to be stored in
+    /// any way.
+    pub fn new_dataset_like(&self, other: &Dataset) -> DatasetBuilder {
+        DatasetBuilder::like(self.clone(), other)
+    }
+
     pub(crate) fn link_dataset(
         &self,
         path: &str,

@@ -84,9 +84,12 @@
 #![forbid(unsafe_code)]
 
 mod attribute;
+mod blocks;
 mod builder;
 mod chunk;
 mod context;
+mod convert;
+mod copy;
 mod dataset;
 mod file;
 mod filters;
@@ -100,6 +103,8 @@ pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
 pub use chunk::ChunkInfo;
 pub use context::{Context, ContextBuilder};
+pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines, Number};
+pub use copy::Keep;
 pub use dataset::creation::{AllocationTime, Creation, Fill, FillTime};
 pub use dataset::{Dataset, Defined, LayoutKind};
 pub use file::{File, FileOptions};

@@ -130,20 +130,21 @@ impl Sparse {
             }
         }
         let chunk = self.decode(key, bytes.to_vec(), record, Part::All)?;
+        // Decoding drops cells beyond the extent; their values have been announced all the same.
+        let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
+        let announced = record.sections[VALUES].unfiltered;
+        if announced != inside {
+            return Err(Error::Invalid(format!(
+                "{announced} byte(s) of values were announced, but the cells inside the extent \
+                 have {inside}"
+            )));
+        }
         if chunk.cells.is_empty() {
             return Err(Error::Invalid(
                 "a chunk without defined cells is erased, not stored".into(),
             ));
         }
-        // Decoding drops cells beyond the extent; their values have been announced all the same.
-        let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
-        let announced = record.sections[VALUES].unfiltered;
-        if announced == inside {
-            return Ok(());
-        }
-        Err(Error::Invalid(format!(
-            "{announced} byte(s) of values were announced, but the cells inside the extent have {inside}"
-        )))
+        Ok(())
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.

@@ -1,0 +1,109 @@
+//! A dataset in blocks that fit into memory, for whatever streams through it.
+
+use crate::Dataset;
+use pumice_engine::Result;
+use pumice_space::Selection;
+
+/// About how many cells a block may bring into memory.
+pub(crate) const BLOCK_CELLS: u64 = 1 << 20;
+
+/// A block of cells: where it begins and how many there are along each axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) start: Vec<u64>,
+    pub(crate) count: Vec<u64>,
+}
+
+impl Block {
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Ok(Selection::block(&self.start, &self.count)?)
+    }
+
+    pub(crate) fn cells(&self) -> u64 {
+        self.count.iter().fold(1, |cells, &axis| cells.saturating_mul(axis))
+    }
+
+    /// Both halves along the slowest axis that can be cut.
+    pub(crate) fn halves(&self) -> Option<[Self; 2]> {
+        let axis = self.count.iter().position(|&count| count > 1)?;
+        let (mut first, mut second) = (self.clone(), self.clone());
+        first.count[axis] /= 2;
+        second.count[axis] -= first.count[axis];
+        second.start[axis] += first.count[axis];
+        Some([first, second])
+    }
+}
+
+impl Dataset {
+    /// Visits blocks that cover every cell that may be defined, each with at most `limit` defined
+    /// cells unless it is a single cell. Chunks are visited one after another, in row-major order.
+    pub(crate) fn for_each_block(
+        &self,
+        limit: u64,
+        mut visit: impl FnMut(&Block) -> Result<()>,
+    ) -> Result<()> {
+        let shape = self.shape();
+        if shape.contains(&0) {
+            return Ok(());
+        }
+        match self.chunk() {
+            Some(chunk) if self.is_sparse() => {
+                for (offset, _) in self.at(self.state.chunk_records())? {
+                    self.visit_parts(clip(&offset, &chunk, &shape), limit, &mut visit)?;
+                }
+                Ok(())
+            }
+            Some(chunk) => {
+                let mut offset = vec![0; shape.len()];
+                loop {
+                    self.visit_parts(clip(&offset, &chunk, &shape), limit, &mut visit)?;
+                    if !advance(&mut offset, &chunk, &shape) {
+                        return Ok(());
+                    }
+                }
+            }
+            None => {
+                let whole = Block { start: vec![0; shape.len()], count: shape };
+                self.visit_parts(whole, limit, &mut visit)
+            }
+        }
+    }
+
+    fn visit_parts(
+        &self,
+        block: Block,
+        limit: u64,
+        visit: &mut impl FnMut(&Block) -> Result<()>,
+    ) -> Result<()> {
+        let mut waiting = vec![block];
+        while let Some(block) = waiting.pop() {
+            let small = block.cells() <= limit
+                || (self.is_sparse() && self.count_defined(block.selection()?)? <= limit);
+            match block.halves() {
+                Some([first, second]) if !small => waiting.extend([second, first]),
+                _ => visit(&block)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn clip(offset: &[u64], chunk: &[u64], shape: &[u64]) -> Block {
+    let axes = offset.iter().zip(chunk).zip(shape);
+    let count = axes.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
+    Block { start: offset.to_vec(), count }
+}
+
+/// Goes to the next chunk in row-major order; `false` after the last.
+fn advance(offset: &mut [u64], chunk: &[u64], shape: &[u64]) -> bool {
+    for axis in (0..offset.len()).rev() {
+        match offset[axis].checked_add(chunk[axis]).filter(|&next| next < shape[axis]) {
+            Some(next) => {
+                offset[axis] = next;
+                return true;
+            }
+            None => offset[axis] = 0,
+        }
+    }
+    false
+}

@@ -1,0 +1,246 @@
+//! Compressed rows (CSR) and columns (CSC) of matrices.
+
+use super::duplicates::{Duplicates, Number};
+use crate::blocks::BLOCK_CELLS;
+use crate::{Dataset, Defined};
+use pumice_engine::{Error, Result};
+use pumice_space::{Points, Selection};
+use pumice_types::Element;
+
+/// Which lines of a matrix are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lines {
+    /// Rows: CSR.
+    Rows,
+    /// Columns: CSC.
+    Columns,
+}
+
+impl Lines {
+    /// The axis that counts the lines.
+    fn axis(self) -> usize {
+        match self {
+            Self::Rows => 0,
+            Self::Columns => 1,
+        }
+    }
+}
+
+/// Consecutive lines of a sparse matrix. The cells of line `first + n` have the indices and values
+/// from position `pointers[n]` up to `pointers[n + 1]`.
+///
+/// ```
+/// use pumice::{Compressed, Duplicates, File, Lines};
+///
+/// let file = File::in_memory()?;
+/// let matrix = file.new_dataset::<f32>().shape([4, 5]).sparse().create("matrix")?;
+/// let rows = Compressed {
+///     lines: Lines::Rows,
+///     first: 1,
+///     pointers: vec![0, 2, 2, 3],
+///     indices: vec![4, 0, 3],
+///     values: vec![1.5f32, 0.0, 2.5],
+/// };
+/// matrix.write_compressed([&rows], Duplicates::Error)?;
+///
+/// let columns = matrix.read_compressed::<f32>(Lines::Columns)?;
+/// assert_eq!(columns.pointers, [0, 1, 1, 1, 2, 3]);
+/// assert_eq!(columns.indices, [1, 3, 1], "rows");
+/// assert_eq!(columns.values, [0.0, 2.5, 1.5]);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compressed<T> {
+    /// Rows or columns.
+    pub lines: Lines,
+    /// The first line.
+    pub first: u64,
+    /// Where each line begins, and where the last ends.
+    pub pointers: Vec<u64>,
+    /// The place of each cell in its line.
+    pub indices: Vec<u64>,
+    /// The value of each cell.
+    pub values: Vec<T>,
+}
+
+impl<T> Compressed<T> {
+    /// How many cells there are.
+    pub fn len(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// How many lines there are.
+    pub fn line_count(&self) -> u64 {
+        self.pointers.len().saturating_sub(1) as u64
+    }
+
+    /// The line of each cell.
+    fn line_numbers(&self) -> Vec<u64> {
+        let mut numbers = Vec::with_capacity(self.indices.len());
+        for (line, bounds) in self.pointers.windows(2).enumerate() {
+            let count = bounds[1].saturating_sub(bounds[0]) as usize;
+            numbers.resize(numbers.len() + count, self.first.saturating_add(line as u64));
+        }
+        numbers
+    }
+}
+
+impl<T: Element> Compressed<T> {
+    /// Sorts defined cells by line, and by index within a line.
+    fn of(lines: Lines, first: u64, count: u64, found: &Defined<T>) -> Self {
+        let (line_axis, index_axis) = (lines.axis(), 1 - lines.axis());
+        let mut pointers = vec![0u64; count as usize + 1];
+        let cells = || found.coordinates.chunks_exact(2).zip(&found.values);
+        for (point, _) in cells() {
+            pointers[(point[line_axis] - first) as usize + 1] += 1;
+        }
+        for line in 0..count as usize {
+            pointers[line + 1] += pointers[line];
+        }
+        let mut next = pointers.clone();
+        let mut indices = vec![0; found.values.len()];
+        let mut values = found.values.clone();
+        for (point, &value) in cells() {
+            let place = &mut next[(point[line_axis] - first) as usize];
+            indices[*place as usize] = point[index_axis];
+            values[*place as usize] = value;
+            *place += 1;
+        }
+        let mut compressed = Self { lines, first, pointers, indices, values };
+        compressed.sort_lines();
+        compressed
+    }
+
+    /// Sorts lines that chunks were not visited in the order of.
+    fn sort_lines(&mut self) {
+        for bounds in self.pointers.windows(2) {
+            let line = bounds[0] as usize..bounds[1] as usize;
+            if self.indices[line.clone()].is_sorted() {
+                continue;
+            }
+            let (indices, values) = (&self.indices[line.clone()], &self.values[line.clone()]);
+            let mut cells: Vec<_> = indices.iter().copied().zip(values.iter().copied()).collect();
+            cells.sort_by_key(|cell| cell.0);
+            for (place, (index, value)) in line.zip(cells) {
+                (self.indices[place], self.values[place]) = (index, value);
+            }
+        }
+    }
+}
+
+impl Dataset {
+    /// Defines the cells of any number of blocks of compressed lines, one after another.
+    pub fn write_compressed<'a, T: Number>(
+        &self,
+        blocks: impl IntoIterator<Item = &'a Compressed<T>>,
+        duplicates: Duplicates,
+    ) -> Result<()> {
+        self.require_matrix()?;
+        blocks.into_iter().try_for_each(|block| self.write_lines(block, duplicates))
+    }
+
+    fn write_lines<T: Number>(&self, block: &Compressed<T>, duplicates: Duplicates) -> Result<()> {
+        let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());
+        // Checks that pointers ascend and fit the indices.
+        let points = match block.lines {
+            Lines::Rows => Points::compressed_rows(pointers, indices),
+            Lines::Columns => Points::compressed_columns(pointers, indices),
+        };
+        let points = self.at(points.map_err(Error::from))?;
+        if block.first == 0 {
+            return self.write_by_rule(&points, &block.values, duplicates);
+        }
+        let lines = block.line_numbers();
+        let points = match block.lines {
+            Lines::Rows => Points::columns([lines.as_slice(), indices]),
+            Lines::Columns => Points::columns([indices, lines.as_slice()]),
+        };
+        let points = self.at(points.map_err(Error::from))?;
+        self.write_by_rule(&points, &block.values, duplicates)
+    }
+
+    /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
+    /// together are the whole matrix. A block has at most about a million cells, or one line.
+    pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
+        self.require_matrix()?;
+        let step = self.chunk().map_or(BLOCK_CELLS, |chunk| chunk[lines.axis()]);
+        let dataset = self.clone();
+        let blocks =
+            CompressedBlocks { dataset, lines, next: 0, step, element: Default::default() };
+        Ok(blocks)
+    }
+
+    /// The defined cells of a matrix as compressed lines.
+    pub fn read_compressed<T: Element>(&self, lines: Lines) -> Result<Compressed<T>> {
+        self.require_matrix()?;
+        let count = self.shape()[lines.axis()];
+        if count >= isize::MAX as u64 / 8 {
+            return self.at(Err(Error::Invalid(format!("no memory for {count} pointers"))));
+        }
+        Ok(Compressed::of(lines, 0, count, &self.read_defined::<T>(..)?))
+    }
+
+    fn require_matrix(&self) -> Result<()> {
+        match self.shape().len() {
+            2 => Ok(()),
+            rank => self.at(Err(Error::Invalid(format!(
+                "compressed lines are those of a matrix, not of an array of rank {rank}"
+            )))),
+        }
+    }
+}
+
+/// Blocks of compressed lines; see [`Dataset::compressed_blocks`].
+pub struct CompressedBlocks<T> {
+    dataset: Dataset,
+    lines: Lines,
+    next: u64,
+    /// How many lines a block has if they are not too full.
+    step: u64,
+    element: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Element> CompressedBlocks<T> {
+    fn read(&self, count: u64) -> Result<Option<Compressed<T>>> {
+        let (axis, mut size) = (self.lines.axis(), self.dataset.shape());
+        let mut start = [0, 0];
+        (start[axis], size[axis]) = (self.next, count);
+        let cells = match size.contains(&0) {
+            true => Selection::none(),
+            false => self.dataset.at(Selection::block(&start, &size).map_err(Error::from))?,
+        };
+        if count > 1 && self.dataset.count_defined(&cells)? > BLOCK_CELLS {
+            return Ok(None);
+        }
+        let found = self.dataset.read_defined::<T>(&cells)?;
+        Ok(Some(Compressed::of(self.lines, self.next, count, &found)))
+    }
+}
+
+impl<T: Element> Iterator for CompressedBlocks<T> {
+    type Item = Result<Compressed<T>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let left = self.dataset.shape()[self.lines.axis()].saturating_sub(self.next);
+        let mut count = self.step.clamp(1, BLOCK_CELLS).min(left);
+        while count > 0 {
+            match self.read(count) {
+                Ok(None) => count /= 2,
+                Ok(Some(block)) => {
+                    self.next += count;
+                    return Some(Ok(block));
+                }
+                Err(error) => {
+                    self.next = u64::MAX;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,71 @@
+//! Matrices of the crate `sprs`.
+
+use super::{Compressed, Duplicates, Lines, Number};
+use crate::Dataset;
+use pumice_engine::{Error, Result};
+use pumice_space::Points;
+use pumice_types::Element;
+use sprs::{CompressedStorage, CsMat, CsMatView};
+
+impl Dataset {
+    /// Defines the cells of a matrix of the crate `sprs`, by rows or columns.
+    pub fn write_sprs<T: Number>(&self, matrix: CsMatView<'_, T>) -> Result<()> {
+        let shape = [matrix.rows() as u64, matrix.cols() as u64];
+        if self.shape() != shape {
+            let what = format!("a matrix of {shape:?} for {:?}", self.shape());
+            return self.at(Err(Error::Invalid(what)));
+        }
+        let pointers = matrix.proper_indptr();
+        let pointers: Vec<u64> = pointers.iter().map(|&pointer| pointer as u64).collect();
+        let indices: Vec<u64> = matrix.indices().iter().map(|&index| index as u64).collect();
+        let points = match matrix.storage() {
+            CompressedStorage::CSR => Points::compressed_rows(&pointers, &indices),
+            CompressedStorage::CSC => Points::compressed_columns(&pointers, &indices),
+        };
+        let points = self.at(points.map_err(Error::from))?;
+        self.write_by_rule(&points, matrix.data(), Duplicates::Last)
+    }
+
+    /// The defined cells as a matrix of the crate `sprs`.
+    pub fn read_sprs<T: Element>(&self, lines: Lines) -> Result<CsMat<T>> {
+        let Compressed { pointers, indices, values, .. } = self.read_compressed::<T>(lines)?;
+        let narrow = |numbers: Vec<u64>| -> Result<Vec<usize>> {
+            let small = numbers.into_iter().map(usize::try_from).collect::<Result<_, _>>();
+            small.map_err(|_| Error::Invalid("a matrix too large for this machine".into()))
+        };
+        let shape = self.at(narrow(self.shape()))?;
+        let (pointers, indices) = (self.at(narrow(pointers))?, self.at(narrow(indices))?);
+        let made = match lines {
+            Lines::Rows => CsMat::try_new((shape[0], shape[1]), pointers, indices, values),
+            Lines::Columns => CsMat::try_new_csc((shape[0], shape[1]), pointers, indices, values),
+        };
+        self.at(made.map_err(|(.., error)| Error::Invalid(error.to_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::File;
+    use sprs::TriMat;
+
+    #[test]
+    fn matrices_come_back_by_rows_and_by_columns() {
+        let mut triplets = TriMat::new((7, 9));
+        for at in 0..7 {
+            triplets.add_triplet(at, at * 4 % 9, at as f64);
+        }
+        let (rows, columns) = (triplets.to_csr::<usize>(), triplets.to_csc::<usize>());
+        let file = File::in_memory().unwrap();
+        for (name, matrix) in [("rows", &rows), ("columns", &columns)] {
+            let builder = file.new_dataset::<f64>().shape([7, 9]).chunk([3, 4]).sparse();
+            let dataset = builder.create(name).unwrap();
+            dataset.write_sprs(matrix.view()).unwrap();
+            assert_eq!(dataset.count_defined(..).unwrap(), 7, "the zero is defined");
+            assert_eq!(dataset.read_sprs::<f64>(Lines::Rows).unwrap(), rows);
+            assert_eq!(dataset.read_sprs::<f64>(Lines::Columns).unwrap(), columns);
+        }
+        let other = file.new_dataset::<f64>().shape([9, 7]).sparse().create("other").unwrap();
+        assert!(other.write_sprs(rows.view()).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! Copying a dataset into another layout: between dense and sparse, other chunks, other filters.
+//!
+//! Data streams block by block, so that memory does not grow with the dataset.
+
+use crate::blocks::{BLOCK_CELLS, Block};
+use crate::{Dataset, DatasetBuilder, RawAttribute};
+use pumice_engine::{Error, Result};
+use pumice_space::{Points, Selection};
+use pumice_types::{Conversion, Datatype, Element};
+
+/// Which cells a copy has.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Keep {
+    /// Those that are defined: what is undefined stays so, a defined zero stays defined. Every cell
+    /// of a dense dataset is defined.
+    Defined,
+    /// Those that are defined and selected.
+    Selected(Selection),
+    /// Those that are defined and have another value than this one, which is one element of a
+    /// datatype; see [`Keep::except`].
+    Except(Datatype, Vec<u8>),
+}
+
+impl Keep {
+    /// Keeps cells that have another value. This cannot tell a zero that somebody wrote from one that
+    /// nobody did.
+    pub fn except<T: Element>(value: T) -> Self {
+        Self::Except(T::datatype(), bytemuck::bytes_of(&value).to_vec())
+    }
+}
+
+impl Dataset {
+    /// Copies the dataset, with its attributes, to a new one at `path` that `builder` describes:
+    /// dense or sparse, with other chunks, filters or another datatype.
+    ///
+    /// ```
+    /// use pumice::{File, Keep};
+    ///
+    /// let file = File::in_memory()?;
+    /// let dense = file.new_dataset::<i32>().shape([3, 4]).create("dense")?;
+    /// dense.write((1, 1..3), &[7, 8])?;
+    ///
+    /// let builder = file.new_dataset_like(&dense).sparse().chunk([2, 2]);
+    /// let sparse = dense.copy_as(builder, "sparse", &Keep::except(0))?;
+    /// assert_eq!(sparse.count_defined(..)?, 2);
+    ///
+    /// let again = sparse.copy_as(file.new_dataset_like(&sparse), "again", &Keep::Defined)?;
+    /// assert_eq!(again.read::<i32>(..)?, dense.read::<i32>(..)?);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn copy_as(&self, builder: DatasetBuilder, path: &str, keep: &Keep) -> Result<Dataset> {
+        if self.datatype().has_references() {
+            return self.at(Err(Error::Unsupported(format!(
+                "copying elements that refer to other places: {}",
+                self.datatype()
+            ))));
+        }
+        let excluded = self.at(self.excluded(keep))?;
+        let group = builder.group().clone();
+        let target = builder.create(path)?;
+        let copied = self.copy_to(&target, keep, excluded);
+        match copied {
+            Ok(()) => Ok(target),
+            Err(error) => {
+                // Half a copy is of no use; the first error says more than one about this.
+                drop(target);
+                let _ = group.unlink(path);
+                Err(error)
+            }
+        }
+    }
+
+    fn copy_to(&self, to: &Dataset, keep: &Keep, excluded: Option<Vec<u8>>) -> Result<()> {
+        if to.shape() != self.shape() {
+            let what = format!("a copy of shape {:?} for {:?}", to.shape(), self.shape());
+            return self.at(Err(Error::Invalid(what)));
+        }
+        Copy { from: self, to, keep, excluded }.cells()?;
+        for attribute in self.attributes()?.iter().filter(|a| !a.datatype().has_references()) {
+            to.set_attribute(attribute.name(), RawAttribute::copy_of(attribute))?;
+        }
+        Ok(())
+    }
+
+    /// The excluded value as an element of the dataset's type.
+    fn excluded(&self, keep: &Keep) -> Result<Option<Vec<u8>>> {
+        let Keep::Except(datatype, value) = keep else { return Ok(None) };
+        let mut element = vec![0; self.datatype().size()];
+        Conversion::new(datatype, self.datatype())?.convert(value, &mut element)?;
+        Ok(Some(element))
+    }
+}
+
+struct Copy<'a> {
+    from: &'a Dataset,
+    to: &'a Dataset,
+    keep: &'a Keep,
+    excluded: Option<Vec<u8>>,
+}
+
+impl Copy<'_> {
+    fn cells(&self) -> Result<()> {
+        let limit = (BLOCK_CELLS * 8 / self.from.datatype().size().max(1) as u64).max(1);
+        if !self.to.is_sparse() && self.other_fill() {
+            self.fill(limit)?;
+        }
+        if self.from.shape().is_empty() {
+            return self.write(&Selection::all(), &self.from.read_bytes(..)?);
+        }
+        self.from.for_each_block(limit.min(BLOCK_CELLS), |block| self.block(block))
+    }
+
+    /// Whether cells that are left out would read otherwise in the copy.
+    fn other_fill(&self) -> bool {
+        let fill = |dataset: &Dataset| dataset.state.layout().geometry.fill().to_vec();
+        self.from.datatype() != self.to.datatype() || fill(self.from) != fill(self.to)
+    }
+
+    /// Gives every cell of a dense copy the fill value of the original.
+    fn fill(&self, limit: u64) -> Result<()> {
+        let fill = self.from.state.layout().geometry.fill();
+        self.to.for_each_block(limit.min(BLOCK_CELLS), |block| {
+            self.write(&block.selection()?, &fill.repeat(block.cells() as usize))
+        })
+    }
+
+    fn block(&self, block: &Block) -> Result<()> {
+        let mut cells = block.selection()?;
+        if let Keep::Selected(selection) = self.keep {
+            cells = selection.and(&cells, &self.from.shape())?;
+        }
+        let wanted = cells.count(&self.from.shape());
+        if wanted == 0 {
+            return Ok(());
+        }
+        let all = !self.from.is_sparse() || self.from.count_defined(&cells)? == wanted;
+        if all && self.excluded.is_none() {
+            return self.write(&cells, &self.from.read_bytes(&cells)?);
+        }
+        let mut found = self.from.read_defined_bytes(&cells)?;
+        if let Some(excluded) = &self.excluded {
+            drop_value(found.rank, &mut found.coordinates, &mut found.values, excluded);
+        }
+        if found.coordinates.is_empty() {
+            return Ok(());
+        }
+        let points = Points::list(found.rank, &found.coordinates)?;
+        let state = &self.to.state;
+        self.to.at(state.write_points(&points, self.from.datatype(), &found.values))
+    }
+
+    fn write(&self, cells: &Selection, bytes: &[u8]) -> Result<()> {
+        self.to.at(self.to.state.write(cells, self.from.datatype(), bytes))
+    }
+}
+
+/// Takes out cells of one value.
+fn drop_value(rank: usize, coordinates: &mut Vec<u64>, values: &mut Vec<u8>, excluded: &[u8]) {
+    let size = excluded.len();
+    let mut kept = 0;
+    for cell in 0..coordinates.len() / rank {
+        if &values[cell * size..(cell + 1) * size] == excluded {
+            continue;
+        }
+        values.copy_within(cell * size..(cell + 1) * size, kept * size);
+        coordinates.copy_within(cell * rank..(cell + 1) * rank, kept * rank);
+        kept += 1;
+    }
+    values.truncate(kept * size);
+    coordinates.truncate(kept * rank);
+}

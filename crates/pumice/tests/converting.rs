@@ -1,0 +1,202 @@
+//! CSR, CSC and COO to and from sparse datasets, against a dictionary of cells.
+
+use pumice::{Compressed, Coo, Dataset, Duplicates, File, Lines};
+use std::collections::BTreeMap;
+
+type Cells = BTreeMap<Vec<u64>, f64>;
+
+fn sparse(file: &File, name: &str, shape: &[u64], chunk: &[u64]) -> Dataset {
+    file.new_dataset::<f64>().shape(shape).chunk(chunk).sparse().create(name).unwrap()
+}
+
+fn cells(dataset: &Dataset) -> Cells {
+    let found = dataset.read_defined::<f64>(..).unwrap();
+    found.iter().map(|(at, &value)| (at.to_vec(), value)).collect()
+}
+
+/// Scattered cells of an array, some of them zero.
+fn scattered(shape: &[u64], count: u64) -> Cells {
+    let mixed = (0..count).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31));
+    mixed
+        .map(|mut hash| {
+            let mut point = Vec::new();
+            for &side in shape {
+                point.push(hash % side);
+                hash = (hash / side).wrapping_mul(0x2545_F491_4F6C_DD1D);
+            }
+            (point, (hash % 5) as f64)
+        })
+        .collect()
+}
+
+fn coo(shape: &[u64], cells: &[(Vec<u64>, f64)]) -> Coo<f64> {
+    let axis = |axis: usize| cells.iter().map(|(point, _)| point[axis]).collect();
+    let columns = (0..shape.len()).map(axis).collect();
+    Coo { shape: shape.to_vec(), columns, values: cells.iter().map(|(_, value)| *value).collect() }
+}
+
+#[test]
+fn coordinate_lists_of_every_rank_come_back_in_row_major_order() {
+    let file = File::in_memory().unwrap();
+    for (shape, chunk) in [
+        (vec![97], vec![10]),
+        (vec![30, 20], vec![7, 6]),
+        (vec![9, 8, 7], vec![4, 3, 2]),
+        (vec![5, 6, 4, 7], vec![2, 6, 3, 3]),
+    ] {
+        let model = scattered(&shape, 60);
+        let mut list: Vec<_> = model.clone().into_iter().collect();
+        list.reverse();
+        let dataset = sparse(&file, &format!("rank {}", shape.len()), &shape, &chunk);
+        let blocks: Vec<_> = list.chunks(13).map(|part| coo(&shape, part)).collect();
+        dataset.write_coo(&blocks, Duplicates::Error).unwrap();
+        assert_eq!(cells(&dataset), model, "zeros are defined");
+
+        let ordered: Vec<_> = model.clone().into_iter().collect();
+        assert_eq!(dataset.read_coo::<f64>().unwrap(), coo(&shape, &ordered));
+        let mut streamed = Cells::new();
+        for block in dataset.coo_blocks::<f64>().unwrap() {
+            let block = block.unwrap();
+            assert!(!block.is_empty());
+            for cell in 0..block.values.len() {
+                let point = block.columns.iter().map(|column| column[cell]).collect();
+                assert_eq!(streamed.insert(point, block.values[cell]), None);
+            }
+        }
+        assert_eq!(streamed, model);
+    }
+}
+
+/// All lines of a matrix in one block, by the book.
+fn compress(lines: Lines, shape: [u64; 2], cells: &Cells) -> Compressed<f64> {
+    let axis = usize::from(lines == Lines::Columns);
+    let mut sorted: Vec<_> = cells.iter().collect();
+    sorted.sort_by_key(|(point, _)| (point[axis], point[1 - axis]));
+    let before = |line: u64| sorted.iter().filter(|(point, _)| point[axis] < line).count() as u64;
+    Compressed {
+        lines,
+        first: 0,
+        pointers: (0..=shape[axis]).map(before).collect(),
+        indices: sorted.iter().map(|(point, _)| point[1 - axis]).collect(),
+        values: sorted.iter().map(|(_, value)| **value).collect(),
+    }
+}
+
+#[test]
+fn compressed_lines_go_in_and_out_whole_and_in_blocks() {
+    let (file, shape) = (File::in_memory().unwrap(), [45, 33]);
+    let model = scattered(&shape, 200);
+    for (number, lines) in [Lines::Rows, Lines::Columns].into_iter().enumerate() {
+        let whole = compress(lines, shape, &model);
+        let dataset = sparse(&file, &format!("whole {number}"), &shape, &[10, 9]);
+        dataset.write_compressed([&whole], Duplicates::Last).unwrap();
+        assert_eq!(cells(&dataset), model);
+        for lines in [Lines::Rows, Lines::Columns] {
+            let read = dataset.read_compressed::<f64>(lines).unwrap();
+            assert_eq!(read, compress(lines, shape, &model));
+            let blocks = dataset.compressed_blocks::<f64>(lines).unwrap();
+            let blocks: Vec<_> = blocks.map(Result::unwrap).collect();
+            assert!(blocks.len() > 3);
+            assert_eq!(blocks.iter().map(Compressed::line_count).sum::<u64>(), read.line_count());
+            assert_eq!(
+                blocks.iter().flat_map(|b| b.indices.clone()).collect::<Vec<_>>(),
+                read.indices
+            );
+
+            // And the blocks, which do not begin at line 0, make the same matrix.
+            let copy = sparse(&file, &format!("copy {number} {lines:?}"), &shape, &[13, 13]);
+            copy.write_compressed(&blocks, Duplicates::Error).unwrap();
+            assert_eq!(cells(&copy), model);
+        }
+    }
+}
+
+fn repeated(rule: Duplicates, split: usize) -> pumice::Result<Cells> {
+    let file = File::in_memory().unwrap();
+    let dataset = sparse(&file, "d", &[4, 4], &[2, 2]);
+    let list = [([1, 1], 1.0), ([3, 0], 7.0), ([1, 1], 2.0), ([0, 2], 0.0), ([1, 1], 4.0)];
+    let list: Vec<_> = list.iter().map(|(point, value)| (point.to_vec(), *value)).collect();
+    let (first, second) = list.split_at(split);
+    let blocks = [coo(&[4, 4], first), coo(&[4, 4], second)];
+    dataset.write_coo(&blocks, rule)?;
+    Ok(cells(&dataset))
+}
+
+#[test]
+fn duplicates_follow_the_named_rule_within_and_between_blocks() {
+    for split in 0..=5 {
+        let with = |value: f64| -> Cells {
+            [(vec![1, 1], value), (vec![3, 0], 7.0), (vec![0, 2], 0.0)].into_iter().collect()
+        };
+        assert_eq!(repeated(Duplicates::Last, split).unwrap(), with(4.0));
+        assert_eq!(repeated(Duplicates::First, split).unwrap(), with(1.0));
+        assert_eq!(repeated(Duplicates::Sum, split).unwrap(), with(7.0));
+        let error = repeated(Duplicates::Error, split).unwrap_err().to_string();
+        assert!(error.contains("[1, 1] is"), "{error}");
+    }
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_an_error() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<u8>().shape([4]).sparse();
+    let dataset = builder.create("d").unwrap();
+    let list = Coo { shape: vec![4], columns: vec![vec![2, 2]], values: vec![200u8, 100] };
+    let error = dataset.write_coo([&list], Duplicates::Sum).unwrap_err().to_string();
+    assert!(error.contains("the sum at [2] is too large"), "{error}");
+}
+
+#[test]
+fn forms_that_do_not_fit_the_dataset_are_errors() {
+    let file = File::in_memory().unwrap();
+    let dataset = sparse(&file, "d", &[4, 5], &[2, 2]);
+    let rows = |pointers: &[u64], indices: &[u64]| Compressed {
+        lines: Lines::Rows,
+        first: 0,
+        pointers: pointers.to_vec(),
+        indices: indices.to_vec(),
+        values: vec![1.0; indices.len()],
+    };
+    for (wrong, why) in [
+        (rows(&[0, 2, 1, 2], &[0, 1]), "pointers go back"),
+        (rows(&[0, 1], &[0, 1]), "too few"),
+        (rows(&[0, 1], &[5]), "no such column"),
+        (rows(&[0, 0, 0, 0, 0, 1], &[0]), "no such row"),
+        (Compressed { first: 4, ..rows(&[0, 1], &[0]) }, "no such row"),
+        (Compressed { values: vec![], ..rows(&[0, 1], &[0]) }, "no value"),
+    ] {
+        for rule in [Duplicates::Last, Duplicates::Sum] {
+            assert!(dataset.write_compressed([&wrong], rule).is_err(), "{why}");
+        }
+    }
+    assert_eq!(dataset.count_defined(..).unwrap(), 0);
+    let other = coo(&[5, 4], &[(vec![0, 0], 1.0)]);
+    assert!(dataset.write_coo([&other], Duplicates::Last).is_err());
+    let cube = sparse(&file, "cube", &[2, 2, 2], &[2, 2, 2]);
+    assert!(cube.read_compressed::<f64>(Lines::Rows).is_err());
+    assert!(cube.compressed_blocks::<f64>(Lines::Rows).is_err());
+}
+
+#[test]
+fn empty_matrices_have_pointers_and_no_cells() {
+    let file = File::in_memory().unwrap();
+    let dataset = sparse(&file, "d", &[3, 5], &[2, 2]);
+    let rows = dataset.read_compressed::<f64>(Lines::Rows).unwrap();
+    assert_eq!((rows.pointers.as_slice(), rows.is_empty()), (&[0, 0, 0, 0][..], true));
+    assert_eq!(dataset.coo_blocks::<f64>().unwrap().count(), 0);
+}
+
+#[test]
+fn blocks_stay_small_where_lines_are_full() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<u8>().shape([3000, 1000]).chunk([3000, 1000]).sparse();
+    let dataset = builder.create("d").unwrap();
+    dataset.write(.., &vec![1u8; 3_000_000]).unwrap();
+    for block in dataset.compressed_blocks::<u8>(Lines::Rows).unwrap() {
+        assert!(block.unwrap().len() <= 1 << 20);
+    }
+    let counts = dataset.coo_blocks::<u8>().unwrap().map(|block| block.unwrap().len());
+    let counts: Vec<u64> = counts.collect();
+    assert!(counts.iter().all(|&count| count <= 1 << 20));
+    assert_eq!(counts.iter().sum::<u64>(), 3_000_000);
+}
