@@ -7,7 +7,7 @@
 
 use anyhow::{Result, ensure};
 use pumice::types::{ByteOrder, Integer};
-use pumice::{Dataset, Datatype, Element, Selection};
+use pumice::{Attribute, Dataset, Datatype, Element, Heaped, Selection};
 use std::ops::Range;
 
 /// How many cells are held at once, at most.
@@ -126,16 +126,32 @@ impl Hyperslab {
 }
 
 /// Reads the cells of `slab` piece by piece in row-major order. `visit` gets the number of selected
-/// cells before the piece, and the piece's elements in the file's type.
+/// cells before the piece, and the piece's elements in the file's type, with the heap that those of
+/// variable length refer to.
 pub(crate) fn for_each_piece(
     dataset: &Dataset,
     slab: &Hyperslab,
-    mut visit: impl FnMut(u64, &Selection, &[u8]) -> Result<()>,
+    mut visit: impl FnMut(u64, &Selection, &Heaped) -> Result<()>,
 ) -> Result<()> {
     for_each_selection(slab, limit(dataset), |before, selection| {
-        let bytes = dataset.read_bytes(selection)?;
-        visit(before, selection, &bytes)
+        visit(before, selection, &read(dataset, selection)?)
     })
+}
+
+/// The elements of a selection in the file's type, and their heap.
+pub(crate) fn read(dataset: &Dataset, selection: &Selection) -> Result<Heaped> {
+    if dataset.datatype().has_varlen() {
+        return Ok(dataset.read_heaped(selection)?);
+    }
+    Ok(Heaped { elements: dataset.read_bytes(selection)?, heap: Vec::new() })
+}
+
+/// The elements of an attribute, and their heap.
+pub(crate) fn read_attribute(attribute: &Attribute) -> Result<Heaped> {
+    if attribute.datatype().has_varlen() {
+        return Ok(attribute.read_heaped()?);
+    }
+    Ok(Heaped { elements: attribute.bytes().to_vec(), heap: Vec::new() })
 }
 
 /// How many cells of a dataset are held at once.
@@ -287,7 +303,7 @@ pub(crate) struct Defined {
     /// Where each cell is in row-major order.
     pub(crate) cells: Vec<u64>,
     /// Their values, one after another, of [`value_type`].
-    pub(crate) values: Vec<u8>,
+    pub(crate) values: Heaped,
 }
 
 impl Defined {
@@ -301,7 +317,7 @@ impl Defined {
                 let found = dataset.defined(band)?;
                 let shape = dataset.shape();
                 let cells = found.runs(&shape).flat_map(|run| run.start..run.start + run.len);
-                Ok(Self { cells: cells.collect(), values: dataset.read_bytes(&found)? })
+                Ok(Self { cells: cells.collect(), values: self::read(dataset, &found)? })
             }
         }
     }
@@ -317,6 +333,7 @@ impl Defined {
         }
         let mut values = Vec::with_capacity(pairs.len() * size_of::<T>());
         pairs.iter().for_each(|(_, value)| values.extend_from_slice(&value.bytes()));
+        let values = Heaped { elements: values, heap: Vec::new() };
         Ok(Self { cells: pairs.into_iter().map(|(cell, _)| cell).collect(), values })
     }
 }
@@ -473,7 +490,7 @@ mod tests {
         for_each_band(&dataset, &Hyperslab::whole(&shape), |band| {
             let found = Defined::read(&dataset, band)?;
             cells.extend(found.cells);
-            values.extend(found.values);
+            values.extend(found.values.elements);
             Ok(())
         })
         .unwrap();

@@ -84,12 +84,13 @@ impl<'a, W: Write> DataLines<'a, W> {
         coordinates: &[u64],
         new_line: bool,
         element: &[u8],
+        heap: &[u8],
     ) -> io::Result<()> {
         if !self.text.is_empty() {
             self.text.push(',');
             self.write()?;
         }
-        self.renderer.push_lines(&mut self.text, element, self.level);
+        self.renderer.push_lines(&mut self.text, element, heap, self.level);
         self.coordinates.clear();
         self.coordinates.extend_from_slice(coordinates);
         self.new_line = new_line;
@@ -162,7 +163,7 @@ mod tests {
         let mut lines = DataLines::new(&mut out, &renderer, 3, LineStyle::default());
         for index in 0..15u16 {
             let element = (60_000 + index).to_le_bytes();
-            lines.push(&[0, u64::from(index)], index == 12, &element).unwrap();
+            lines.push(&[0, u64::from(index)], index == 12, &element, &[]).unwrap();
         }
         lines.finish().unwrap();
         let expected = "   (0,0): 60000, 60001, 60002, 60003, 60004, 60005, 60006, 60007, 60008,\n   \

@@ -7,7 +7,8 @@
 use crate::numbers;
 use anyhow::{Result, bail};
 use pumice::types::{
-    ByteOrder, Conversion, Datatype, Element, Enumeration, Integer, StringPadding,
+    ByteOrder, Conversion, Datatype, Element, Enumeration, Integer, StringPadding, VarLen,
+    VarLenKind,
 };
 use std::fmt::Write;
 
@@ -30,6 +31,8 @@ enum Kind {
     Compound(Vec<(usize, Renderer)>),
     Array { row: usize, holds_arrays: bool, base: Box<Renderer> },
     Complex(Conversion),
+    VariableText(VarLen),
+    Sequence(VarLen, Box<Renderer>),
 }
 
 impl Renderer {
@@ -57,6 +60,12 @@ impl Renderer {
             Datatype::Complex(complex) => {
                 Kind::Complex(to::<f64>(&Datatype::Float(complex.base.clone()))?)
             }
+            Datatype::VarLen(varlen) => match varlen.kind {
+                VarLenKind::String { .. } => Kind::VariableText(varlen.clone()),
+                VarLenKind::Sequence => {
+                    Kind::Sequence(varlen.clone(), Box::new(Renderer::new(&varlen.base)?))
+                }
+            },
             other => bail!("values of class {} cannot be printed yet", other.class_name()),
         };
         Ok(Self { size: datatype.size(), kind })
@@ -68,17 +77,17 @@ impl Renderer {
     }
 
     /// Appends an element on one line.
-    pub(crate) fn push_inline(&self, out: &mut String, element: &[u8]) {
-        self.push(out, element, None);
+    pub(crate) fn push_inline(&self, out: &mut String, element: &[u8], heap: &[u8]) {
+        self.push(out, element, heap, None);
     }
 
     /// Appends an element that may take several lines, at this level of indentation.
-    pub(crate) fn push_lines(&self, out: &mut String, element: &[u8], level: usize) {
-        self.push(out, element, Some(level));
+    pub(crate) fn push_lines(&self, out: &mut String, element: &[u8], heap: &[u8], level: usize) {
+        self.push(out, element, heap, Some(level));
     }
 
     // Writing to a string does not fail.
-    fn push(&self, out: &mut String, element: &[u8], level: Option<usize>) {
+    fn push(&self, out: &mut String, element: &[u8], heap: &[u8], level: Option<usize>) {
         match &self.kind {
             Kind::Signed(conversion) => {
                 let _ = write!(out, "{}", i64::from_ne_bytes(convert(conversion, element)));
@@ -90,9 +99,9 @@ impl Renderer {
             Kind::Text(padding) => push_text(out, element, *padding),
             Kind::Enum(enumeration) => push_enum(out, enumeration, element),
             Kind::Hex => push_hex(out, element.iter()),
-            Kind::Compound(members) => push_compound(out, members, element, level),
+            Kind::Compound(members) => push_compound(out, members, element, heap, level),
             Kind::Array { row, holds_arrays, base } => {
-                push_array(out, (*row, *holds_arrays), base, element, level);
+                push_array(out, (*row, *holds_arrays), base, (element, heap), level);
             }
             Kind::Complex(conversion) => {
                 let (real, imaginary) = element.split_at(element.len() / 2);
@@ -103,6 +112,20 @@ impl Renderer {
                     out.insert(start, '+');
                 }
                 out.push('i');
+            }
+            Kind::VariableText(varlen) => match varlen.payload(element, heap) {
+                Ok(Some(text)) => push_text(out, text, StringPadding::NullTerminate),
+                // What leads out of the heap was refused when it was read.
+                _ => out.push_str("NULL"),
+            },
+            Kind::Sequence(varlen, base) => {
+                let payload = varlen.payload(element, heap).ok().flatten().unwrap_or_default();
+                out.push('(');
+                for (index, part) in payload.chunks_exact(base.size.max(1)).enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    base.push(out, part, heap, level.map(|level| level + 1));
+                }
+                out.push(')');
             }
         }
     }
@@ -174,6 +197,7 @@ fn push_compound(
     out: &mut String,
     members: &[(usize, Renderer)],
     element: &[u8],
+    heap: &[u8],
     level: Option<usize>,
 ) {
     out.push('{');
@@ -187,7 +211,7 @@ fn push_compound(
             None => {}
         }
         let member = element.get(*offset..offset.saturating_add(renderer.size));
-        renderer.push(out, member.unwrap_or(&[]), level.map(|level| level + 1));
+        renderer.push(out, member.unwrap_or(&[]), heap, level.map(|level| level + 1));
     }
     if let Some(level) = level {
         push_line(out, level);
@@ -199,7 +223,7 @@ fn push_array(
     out: &mut String,
     (row, holds_arrays): (usize, bool),
     base: &Renderer,
-    element: &[u8],
+    (element, heap): (&[u8], &[u8]),
     level: Option<usize>,
 ) {
     out.push_str("[ ");
@@ -215,7 +239,7 @@ fn push_array(
                 _ => out.push(' '),
             }
         }
-        base.push(out, part, level.map(|level| level + 1));
+        base.push(out, part, heap, level.map(|level| level + 1));
     }
     out.push_str(" ]");
 }
@@ -240,7 +264,7 @@ mod tests {
 
     fn inline(datatype: &Datatype, element: &[u8]) -> String {
         let mut text = String::new();
-        Renderer::new(datatype).unwrap().push_inline(&mut text, element);
+        Renderer::new(datatype).unwrap().push_inline(&mut text, element, &[]);
         text
     }
 
@@ -265,12 +289,18 @@ mod tests {
         let bytes = [1, 2, 3, 4, 5];
         assert_eq!(inline(&pair, &bytes), "{1, [ 2, 3, 4, 5 ]}");
         let mut text = String::new();
-        Renderer::new(&pair).unwrap().push_lines(&mut text, &bytes, 1);
+        Renderer::new(&pair).unwrap().push_lines(&mut text, &bytes, &[], 1);
         assert_eq!(text, "{\n      1,\n      [ 2, 3,\n         4, 5 ]\n   }");
     }
 
     #[test]
-    fn what_cannot_be_printed_is_an_error() {
-        assert!(Renderer::new(&Datatype::varlen_string(16)).is_err());
+    fn what_is_on_a_heap_is_printed() {
+        let words = pumice::Heaped::strings(16, ["ab", ""]).unwrap();
+        let text = Renderer::new(&Datatype::varlen_string(16)).unwrap();
+        let mut out = String::new();
+        for element in words.elements.chunks_exact(16).chain([&[0; 16][..]]) {
+            text.push_inline(&mut out, element, &words.heap);
+        }
+        assert_eq!(out, "\"ab\"\"\"NULL");
     }
 }

@@ -263,14 +263,15 @@ fn dims(extent: &Extent, always: bool) -> String {
 /// The values of an attribute, if they are few and can be printed.
 fn few_values(attribute: &Attribute) -> Option<String> {
     let renderer = Renderer::new(attribute.datatype()).ok()?;
-    let elements = attribute.bytes().chunks_exact(renderer.size().max(1));
+    let values = cells::read_attribute(attribute).ok()?;
+    let elements = values.elements.chunks_exact(renderer.size().max(1));
     if elements.len() == 0 || elements.len() > FEW {
         return None;
     }
     let mut text = String::new();
     for (index, element) in elements.enumerate() {
         text.push_str(if index > 0 { ", " } else { "" });
-        renderer.push_inline(&mut text, element);
+        renderer.push_inline(&mut text, element, &values.heap);
     }
     Some(text)
 }

@@ -112,10 +112,10 @@ impl<W: Write> Table<'_, W> {
     /// The text of each cell of a band, a dot where it is undefined.
     fn texts(&self, ranges: &[Range<u64>]) -> Result<Vec<String>> {
         let cells = Hyperslab::ranges(ranges).selection()?;
-        let bytes = self.dataset.read_bytes(&cells)?;
-        let elements = bytes.chunks_exact(self.renderer.size().max(1));
+        let piece = cells::read(&self.dataset, &cells)?;
+        let elements = piece.elements.chunks_exact(self.renderer.size().max(1));
         if !self.dataset.is_sparse() {
-            return Ok(elements.map(|element| self.text(element)).collect());
+            return Ok(elements.map(|element| self.text(element, &piece.heap)).collect());
         }
         let shape = self.dataset.shape();
         let defined = self.dataset.defined(&cells)?;
@@ -124,16 +124,16 @@ impl<W: Write> Table<'_, W> {
         let texts = wanted.zip(elements).map(|(cell, element)| {
             while defined.next_if(|run| run.start + run.len <= cell).is_some() {}
             match defined.peek() {
-                Some(run) if run.start <= cell => self.text(element),
+                Some(run) if run.start <= cell => self.text(element, &piece.heap),
                 _ => ".".to_owned(),
             }
         });
         Ok(texts.collect())
     }
 
-    fn text(&self, element: &[u8]) -> String {
+    fn text(&self, element: &[u8], heap: &[u8]) -> String {
         let mut text = String::new();
-        self.renderer.push_inline(&mut text, element);
+        self.renderer.push_inline(&mut text, element, heap);
         text
     }
 

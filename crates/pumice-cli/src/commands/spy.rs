@@ -82,8 +82,8 @@ fn count_into(grids: &mut [Density], dataset: &Dataset) -> Result<u64> {
             add_filled(&stored, &dataset.read_bytes(&stored)?);
             Ok(())
         }),
-        _ => cells::for_each_piece(dataset, &slab, |_, cells, bytes| {
-            add_filled(cells, bytes);
+        _ => cells::for_each_piece(dataset, &slab, |_, cells, piece| {
+            add_filled(cells, &piece.elements);
             Ok(())
         }),
     }?;

@@ -81,7 +81,7 @@ impl Dumper<'_> {
         };
         let mut text = String::new();
         let level = self.indent / crate::value::INDENT;
-        Renderer::new(dataset.datatype())?.push_lines(&mut text, bytes, level);
+        Renderer::new(dataset.datatype())?.push_lines(&mut text, bytes, &[], level);
         Ok(text)
     }
 

@@ -78,7 +78,8 @@ impl Dumper<'_> {
         let conversion = conversion.map_err(pumice::Error::from)?;
         let out = self.sinks.of(Stream::Values);
         let mut converted = Vec::new();
-        cells::for_each_piece(dataset, slab, |_, _, bytes| {
+        cells::for_each_piece(dataset, slab, |_, _, piece| {
+            let bytes = &piece.elements;
             converted.resize(bytes.len() / datatype.size().max(1) * target.size(), 0);
             conversion.convert(bytes, &mut converted).map_err(pumice::Error::from)?;
             Ok(out.write_all(&converted)?)
@@ -97,14 +98,15 @@ impl Dumper<'_> {
         if attribute.extent().is_null() {
             return Ok(());
         }
+        let values = cells::read_attribute(attribute)?;
         let (indent, style) = (self.indent, self.style());
         let mut out = self.stream(Stream::Attributes)?;
         let mut lines = DataLines::new(&mut out, &renderer, indent, style);
         let (dims, mut place) = (attribute.extent().dims(), Vec::new());
-        let elements = attribute.bytes().chunks_exact(renderer.size().max(1));
+        let elements = values.elements.chunks_exact(renderer.size().max(1));
         for (index, element) in elements.enumerate() {
             let row_begins = at(index as u64, dims, &mut place);
-            lines.push(&place, row_begins, element)?;
+            lines.push(&place, row_begins, element, &values.heap)?;
         }
         Ok(lines.finish()?)
     }
@@ -142,10 +144,10 @@ fn all_values<W: Write>(
     lines: &mut DataLines<'_, W>,
 ) -> Result<()> {
     let (shape, mut place) = (dataset.shape(), Vec::new());
-    cells::for_each_piece(dataset, slab, |before, _, bytes| {
-        for (index, element) in (before..).zip(bytes.chunks_exact(size.max(1))) {
+    cells::for_each_piece(dataset, slab, |before, _, piece| {
+        for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
             let row_begins = at(index, &shape, &mut place);
-            lines.push(&place, row_begins, element)?;
+            lines.push(&place, row_begins, element, &piece.heap)?;
         }
         Ok(())
     })
@@ -166,8 +168,8 @@ fn subset_values<W: Write>(
     let rows = if shape.len() > 2 { shape[shape.len() - 2] } else { u64::MAX };
     let plane = rows.saturating_mul(row);
     let (mut selected, mut place) = (Vec::new(), Vec::new());
-    cells::for_each_piece(dataset, slab, |before, _, bytes| {
-        for (index, element) in (before..).zip(bytes.chunks_exact(size.max(1))) {
+    cells::for_each_piece(dataset, slab, |before, _, piece| {
+        for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
             if index > 0 && index % plane == 0 {
                 lines.interrupt()?;
             }
@@ -179,7 +181,7 @@ fn subset_values<W: Write>(
                 linear.wrapping_mul(length).wrapping_add(coordinate)
             });
             cells::coordinates(linear.wrapping_add(index % row), &extent, &mut place);
-            lines.push(&place, index % row == 0, element)?;
+            lines.push(&place, index % row == 0, element, &piece.heap)?;
         }
         Ok(())
     })
@@ -214,10 +216,10 @@ fn thick_values<W: Write>(
         let first = part.start.iter().zip(&extent).fold(0u64, |linear, (start, length)| {
             linear.wrapping_mul(*length).wrapping_add(*start)
         });
-        let bytes = dataset.read_bytes(&part.selection()?)?;
-        for (cell, element) in (0..).zip(bytes.chunks_exact(size.max(1))) {
+        let piece = cells::read(dataset, &part.selection()?)?;
+        for (cell, element) in (0..).zip(piece.elements.chunks_exact(size.max(1))) {
             cells::coordinates(first.wrapping_add(cell), &extent, &mut place);
-            lines.push(&place, cell == 0, element)?;
+            lines.push(&place, cell == 0, element, &piece.heap)?;
         }
     }
     Ok(())
@@ -235,11 +237,11 @@ fn defined_values<W: Write>(
     let mut next = None;
     cells::for_each_band(dataset, slab, |band| {
         let found = Defined::read(dataset, band)?;
-        let elements = found.values.chunks_exact(size.max(1));
+        let elements = found.values.elements.chunks_exact(size.max(1));
         for (&linear, element) in found.cells.iter().zip(elements) {
             cells::coordinates(linear, &shape, &mut place);
             let apart = next != Some(linear) || linear % row == 0;
-            lines.push(&place, apart, element)?;
+            lines.push(&place, apart, element, &found.values.heap)?;
             next = linear.checked_add(1);
         }
         Ok(())
