@@ -77,11 +77,18 @@ fn count_into(grids: &mut [Density], dataset: &Dataset) -> Result<u64> {
             cells::for_each_defined_run(dataset, band, &mut add)
         }),
         // Chunks that are not stored have the fill value only.
-        LayoutKind::Chunked => cells::for_each_band(dataset, &slab, |band| {
-            let stored = dataset.defined(band)?;
-            add_filled(&stored, &dataset.read_bytes(&stored)?);
-            Ok(())
-        }),
+        LayoutKind::Chunked => {
+            let chunk = dataset.chunk().unwrap_or_default();
+            dataset.chunks()?.iter().try_for_each(|stored| {
+                let axes = stored.offset.iter().zip(&chunk).zip(&shape);
+                let ranges: Vec<_> = axes
+                    .map(|((&start, &length), &end)| start..end.min(start.saturating_add(length)))
+                    .collect();
+                let cells = Hyperslab::ranges(&ranges).selection()?;
+                add_filled(&cells, &dataset.read_bytes(&cells)?);
+                Ok(())
+            })
+        }
         _ => cells::for_each_piece(dataset, &slab, |_, cells, piece| {
             add_filled(cells, &piece.elements);
             Ok(())
