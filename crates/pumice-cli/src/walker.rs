@@ -129,7 +129,7 @@ impl Walk<'_> {
     }
 
     fn member(&mut self, group: &Group, member: &Member, path: String) -> Result<()> {
-        match member.kind {
+        match &member.kind {
             MemberKind::Group => match group.group(&member.name) {
                 Ok(child) => match self.first_path(child.address(), &path) {
                     Some(first) => self.visitor.again(&path, Kind::Group, &first),
@@ -144,7 +144,10 @@ impl Walk<'_> {
                 },
                 Err(error) => self.visitor.failed(&path, error),
             },
-            _ => self.visitor.other(&path, &member.kind),
+            MemberKind::Unreadable(reason) => {
+                self.visitor.failed(&path, Error::Invalid(reason.clone()).at(&path))
+            }
+            kind => self.visitor.other(&path, kind),
         }
     }
 

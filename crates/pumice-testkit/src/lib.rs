@@ -1,7 +1,10 @@
 //! Never published: what the tests of more than one crate need.
 //!
-//! The binaries beside it are the Rust side of the interoperability tests (`pumice-interop`) and
-//! the table of replacement policies (`cache-traces`).
+//! The binaries beside it are the Rust side of the interoperability tests (`pumice-interop`), the
+//! table of replacement policies (`cache-traces`), and everything in a file with hashes instead of
+//! values (`manifest`).
 
+pub mod damage;
 pub mod faults;
+pub mod manifest;
 pub mod traces;

@@ -113,6 +113,7 @@ fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> R
         _ => match file.node(path)? {
             Node::Group(group) => group.set_attribute(name, value)?,
             Node::Dataset(dataset) => dataset.set_attribute(name, value)?,
+            Node::Datatype(_) => bail!("{path} is a datatype"),
         },
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Groups: names and what they lead to.
 
 use crate::file::Owner;
-use crate::{Attribute, AttributeValue, Dataset, DatasetBuilder};
+use crate::{Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder};
 use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::file::File as Engine;
@@ -58,18 +58,42 @@ pub enum MemberKind {
     SoftLink(String),
     /// A file and a path in it.
     ExternalLink(String, String),
-    /// A link of a class, 65 to 255, that its author has registered.
+    /// A link of a class that its author has registered: 65 to 255.
     UserDefinedLink(u8),
+    /// An object that cannot be read, and why.
+    Unreadable(String),
     /// Something else.
     Other,
 }
 
-/// A group or a dataset.
+/// What a path leads to.
 pub enum Node {
     /// A group.
     Group(Group),
     /// A dataset.
     Dataset(Dataset),
+    /// A committed datatype.
+    Datatype(CommittedDatatype),
+}
+
+impl Node {
+    /// The address of its object header: two nodes of a file with equal addresses are the same.
+    pub fn address(&self) -> u64 {
+        match self {
+            Self::Group(group) => group.address(),
+            Self::Dataset(dataset) => dataset.address(),
+            Self::Datatype(datatype) => datatype.address(),
+        }
+    }
+
+    /// Its attributes, in order of their names.
+    pub fn attributes(&self) -> Result<Vec<Attribute>> {
+        match self {
+            Self::Group(group) => group.attributes(),
+            Self::Dataset(dataset) => dataset.attributes(),
+            Self::Datatype(datatype) => datatype.attributes(),
+        }
+    }
 }
 
 impl Group {
@@ -97,25 +121,28 @@ impl Group {
         self.object.address()
     }
 
-    /// Its members, in order of their names.
+    /// Its members, in order of their names. One that cannot be read is
+    /// [`Unreadable`](MemberKind::Unreadable) and hides no other.
     pub fn members(&self) -> Result<Vec<Member>> {
         let links = group::links(self.engine(), &self.object).map_err(|e| e.at(&self.path))?;
-        links
-            .into_iter()
-            .map(|link| {
-                let kind = match link.target {
-                    LinkTarget::Hard { address } => {
-                        let object = self.engine().object(address);
-                        let object = object.map_err(|e| e.at(&self.child_path(&link.name)))?;
-                        kind_of(&object)
-                    }
-                    LinkTarget::Soft { path } => MemberKind::SoftLink(path),
-                    LinkTarget::External { file, path } => MemberKind::ExternalLink(file, path),
-                    LinkTarget::UserDefined { class, .. } => MemberKind::UserDefinedLink(class),
-                };
-                Ok(Member { name: link.name, kind, creation_order: link.creation_order })
-            })
-            .collect()
+        let member = |link: Link| Member {
+            kind: self.kind_of_target(link.target),
+            name: link.name,
+            creation_order: link.creation_order,
+        };
+        Ok(links.into_iter().map(member).collect())
+    }
+
+    fn kind_of_target(&self, target: LinkTarget) -> MemberKind {
+        match target {
+            LinkTarget::Hard { address } => match self.engine().object(address) {
+                Ok(object) => kind_of(&object),
+                Err(error) => MemberKind::Unreadable(error.to_string()),
+            },
+            LinkTarget::Soft { path } => MemberKind::SoftLink(path),
+            LinkTarget::External { file, path } => MemberKind::ExternalLink(file, path),
+            LinkTarget::UserDefined { class, .. } => MemberKind::UserDefinedLink(class),
+        }
     }
 
     /// Whether `path` leads to an object.
@@ -123,25 +150,34 @@ impl Group {
         self.resolve(path).is_ok()
     }
 
-    /// The group or dataset at `path`.
+    /// What is at `path`.
     pub fn node(&self, path: &str) -> Result<Node> {
         let object = self.resolve(path)?;
+        let path = self.child_path(path);
         match kind_of(&object) {
-            MemberKind::Group => Ok(Node::Group(self.group(path)?)),
-            MemberKind::Dataset => Ok(Node::Dataset(self.dataset(path)?)),
-            _ => Err(Error::Unsupported("objects other than groups and datasets".into())
-                .at(&self.child_path(path))),
+            MemberKind::Group => Ok(Node::Group(Group { owner: self.owner.clone(), object, path })),
+            MemberKind::Dataset => Ok(Node::Dataset(self.open_dataset(object, path)?)),
+            MemberKind::Datatype => {
+                Ok(Node::Datatype(CommittedDatatype::new(self.owner.clone(), object, path)?))
+            }
+            _ => Err(Error::Invalid("neither group nor dataset nor datatype".into()).at(&path)),
         }
     }
 
     /// The group at `path`.
     pub fn group(&self, path: &str) -> Result<Group> {
-        let object = self.resolve(path)?;
-        let path = self.child_path(path);
-        if !group::is_group(&object) {
-            return Err(Error::Invalid("not a group".into()).at(&path));
+        match self.node(path)? {
+            Node::Group(group) => Ok(group),
+            _ => Err(Error::Invalid("not a group".into()).at(&self.child_path(path))),
         }
-        Ok(Group { owner: self.owner.clone(), object, path })
+    }
+
+    /// The committed datatype at `path`.
+    pub fn committed_datatype(&self, path: &str) -> Result<CommittedDatatype> {
+        match self.node(path)? {
+            Node::Datatype(datatype) => Ok(datatype),
+            _ => Err(Error::Invalid("not a datatype".into()).at(&self.child_path(path))),
+        }
     }
 
     /// The dataset at `path`.

@@ -78,8 +78,7 @@
 //!
 //! # When not to use it
 //!
-//! Virtual and external datasets, version 1 B-tree chunk indexes and links or
-//! attributes in dense storage are not read yet; the error says so.
+//! Virtual and external datasets are not read yet; the error says so.
 
 #![forbid(unsafe_code)]
 
@@ -87,6 +86,7 @@ mod attribute;
 mod blocks;
 mod builder;
 mod chunk;
+mod committed;
 mod context;
 mod convert;
 mod copy;
@@ -102,6 +102,7 @@ mod structured;
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
 pub use chunk::ChunkInfo;
+pub use committed::CommittedDatatype;
 pub use context::{Context, ContextBuilder};
 pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines, Number};
 pub use copy::Keep;

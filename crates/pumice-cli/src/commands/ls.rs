@@ -55,6 +55,9 @@ impl<W: Write> Lister<'_, W> {
             (_, Ok(Node::Dataset(dataset))) => {
                 return self.show_dataset(walker::name(inside), &dataset);
             }
+            (_, Ok(Node::Datatype(_))) => {
+                return self.other(inside, &MemberKind::Datatype);
+            }
             (_, Err(error)) => bail!(error),
         };
         self.root = group.path().trim_end_matches('/').to_owned();

@@ -412,9 +412,17 @@ fn describe(
     }
     check_size(file, &datatype)?;
     let element = fill.clone().unwrap_or_else(|| vec![0; datatype.size()]);
+    let null = extent.is_null();
+    let bytes = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
+    if bytes.is_none() && !chunked {
+        // It has a shape all the same, and nothing stored: as large as no file can be.
+        let geometry = Arc::new(Geometry::new(&dims, &max, &vec![0; dims.len()], element)?);
+        let storage = Storage::Unreadable("more than 2^64 bytes in one piece".into());
+        let layout = DatasetLayout { geometry, storage };
+        return Ok(Description { datatype, null, fill, layout, message });
+    }
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &datatype, &message, filters)?;
-    let null = extent.is_null();
     Ok(Description { datatype, null, fill, layout: DatasetLayout { geometry, storage }, message })
 }
 

@@ -1,6 +1,6 @@
 //! Everything that a file holds, read through the public interface.
 
-use pumice::{Attribute, Context, Dataset, File, Group, Node, Selection};
+use pumice::{Attribute, Context, Dataset, File, Group, Member, MemberKind, Node, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -46,7 +46,11 @@ impl Walker {
             }
             let members = group.members().ok();
             let mut object = Object::default();
-            object.sure.insert("members", members.as_ref().map(text));
+            // A member that cannot be read is an error of its own.
+            let readable = |members: &&Vec<Member>| {
+                !members.iter().any(|member| matches!(member.kind, MemberKind::Unreadable(_)))
+            };
+            object.sure.insert("members", members.as_ref().filter(readable).map(text));
             object.sure.insert("attributes", attributes(group.attributes()));
             contents.objects.insert(group.path().into(), object);
             for member in members.unwrap_or_default() {
@@ -55,7 +59,7 @@ impl Walker {
                     Ok(Node::Dataset(dataset)) => {
                         contents.objects.insert(dataset.path().into(), read(&dataset));
                     }
-                    Err(_) => {}
+                    Ok(Node::Datatype(_)) | Err(_) => {}
                 }
             }
         }
@@ -78,7 +82,7 @@ impl Walker {
                 match group.node(&member.name) {
                     Ok(Node::Group(group)) => pending.push(group),
                     Ok(Node::Dataset(dataset)) => change(&dataset),
-                    Err(_) => {}
+                    Ok(Node::Datatype(_)) | Err(_) => {}
                 }
             }
             let _ = file.flush();

@@ -115,6 +115,7 @@ impl<'a> Dumper<'a> {
         let found = match self.file.node(&object) {
             Ok(Node::Group(group)) => group.attribute(&name),
             Ok(Node::Dataset(dataset)) => dataset.attribute(&name),
+            Ok(Node::Datatype(datatype)) => datatype.attribute(&name),
             Err(error) => Err(error),
         };
         let shown = match found {
@@ -399,10 +400,7 @@ impl Visitor for Named<'_, '_> {
     }
 
     fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
-        let address = match self.dumper.file.node(path)? {
-            Node::Group(group) => group.address(),
-            Node::Dataset(dataset) => dataset.address(),
-        };
+        let address = self.dumper.file.node(path)?.address();
         let first = self.dumper.first_path(address).unwrap_or_else(|| first.to_owned());
         self.dumper.again(path, kind, &first)
     }
@@ -500,7 +498,10 @@ impl Visitor for Finder {
 }
 
 fn is_link(kind: &MemberKind) -> bool {
-    !matches!(kind, MemberKind::Group | MemberKind::Dataset | MemberKind::Datatype)
+    !matches!(
+        kind,
+        MemberKind::Group | MemberKind::Dataset | MemberKind::Datatype | MemberKind::Unreadable(_)
+    )
 }
 
 /// The object and the name of an attribute's path; slashes in the name are behind backslashes.
