@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::CacheError;
 use crate::executor::{Executor, Inline, Rayon};
-use crate::policy::{Hint, Lirs, Lru, Policy};
+use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, WeightedLru};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
 ///
@@ -106,11 +106,26 @@ pub enum PolicyKind {
     Lirs,
     /// Least recently used.
     Lru,
+    /// Two-stage least recently used: first the dataset, then its chunk.
+    TwoStage,
+    /// Least recently used, complete chunks first, as in HDF5 with its default `rdcc_w0`.
+    WeightedLru,
+    /// W-TinyLFU: by frequency of use.
+    TinyLfu,
+    /// Any.
+    Random,
 }
 
 impl PolicyKind {
     /// All of them.
-    pub const ALL: [PolicyKind; 2] = [PolicyKind::Lirs, PolicyKind::Lru];
+    pub const ALL: [PolicyKind; 6] = [
+        PolicyKind::Lirs,
+        PolicyKind::Lru,
+        PolicyKind::TwoStage,
+        PolicyKind::WeightedLru,
+        PolicyKind::TinyLfu,
+        PolicyKind::Random,
+    ];
 
     /// A fresh policy of this kind for a cache of `capacity` bytes.
     ///
@@ -122,6 +137,10 @@ impl PolicyKind {
         match self {
             PolicyKind::Lirs => Box::new(Lirs::new(capacity)),
             PolicyKind::Lru => Box::new(Lru::new()),
+            PolicyKind::TwoStage => Box::new(TwoStage::new()),
+            PolicyKind::WeightedLru => Box::new(WeightedLru::default()),
+            PolicyKind::TinyLfu => Box::new(TinyLfu::new(capacity)),
+            PolicyKind::Random => Box::new(Random::new()),
         }
     }
 }
@@ -131,6 +150,10 @@ impl fmt::Display for PolicyKind {
         f.write_str(match self {
             PolicyKind::Lirs => "LIRS",
             PolicyKind::Lru => "LRU",
+            PolicyKind::TwoStage => "two-stage LRU",
+            PolicyKind::WeightedLru => "w0-weighted LRU",
+            PolicyKind::TinyLfu => "W-TinyLFU",
+            PolicyKind::Random => "random",
         })
     }
 }

@@ -167,6 +167,6 @@ pub use layout::{
     Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, StoreId,
     Stored,
 };
-pub use policy::{Hint, Lirs, Lru, Policy, Usage};
+pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, WeightedLru};
 pub use stats::Stats;
 pub use stored::StoredChunk;

@@ -10,10 +10,18 @@ mod list;
 mod lru;
 mod memory;
 mod passes;
+mod random;
 mod recency_set;
+mod tiny_lfu;
+mod two_stage;
+mod weighted_lru;
 
 pub use lirs::Lirs;
 pub use lru::Lru;
+pub use random::Random;
+pub use tiny_lfu::TinyLfu;
+pub use two_stage::TwoStage;
+pub use weighted_lru::WeightedLru;
 
 /// How a dataset's chunks are going to be used, as far as the program tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,211 +1,337 @@
 //! One suite for all policies, and what tells them apart on the access patterns of arrays.
 
-use std::collections::HashMap;
+#![cfg(not(shuttle))]
 
-use pumice_cache::{Policy, PolicyKind, Usage};
+use std::collections::BTreeMap;
 
-const KINDS: [PolicyKind; 2] = [PolicyKind::Lirs, PolicyKind::Lru];
+use proptest::prelude::*;
 
-/// A cache of chunks of one unit each, driven by a policy.
-struct Simulation {
+use pumice_cache::simulate::{optimum, replay, replay_with};
+use pumice_cache::trace::{Access, Trace};
+use pumice_cache::{Hint, Lirs, Policy, PolicyKind, Usage};
+
+/// What can happen to a policy. Chunks are picked by number modulo those that there are.
+#[derive(Clone, Debug)]
+enum Event {
+    Admit {
+        identity: u64,
+        weight: u64,
+        usage: Usage,
+    },
+    Touch {
+        pick: usize,
+        usage: Usage,
+    },
+    Reweigh {
+        pick: usize,
+        weight: u64,
+    },
+    Clean {
+        pick: usize,
+    },
+    Remove {
+        pick: usize,
+    },
+    /// The coldest leaves, but for so many that are pinned.
+    Evict {
+        pinned: usize,
+    },
+    SetCapacity(u64),
+    Expect(Vec<u64>),
+    /// Numbers that nobody has.
+    Unknown(u32),
+}
+
+fn usages() -> impl Strategy<Value = Usage> {
+    let hints = prop_oneof![
+        4 => Just(Hint::Normal),
+        1 => Just(Hint::Sequential),
+        1 => Just(Hint::Random),
+        1 => Just(Hint::Once),
+    ];
+    (0..4_u64, any::<bool>(), prop::bool::weighted(0.2), hints)
+        .prop_map(|(dataset, write, done, hint)| Usage { dataset, write, done, hint })
+}
+
+fn weights() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => Just(10_u64), 2 => 0..40_u64, 1 => 0..500_u64]
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    let pick = || 0..64_usize;
+    prop_oneof![
+        6 => (0..60_u64, weights(), usages())
+            .prop_map(|(identity, weight, usage)| Event::Admit { identity, weight, usage }),
+        6 => (pick(), usages()).prop_map(|(pick, usage)| Event::Touch { pick, usage }),
+        2 => (pick(), weights()).prop_map(|(pick, weight)| Event::Reweigh { pick, weight }),
+        1 => pick().prop_map(|pick| Event::Clean { pick }),
+        1 => pick().prop_map(|pick| Event::Remove { pick }),
+        5 => (0..3_usize).prop_map(|pinned| Event::Evict { pinned }),
+        1 => (0..1000_u64).prop_map(Event::SetCapacity),
+        1 => prop::collection::vec(0..60_u64, 0..20).prop_map(Event::Expect),
+        1 => (1000..2000_u32).prop_map(Event::Unknown),
+    ]
+}
+
+/// The model: who is resident under which number, and nothing else.
+struct Model {
     policy: Box<dyn Policy>,
-    capacity: usize,
-    resident: HashMap<u64, u32>,
-    names: Vec<Option<u64>>,
-    hits: usize,
-    accesses: usize,
+    residents: BTreeMap<u32, u64>,
 }
 
-impl Simulation {
-    /// Weights are 1000 a chunk, so that percentages of a small cache are not rounded away.
-    const WEIGHT: u64 = 1000;
+impl Model {
+    fn pick(&self, pick: usize) -> Option<u32> {
+        let count = self.residents.len().max(1);
+        self.residents.keys().nth(pick % count).copied()
+    }
 
-    fn new(kind: PolicyKind, capacity: usize) -> Self {
-        Simulation {
-            policy: kind.build(capacity as u64 * Self::WEIGHT),
-            capacity,
-            resident: HashMap::new(),
-            names: vec![None; capacity + 1],
-            hits: 0,
-            accesses: 0,
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Admit { identity, weight, usage } => {
+                // No two residents have one identity.
+                if self.residents.values().any(|other| other == identity) {
+                    return;
+                }
+                let id = (0..).find(|id| !self.residents.contains_key(id)).expect("a number");
+                self.residents.insert(id, *identity);
+                self.policy.admit(id, *identity, *weight, *usage);
+            }
+            Event::Evict { pinned } => {
+                let mut named = Vec::new();
+                self.policy.coldest(&mut |id| {
+                    named.push(id);
+                    named.len() <= *pinned
+                });
+                if let Some(&victim) = named.get(*pinned) {
+                    assert!(self.residents.remove(&victim).is_some(), "{victim} is not resident");
+                    self.policy.evict(victim);
+                }
+            }
+            Event::SetCapacity(capacity) => self.policy.set_capacity(*capacity),
+            Event::Expect(identities) => self.policy.expect(identities),
+            Event::Unknown(id) => {
+                self.policy.touch(*id, Usage::default());
+                self.policy.reweigh(*id, 7);
+                self.policy.clean(*id);
+                self.policy.evict(*id);
+                self.policy.remove(*id);
+            }
+            Event::Touch { pick, .. }
+            | Event::Reweigh { pick, .. }
+            | Event::Clean { pick }
+            | Event::Remove { pick } => {
+                let Some(id) = self.pick(*pick) else { return };
+                match event {
+                    Event::Touch { usage, .. } => self.policy.touch(id, *usage),
+                    Event::Reweigh { weight, .. } => self.policy.reweigh(id, *weight),
+                    Event::Clean { .. } => self.policy.clean(id),
+                    _ => {
+                        self.residents.remove(&id);
+                        self.policy.remove(id);
+                    }
+                }
+            }
         }
     }
 
-    fn access(&mut self, chunk: u64) {
-        self.accesses += 1;
-        if let Some(&id) = self.resident.get(&chunk) {
-            self.hits += 1;
-            return self.policy.touch(id, Usage::default());
-        }
-        let free = self.names.iter().position(Option::is_none).expect("one place is spare");
-        self.names[free] = Some(chunk);
-        self.resident.insert(chunk, free as u32);
-        self.policy.admit(free as u32, chunk, Self::WEIGHT, Usage::default());
-        while self.resident.len() > self.capacity {
-            self.evict();
-        }
-    }
-
-    fn evict(&mut self) {
-        let mut victim = None;
+    /// All residents are named, each once.
+    fn check(&self) {
+        let mut named = Vec::new();
         self.policy.coldest(&mut |id| {
-            victim = Some(id);
-            false
+            named.push(id);
+            named.len() <= self.residents.len()
         });
-        let victim = victim.expect("something is resident");
-        let chunk = self.names[victim as usize].take().expect("victims are resident");
-        self.resident.remove(&chunk);
-        self.policy.evict(victim);
-    }
-
-    fn hit_percentage(kind: PolicyKind, capacity: usize, trace: &[u64]) -> usize {
-        let mut simulation = Simulation::new(kind, capacity);
-        trace.iter().for_each(|&chunk| simulation.access(chunk));
-        simulation.hits * 100 / simulation.accesses
+        named.sort_unstable();
+        assert!(named.iter().eq(self.residents.keys()), "{named:?}, {:?}", self.residents);
     }
 }
 
-/// Random numbers by xorshift.
-struct Random(u64);
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+    #[test]
+    fn every_policy_names_all_resident_chunks_and_no_other(
+        events in prop::collection::vec(events(), 1..150),
+        capacity in 0..600_u64,
+    ) {
+        for kind in PolicyKind::ALL {
+            let mut model = Model { policy: kind.build(capacity), residents: BTreeMap::new() };
+            for event in &events {
+                model.apply(event);
+                model.check();
+            }
+        }
     }
 
-    /// Zipf with exponent 0.9 over `table.len()` ranks, by inverting the cumulative sums.
-    fn zipf(&mut self, table: &[f64]) -> u64 {
-        let point = (self.next() >> 11) as f64 / (1_u64 << 53) as f64 * table[table.len() - 1];
-        table.partition_point(|&sum| sum < point) as u64
-    }
-}
-
-fn zipf_table(ranks: usize) -> Vec<f64> {
-    let weights = (1..=ranks).map(|rank| (rank as f64).powf(-0.9));
-    weights
-        .scan(0.0, |sum, weight| {
-            Some({
-                *sum += weight;
-                *sum
-            })
-        })
-        .collect()
-}
-
-/// Columns read over `rows` row chunks, block after block of 64 columns.
-fn column_loop(blocks: u64, rows: u64) -> Vec<u64> {
-    let columns = (0..blocks).flat_map(|block| (0..64).map(move |_| block));
-    columns.flat_map(|block| (0..rows).map(move |row| block * rows + row)).collect()
-}
-
-/// Slabs of 6 rows over chunks of 256 rows, 64 chunks wide.
-fn slabs() -> Vec<u64> {
-    (0..400)
-        .flat_map(|slab| {
-            let (first, last) = (slab * 6 / 256, (slab * 6 + 5) / 256);
-            (first..=last).flat_map(|row| (0..64).map(move |column| row * 64 + column))
-        })
-        .collect()
-}
-
-fn zipf_and_scan(accesses: u64) -> Vec<u64> {
-    let (mut random, table) = (Random(42), zipf_table(2000));
-    let pick = |i| if i % 2 == 0 { random.zipf(&table) } else { 1_000_000 + i };
-    (0..accesses).map(pick).collect()
-}
-
-#[test]
-fn every_policy_names_all_resident_chunks_and_no_other() {
-    for kind in KINDS {
-        let mut simulation = Simulation::new(kind, 20);
-        let mut random = Random(7);
-        for _ in 0..2000 {
-            simulation.access(random.next() % 50);
-            let mut named = Vec::new();
-            simulation.policy.coldest(&mut |id| {
-                named.push(id);
-                true
-            });
-            named.sort_unstable();
-            let mut resident: Vec<_> = simulation.resident.values().copied().collect();
-            resident.sort_unstable();
-            assert_eq!(named, resident, "{kind:?}");
+    #[test]
+    fn no_policy_has_more_hits_than_the_optimum(
+        chunks in prop::collection::vec(0..30_u64, 1..400),
+        capacity in 1..20_u64,
+    ) {
+        let trace = unit(chunks);
+        let best = optimum(&trace, capacity);
+        for kind in PolicyKind::ALL {
+            let score = replay(&trace, kind, capacity);
+            prop_assert!(score.hits <= best.hits, "{}", kind);
+            prop_assert_eq!(score.hits + score.misses, trace.len() as u64);
+            prop_assert_eq!(score.misses, score.bytes_missed);
+            prop_assert!(score.peak_bytes <= capacity);
         }
     }
 }
 
-#[test]
-fn every_policy_forgets_what_is_removed_and_ignores_unknown_numbers() {
-    for kind in KINDS {
-        let mut policy = kind.build(100);
-        policy.admit(3, 30, 10, Usage::default());
-        policy.touch(8, Usage::default());
-        policy.evict(9);
-        policy.remove(3);
-        policy.remove(3);
-        policy.reweigh(3, 5);
-        policy.coldest(&mut |_| panic!("{kind:?} names a chunk that does not exist"));
-    }
+fn unit(chunks: impl IntoIterator<Item = u64>) -> Trace {
+    let mut trace = Trace::new();
+    let access = Access { bytes: 1, ..Access::default() };
+    chunks.into_iter().for_each(|chunk| trace.push(chunk, access));
+    trace
 }
 
 #[test]
 fn every_policy_keeps_all_of_what_fits() {
-    let trace: Vec<_> = (0..100).flat_map(|_| 0..90).collect();
-    for kind in KINDS {
-        assert_eq!(Simulation::hit_percentage(kind, 90, &trace), 99, "{kind:?}");
+    let trace = unit((0..100).flat_map(|_| 0..90));
+    for kind in PolicyKind::ALL {
+        assert_eq!(replay(&trace, kind, 90).misses, 90, "{kind}");
     }
 }
 
 #[test]
-fn every_policy_lets_a_touched_chunk_stay_before_an_untouched_one() {
-    for kind in KINDS {
-        let mut simulation = Simulation::new(kind, 10);
-        (0..10).for_each(|chunk| simulation.access(chunk));
-        (0..500).for_each(|i| {
-            simulation.access(0);
-            simulation.access(100 + i);
-        });
-        assert!(simulation.resident.contains_key(&0), "{kind:?}");
+fn every_policy_but_random_keeps_a_chunk_that_is_always_used() {
+    let trace = unit((0..10).chain((0..500).flat_map(|i| [0, 100 + i])));
+    for kind in PolicyKind::ALL.into_iter().filter(|kind| *kind != PolicyKind::Random) {
+        assert_eq!(replay(&trace, kind, 10).hits, 500, "{kind}");
     }
 }
 
 #[test]
-fn lirs_beats_lru_on_a_loop_of_400_over_a_cache_of_256() {
-    let trace = column_loop(8, 400);
-    assert_eq!(Simulation::hit_percentage(PolicyKind::Lru, 256, &trace), 0);
-    assert!(Simulation::hit_percentage(PolicyKind::Lirs, 256, &trace) >= 58);
-}
-
-#[test]
-fn lirs_beats_lru_on_slabs_a_little_wider_than_the_cache() {
-    let trace = slabs();
-    assert_eq!(Simulation::hit_percentage(PolicyKind::Lru, 48, &trace), 0);
-    assert!(Simulation::hit_percentage(PolicyKind::Lirs, 48, &trace) >= 67);
-    assert!(Simulation::hit_percentage(PolicyKind::Lirs, 80, &trace) >= 94);
-}
-
-#[test]
-fn lirs_lets_a_scan_pass_without_losing_what_is_hot() {
-    let trace = zipf_and_scan(200_000);
-    let lirs = Simulation::hit_percentage(PolicyKind::Lirs, 256, &trace);
-    let lru = Simulation::hit_percentage(PolicyKind::Lru, 256, &trace);
-    assert!(lirs >= 30 && lirs > lru + 5, "LIRS {lirs}, LRU {lru}");
-}
-
-#[test]
-fn lirs_is_near_lru_where_lru_is_right() {
-    // One chunk is used 60 times, then the next: what is recent is what counts.
-    let mut random = Random(9);
-    let mut trace = Vec::new();
-    for visit in 0..6000 {
-        let dataset = random.next() % 1000;
-        trace.extend([dataset; 60]);
-        if visit % 6 == 0 {
-            trace.push(5000 + random.next() % 16);
+fn chunks_of_different_sizes_fit_by_their_bytes() {
+    let mut trace = Trace::new();
+    for round in 0..50 {
+        for chunk in 0..20 {
+            let bytes = 10 + 7 * (chunk % 5) + round % 2;
+            trace.push(chunk, Access { bytes, ..Access::default() });
         }
     }
-    assert!(Simulation::hit_percentage(PolicyKind::Lirs, 64, &trace) >= 98);
+    for kind in PolicyKind::ALL {
+        let score = replay(&trace, kind, 250);
+        assert!(score.peak_bytes <= 250 && score.hits + score.misses == 1000, "{kind}");
+        assert_eq!(replay(&trace, kind, 500).misses, 20, "{kind}: all fit");
+    }
+}
+
+fn order(policy: &dyn Policy) -> Vec<u32> {
+    let mut order = Vec::new();
+    policy.coldest(&mut |id| {
+        order.push(id);
+        true
+    });
+    order
+}
+
+#[test]
+fn complete_chunks_leave_first_and_the_chunk_being_written_last() {
+    let mut policy = Lirs::new(600);
+    let (read, write) = (Usage::of(1), Usage { write: true, ..Usage::of(2) });
+    policy.admit(0, 0, 100, write);
+    policy.admit(1, 1, 100, read);
+    policy.admit(2, 2, 100, Usage { done: true, ..read });
+    policy.admit(3, 3, 100, Usage { write: true, ..Usage::of(3) });
+    policy.admit(4, 4, 100, write);
+    // Of the second dataset only the chunk written last is kept.
+    assert_eq!(order(&policy)[..1], [2]);
+    assert_eq!(order(&policy)[3..], [3, 4]);
+    policy.clean(3);
+    assert_eq!(order(&policy)[4..], [4]);
+    policy.touch(4, Usage { done: true, ..write });
+    assert_eq!(order(&policy)[..2], [4, 2]);
+}
+
+#[test]
+fn writers_do_not_take_all_of_the_cache() {
+    let mut policy = Lirs::new(800);
+    for id in 0..8 {
+        policy.admit(id, id.into(), 100, Usage { write: true, ..Usage::of(id.into()) });
+    }
+    policy.admit(8, 8, 100, Usage::of(99));
+    assert_ne!(order(&policy)[0], 8, "an eighth is left to others");
+}
+
+#[test]
+fn a_sequential_scan_uses_a_ring_and_leaves_the_rest() {
+    let mut policy = Lirs::new(1600);
+    for id in 0..14 {
+        policy.admit(id, id.into(), 100, Usage::of(1));
+    }
+    let scan = Usage { hint: Hint::Sequential, ..Usage::of(2) };
+    for step in 0..100_u32 {
+        let id = 14 + step % 3;
+        policy.admit(id, 100 + u64::from(step), 100, scan);
+        if step < 2 {
+            continue;
+        }
+        let victim = order(&policy)[0];
+        assert_eq!(victim, 14 + (step + 1) % 3, "the oldest of the ring");
+        policy.evict(victim);
+    }
+}
+
+#[test]
+fn chunks_meant_for_one_request_leave_at_once() {
+    let mut policy = Lirs::new(300);
+    policy.admit(0, 0, 100, Usage { hint: Hint::Once, ..Usage::of(1) });
+    policy.admit(1, 1, 100, Usage::of(1));
+    assert_eq!(order(&policy)[0], 0);
+}
+
+#[test]
+fn with_foreknowledge_nothing_is_left_to_wish_for() {
+    let mut seed = 1_u64;
+    let trace = unit((0..20_000).map(|_| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % 200
+    }));
+    /// Learns the identities that the simulator uses.
+    struct Spy(std::sync::mpsc::Sender<u64>, Vec<u64>);
+    impl Policy for Spy {
+        fn admit(&mut self, id: u32, identity: u64, _: u64, _: Usage) {
+            self.1.resize(self.1.len().max(id as usize + 1), 0);
+            self.1[id as usize] = identity;
+            self.0.send(identity).unwrap();
+        }
+        fn touch(&mut self, id: u32, _: Usage) {
+            self.0.send(self.1[id as usize]).unwrap();
+        }
+        fn reweigh(&mut self, _: u32, _: u64) {}
+        fn evict(&mut self, _: u32) {}
+        fn remove(&mut self, _: u32) {}
+        fn coldest(&self, _: &mut dyn FnMut(u32) -> bool) {}
+        fn set_capacity(&mut self, _: u64) {}
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    replay_with(&trace, Box::new(Spy(sender, Vec::new())), u64::MAX);
+    let list: Vec<u64> = receiver.iter().collect();
+    assert_eq!(list.len(), trace.len());
+    for capacity in [5, 50, 150] {
+        let mut policy = Lirs::new(capacity);
+        list.chunks(1000).for_each(|some| policy.expect(some));
+        let score = replay_with(&trace, Box::new(policy), capacity);
+        assert_eq!(score.hits, optimum(&trace, capacity).hits);
+    }
+}
+
+#[test]
+fn lirs_lets_stale_chunks_go_when_the_program_turns_to_others() {
+    // Passes over one dataset, then over another, then single reads of a third.
+    let mut trace = Trace::new();
+    let mut read = |dataset: u64, chunk: u64, done: bool| {
+        trace.push(dataset << 32 | chunk, Access { dataset, bytes: 1, done, ..Access::default() });
+    };
+    for dataset in 0..2 {
+        for pass in 0..20 {
+            (0..100).for_each(|chunk| read(dataset, chunk, pass % 10 == 9));
+        }
+    }
+    (0..20).for_each(|_| (0..60).for_each(|chunk| read(2, chunk, false)));
+    let (lirs, best) = (replay(&trace, PolicyKind::Lirs, 64), optimum(&trace, 64));
+    assert!(lirs.hits * 100 >= best.hits * 93, "{} of {}", lirs.hits, best.hits);
 }

@@ -3,7 +3,6 @@
 #![cfg(not(shuttle))]
 
 #[path = "support/toy.rs"]
-#[allow(dead_code)]
 mod toy;
 
 use std::io::{Error, Write};

@@ -16,6 +16,12 @@ struct Link {
     next: u32,
 }
 
+impl Default for Ends {
+    fn default() -> Self {
+        Ends::NONE
+    }
+}
+
 /// Where a list begins and ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
@@ -92,6 +98,19 @@ impl Links {
         ends.len += 1;
     }
 
+    /// Makes `member`, which is in no list, the oldest of this one.
+    pub(super) fn push_front(&mut self, ends: &mut Ends, member: u32) {
+        let Some(front) = ends.front() else { return self.push_back(ends, member) };
+        let index = member as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, Link { previous: OUT, next: OUT });
+        }
+        self.0[index] = Link { previous: END, next: front };
+        self.0[front as usize].previous = member;
+        ends.front = member;
+        ends.len += 1;
+    }
+
     /// Takes `member` out of this list; `false`: it was in none.
     pub(super) fn remove(&mut self, ends: &mut Ends, member: u32) -> bool {
         if !self.contains(member) {
@@ -113,7 +132,7 @@ impl Links {
 }
 
 /// An ordered set of small integers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct List {
     links: Links,
     ends: Ends,
