@@ -216,7 +216,7 @@ impl<L: Layout> State<L> {
         resident.used = clock;
         let usage = resident.usage(visit);
         if recorder.on() {
-            record(recorder, slot.hash, resident.footprint.allocated, usage);
+            record(recorder, slot.hash, resident.weight(), usage);
         }
         self.policy.touch(slot.id(), usage);
     }
@@ -445,7 +445,7 @@ impl<L: Layout> Budget<L> {
         };
         let usage = resident.usage(visit);
         if self.recorder.on() {
-            record(&self.recorder, slot.hash, footprint.allocated, usage);
+            record(&self.recorder, slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
         state.resident += weight;
@@ -536,7 +536,7 @@ impl<L: Layout> Budget<L> {
         if self.recorder.on() {
             let Visit { write, share } = visit;
             let usage = Usage { write, done: share >= WHOLE, ..Usage::of(slot.member.id) };
-            record(&self.recorder, slot.hash, bytes, usage);
+            record(&self.recorder, slot.hash, bytes + bookkeeping::<L>(), usage);
         }
     }
 

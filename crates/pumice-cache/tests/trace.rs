@@ -36,7 +36,7 @@ fn keys() -> impl Iterator<Item = u64> {
 fn the_simulator_counts_the_hits_that_the_cache_had() {
     for kind in PolicyKind::ALL {
         let toy = Toy::new(16);
-        let bytes = toy.chunk_bytes() * 8;
+        let bytes = (toy.chunk_bytes() + BOOK) * 8;
         let config = Config::default().resident_limit(bytes).active_limit(bytes * 2).policy(kind);
         let bench = Bench::new(config, toy);
         bench.toy.store(0..110, |key, _| key as u8);
