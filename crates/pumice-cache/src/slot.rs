@@ -19,8 +19,9 @@ use crate::sync::{
     Arc, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 
-/// A table's parts, each with its own lock.
-const SHARDS: usize = 16;
+/// A table's parts, each with its own lock. Few: every open dataset has them, and they are held for
+/// a look only.
+const SHARDS: usize = 4;
 
 /// The number of a slot that the budget does not know.
 pub(crate) const NOT_RESIDENT: u32 = u32::MAX;

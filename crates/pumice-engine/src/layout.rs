@@ -60,9 +60,9 @@ pub enum Storage {
     /// Dense chunks.
     Dense(Dense, ChunkTable),
     /// Sparse chunks.
-    Sparse(Sparse, ChunkTable),
+    Sparse(Box<Sparse>, ChunkTable),
     /// Chunks with variable-length data, dense or sparse.
-    VariableLength(VariableLength, ChunkTable),
+    VariableLength(Box<VariableLength>, ChunkTable),
     /// Something that cannot be read yet: what it is.
     Unreadable(String),
 }

@@ -50,7 +50,8 @@ struct State {
 }
 
 impl State {
-    fn new(header: ObjectHeader, blocks: Vec<Continuation>, capacity: usize) -> Self {
+    fn new(mut header: ObjectHeader, blocks: Vec<Continuation>, capacity: usize) -> Self {
+        header.messages.shrink_to_fit();
         Self { header, blocks, capacity, dirty: false, freed: false, links: None, changes: 0 }
     }
 

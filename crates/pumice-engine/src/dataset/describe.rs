@@ -475,7 +475,7 @@ fn storage(
             let index = open_index(file, geometry, index, *address, format)?;
             let (locations, values) = (filters.pipeline(0)?, filters.pipeline(1)?);
             let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
-            Storage::Sparse(sparse, ChunkTable::new(file.medium().clone(), index, false))
+            Storage::Sparse(Box::new(sparse), ChunkTable::new(file.medium().clone(), index, false))
         }
         Layout::Virtual { .. } => Storage::Unreadable("virtual datasets".into()),
     })
@@ -510,7 +510,10 @@ fn variable_length(
         pipelines,
         *dont_filter_partial,
     )?;
-    Ok(Storage::VariableLength(layout, ChunkTable::new(file.medium().clone(), index, false)))
+    Ok(Storage::VariableLength(
+        Box::new(layout),
+        ChunkTable::new(file.medium().clone(), index, false),
+    ))
 }
 
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset

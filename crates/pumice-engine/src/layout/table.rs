@@ -16,7 +16,7 @@ use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -27,7 +27,7 @@ pub struct ChunkTable {
     /// Whether a chunk that is stored keeps its place when it is written again.
     in_place: bool,
     /// Room that has been found and is not yet named by the index, by address.
-    reserved: Mutex<HashMap<u64, (Dims, ChunkRecord)>>,
+    reserved: Mutex<BTreeMap<u64, (Dims, ChunkRecord)>>,
 }
 
 impl ChunkTable {
@@ -153,7 +153,7 @@ impl ChunkTable {
         }
     }
 
-    fn reserved(&self) -> MutexGuard<'_, HashMap<u64, (Dims, ChunkRecord)>> {
+    fn reserved(&self) -> MutexGuard<'_, BTreeMap<u64, (Dims, ChunkRecord)>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
