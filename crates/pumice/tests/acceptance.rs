@@ -1,0 +1,176 @@
+//! The checks of the structured-chunk prototype's own suite, through Pumice's interfaces.
+
+use pumice::{Context, Dataset, File, FilterSpec, LayoutKind, Section, Selection};
+
+/// What libhdf5 leaves out of the size of an extensible array's index block that it has not read:
+/// 29 addresses.
+const INDEX_BLOCK_QUIRK: u64 = 29 * 8;
+
+struct Case {
+    shape: u64,
+    max: Option<u64>,
+    chunk: u64,
+    /// Index size without and with filters.
+    sizes: [u64; 2],
+}
+
+#[test]
+fn the_index_is_chosen_by_shape_and_has_the_known_size() {
+    let cases = [
+        Case { shape: 50, max: Some(50), chunk: 50, sizes: [0, 0] },
+        Case { shape: 50, max: Some(50), chunk: 5, sizes: [226, 466] },
+        Case {
+            shape: 20,
+            max: None,
+            chunk: 5,
+            sizes: [178 + INDEX_BLOCK_QUIRK, 274 + INDEX_BLOCK_QUIRK],
+        },
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (number, case) in cases.iter().enumerate() {
+        for (filtered, size) in [false, true].into_iter().zip(case.sizes) {
+            let path = folder.path().join(format!("{number}{filtered}.h5"));
+            let file = File::create(&path).unwrap();
+            let builder = file.new_dataset::<i32>().shape([case.shape]).max_shape([case.max]);
+            let builder = builder.chunk([case.chunk]).sparse().no_filters();
+            let builder = if filtered { builder.deflate(6) } else { builder };
+            let dataset = builder.create("d").unwrap();
+            // Two hyperslabs, from a compact buffer.
+            let parts = [(1, 2), (12, 3)].map(|(at, n)| Selection::block(&[at], &[n]).unwrap());
+            let cells = Selection::union_of(1, parts, &[case.shape]).unwrap();
+            dataset.write(&cells, &[1, 2, 3, 4, 5]).unwrap();
+            let beside = file.new_dataset::<i32>().shape([50]).chunk([5]).create("dense").unwrap();
+            beside.write(.., &[7; 50]).unwrap();
+            file.close().unwrap();
+
+            let file = File::open(&path).unwrap();
+            let dataset = file.dataset("d").unwrap();
+            assert_eq!(dataset.index_size().unwrap(), size, "case {number}, filters: {filtered}");
+            assert_eq!(dataset.read::<i32>(&cells).unwrap(), [1, 2, 3, 4, 5]);
+            assert!(dataset.defined(..).unwrap().same_cells(&cells, &[case.shape]).unwrap());
+            assert_eq!(file.dataset("dense").unwrap().read::<i32>(..).unwrap(), [7; 50]);
+        }
+    }
+}
+
+#[test]
+fn two_unlimited_axes_get_a_b_tree_of_the_known_size() {
+    for filtered in [false, true] {
+        let file = File::in_memory().unwrap();
+        let dataset = matrix(&file, filtered);
+        dataset.write((3..8, 2..19), &vec![5i32; 5 * 17]).unwrap();
+        assert_eq!(dataset.index_size().unwrap(), 2086);
+        assert_eq!(dataset.count_defined(..).unwrap(), 85);
+    }
+}
+
+/// 10 x 19 cells, both axes unlimited, with partial edge chunks.
+fn matrix(file: &File, filtered: bool) -> Dataset {
+    let builder = file.new_dataset::<i32>().shape([10, 19]).max_shape([None, None]);
+    let builder = builder.chunk([5, 5]).sparse();
+    let builder = if filtered { builder } else { builder.no_filters() };
+    builder.create("matrix").unwrap()
+}
+
+#[test]
+fn the_extent_changes_before_anything_is_written() {
+    for (shape, max, new) in [(20, Some(50), 50), (20, None, 10)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("extent.h5");
+        let file = File::create(&path).unwrap();
+        let builder = file.new_dataset::<i32>().shape([shape]).max_shape([max]).chunk([5]);
+        let builder = builder.sparse().deflate(5).dont_filter_partial_chunks();
+        let dataset = builder.create("d").unwrap();
+        dataset.resize([new]).unwrap();
+        dataset.write(3..6, &[1, 2, 3]).unwrap();
+        file.close().unwrap();
+        let file = File::open(&path).unwrap();
+        let dataset = file.dataset("d").unwrap();
+        assert_eq!(dataset.shape(), [new]);
+        assert_eq!(dataset.max_shape(), [max]);
+        assert_eq!(dataset.read::<i32>(2..7).unwrap(), [0, 1, 2, 3, 0]);
+    }
+}
+
+#[test]
+fn the_extent_changes_after_a_write() {
+    for (new, left) in [([20, 29], 85), ([5, 9], 2 * 7)] {
+        for cache in [0, 1 << 20] {
+            let context = Context::builder().cache_bytes(cache).threads(1).build().unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("extent.h5");
+            let file = File::options().context(&context).create(&path).unwrap();
+            let dataset = matrix(&file, true);
+            dataset.write((3..8, 2..19), &vec![5i32; 5 * 17]).unwrap();
+            dataset.resize(new).unwrap();
+            assert_eq!(dataset.count_defined(..).unwrap(), left);
+            file.close().unwrap();
+            let file = File::open(&path).unwrap();
+            let dataset = file.dataset("matrix").unwrap();
+            assert_eq!((dataset.shape(), dataset.count_defined(..).unwrap()), (new.into(), left));
+            let sum: i32 = dataset.read::<i32>(..).unwrap().iter().sum();
+            assert_eq!(sum, 5 * left as i32);
+        }
+    }
+}
+
+#[test]
+fn an_opened_dataset_tells_how_it_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.h5");
+    let file = File::create(&path).unwrap();
+    file.new_dataset::<i32>().shape([50]).chunk([5]).sparse().create("one").unwrap();
+    file.new_dataset::<f64>().shape([9, 8]).chunk([4, 5]).sparse().create("two").unwrap();
+    file.close().unwrap();
+    let file = File::open(&path).unwrap();
+    for (name, shape, chunk) in [("one", vec![50], vec![5]), ("two", vec![9, 8], vec![4, 5])] {
+        let dataset = file.dataset(name).unwrap();
+        assert_eq!((dataset.layout(), dataset.is_sparse()), (LayoutKind::Sparse, true));
+        assert_eq!((dataset.shape(), dataset.chunk()), (shape, Some(chunk)));
+        assert_eq!(dataset.sections(), [Section::Selection, Section::Values]);
+    }
+}
+
+#[test]
+fn filters_run_when_chunks_are_flushed_not_when_they_are_written() {
+    let file = File::in_memory().unwrap();
+    // A filter that nobody has, and that is not optional.
+    let nobody = FilterSpec { id: 77, optional: false, name: None, parameters: vec![] };
+    let builder = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse();
+    let dataset = builder.section_filter(Section::Values, nobody).create("d").unwrap();
+    dataset.write(0..5, &[1, 2, 3, 4, 5]).unwrap();
+    assert_eq!(dataset.read::<i32>(0..5).unwrap(), [1, 2, 3, 4, 5]);
+    let error = dataset.flush().unwrap_err().to_string();
+    assert!(error.contains("77"), "{error}");
+    dataset.erase(..).unwrap();
+    dataset.flush().unwrap();
+}
+
+#[test]
+fn an_optional_filter_that_nobody_has_is_skipped_and_masked() {
+    let file = File::in_memory().unwrap();
+    let nobody = FilterSpec { id: 77, optional: true, name: None, parameters: vec![] };
+    let builder = file.new_dataset::<i32>().shape([50]).chunk([50]).sparse().no_filters();
+    let builder = builder.section_filter(Section::Values, nobody);
+    let dataset = builder.section_filter(Section::Values, FilterSpec::deflate(6));
+    let dataset = dataset.create("d").unwrap();
+    dataset.write(.., &[7; 50]).unwrap();
+    let chunk = dataset.structured_chunk_info_at([0]).unwrap().unwrap();
+    let masks: Vec<u32> = chunk.sections.iter().map(|section| section.filter_mask).collect();
+    assert_eq!(masks, [0, 1]);
+    assert!(chunk.sections[1].size < chunk.sections[1].unfiltered_size);
+    assert_eq!(dataset.read::<i32>(..).unwrap(), [7; 50]);
+}
+
+#[test]
+fn what_was_defined_is_erased_and_then_nothing_is() {
+    let file = File::in_memory().unwrap();
+    let dataset = matrix(&file, true);
+    dataset.write((3..8, 2..19), &vec![5i32; 5 * 17]).unwrap();
+    let defined = dataset.defined(..).unwrap();
+    assert_eq!(defined.as_block(&[10, 19]).unwrap().1.as_slice(), [5, 17]);
+    dataset.erase(&defined).unwrap();
+    assert!(dataset.defined(..).unwrap().is_none() || dataset.count_defined(..).unwrap() == 0);
+    assert_eq!(dataset.chunk_count().unwrap(), 0);
+    assert_eq!(dataset.storage_size().unwrap(), 0);
+}
