@@ -290,6 +290,79 @@ def tolerance_cases(rng):
     )
 
 
+def older_cases(rng):
+    """The composition after the address, with every index."""
+    shape, chunk = (30, 22), (8, 8)
+    for label, filters in (("plain", {}), ("filtered", BOTH)):
+        for maximum in (None, (None, 22), (None, None)):
+            cells = random_cells(rng, shape, 90)
+            name = f"composition last {maximum} {label}"
+            yield (
+                name,
+                sparse(
+                    rng, shape, chunk, cells, composition_last=True, maximum=maximum, filters=filters
+                ),
+            )
+        single = random_cells(rng, (9, 9), 20)
+        yield (
+            f"composition last single {label}",
+            sparse(rng, (9, 9), (9, 9), single, composition_last=True, filters=filters),
+        )
+
+
+def random_spelling(rng):
+    """A small dataset with a random shape, and everything that may be spelt in several ways."""
+    rank = int(rng.integers(1, 5))
+    shape = [int(rng.integers(1, (50, 12, 7, 4)[rank - 1] + 1)) for _ in range(rank)]
+    chunk = [int(rng.integers(1, n + 1)) for n in shape]
+    kind = int(rng.integers(5))
+    maximum = list(shape)
+    if kind == 0:
+        chunk = list(shape)
+    elif kind == 1:
+        maximum = [n + int(rng.integers(0, 5)) for n in shape]
+    elif kind == 2:
+        maximum[int(rng.integers(rank))] = None
+    elif kind == 3:
+        maximum = [None] * rank
+    # Some writers leave cells of edge chunks beyond the extent.
+    stale = kind and rng.random() < 0.3
+    held = [-(-n // c) * c for n, c in zip(shape, chunk)] if stale else shape
+    cells = random_cells(rng, held, int(rng.integers(0, 40)))
+    dtype = ("i1", "<i2", ">i4", "<f4", ">f8", "S3", RECORD)[rng.integers(7)]
+    size = np.dtype(dtype).itemsize
+    coin = lambda: bool(rng.random() < 0.3)
+    options = {
+        "selection": ("v1", "v3", "points1", "points2", "overlap")[rng.integers(5)],
+        "header_version": int(rng.integers(2)),
+        "block_version": int(rng.integers(2)),
+        "type_field": int(rng.integers(4)),
+        "trailing": int(rng.integers(3)),
+        "node_size": (2048, 512)[rng.integers(2)],
+        "declared_node_size": (None, 0)[rng.integers(2)],
+        "page_bits": (10, 2)[rng.integers(2)],
+        "extent_version": int(rng.integers(1, 3)),
+        "extent_maximum": coin(),
+        "continuation": coin(),
+        "reversed_sections": coin(),
+        "composition_last": coin(),
+        "plain_edges": coin(),
+    }
+    if rng.random() < 0.6:
+        chains = (
+            ([], [(DEFLATE, [4])], [(ZSTD, [1])], [(FLETCHER32, [])], [(LOCATION, [])]),
+            ([], [(SHUFFLE, [size]), (DEFLATE, [6])], [(DEFLATE, [1]), (FLETCHER32, [])]),
+        )
+        options["filters"] = {s: list(c[rng.integers(len(c))]) for s, c in enumerate(chains)}
+        options["pipeline_message"] = (0x19, 0x0B)[rng.integers(2)]
+        skip = {s: int(rng.integers(1 << len(f))) for s, f in options["filters"].items()}
+        options["skip"] = {s: mask for s, mask in skip.items() if coin()}
+        if options["filters"][0] == [(LOCATION, [])]:
+            options["selection"] = "canonical"
+            options["extent_version"], options["extent_maximum"] = 1, False
+    return sparse(rng, shape, chunk, cells, dtype, maximum=tuple(maximum), **options)
+
+
 def all_cases(seed=7):
     """{name: Sparse} of everything above, the same in every run."""
     rng = np.random.default_rng(seed)

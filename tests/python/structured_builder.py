@@ -46,6 +46,7 @@ class Sparse:
     declared_node_size: int | None = None
     type_field: int = 1
     trailing: int = 0  # spare bytes at the layout message's end
+    composition_last: bool = False  # after the address, as until September 2025
     pipeline_message: int = 0x19
     reversed_sections: bool = False  # section 1's filters before section 0's
     extent_version: int = 1
@@ -198,7 +199,8 @@ def encode_layout(spec, filtered, index):
     width = max((d.bit_length() + 7) // 8 for d in dims)
     message = struct.pack("<BBBHBBB", 5, 4, 0, spec.type_field, flags, len(dims), width)
     message += b"".join(pack(d, width) for d in dims)
-    message += bytes([8, 2, 1, 0, kind]) + parameters + pack(address, 8)
+    composition, index = bytes([8, 2, 1, 0]), bytes([kind]) + parameters + pack(address, 8)
+    message += index + composition if spec.composition_last else composition + index
     return message + b"\xa5" * spec.trailing
 
 

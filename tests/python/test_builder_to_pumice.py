@@ -2,14 +2,31 @@
 
 import numpy as np
 
-from interop import InteropCase, dtype_from_json
-from sparse_cases import all_cases, inside
+from interop import InteropCase, Manifest, dtype_from_json
+from sparse_cases import all_cases, inside, older_cases, random_spelling
 from structured_builder import FileBuilder
 
 
+FILES = 1500
+
+
 class FilesOfTheBuilder(InteropCase):
+    def test_thousands_of_random_spellings_are_read(self):
+        rng = np.random.default_rng(9)
+        folder, out = self.directory / "files", self.directory / "read"
+        folder.mkdir()
+        specs = [random_spelling(rng) for _ in range(FILES)]
+        for number, spec in enumerate(specs):
+            builder = FileBuilder(superblock=2 + number % 2)
+            builder.sparse("d", spec)
+            builder.save(folder / f"f{number}.h5")
+        self.run_interop("read", folder, out)
+        for number, spec in enumerate(specs):
+            with self.subTest(file=number, spec=spec):
+                self.compare(Manifest(out / f"f{number}"), "/d", spec)
+
     def test_every_spelling_of_a_sparse_dataset_is_read(self):
-        cases = all_cases()
+        cases = all_cases() | dict(older_cases(np.random.default_rng(8)))
         manifests = {}
         for number, (name, spec) in enumerate(cases.items()):
             # Eight to a file: few runs of the program, few links in a group.

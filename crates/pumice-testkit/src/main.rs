@@ -5,6 +5,7 @@
 
 mod chunks;
 mod datatype;
+mod lines;
 mod packed;
 mod read;
 mod write;
@@ -27,13 +28,16 @@ fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [command, spec, out] if command == "write" => write::run(spec.as_ref(), out.as_ref()),
         [command, file, out] if command == "read" => read::run(file.as_ref(), out.as_ref()),
+        [command, file, out] if command == "lines" => lines::run(file.as_ref(), out.as_ref()),
         [command, file, out] if command == "chunks" => chunks::run(file.as_ref(), out.as_ref()),
         [command, file, path, out] if command == "bytes" => {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
             Ok(())
         }
         _ => bail!(
-            "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | bytes FILE.h5 PATH OUT"
+            "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | \
+             read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
+             bytes FILE.h5 PATH OUT"
         ),
     }
 }

@@ -8,6 +8,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(file: &Path, out: &Path) -> Result<()> {
+    if !file.is_dir() {
+        return one(file, out);
+    }
+    // Every file of a folder, each into a folder of its own.
+    for entry in std::fs::read_dir(file)? {
+        let path = entry?.path();
+        let stem = path.file_stem().context("no file name")?;
+        one(&path, &out.join(stem)).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn one(file: &Path, out: &Path) -> Result<()> {
     let file = File::open(file)?;
     std::fs::create_dir_all(out)?;
     let manifest = std::fs::File::create(out.join("manifest.jsonl"))?;

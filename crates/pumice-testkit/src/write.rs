@@ -4,21 +4,33 @@ use super::datatype;
 use anyhow::{Context, Result, bail};
 use pumice::{Dataset, File, FilterSpec, Group, Node, RawAttribute, Selection};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(spec: &Path, out: &Path) -> Result<()> {
     let folder = spec.parent().unwrap_or(Path::new("."));
     let text = std::fs::read_to_string(spec).with_context(|| spec.display().to_string())?;
     let mut file = Some(File::create(out)?);
+    let mut out = out.to_owned();
     for (number, line) in text.lines().enumerate() {
         let operation: Value = serde_json::from_str(line)?;
-        let done = match (&file, operation["op"] == "reopen") {
-            (Some(file), false) => apply(file, folder, &operation),
-            _ => reopen(&mut file, out),
+        let done = match (&file, operation["op"].as_str()) {
+            (_, Some("file")) => next_file(&mut file, &mut out, &operation),
+            (Some(file), Some(op)) if op != "reopen" => apply(file, folder, &operation),
+            _ => reopen(&mut file, &out),
         };
         done.with_context(|| format!("line {}: {line}", number + 1))?;
     }
     file.map_or(Ok(()), |file| Ok(file.close()?))
+}
+
+/// Closes the file and begins another beside it.
+fn next_file(file: &mut Option<File>, out: &mut PathBuf, operation: &Value) -> Result<()> {
+    if let Some(open) = file.take() {
+        open.close()?;
+    }
+    out.set_file_name(operation["path"].as_str().context("no path")?);
+    *file = Some(File::create(&*out)?);
+    Ok(())
 }
 
 fn reopen(file: &mut Option<File>, out: &Path) -> Result<()> {
@@ -56,6 +68,7 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
             let offset = numbers(&operation["offset"])?;
             file.dataset(path)?.write_chunk(offset, &bytes("data")?, mask)?;
         }
+        Some("write_coo" | "write_lines") => crate::lines::write(file, folder, operation)?,
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
         Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,
         other => bail!("no such operation: {other:?}"),
@@ -99,7 +112,8 @@ fn filters(list: &Value) -> Result<Vec<FilterSpec>> {
         .map(|filter| {
             let id = filter["id"].as_u64().context("no filter id")? as u16;
             let parameters = numbers(&filter["parameters"])?.iter().map(|&n| n as u32).collect();
-            Ok(FilterSpec { id, optional: true, name: None, parameters })
+            let optional = filter["optional"].as_bool().unwrap_or(true);
+            Ok(FilterSpec { id, optional, name: None, parameters })
         })
         .collect()
 }
