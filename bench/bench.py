@@ -23,7 +23,13 @@ import tiledb
 from workloads import DenseImage, SparseMatrix
 
 HERE = pathlib.Path(__file__).resolve().parent
-SPARSE = ["write", "read all", "window", "row", "column"]
+SPARSE = ["write", "read all", "where", "window", "row", "column", "10,000 points"]
+CHANGES = ["update 1 %", "erase 1 %"]
+CASES = {
+    f"{density:g}{'c' if clustered else ''}": (density / 100, clustered)
+    for density in (0.1, 1, 10)
+    for clustered in (False, True)
+}
 DENSE = ["write", "read all", "128 rows", "128 columns", "500 windows"]
 
 
@@ -33,7 +39,10 @@ def check(name, operation, data, values):
         return
     if not isinstance(values, tuple):
         values = values.size, float(np.sum(values, dtype=np.float64))
-    wanted = data.expected(operation)
+    compare(name, operation, values, data.expected(operation))
+
+
+def compare(name, operation, values, wanted):
     close = abs(values[1] - wanted[1]) <= 1e-6 * max(1.0, abs(wanted[1]))
     if values[0] != wanted[0] or not close:
         sys.exit(f"{name}, {operation}: got (count, sum) {values}, expected {wanted}")
@@ -71,8 +80,8 @@ def print_table(title, names, rows):
 def time_rows(medians, names):
     ours, others = names[0], names[1:]
     for operation, times in medians.items():
-        best = min(times[name] for name in others)
-        cells = [milliseconds(times[name]) for name in names]
+        best = min(times[name] for name in others if name in times)
+        cells = [milliseconds(times[name]) if name in times else "-" for name in names]
         yield f"{operation}, ms", cells, f"{best / times[ours]:.2f}x as fast"
 
 
@@ -82,11 +91,47 @@ def size_row(label, sizes, names, form):
     return label, [form(sizes[name]) for name in names], ratio
 
 
+def measure_changes(entrants, data, rounds):
+    """As `measure`, for operations that change the file: each begins with a fresh copy."""
+    result = {}
+    for operation in CHANGES:
+        able = {n: p for n, p in entrants.items() if hasattr(p, peers.METHODS[operation]) or n.startswith("Pumice")}
+        times = {name: [] for name in able}
+        for _ in range(rounds):
+            for name, peer in able.items():
+                original = peers.set_aside(peer.path)
+                gc.collect()
+                seconds, _ = peer.run(operation)
+                times[name].append(seconds)
+                if name.startswith("Pumice"):
+                    _, values = peer.run("read all")
+                    compare(name, operation, values, data.after(operation))
+                peers.put_back(original, peer.path)
+        result[operation] = {name: statistics.median(t) for name, t in times.items()}
+        print(f"  {operation}: done", file=sys.stderr)
+    return result
+
+
 def sparse_part(arguments, program, work):
-    data = SparseMatrix(4000 if arguments.quick else 20_000, 0.01)
-    np.stack([data.rows, data.columns], 1).astype("<u8").tofile(work / "coordinates.bin")
+    for case in arguments.case or ["1"]:
+        density, clustered = CASES[case]
+        sparse_case(arguments, program, work, density, clustered)
+
+
+def sparse_case(arguments, program, work, density, clustered):
+    edge = arguments.edge or (4000 if arguments.quick else 20_000)
+    data = SparseMatrix(edge, density, clustered)
+    parts = {
+        "pointers": data.pointers,
+        "columns": data.columns,
+        "points": np.concatenate(np.divmod(data.points, edge)),
+        "changed": np.concatenate([data.rows[data.changed], data.columns[data.changed]]),
+        "erased": np.concatenate([data.rows[data.erased], data.columns[data.erased]]),
+    }
+    for name, array in parts.items():
+        array.astype("<u4").tofile(work / f"{name}.bin")
     data.values.tofile(work / "values.bin")
-    program.ask("load-sparse", data.edge, work / "coordinates.bin", work / "values.bin")
+    program.ask("load-sparse", data.edge, work)
     classes = {
         "compressed": {
             "Pumice, default": peers.PumiceSparse(data, work / "p1.h5", program, True),
@@ -94,27 +139,40 @@ def sparse_part(arguments, program, work):
             "CSR in h5py, blosc-zstd": peers.Csr(data, work / "c2.h5", peers.BLOSC),
             "TileDB, zstd": peers.TileDb(data, work / "t1", True),
         },
-        "without filters": {
-            "Pumice, no filters": peers.PumiceSparse(data, work / "p0.h5", program, False),
+        "values without filters": {
+            "Pumice, plain values": peers.PumiceSparse(data, work / "p0.h5", program, False),
             "CSR in h5py": peers.Csr(data, work / "c0.h5", {}),
             "TileDB": peers.TileDb(data, work / "t0", False),
         },
     }
+    if arguments.all_peers:
+        classes["compressed"]["scipy npz"] = peers.Npz(data, work / "s.npz")
+        classes["compressed"]["dense gzip in h5py"] = peers.DenseChunks(data, work / "d.h5")
+    if arguments.few_peers:
+        classes["compressed"].pop("CSR in h5py, gzip")
+        classes["compressed"].pop("TileDB, zstd")
+        classes["values without filters"].pop("TileDB")
     count = len(data.cells)
     entrants = {name: peer for group in classes.values() for name, peer in group.items()}
-    print(f"sparse: {count:,} cells", file=sys.stderr)
+    kind = "clustered" if clustered else "uniform"
+    print(f"sparse: {count:,} cells, {density:.1%} {kind}", file=sys.stderr)
     medians = measure(entrants, SPARSE, data, arguments.rounds)
-    print(f"\n## A. Sparse {data.edge:,} x {data.edge:,} float32, 1 % uniform, {count:,} cells")
+    sizes = {name: peer.size() / count for name, peer in entrants.items()}
+    medians |= measure_changes(entrants, data, arguments.rounds)
     print(
-        f"\nThe window is {data.box} x {data.box}. Values and positions have an entropy of "
-        f"{data.entropy():.2f} bytes per cell."
+        f"\n## A. Sparse {data.edge:,} x {data.edge:,} float32, {density:.1%} {kind}, "
+        f"{count:,} cells"
     )
+    print(f"\nThe window is {data.box} x {data.box}.", end=" ")
+    if not clustered:
+        print(f"Values and positions have an entropy of {data.entropy():.2f} bytes per cell.")
     for title, group in classes.items():
         names = list(group)
-        sizes = {name: peer.size() / count for name, peer in group.items()}
         rows = list(time_rows(medians, names))
         rows.append(size_row("bytes per cell", sizes, names, lambda n: f"{n:.2f}"))
         print_table(f"A, {title}", names, rows)
+    for peer in entrants.values():
+        peers.remove(peer.path)
 
 
 def dense_part(arguments, program, work):
@@ -216,6 +274,15 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--rounds", type=int, default=None, help="interleaved rounds")
     parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, e")
+    parser.add_argument(
+        "--case",
+        action="append",
+        choices=CASES,
+        help="density of part A in per cent, c for clustered; 1 if not given; may be repeated",
+    )
+    parser.add_argument("--edge", type=int, help="edge of the matrix of part A")
+    parser.add_argument("--all-peers", action="store_true", help="also those that take minutes")
+    parser.add_argument("--few-peers", action="store_true", help="only the fastest in part A")
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
     arguments = parser.parse_args()

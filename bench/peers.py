@@ -23,6 +23,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 GZIP = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 BLOSC = dict(hdf5plugin.Blosc(cname="zstd", clevel=3, shuffle=hdf5plugin.Blosc.SHUFFLE))
 LIST_CHUNK = 65536
+METHODS = {
+    "128 rows": "rows",
+    "128 columns": "columns",
+    "500 windows": "windows",
+    "10,000 points": "points",
+    "update 1 %": "update",
+    "erase 1 %": "erase",
+}
 
 
 def remove(path):
@@ -30,6 +38,19 @@ def remove(path):
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def set_aside(path):
+    """A copy to put back later."""
+    copy = path.with_name(path.name + ".original")
+    remove(copy)
+    (shutil.copytree if path.is_dir() else shutil.copyfile)(path, copy)
+    return copy
+
+
+def put_back(copy, path):
+    remove(path)
+    copy.rename(path)
 
 
 def stored_bytes(path):
@@ -46,7 +67,7 @@ class Peer:
         self.data, self.path = data, path
 
     def run(self, operation):
-        method = getattr(self, operation.replace(" ", "_").replace("128_", "").replace("500_", ""))
+        method = getattr(self, METHODS.get(operation, operation.replace(" ", "_")))
         if operation == "write":
             remove(self.path)
         start = time.perf_counter()
@@ -92,8 +113,15 @@ class PumiceSparse(Peer):
         if operation == "write":
             remove(self.path)
             return self.program.measure("sparse-write", self.path, int(self.filtered))
-        if operation == "read all":
-            return self.program.measure("sparse-all", self.path)
+        whole = {
+            "read all": "sparse-all",
+            "where": "sparse-where",
+            "10,000 points": "sparse-points",
+            "update 1 %": "sparse-update",
+            "erase 1 %": "sparse-erase",
+        }.get(operation)
+        if whole:
+            return self.program.measure(whole, self.path)
         box = {
             "window": (*d.corner, d.box, d.box),
             "row": (d.row, 0, 1, edge),
@@ -111,7 +139,10 @@ class Csr(Peer):
 
     def write(self):
         d = self.data
-        parts = {"data": d.values, "indices": d.columns, "indptr": d.pointers}
+        self.store(d.values, d.columns, d.pointers)
+
+    def store(self, values, columns, pointers):
+        parts = {"data": values, "indices": columns, "indptr": pointers}
         with h5py.File(self.path, "w", libver="latest") as file:
             for name, array in parts.items():
                 options = self.options
@@ -119,13 +150,25 @@ class Csr(Peer):
                     options = {**options, "chunks": (min(LIST_CHUNK, len(array)),)}
                 file.create_dataset(name, data=array, **options)
 
-    def read_all(self):
+    def load(self):
+        """Values, columns, pointers."""
         with h5py.File(self.path) as file:
-            parts = file["data"][:], file["indices"][:], file["indptr"][:]
-        matrix = scipy.sparse.csr_array(parts, shape=(self.data.edge,) * 2)
-        # Coordinates are asked for: row numbers have to be spelt out.
-        np.repeat(np.arange(self.data.edge, dtype=np.int32), np.diff(matrix.indptr))
-        return matrix.data
+            return file["data"][:], file["indices"][:], file["indptr"][:]
+
+    def spelt_out(self, pointers):
+        """The row of each cell: coordinates are asked for."""
+        return np.repeat(np.arange(self.data.edge, dtype=np.int32), np.diff(pointers))
+
+    def read_all(self):
+        values, _, pointers = self.load()
+        self.spelt_out(pointers)
+        return values
+
+    def where(self):
+        with h5py.File(self.path) as file:
+            columns = file["indices"][:]
+            self.spelt_out(file["indptr"][:])
+        return len(columns), float(len(columns))
 
     def window(self):
         (row, column), box = self.data.corner, self.data.box
@@ -148,6 +191,144 @@ class Csr(Peer):
             inside = file["indices"][:] == self.data.column
             np.searchsorted(file["indptr"][:], np.flatnonzero(inside), "right")
             return file["data"][:][inside]
+
+    def found(self, columns, pointers, cells):
+        """Where cells are, or would be, in the lists."""
+        linear = self.spelt_out(pointers).astype(np.int64) * self.data.edge + columns
+        at = np.searchsorted(linear, cells)
+        at[at == len(linear)] = 0
+        return at, linear[at] == cells
+
+    def points(self):
+        values, columns, pointers = self.load()
+        at, hit = self.found(columns, pointers, self.data.points)
+        return np.where(hit, values[at], np.float32(0))
+
+    def update(self):
+        """Positions are found by search; then the values are rewritten in place."""
+        values, columns, pointers = self.load()
+        at, _ = self.found(columns, pointers, self.data.cells[self.data.changed])
+        values[at] = 1
+        with h5py.File(self.path, "r+") as file:
+            file["data"][:] = values
+
+    def erase(self):
+        """Lists shift: everything is rewritten."""
+        values, columns, pointers = self.load()
+        at, _ = self.found(columns, pointers, self.data.cells[self.data.erased])
+        keep = np.ones(len(values), bool)
+        keep[at] = False
+        rows = self.spelt_out(pointers)[keep]
+        counts = np.cumsum(np.bincount(rows, minlength=self.data.edge))
+        pointers = np.concatenate([[0], counts]).astype(np.int32)
+        self.store(values[keep], columns[keep], pointers)
+
+
+class Npz(Csr):
+    """scipy's own files, compressed. Everything is loaded for every operation."""
+
+    def __init__(self, data, path):
+        super().__init__(data, path, {})
+
+    def store(self, values, columns, pointers):
+        shape = (self.data.edge,) * 2
+        matrix = scipy.sparse.csr_array((values, columns, pointers), shape=shape)
+        scipy.sparse.save_npz(self.path, matrix, compressed=True)
+
+    def matrix(self):
+        return scipy.sparse.load_npz(self.path)
+
+    def load(self):
+        matrix = self.matrix()
+        return matrix.data, matrix.indices, matrix.indptr
+
+    def where(self):
+        _, columns, pointers = self.load()
+        self.spelt_out(pointers)
+        return len(columns), float(len(columns))
+
+    def window(self):
+        (row, column), box = self.data.corner, self.data.box
+        return self.matrix()[row : row + box, column : column + box].data
+
+    def row(self):
+        return self.matrix()[[self.data.row], :].data
+
+    def column(self):
+        return self.matrix()[:, [self.data.column]].data
+
+    def update(self):
+        values, columns, pointers = self.load()
+        at, _ = self.found(columns, pointers, self.data.cells[self.data.changed])
+        values[at] = 1
+        self.store(values, columns, pointers)
+
+
+class DenseChunks(Peer):
+    """Dense 256 x 256 chunks with gzip: every cell is stored, undefined ones as zero."""
+
+    def write(self):
+        d, side = self.data, 256
+        with h5py.File(self.path, "w", libver="latest") as file:
+            shape = (d.edge, d.edge)
+            dataset = file.create_dataset("d", shape, "f4", chunks=(side, side), **GZIP)
+            for top in range(0, d.edge, side):
+                low, high = d.pointers[top], d.pointers[min(top + side, d.edge)]
+                band = np.zeros((min(side, d.edge - top), d.edge), np.float32)
+                band[d.rows[low:high] - top, d.columns[low:high]] = d.values[low:high]
+                dataset[top : top + side] = band
+
+    def bands(self):
+        with h5py.File(self.path) as file:
+            for top in range(0, self.data.edge, 256):
+                band = file["d"][top : top + 256]
+                yield (*np.nonzero(band), band)
+
+    def read_all(self):
+        return np.concatenate([band[rows, columns] for rows, columns, band in self.bands()])
+
+    def where(self):
+        count = sum(len(rows) for rows, _, _ in self.bands())
+        return count, float(count)
+
+    def defined(self, key):
+        with h5py.File(self.path) as file:
+            part = file["d"][key]
+        return part[np.nonzero(part)]
+
+    def window(self):
+        (row, column), box = self.data.corner, self.data.box
+        return self.defined((slice(row, row + box), slice(column, column + box)))
+
+    def row(self):
+        return self.defined(self.data.row)
+
+    def column(self):
+        return self.defined((slice(None), self.data.column))
+
+    def chosen(self, dataset, cells):
+        """libhdf5's own selection of points."""
+        space = dataset.id.get_space()
+        pairs = np.stack(np.divmod(cells, self.data.edge), 1)
+        space.select_elements(np.ascontiguousarray(pairs.astype(np.uint64)))
+        return h5py.h5s.create_simple((len(cells),)), space
+
+    def points(self):
+        values = np.empty(len(self.data.points), np.float32)
+        with h5py.File(self.path) as file:
+            file["d"].id.read(*self.chosen(file["d"], self.data.points), values)
+        return values
+
+    def put(self, cells, value):
+        values = np.full(len(cells), value, np.float32)
+        with h5py.File(self.path, "r+") as file:
+            file["d"].id.write(*self.chosen(file["d"], cells), values)
+
+    def update(self):
+        self.put(self.data.cells[self.data.changed], 1)
+
+    def erase(self):
+        self.put(self.data.cells[self.data.erased], 0)
 
 
 class TileDb(Peer):
@@ -197,6 +378,29 @@ class TileDb(Peer):
 
     def column(self):
         return self.get((slice(None), self.data.column))
+
+    def where(self):
+        with tiledb.open(str(self.path), ctx=self.context) as array:
+            found = array.query(attrs=[], dims=["row", "column"])[:]
+        return len(found["row"]), float(len(found["row"]))
+
+    def points(self):
+        """There is no query for scattered cells: read all, sort, search."""
+        with tiledb.open(str(self.path), ctx=self.context) as array:
+            found = array[:]
+        linear = found["row"].astype(np.int64) * self.data.edge + found["column"]
+        order = np.argsort(linear)
+        linear, values = linear[order], found["value"][order]
+        at = np.searchsorted(linear, self.data.points)
+        at[at == len(linear)] = 0
+        return np.where(linear[at] == self.data.points, values[at], np.float32(0))
+
+    def update(self):
+        """Adds a fragment beside the others, which later reads have to merge."""
+        d = self.data
+        with tiledb.open(str(self.path), "w", ctx=self.context) as array:
+            ones = np.ones(len(d.changed), np.float32)
+            array[d.rows[d.changed], d.columns[d.changed]] = ones
 
 
 class PumiceDense(Peer):

@@ -39,8 +39,13 @@ impl Touched {
 pub struct Input {
     /// Edge of the square array.
     edge: u64,
-    /// Row and column of each defined cell, one after another.
-    coordinates: Vec<u64>,
+    /// A sparse matrix as compressed rows: where each row begins, and the column of each cell.
+    pointers: Vec<u32>,
+    columns: Vec<u32>,
+    /// Cells to look up, to change and to erase: all rows, then all columns.
+    points: Vec<u32>,
+    changed: Vec<u32>,
+    erased: Vec<u32>,
     /// Values of the defined cells, or of all cells of a dense array.
     values: Vec<f32>,
     /// Row and column of the first cell of each window.
@@ -66,11 +71,16 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
     let (&verb, arguments) = words.split_first().ok_or("empty command")?;
     match (verb, arguments) {
         ("version", []) => Ok(env!("CARGO_PKG_VERSION").into()),
-        ("load-sparse", [edge, coordinates, values]) => {
+        ("load-sparse", [edge, folder]) => {
+            let part = |name: &str| load(&format!("{folder}/{name}.bin"));
             *input = Input {
                 edge: edge.parse()?,
-                coordinates: load(coordinates)?,
-                values: load(values)?,
+                pointers: part("pointers")?,
+                columns: part("columns")?,
+                points: part("points")?,
+                changed: part("changed")?,
+                erased: part("erased")?,
+                values: load(&format!("{folder}/values.bin"))?,
                 windows: Vec::new(),
             };
             Ok("ok".into())
@@ -78,9 +88,9 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
         ("load-dense", [edge, values, windows]) => {
             *input = Input {
                 edge: edge.parse()?,
-                coordinates: Vec::new(),
                 values: load(values)?,
                 windows: load(windows)?,
+                ..Input::default()
             };
             Ok("ok".into())
         }
@@ -100,6 +110,10 @@ fn measured(input: &Input, verb: &str, arguments: &[&str]) -> Outcome<String> {
     let read: Vec<f32> = match (verb, numbers.as_slice()) {
         ("sparse-write", &[filtered]) => sparse::write(input, path, filtered != 0)?,
         ("sparse-all", []) => sparse::read_all(path)?,
+        ("sparse-where", []) => sparse::defined(path)?,
+        ("sparse-points", []) => sparse::points(input, path)?,
+        ("sparse-update", []) => sparse::update(input, path)?,
+        ("sparse-erase", []) => sparse::erase(input, path)?,
         ("sparse-box", &[row, column, rows, columns]) => {
             sparse::read_box(path, [row, column], [rows, columns])?
         }

@@ -3,12 +3,14 @@
 //! Lock order: the gate (taken for reading by every transfer, for writing by a resize) before
 //! anything in the cache, the index or the object header.
 
+mod cells;
 mod describe;
 mod direct;
 mod resize;
 mod transfer;
 mod varlen;
 
+pub use cells::Columns;
 pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use transfer::Defined;

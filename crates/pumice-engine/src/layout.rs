@@ -30,7 +30,7 @@ pub use dense::Dense;
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
 pub use recode::Recoder;
-pub use request::{ReadRequest, Source, Target, WriteRequest};
+pub use request::{CellSink, ReadRequest, Source, Taken, Target, WriteRequest};
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
 pub use table::ChunkTable;
@@ -252,9 +252,10 @@ impl Layout for DatasetLayout {
 
     fn part(&self, request: &ReadRequest<'_>) -> Part {
         match request {
-            ReadRequest::Defined { .. } => Part::Defined,
+            ReadRequest::Defined { .. } | ReadRequest::Cells { values: false, .. } => Part::Defined,
             ReadRequest::Values { .. }
             | ReadRequest::Points { .. }
+            | ReadRequest::Cells { .. }
             | ReadRequest::DefinedValues { .. }
             | ReadRequest::DefinedHeaped { .. } => Part::All,
         }
@@ -275,6 +276,10 @@ impl Layout for DatasetLayout {
             (Storage::Sparse(..), WriteRequest::Values { part, .. }) => {
                 // A value, and at most eight bytes for its place.
                 part.count().saturating_mul(self.geometry.element_size() as u64 + 8)
+            }
+            (Storage::Sparse(..), WriteRequest::Band { band, .. }) => {
+                let count = band.cells.len() as u64;
+                count.saturating_mul(self.geometry.element_size() as u64 + 8)
             }
             (Storage::Sparse(..), WriteRequest::Points { part, .. }) => {
                 let count = part.count() as u64;
@@ -334,6 +339,7 @@ impl Layout for DatasetLayout {
             ReadRequest::Values { part, .. } => self.share(key, part),
             ReadRequest::Points { .. }
             | ReadRequest::Defined { .. }
+            | ReadRequest::Cells { .. }
             | ReadRequest::DefinedValues { .. }
             | ReadRequest::DefinedHeaped { .. } => 0.0,
         }

@@ -32,6 +32,18 @@ pub trait Filter: Send + Sync {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError>;
 
+    /// As [`encode`](Self::encode), for bytes of which every `plane` are alike: shuffle has grouped
+    /// them.
+    fn encode_planes(
+        &self,
+        parameters: &[u32],
+        input: &[u8],
+        _plane: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        self.encode(parameters, input, out)
+    }
+
     /// Replaces `out` by what `input` encodes, or fails if that is more than `limit` bytes. Never
     /// allocates more than `limit` and a little slack.
     fn decode(

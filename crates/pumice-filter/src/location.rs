@@ -12,6 +12,7 @@
 //! plain form. Both ways give the same bytes, and both verify a checksum.
 
 mod compact;
+mod list;
 mod numbers;
 mod plain_length;
 mod plan;
@@ -54,9 +55,15 @@ pub(crate) const MOST_MEMORY: u64 = 512 << 20;
 /// ```
 pub fn encode_cells(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
     if let Some((total, runs)) = compactible(dims, cells) {
-        let toggles = toggles_of(cells, runs);
-        let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
-        compact::encode(dims, total, toggles, out);
+        let length = match list::encode(dims, cells, runs, out) {
+            Some(length) => Some(length),
+            None => {
+                let toggles = toggles_of(cells, runs);
+                let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
+                compact::encode(dims, total, toggles, out);
+                length
+            }
+        };
         match length {
             Some(length) if (out.len() as u64) < length => return Ok(length),
             Some(_) => {}
@@ -191,7 +198,9 @@ impl Filter for Location {
         if let Some((dims, cells)) = canonical(input)
             && let Some((total, runs)) = compactible(&dims, &cells)
         {
-            compact::encode(&dims, total, toggles_of(&cells, runs), out);
+            if list::encode(&dims, &cells, runs, out).is_none() {
+                compact::encode(&dims, total, toggles_of(&cells, runs), out);
+            }
             if out.len() < input.len() {
                 return Ok(());
             }

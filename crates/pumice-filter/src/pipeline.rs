@@ -9,7 +9,7 @@
 //! [`scratch`]. Decoding bounds every stage: the last by the caller's limit, those before it by the
 //! longest encoding that the filters after it could have produced.
 
-use crate::{Filter, FilterError, FilterSpec, find, registered_name, scratch};
+use crate::{Filter, FilterError, FilterSpec, find, registered_name, registry, scratch};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -89,13 +89,15 @@ impl Pipeline {
     ) -> Result<(Vec<u8>, u32), FilterError> {
         let mut data = input;
         let mut mask = 0;
+        // How many bytes in a row are of the same significance.
+        let mut plane = usize::MAX;
         for (at, (spec, filter)) in self.specs.iter().zip(&self.filters).enumerate().skip(first) {
             let done = match filter {
-                Some(filter) => encode_stage(*filter, spec, &mut data),
+                Some(filter) => encode_stage(*filter, spec, plane, &mut data),
                 None => Err(missing(spec)),
             };
             match done {
-                Ok(true) => {}
+                Ok(true) => plane = plane_after(spec, data.len()),
                 Ok(false) => mask |= 1 << at,
                 Err(_) if spec.optional => mask |= 1 << at,
                 Err(error) => return Err(error),
@@ -149,6 +151,7 @@ impl Eq for Pipeline {}
 fn encode_stage(
     filter: &dyn Filter,
     spec: &FilterSpec,
+    plane: usize,
     data: &mut Cow<'_, [u8]>,
 ) -> Result<bool, FilterError> {
     if let Cow::Owned(owned) = data
@@ -157,7 +160,7 @@ fn encode_stage(
         return Ok(true);
     }
     let mut out = scratch::take(filter.encoded_bound(data.len()));
-    if let Err(error) = filter.encode(&spec.parameters, data, &mut out) {
+    if let Err(error) = filter.encode_planes(&spec.parameters, data, plane, &mut out) {
         scratch::give(out);
         return Err(error);
     }
@@ -167,6 +170,14 @@ fn encode_stage(
     }
     replace(data, out);
     Ok(true)
+}
+
+/// How a filter leaves its bytes grouped.
+fn plane_after(spec: &FilterSpec, len: usize) -> usize {
+    match (spec.id, spec.parameters.first()) {
+        (registry::SHUFFLE, Some(&size)) if size > 1 && len >= size as usize => len / size as usize,
+        _ => usize::MAX,
+    }
 }
 
 fn decode_stage(

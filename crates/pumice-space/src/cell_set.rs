@@ -12,6 +12,7 @@ mod bitmap;
 mod builder;
 mod cell_list;
 mod collect;
+mod columns;
 pub(crate) mod coordinates;
 mod merge;
 mod operate;
@@ -19,6 +20,7 @@ mod overlap;
 mod run_list;
 mod splice;
 
+pub use columns::Coordinate;
 pub use merge::{Merge, MergePiece};
 pub use overlap::{Cursor, Overlap, Overlaps, Placement, Placements};
 pub use splice::{Kept, Splice, SplicePiece};

@@ -41,15 +41,15 @@ mod selection;
 pub mod serial;
 
 pub use cell_set::{
-    CellRuns, CellSet, Cursor, Kept, Merge, MergePiece, Overlap, Overlaps, Placement, Placements,
-    Splice, SplicePiece,
+    CellRuns, CellSet, Coordinate, Cursor, Kept, Merge, MergePiece, Overlap, Overlaps, Placement,
+    Placements, Splice, SplicePiece,
 };
 pub use error::SpaceError;
 pub use extent::Extent;
 pub use grid::ChunkGrid;
 pub use linear::{CoordinateWalker, Run};
 pub use plan::{ChunkPart, Plan, Segment, Segments, plan};
-pub use points::{Column, PointPart, PointPlan, Points};
+pub use points::{Column, PointBand, PointPart, PointPlan, Points};
 pub use selection::{Hyperslab, HyperslabAxis, Runs, Selection};
 
 /// The largest rank that HDF5 allows.

@@ -6,9 +6,11 @@
 //! as there are, and put in order of their chunks. A stretch takes eight bytes however long it is, so
 //! the usual case, rows in order, costs little more than looking at the coordinates once.
 
+mod bands;
 mod plan;
 mod scan;
 
+pub use bands::PointBand;
 pub use plan::{PointPart, PointPlan};
 
 use crate::extent::{check_rank, same_rank};

@@ -41,6 +41,20 @@ fn planned(points: &Points<'_>, range: Range<usize>, grid: &ChunkGrid, threads: 
         .collect()
 }
 
+/// The same from points and values put together; `None` if they do not ascend.
+fn banded(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
+    let values: Vec<u8> = (0..points.len() as u32).flat_map(u32::to_le_bytes).collect();
+    let run = |count: usize, task: &(dyn Fn(usize) + Sync)| (0..count).for_each(task);
+    let bands = points.in_bands(&values, 4, grid, &run).unwrap()?;
+    let part = |band: pumice_space::PointBand| {
+        let numbers =
+            band.values.as_chunks::<4>().0.iter().map(|n| u32::from_le_bytes(*n) as usize);
+        let cells = band.cells.into_iter().map(u64::from);
+        (band.chunk.to_vec(), cells.zip(numbers).collect())
+    };
+    Some(bands.into_iter().map(part).collect())
+}
+
 fn columns(list: &[Vec<u64>], rank: usize) -> Vec<Vec<u64>> {
     (0..rank).map(|axis| list.iter().map(|point| point[axis]).collect()).collect()
 }
@@ -86,6 +100,11 @@ proptest! {
             prop_assert_eq!(&points.to_list(), &flat);
             prop_assert_eq!(&planned(&points, range.clone(), &grid, 1), &expected);
         }
+        let ascends = list.is_sorted_by_key(|point| point[0]);
+        for points in [Points::columns(&wide).unwrap(), Points::columns(&narrow).unwrap()] {
+            let whole = model(&list, &chunk, 0..list.len());
+            prop_assert_eq!(banded(&points, &grid), ascends.then_some(whole));
+        }
     }
 
     #[test]
@@ -117,6 +136,7 @@ proptest! {
         for points in [make(false).unwrap(), make(true).unwrap()] {
             prop_assert_eq!(points.to_list(), list.concat());
             prop_assert_eq!(&planned(&points, 0..list.len(), &grid, 1), &expected);
+            prop_assert_eq!(banded(&points, &grid), (axis == 0).then(|| expected.clone()));
         }
     }
 }
@@ -141,10 +161,16 @@ fn what_does_not_fit_is_refused() {
     let grid = ChunkGrid::new(&[4, 5], &[2, 2]).unwrap();
     let refused = |points: Points<'_>| {
         let count = points.len();
+        let run = |count: usize, task: &(dyn Fn(usize) + Sync)| (0..count).for_each(task);
+        if let Err(error) = points.in_bands(&vec![0; count], 1, &grid, &run) {
+            assert_eq!(PointPlan::new(points.clone(), 0..count, &grid).unwrap_err(), error);
+        }
         PointPlan::new(points, 0..count, &grid).unwrap_err().to_string()
     };
     let far = Points::list(2, &[0, 0, 3, 5]).unwrap();
     assert!(refused(far).contains("coordinate 5 of dimension 1"));
+    let far = [&[0u32, 4][..], &[0, 0]];
+    assert!(refused(Points::columns(far).unwrap()).contains("coordinate 4 of dimension 0"));
     let many = Points::compressed_rows(&[0u32, 0, 0, 0, 0, 1][..], &[1u32][..]).unwrap();
     assert!(refused(many).contains("dimension 0"));
     assert!(refused(Points::columns([&[1u32][..]]).unwrap()).contains("rank"));

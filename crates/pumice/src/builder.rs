@@ -11,9 +11,14 @@ use pumice_types::{Conversion, Datatype, Element};
 /// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
 /// few system calls, small enough that a hundred fit into a cache.
 const DENSE_CHUNK_BYTES: u64 = 256 << 10;
-/// About how many cells a sparse chunk has, if its shape is not given: at 1 % density that is
-/// 42,000 values, and a row or a column of a 20,000 x 20,000 matrix touches ten chunks.
-const SPARSE_CHUNK_CELLS: u64 = 1 << 22;
+/// About how many defined cells a sparse chunk has, if its shape is not given: enough that what is
+/// stored besides them does not count, and few enough that a row or a column, which passes through
+/// many chunks, is read fast.
+const SPARSE_CHUNK_DEFINED: f64 = 16384.0;
+/// Which share of the cells is defined, if nobody tells.
+const DENSITY: f64 = 0.01;
+/// No sparse chunk has more or fewer cells by default.
+const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64);
 /// About how many cells a chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
@@ -56,6 +61,7 @@ pub struct DatasetBuilder {
     variable_length: bool,
     compact: bool,
     dont_filter_partial: bool,
+    density: f64,
 }
 
 impl DatasetBuilder {
@@ -72,6 +78,7 @@ impl DatasetBuilder {
             variable_length: false,
             compact: false,
             dont_filter_partial: false,
+            density: DENSITY,
         }
     }
 
@@ -145,6 +152,23 @@ impl DatasetBuilder {
     /// ```
     pub fn variable_length(mut self) -> Self {
         self.variable_length = true;
+        self
+    }
+
+    /// Says which share of the cells of a sparse dataset will be defined, for the default chunk
+    /// shape: about 16,384 defined cells a chunk, with sides as equal as the shape allows. Without
+    /// it, one cell in a hundred.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let matrix = file.new_dataset::<f32>().shape([20_000, 20_000]).sparse();
+    /// let thin = matrix.clone().expected_density(0.001).create("thin")?;
+    /// assert_eq!(thin.chunk(), Some(vec![4048, 4048]));
+    /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1280, 1280]));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn expected_density(mut self, share: f64) -> Self {
+        self.density = if share > 0.0 { share.min(1.0) } else { DENSITY };
         self
     }
 
@@ -349,7 +373,9 @@ impl DatasetBuilder {
         if self.shape.is_empty() || self.compact {
             return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
         }
-        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(SPARSE_CHUNK_CELLS));
+        let cells =
+            (SPARSE_CHUNK_DEFINED / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
+        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells as u64));
         let filters = self.filters_of(&[Section::Selection, Section::Values])?;
         let locations = filters.of(Section::Selection).to_vec();
         let values = filters.of(Section::Values).to_vec();

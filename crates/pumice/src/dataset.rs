@@ -474,8 +474,7 @@ impl Dataset {
 
     /// Zeroed memory, or an error where there is not enough.
     pub(crate) fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
-        let memory = bytemuck::allocation::try_zeroed_vec(count);
-        self.at(memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells"))))
+        self.at(pumice_engine::buffer::zeroed(count))
     }
 
     pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {

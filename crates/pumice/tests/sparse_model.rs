@@ -36,6 +36,7 @@ enum Step {
     Read(Vec<(u64, u64)>),
     ReadPoints(Vec<Vec<u64>>),
     Defined(Vec<(u64, u64)>),
+    DefinedAll,
     Flush,
     Reopen,
 }
@@ -84,6 +85,7 @@ fn step(rank: usize) -> impl Strategy<Value = Step> {
         2 => block().prop_map(Step::Read),
         1 => points().prop_map(Step::ReadPoints),
         2 => block().prop_map(Step::Defined),
+        1 => Just(Step::DefinedAll),
         1 => Just(Step::Flush),
         1 => Just(Step::Reopen),
     ]
@@ -231,6 +233,22 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
             let found = dataset.read_defined::<i32>(&selection).unwrap();
             let found: Cells = found.iter().map(|(cell, &value)| (cell.to_vec(), value)).collect();
             assert_eq!(found, expected);
+            let columns = dataset.read_columns::<u32, i32>(&selection).unwrap();
+            let coordinates = columns.coordinates.clone();
+            let cell = |at: usize| coordinates.iter().map(|axis| u64::from(axis[at])).collect();
+            let values = columns.values.iter().enumerate();
+            let found: Cells = values.map(|(at, &value)| (cell(at), value)).collect();
+            assert_eq!(found, expected);
+            assert_eq!(columns.values.len(), expected.len(), "each cell once");
+            assert_eq!(dataset.defined_columns::<u32>(&selection).unwrap(), coordinates);
+        }
+        Step::DefinedAll => {
+            let columns = dataset.read_columns::<u64, i32>(..).unwrap();
+            let cell = |at: usize| columns.coordinates.iter().map(|axis| axis[at]).collect();
+            let values = columns.values.iter().enumerate();
+            let found: Cells = values.map(|(at, &value)| (cell(at), value)).collect();
+            assert_eq!(&found, model);
+            assert_eq!(columns.values.len(), model.len(), "each cell once");
         }
         Step::Flush => dataset.flush().unwrap(),
         Step::Reopen => unreachable!("handled by the caller"),

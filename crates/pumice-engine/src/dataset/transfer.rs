@@ -104,6 +104,15 @@ impl DatasetState {
         let _no_resize = self.gate();
         self.check_points(points, memory_type, bytes.len())?;
         let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
+        let (grid, executor) = (self.grid(&self.dims())?, self.cache().executor());
+        let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);
+        if let Some(bands) = points.in_bands(bytes, memory_type.size(), &grid, &run)? {
+            let source = &source;
+            let requests = bands
+                .into_iter()
+                .map(|band| (band.chunk.clone(), WriteRequest::Band { band, source }));
+            return self.cache().write(&self.cached, requests);
+        }
         self.for_each_plan(points, |plan| {
             let source = &source;
             let requests =

@@ -63,7 +63,7 @@ impl Contiguous {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => self.read_values(part.segments(dims), target),
-            ReadRequest::Points { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 if !matches!(*self.lock(), Place::File(None)) {
                     **found = Some(CellSet::from_selection(cells, dims)?);
@@ -136,7 +136,9 @@ impl Contiguous {
     pub fn write(&self, request: &mut WriteRequest<'_>) -> Result<()> {
         let fill = match request {
             WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
-            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
             // Nothing is there to be erased.
@@ -150,7 +152,9 @@ impl Contiguous {
             WriteRequest::Values { part, source } => {
                 self.write_values(part.segments(self.geometry.chunk()), source)
             }
-            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => Ok(()),
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::ErasePoints { .. } => Ok(()),
             WriteRequest::Erase { cells } => self.erase(cells),
         }
     }

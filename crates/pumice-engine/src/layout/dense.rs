@@ -104,7 +104,7 @@ impl Dense {
                 }
                 Ok(())
             }
-            ReadRequest::Points { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(())
@@ -141,7 +141,9 @@ impl Dense {
                     source.copy_to(segment.memory, segment.len, place)?;
                 }
             }
-            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
             WriteRequest::Erase { cells } => cells.for_each_run(|run| {
@@ -163,7 +165,9 @@ impl Dense {
             {
                 Intent::Replace
             }
-            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Values { .. }
+            | WriteRequest::Points { .. }
+            | WriteRequest::Band { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }

@@ -6,8 +6,9 @@
 
 use crate::buffer::Output;
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkPart, PointPart, Segment, Selection};
+use pumice_space::{CellSet, ChunkPart, Dims, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// One chunk's share of a read.
@@ -25,6 +26,21 @@ pub enum ReadRequest<'a> {
         part: PointPart<'a>,
         /// The buffer.
         target: &'a Target<'a>,
+    },
+    /// Places the defined cells into columns.
+    Cells {
+        /// Which cells of the chunk are asked for.
+        cells: Selection,
+        /// The coordinates of the chunk's first cell.
+        origin: Dims,
+        /// The place of the chunk's cells if it has as many, and all are asked for.
+        place: Option<Range<usize>>,
+        /// Whether values are asked for.
+        values: bool,
+        /// The columns.
+        sink: &'a dyn CellSink,
+        /// What became of it.
+        taken: &'a mut Taken,
     },
     /// Reports which of the cells are defined.
     Defined {
@@ -50,6 +66,31 @@ pub enum ReadRequest<'a> {
     },
 }
 
+/// Columns of coordinates and values that take the cells of a chunk.
+pub trait CellSink: Sync {
+    /// Puts cells of a chunk of shape `dims` at `origin`, and their values in the file's type, into
+    /// `place`, which is theirs alone.
+    fn put(
+        &self,
+        place: Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        cells: &CellSet,
+        values: &[u8],
+    ) -> Result<()>;
+}
+
+/// What became of the cells of a chunk.
+#[derive(Debug)]
+pub enum Taken {
+    /// There are none.
+    None,
+    /// They are in their place.
+    Placed,
+    /// They had no place: cells and values, in the file's type.
+    Kept(CellSet, Vec<u8>),
+}
+
 /// One chunk's share of a write.
 // The large variant is the common one: a box would cost every write an allocation per chunk.
 #[allow(clippy::large_enum_variant)]
@@ -66,6 +107,13 @@ pub enum WriteRequest<'a> {
         /// Which cells come from where.
         part: PointPart<'a>,
         /// The buffer.
+        source: &'a Source<'a>,
+    },
+    /// As `Points`, with cells and values put together already.
+    Band {
+        /// The cells and their values in the memory's type; taken by the chunk.
+        band: PointBand,
+        /// How values are converted.
         source: &'a Source<'a>,
     },
     /// Makes cells undefined that are named one by one. Sparse chunks only.
@@ -240,6 +288,11 @@ impl<'a> Source<'a> {
     /// Bytes of `count` elements in memory.
     pub fn bytes_of(&self, count: u64) -> usize {
         (count as usize).saturating_mul(self.conversion.source_size()).min(self.bytes.len())
+    }
+
+    /// The bytes that values are taken from.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Whether every byte of an element is written: not so if a compound lacks members.

@@ -8,13 +8,13 @@
 //! goes straight between the stored form and a `CellSet`.
 
 use super::geometry::Geometry;
-use super::request::{ReadRequest, WriteRequest};
+use super::request::{ReadRequest, Taken, WriteRequest};
 use super::sparse_chunk::{SparseChunk, collect};
 use super::sparse_points;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
 use pumice_cache::{Intent, Outcome, Part};
-use pumice_filter::{EncodedCells, Pipeline};
+use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Dims, Selection};
 use std::sync::Arc;
@@ -88,8 +88,10 @@ impl Sparse {
             Error::Internal("a chunk without resident values was to be written".into())
         })?;
         let (locations, filters) = self.pipelines(key);
-        let EncodedCells { mut bytes, unfiltered, mask } =
-            locations.encode_cells(self.geometry.chunk(), &chunk.cells)?;
+        let EncodedCells { mut bytes, unfiltered, mask } = match &chunk.stored {
+            Some(stored) => stored.clone(),
+            None => locations.encode_cells(self.geometry.chunk(), &chunk.cells)?,
+        };
         let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
         let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
         let mut filter_mask = 0;
@@ -99,6 +101,7 @@ impl Sparse {
             let (encoded, mask) = filters.encode_slice(values)?;
             filter_mask = mask;
             bytes.put_bytes(&encoded);
+            scratch::give(encoded);
         }
         let second = SectionRecord { offset, unfiltered, filter_mask };
         Ok(EncodedSections { bytes, sections: [first, second] })
@@ -160,15 +163,22 @@ impl Sparse {
         let Some((head, tail)) = bytes.split_at_checked(locations.1) else {
             return Err(short(record.address, locations.1, bytes.len()));
         };
-        let cells = decode_locations(&self.geometry, before, head, &locations.0, record.address)?;
+        let section = locations.0;
+        let cells = decode_locations(&self.geometry, before, head, &section, record.address)?;
         if part == Part::Defined {
-            return self.mask(key, SparseChunk { cells, values: None });
+            return self.mask(key, SparseChunk::new(cells, None));
         }
         if tail.len() != values.1 {
             return Err(short(record.address, locations.1 + values.1, bytes.len()));
         }
         let values = self.decode_values(filters, tail, &values.0, record.address, &cells)?;
-        self.mask(key, SparseChunk { cells, values: Some(values) })
+        // Partial chunks may have other filters by the time they are stored again.
+        let stored = (self.plain.is_none() && !head.is_empty()).then(|| EncodedCells {
+            bytes: head.to_vec(),
+            unfiltered: section.unfiltered,
+            mask: section.filter_mask,
+        });
+        self.mask(key, SparseChunk { cells, values: Some(values), stored })
     }
 
     fn decode_values(
@@ -195,7 +205,9 @@ impl Sparse {
 
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
     fn mask(&self, key: &Dims, mut chunk: SparseChunk) -> Result<SparseChunk> {
-        if let Some(outside) = self.geometry.outside(key)? {
+        if let Some(outside) = self.geometry.outside(key)?
+            && chunk.cells.overlaps(outside.runs()).next().is_some()
+        {
             chunk.erase(self.geometry.element_size(), &outside);
         }
         Ok(chunk)
@@ -212,6 +224,24 @@ impl Sparse {
             ReadRequest::Points { part, target } => {
                 sparse_points::fill(part, target);
                 sparse_points::scatter(chunk, element, part, target)
+            }
+            ReadRequest::Cells { cells, origin, place, values, sink, taken } => {
+                let held = chunk.values.as_deref().unwrap_or_default();
+                let count = chunk.cells.len();
+                **taken = match (place, wanted(cells, dims)?) {
+                    (Some(place), None) if place.len() as u64 == count => {
+                        sink.put(place.clone(), dims, origin, &chunk.cells, held)?;
+                        Taken::Placed
+                    }
+                    (_, None) if *values => Taken::Kept(chunk.cells.clone(), held.to_vec()),
+                    (_, None) => Taken::Kept(chunk.cells.clone(), Vec::new()),
+                    (_, Some(wanted)) if *values => {
+                        let (cells, values) = chunk.extract(element, &wanted);
+                        Taken::Kept(cells, values)
+                    }
+                    (_, Some(wanted)) => Taken::Kept(chunk.cells.intersection(&wanted), Vec::new()),
+                };
+                Ok(())
             }
             ReadRequest::Defined { cells, found } => {
                 let wanted = wanted(cells, dims)?;
@@ -238,7 +268,8 @@ impl Sparse {
                 target.fill_all(part.segments(self.geometry.chunk()));
             }
             ReadRequest::Points { part, target } => sparse_points::fill(part, target),
-            ReadRequest::Defined { .. }
+            ReadRequest::Cells { .. }
+            | ReadRequest::Defined { .. }
             | ReadRequest::DefinedValues { .. }
             | ReadRequest::DefinedHeaped { .. } => {}
         }
@@ -267,6 +298,14 @@ impl Sparse {
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
+            WriteRequest::Band { band, source } => {
+                let total = chunk.cells.cells();
+                let (cells, values) = sparse_points::in_order(total, band, source.element_size())?;
+                let fill = self.geometry.fill();
+                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+                chunk.define(element, cells, values);
+                Ok(Outcome::Keep)
+            }
             WriteRequest::ErasePoints { part } => {
                 chunk.erase(element, &sparse_points::cells(part)?);
                 Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
@@ -284,7 +323,9 @@ impl Sparse {
             WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
                 Intent::Replace
             }
-            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Values { .. }
+            | WriteRequest::Points { .. }
+            | WriteRequest::Band { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }

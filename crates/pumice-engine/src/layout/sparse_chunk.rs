@@ -5,6 +5,7 @@
 
 use super::request::{Source, Target, fill_with};
 use crate::Result;
+use pumice_filter::EncodedCells;
 use pumice_space::{CellSet, Run, Segment};
 
 /// The defined cells of a chunk and their values.
@@ -14,19 +15,28 @@ pub struct SparseChunk {
     pub cells: CellSet,
     /// Their values, or `None` if they are not resident.
     pub values: Option<Vec<u8>>,
+    /// The locations as they are stored, as long as no cell has come or gone: who only changes
+    /// values need not encode them again.
+    pub stored: Option<EncodedCells>,
 }
 
 impl SparseChunk {
+    /// A chunk with these cells and their values.
+    pub fn new(cells: CellSet, values: Option<Vec<u8>>) -> Self {
+        Self { cells, values, stored: None }
+    }
+
     /// A chunk of `cells` cells, none of them defined.
     pub fn empty(cells: u64) -> Self {
-        Self { cells: CellSet::empty(cells), values: Some(Vec::new()) }
+        Self::new(CellSet::empty(cells), Some(Vec::new()))
     }
 
     /// Bytes in memory, used and allocated.
     pub fn footprint(&self) -> (usize, usize) {
         let (used, allocated) =
             self.values.as_ref().map_or((0, 0), |values| (values.len(), values.capacity()));
-        let cells = self.cells.heap_bytes() + size_of::<Self>();
+        let stored = self.stored.as_ref().map_or(0, |stored| stored.bytes.len());
+        let cells = self.cells.heap_bytes() + stored + size_of::<Self>();
         (used + cells, allocated + cells)
     }
 
@@ -71,7 +81,7 @@ impl SparseChunk {
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).
     pub fn define(&mut self, element: usize, cells: CellSet, values: Vec<u8>) {
         if self.cells.is_empty() || cells.is_full() {
-            (self.cells, self.values) = (cells, Some(values));
+            (self.cells, self.values, self.stored) = (cells, Some(values), None);
             return;
         }
         let held = self.values.get_or_insert_default();
@@ -87,7 +97,7 @@ impl SparseChunk {
             let start = piece.position as usize * element;
             merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
         }
-        (self.cells, self.values) = (union, Some(merged));
+        (self.cells, self.values, self.stored) = (union, Some(merged), None);
     }
 
     /// The values of `cells`, the fill value for those that are not defined.
@@ -119,7 +129,7 @@ impl SparseChunk {
             }
             self.values = Some(values);
         }
-        self.cells = left;
+        (self.cells, self.stored) = (left, None);
         true
     }
 

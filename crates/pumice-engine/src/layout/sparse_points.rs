@@ -8,7 +8,7 @@
 use super::request::{Source, Target};
 use super::sparse_chunk::SparseChunk;
 use crate::Result;
-use pumice_space::{CellSet, PointPart};
+use pumice_space::{CellSet, PointBand, PointPart};
 
 /// Fewer points than this are sorted by comparing.
 const FEW: usize = 1 << 10;
@@ -50,6 +50,25 @@ pub(super) fn collect(part: &PointPart<'_>, source: &Source<'_>) -> Result<(Cell
     let mut values = Vec::with_capacity(source.bytes_of(order.len() as u64));
     for number in order {
         values.extend_from_slice(source.slice(places[number as usize] as u64, 1)?);
+    }
+    Ok((CellSet::from_list(total, cells)?, values))
+}
+
+/// As [`collect`], of points whose values are beside them already, `element` bytes each. Takes both.
+pub(super) fn in_order(
+    total: u64,
+    band: &mut PointBand,
+    element: usize,
+) -> Result<(CellSet, Vec<u8>)> {
+    let (list, held) = (std::mem::take(&mut band.cells), std::mem::take(&mut band.values));
+    if ascends(&list) {
+        return Ok((CellSet::from_list(total, list)?, held));
+    }
+    let (cells, order) = sorted(&list, total);
+    let mut values = Vec::with_capacity(order.len() * element);
+    for number in order {
+        let start = number as usize * element;
+        values.extend_from_slice(held.get(start..start + element).unwrap_or_default());
     }
     Ok((CellSet::from_list(total, cells)?, values))
 }

@@ -133,7 +133,7 @@ impl VariableLength {
         }
         let mut values = super::dense::zeros(self.geometry.chunk_bytes())?;
         super::request::fill_with(&mut values, self.geometry.fill());
-        let entries = SparseChunk { cells: CellSet::full(cells), values: Some(values) };
+        let entries = SparseChunk::new(CellSet::full(cells), Some(values));
         Ok(HeapChunk::new(entries, Vec::new()))
     }
 
@@ -193,7 +193,7 @@ impl VariableLength {
             }
         };
         if part == Part::Defined {
-            let entries = SparseChunk { cells, values: None };
+            let entries = SparseChunk::new(cells, None);
             return self.mask(key, HeapChunk::new(entries, Vec::new()));
         }
         let first = usize::from(self.is_sparse());
@@ -203,7 +203,7 @@ impl VariableLength {
         let mut elements = checked(references, record, first, &bytes, REFERENCES, Some(wanted))?;
         let image = checked(self.pipeline(key, &self.heap), record, first + 1, &bytes, HEAP, None)?;
         let heap = self.load(&mut elements, &image, record.address)?;
-        let entries = SparseChunk { cells, values: Some(elements) };
+        let entries = SparseChunk::new(cells, Some(elements));
         self.mask(key, HeapChunk::new(entries, heap))
     }
 
@@ -243,7 +243,7 @@ impl VariableLength {
                 target.fill_all(part.segments(dims));
                 chunk.scatter(&self.datatype, part.segments(dims), target)
             }
-            ReadRequest::Points { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 let wanted = CellSet::from_selection(cells, dims)?;
                 **found = Some(chunk.entries.cells.intersection(&wanted));
@@ -275,7 +275,9 @@ impl VariableLength {
                 let segments = part.segments(self.geometry.chunk());
                 chunk.define(&self.datatype, segments, source)?;
             }
-            WriteRequest::Points { .. } | WriteRequest::ErasePoints { .. } => {
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
             WriteRequest::Erase { cells } if self.is_sparse() => {
@@ -296,7 +298,9 @@ impl VariableLength {
     pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
         match request {
             WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
-            WriteRequest::Values { .. } | WriteRequest::Points { .. } => Intent::Update,
+            WriteRequest::Values { .. }
+            | WriteRequest::Points { .. }
+            | WriteRequest::Band { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }

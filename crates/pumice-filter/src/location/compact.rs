@@ -16,6 +16,7 @@
 //! A gap is the number of cells between one cell (or run) and the next, less 1 for all but the first;
 //! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
 
+use super::list;
 use super::numbers::{self, MOST_BITS, Numbers};
 use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
@@ -44,14 +45,7 @@ pub(super) fn cells_of(dims: &[u64]) -> Option<u64> {
 /// Replaces `out` by the compact form of a set, given as toggles.
 pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, out: &mut Vec<u8>) {
     let Plan { kind, complement, axes, toggles } = plan(dims, cells, set);
-    out.clear();
-    out.push(COMPACT);
-    out.push(kind as u8 + if complement { COMPLEMENT } else { 0 });
-    out.push(dims.len() as u8);
-    for dim in dims {
-        put_varint(*dim, out);
-    }
-    put_varint(u64::from(axes), out);
+    put_header(dims, kind as u8 + if complement { COMPLEMENT } else { 0 }, axes, out);
     let (runs, _) = toggles.as_chunks::<2>();
     match kind {
         Kind::Bitmap => put_bitmap(cells, runs, out),
@@ -60,6 +54,25 @@ pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, out: &mut Vec<u8>)
     }
     out.put_checksum(0);
     scratch::give_words(toggles);
+}
+
+/// Replaces `out` by the compact form of a set whose cells are the given gaps apart.
+pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], out: &mut Vec<u8>) {
+    put_header(dims, Kind::Cells as u8, 0, out);
+    put_varint(gaps.len() as u64, out);
+    numbers::encode(gaps, out);
+    out.put_checksum(0);
+}
+
+fn put_header(dims: &[u64], kind: u8, axes: u32, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(COMPACT);
+    out.push(kind);
+    out.push(dims.len() as u8);
+    for dim in dims {
+        put_varint(*dim, out);
+    }
+    put_varint(u64::from(axes), out);
 }
 
 /// `runs` are pairs of the first cell and the cell after the last.
@@ -102,7 +115,7 @@ fn put_cells(runs: &[[u64; 2]], out: &mut Vec<u8>) {
         next = *end;
     }
     put_varint(gaps.len() as u64, out);
-    numbers::encode(&gaps, out);
+    numbers::encode(gaps.as_slice(), out);
     scratch::give_words(gaps);
 }
 
@@ -116,10 +129,10 @@ fn put_runs(runs: &[[u64; 2]], out: &mut Vec<u8>) {
         next = end + 1;
         gap
     }));
-    numbers::encode(&numbers, out);
+    numbers::encode(numbers.as_slice(), out);
     numbers.clear();
     numbers.extend(runs.iter().map(|[start, end]| end - start - 1));
-    numbers::encode(&numbers, out);
+    numbers::encode(numbers.as_slice(), out);
     scratch::give_words(numbers);
 }
 
@@ -142,8 +155,16 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
         }
         1 => {
             let count = read_count(&mut reader, cells)?;
-            let cells = Cells::new(Numbers::open(&mut reader, count)?);
-            shape.collect(cells, count as u64, reader, budget)
+            let numbers = Numbers::open(&mut reader, count)?;
+            let small = cells <= u64::from(u32::MAX) && count <= list::MOST_CELLS;
+            if shape.is_plain() && small {
+                check_end(&reader)?;
+                budget.spend(4 * count as u64, NAME, 0).map_err(corrupt)?;
+                spend(budget, cells, count as u64)?;
+                list::decode(numbers, count, cells)
+            } else {
+                shape.collect(Cells::new(numbers), count as u64, reader, budget)
+            }
         }
         2 => {
             let count = read_count(&mut reader, cells)?;
@@ -184,11 +205,8 @@ impl Shape {
         end: Reader<'_>,
         budget: &mut Budget,
     ) -> Result<CellSet, FilterError> {
-        if !end.is_empty() {
-            let found = format!("{} more byte(s)", end.remaining());
-            return Err(corrupt(end.error("the end", found)));
-        }
-        if !self.complement && self.axes == 0 {
+        check_end(&end)?;
+        if self.is_plain() {
             spend(budget, self.cells, most_runs)?;
             let set = CellSet::from_runs(self.cells, &mut stream).map_err(outside)?;
             return stream.finish().map(|()| set);
@@ -198,6 +216,11 @@ impl Shape {
         spend(budget, self.cells, runs.len() as u64)?;
         let runs = runs.iter().map(|[start, end]| Run { start: *start, len: end - start });
         CellSet::from_runs(self.cells, runs).map_err(outside)
+    }
+
+    /// Whether the set itself is in the body.
+    fn is_plain(&self) -> bool {
+        !self.complement && self.axes == 0
     }
 
     /// Undoes the transformations.
@@ -221,13 +244,21 @@ impl Shape {
     }
 }
 
+fn check_end(reader: &Reader<'_>) -> Result<(), FilterError> {
+    if reader.is_empty() {
+        return Ok(());
+    }
+    let found = format!("{} more byte(s)", reader.remaining());
+    Err(corrupt(reader.error("the end", found)))
+}
+
 /// Takes from the budget what a set of so many runs needs: a list, or a bitmap if that is smaller.
 fn spend(budget: &mut Budget, cells: u64, runs: u64) -> Result<(), FilterError> {
     let bytes = if cells >> 32 == 0 { (8 * runs).min(cells / 7 + 64) } else { 16 * runs };
     budget.spend(bytes, NAME, 0).map_err(corrupt)
 }
 
-fn outside(found: impl std::fmt::Display) -> FilterError {
+pub(super) fn outside(found: impl std::fmt::Display) -> FilterError {
     FilterError::corrupt(NAME, "ascending runs inside the chunk", found)
 }
 

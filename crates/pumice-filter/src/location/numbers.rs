@@ -28,12 +28,31 @@ const CONSTANT: u8 = 0;
 const PACKED: u8 = 1;
 const BYTES: u8 = 2;
 
+/// A number as a list of them holds it.
+pub(super) trait Number: Copy + PartialEq {
+    fn wide(self) -> u64;
+}
+
+impl Number for u32 {
+    #[inline(always)]
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Number for u64 {
+    #[inline(always)]
+    fn wide(self) -> u64 {
+        self
+    }
+}
+
 /// Appends `values` in the form that is likely to be shortest in the end.
-pub(super) fn encode(values: &[u64], out: &mut Vec<u8>) {
-    let first = values.first().copied().unwrap_or(0);
-    if values.iter().all(|value| *value == first) {
+pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
+    let first = values.first().copied();
+    if values.iter().all(|value| Some(*value) == first) {
         out.push(CONSTANT);
-        put_varint(first, out);
+        put_varint(first.map_or(0, N::wide), out);
         return;
     }
     let parameters = packed::parameters(values);
@@ -111,7 +130,7 @@ mod tests {
 
     fn round_trip(values: &[u64]) -> Vec<u64> {
         let mut out = Vec::new();
-        encode(values, &mut out);
+        encode::<u64>(values, &mut out);
         read(&out, values.len()).unwrap()
     }
 

@@ -26,18 +26,35 @@ pub(super) fn plain_length(dims: &[u64], cells: u64, runs: &[[u64; 2]]) -> Optio
     let steps = 4 * runs.len() + 64;
     let mut counter = Counter { strides, irregular: false, highest: 0, steps };
     let blocks = counter.blocks(Slice { runs, base: 0, end: cells }, 0);
-    if !counter.irregular || counter.steps == 0 || blocks > MOST_BLOCKS {
+    if !counter.irregular || counter.steps == 0 {
         return None;
     }
+    length(dims, Counts { blocks, highest: counter.highest })
+}
+
+/// What the length of a list of blocks depends on.
+pub(super) struct Counts {
+    pub(super) blocks: u64,
+    /// The highest coordinate.
+    pub(super) highest: u64,
+}
+
+/// The length of the plain form of a set that is no regular hyperslab.
+pub(super) fn length(dims: &[u64], Counts { blocks, highest }: Counts) -> Option<u64> {
+    if blocks > MOST_BLOCKS {
+        return None;
+    }
+    let rank = dims.len() as u64;
+    let frame = FRAME + 8 * rank;
     let corners = 2 * rank * blocks;
-    let width = match blocks.max(counter.highest) {
+    let width = match blocks.max(highest) {
         0..=0xFFFF => 2,
         0x1_0000..=0xFFFF_FFFF => 4,
         _ => 8,
     };
     let third = 14 + width * (1 + corners);
     let small = u64::from(u32::MAX);
-    let fits = counter.highest <= small && 8 + 4 * corners <= small;
+    let fits = highest <= small && 8 + 4 * corners <= small;
     let first = if fits { 24 + 4 * corners } else { u64::MAX };
     Some(frame + first.min(third))
 }

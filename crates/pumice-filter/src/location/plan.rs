@@ -50,7 +50,7 @@ pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>) -> Plan {
 }
 
 /// How many toggles are looked at before a difference is computed.
-const SAMPLES: usize = 64;
+pub(super) const SAMPLES: usize = 64;
 
 /// Whether most toggles of a sample have another one stride further: those would cancel.
 fn worth_trying(set: &[u64], axis: Axis) -> bool {
@@ -66,7 +66,7 @@ fn worth_trying(set: &[u64], axis: Axis) -> bool {
 
 /// The shortest way to write `members` of `cells` cells in `runs` runs, and whether to write the
 /// complement instead.
-fn choose(cells: u64, members: u64, runs: u64) -> (Kind, bool) {
+pub(super) fn choose(cells: u64, members: u64, runs: u64) -> (Kind, bool) {
     if runs == 0 {
         return (Kind::Runs, false);
     }

@@ -13,7 +13,7 @@ const FEW_CHUNKS: u64 = 1 << 12;
 const WORTH_SHARING: usize = 1 << 15;
 
 /// Runs numbered tasks on some threads, as `pumice_cache::Executor` does.
-type Run<'r> = &'r dyn Fn(usize, &(dyn Fn(usize) + Sync));
+pub(super) type Run<'r> = &'r dyn Fn(usize, &(dyn Fn(usize) + Sync));
 
 /// Points of an array, split by chunk.
 ///

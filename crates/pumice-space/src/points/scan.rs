@@ -3,6 +3,7 @@
 //! The form of the points and their rank are resolved outside the loops, so that each combination
 //! gets a loop of its own.
 
+use super::bands::PointBand;
 use super::{Column, Form, Points, outside};
 use crate::{ChunkGrid, Dims, MAX_RANK, SpaceError};
 use std::ops::Range;
@@ -252,6 +253,46 @@ impl<S: Iterator<Item = Range<usize>>, I: Id> Work for Locate<'_, S, I> {
                     cell = cell * sizes[axis] + at;
                 }
                 I::narrow(cell)
+            }));
+        }
+    }
+}
+
+/// Appends the cells that points are in their chunks: stretches with the number of their chunk, and
+/// for each chunk what its first cell would be in a chunk without end.
+pub(super) fn append_all(
+    points: &Points<'_>,
+    stretches: &[(usize, Range<usize>)],
+    bases: &[u64],
+    chunk: &[u64],
+    parts: &mut [PointBand],
+) {
+    dispatch(points, Append { stretches, bases, chunk, parts });
+}
+
+struct Append<'a> {
+    stretches: &'a [(usize, Range<usize>)],
+    bases: &'a [u64],
+    chunk: &'a [u64],
+    parts: &'a mut [PointBand],
+}
+
+impl Work for Append<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, mut points: impl Coordinates, rank: usize) {
+        let mut sizes = [0u64; MAX_RANK];
+        sizes[..rank].copy_from_slice(&self.chunk[..rank]);
+        for (chunk, stretch) in self.stretches {
+            let base = self.bases[*chunk];
+            self.parts[*chunk].cells.extend(stretch.clone().map(|point| {
+                let mut cell = 0u64;
+                for (axis, size) in sizes.iter().enumerate().take(rank) {
+                    cell = cell.wrapping_mul(*size).wrapping_add(points.at(axis, point));
+                }
+                // Both are too large by the same, perhaps beyond 64 bits; the difference is not.
+                cell.wrapping_sub(base) as u32
             }));
         }
     }

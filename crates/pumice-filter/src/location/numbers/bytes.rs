@@ -6,7 +6,7 @@
 //! | 1 | width `w` of large numbers in bytes: what the largest, minus 255, needs, 1 at least; 0 if there are none |
 //! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
 
-use super::MOST_BITS;
+use super::{MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::{NAME, corrupt};
 use pumice_bytes::Reader;
@@ -17,10 +17,10 @@ const LARGE: u64 = 255;
 /// The widest large numbers, in bytes.
 const MOST_WIDTH: usize = MOST_BITS as usize / 8;
 
-pub(super) fn encode(values: &[u64], out: &mut Vec<u8>) {
-    out.extend(values.iter().map(|value| *value.min(&LARGE) as u8));
-    let mut large: Vec<u64> = values.iter().filter(|value| **value >= LARGE).copied().collect();
-    large.iter_mut().for_each(|value| *value -= LARGE);
+pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
+    let values = values.iter().map(|value| value.wide());
+    out.extend(values.clone().map(|value| value.min(LARGE) as u8));
+    let large: Vec<u64> = values.filter_map(|value| value.checked_sub(LARGE)).collect();
     let width = width(&large);
     out.push(width as u8);
     for byte in 0..width {
@@ -44,7 +44,7 @@ const STRETCHES: usize = 4;
 const STRETCH: usize = 512;
 
 /// How long the stream will probably be once compressed: the entropy of its bytes, less what repeats.
-pub(super) fn estimated_bits(values: &[u64]) -> u64 {
+pub(super) fn estimated_bits<N: Number>(values: &[N]) -> u64 {
     let (mut histogram, mut repeats, mut seen) = ([0u32; 256], 0, 0);
     let step = (values.len() / STRETCHES).max(STRETCH);
     for stretch in values.chunks(step) {
@@ -64,11 +64,10 @@ pub(super) fn estimated_bits(values: &[u64]) -> u64 {
 }
 
 /// Counts the bytes that these numbers will be written as.
-fn count_bytes(values: &[u64], histogram: &mut [u32; 256]) {
-    for value in values {
-        histogram[*value.min(&LARGE) as usize] += 1;
-        if *value >= LARGE {
-            let large = value - LARGE;
+fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
+    for value in values.iter().map(|value| value.wide()) {
+        histogram[value.min(LARGE) as usize] += 1;
+        if let Some(large) = value.checked_sub(LARGE) {
             for byte in &large.to_le_bytes()[..width(&[large])] {
                 histogram[usize::from(*byte)] += 1;
             }
@@ -80,12 +79,13 @@ fn count_bytes(values: &[u64], histogram: &mut [u32; 256]) {
 const PHRASE: usize = 12;
 
 /// How many of these numbers begin a phrase that occurred before.
-fn repeated(values: &[u64]) -> usize {
+fn repeated<N: Number>(values: &[N]) -> usize {
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut last_seen = [u16::MAX; 1 << 10];
     let mut repeats = 0;
     for (at, phrase) in values.windows(PHRASE).enumerate() {
-        let some = phrase[0] ^ phrase[4].rotate_left(20) ^ phrase[11].rotate_left(40);
+        let [a, b, c] = [phrase[0], phrase[4], phrase[11]].map(N::wide);
+        let some = a ^ b.rotate_left(20) ^ c.rotate_left(40);
         let slot = &mut last_seen[(some.wrapping_mul(SPREAD) >> 54) as usize];
         let before = usize::from(std::mem::replace(slot, at as u16));
         if values.get(before) == Some(&phrase[0]) {

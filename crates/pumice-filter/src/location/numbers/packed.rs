@@ -13,7 +13,7 @@
 //!
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
-use super::{BLOCK, MOST_BITS};
+use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::varint::{put_varint, varint};
 use crate::location::{NAME, corrupt};
@@ -30,7 +30,7 @@ pub(super) struct Parameters {
 }
 
 /// The best `k` for each block.
-pub(super) fn parameters(values: &[u64]) -> Parameters {
+pub(super) fn parameters<N: Number>(values: &[N]) -> Parameters {
     let mut all = Parameters { low_bits: Vec::new(), unary_bits: 0, bits: 0 };
     for block in values.chunks(BLOCK) {
         let (low_bits, unary_bits) = best_split(block);
@@ -42,28 +42,42 @@ pub(super) fn parameters(values: &[u64]) -> Parameters {
 }
 
 /// The `k` that makes a block shortest, and the length of its unary part.
-fn best_split(block: &[u64]) -> (u32, u64) {
-    let unary = |low_bits: u32| -> u64 {
-        block.iter().fold(block.len() as u64, |sum, value| sum + (value >> low_bits))
-    };
-    let cost = |low_bits: u32, unary: u64| u64::from(low_bits) * block.len() as u64 + unary;
-    // Near the logarithm of the mean, and from there downhill.
-    let mean = (unary(0) - block.len() as u64) / block.len() as u64;
-    let mut best = mean.checked_ilog2().unwrap_or(0).min(MOST_BITS);
-    let mut best_unary = unary(best);
-    for step in [-1i32, 1] {
-        while let Some(next) = best.checked_add_signed(step).filter(|next| *next <= MOST_BITS) {
-            let next_unary = unary(next);
-            if cost(next, next_unary) >= cost(best, best_unary) {
-                break;
-            }
-            (best, best_unary) = (next, next_unary);
+fn best_split<N: Number>(block: &[N]) -> (u32, u64) {
+    let count = block.len() as u64;
+    let unary = |low_bits: u32| block.iter().fold(count, |sum, at| sum + (at.wide() >> low_bits));
+    let cost = |low_bits: u32, unary: u64| u64::from(low_bits) * count + unary;
+    // Near the logarithm of the mean, and from there downhill. Three at a time cost as much as one.
+    let mean = (unary(0) - count) / count;
+    let middle = mean.checked_ilog2().unwrap_or(0).clamp(1, MOST_BITS - 1);
+    let mut near = [count; 3];
+    for value in block {
+        let value = value.wide() >> (middle - 1);
+        near[0] += value;
+        near[1] += value >> 1;
+        near[2] += value >> 2;
+    }
+    let [below, at, above] = near;
+    // Of equally short ones, the one nearest to the mean.
+    let mut all = [(middle, at), (middle - 1, below), (middle + 1, above)];
+    if mean < 2 {
+        all.swap(0, 1);
+    }
+    let best = all.into_iter().min_by_key(|&(low_bits, unary)| cost(low_bits, unary));
+    let (mut best, mut best_unary) = best.unwrap_or((middle, at));
+    let step = best as i32 - middle as i32;
+    while step != 0
+        && let Some(next) = best.checked_add_signed(step).filter(|next| *next <= MOST_BITS)
+    {
+        let next_unary = unary(next);
+        if cost(next, next_unary) >= cost(best, best_unary) {
+            break;
         }
+        (best, best_unary) = (next, next_unary);
     }
     (best, best_unary)
 }
 
-pub(super) fn encode(values: &[u64], parameters: &Parameters, out: &mut Vec<u8>) {
+pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut Vec<u8>) {
     out.extend_from_slice(&parameters.low_bits);
     let unary_bytes = parameters.unary_bits.div_ceil(8) as usize;
     put_varint(unary_bytes as u64, out);
@@ -73,7 +87,7 @@ pub(super) fn encode(values: &[u64], parameters: &Parameters, out: &mut Vec<u8>)
     }
 }
 
-fn put_unary(values: &[u64], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
+fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
     // Whole words, so that no write checks more than once; the rest is cut off again.
     out.resize(start + bytes.next_multiple_of(8), 0);
@@ -81,7 +95,7 @@ fn put_unary(values: &[u64], parameters: &Parameters, bytes: usize, out: &mut Ve
     let (mut word, mut number, mut at) = (0u64, 0, 0);
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
         for value in block {
-            at += value >> low_bits;
+            at += value.wide() >> low_bits;
             let target = (at / 64) as usize;
             if target != number {
                 words[number] = word.to_le_bytes();
@@ -95,12 +109,12 @@ fn put_unary(values: &[u64], parameters: &Parameters, bytes: usize, out: &mut Ve
     out.truncate(start + bytes);
 }
 
-fn put_low(block: &[u64], low_bits: u32, out: &mut Vec<u8>) {
+fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
     let end = out.len() + (block.len() * low_bits as usize).div_ceil(8);
     let mask = (1u64 << low_bits) - 1;
     let (mut word, mut filled) = (0u64, 0);
     for value in block {
-        let value = value & mask;
+        let value = value.wide() & mask;
         word |= value << filled;
         filled += low_bits;
         if filled >= 64 {

@@ -1,0 +1,168 @@
+//! Scattered cells: straight from a list of them to gaps and back, without toggles.
+//!
+//! What is written is what [`plan`](super::plan) would choose for most such sets. Sets of which it
+//! would write something else (a difference along an axis, runs, the complement, a bitmap) are left to
+//! it.
+
+use super::compact::{self, outside};
+use super::numbers::{BLOCK, Numbers};
+use super::plain_length::{Counts, length};
+use super::plan::{Kind, SAMPLES, choose};
+use crate::{FilterError, scratch};
+use pumice_space::CellSet;
+
+/// The most cells that are read into a list.
+pub(super) const MOST_CELLS: usize = 1 << 26;
+
+/// Replaces `out` by the compact form of a set of `runs` runs that is best written cell by cell, and
+/// gives the length of its plain form; `None` for other sets.
+pub(super) fn encode(dims: &[u64], set: &CellSet, runs: u64, out: &mut Vec<u8>) -> Option<u64> {
+    let small = set.cells() <= u64::from(u32::MAX);
+    let scattered = set.len() <= 2 * runs && runs > 1;
+    if !small || !scattered || choose(set.cells(), set.len(), runs) != (Kind::Cells, false) {
+        return None;
+    }
+    if let Some(list) = set.as_list() {
+        return encode_list(dims, set.cells(), list, out);
+    }
+    let mut list = scratch::take_numbers(set.len() as usize);
+    list.clear();
+    set.for_each_run(|run| list.extend(run.start as u32..(run.start + run.len) as u32));
+    let length = encode_list(dims, set.cells(), &list, out);
+    scratch::give_numbers(list);
+    length
+}
+
+fn encode_list(dims: &[u64], cells: u64, list: &[u32], out: &mut Vec<u8>) -> Option<u64> {
+    if repeats(dims, list) {
+        return None;
+    }
+    let length = plain_length(dims, cells, list)?;
+    let mut gaps = scratch::take_numbers(list.len());
+    gaps.resize(list.len(), 0);
+    if let (Some(gap), Some(first)) = (gaps.first_mut(), list.first()) {
+        *gap = *first;
+    }
+    for (gap, pair) in gaps.iter_mut().skip(1).zip(list.windows(2)) {
+        *gap = pair[1] - pair[0] - 1;
+    }
+    compact::encode_gaps(dims, &gaps, out);
+    scratch::give_numbers(gaps);
+    Some(length)
+}
+
+/// Whether cells often have another one a stride further, so that a difference may be shorter.
+fn repeats(dims: &[u64], list: &[u32]) -> bool {
+    let step = (list.len() / SAMPLES).max(1);
+    let sampled = list.iter().step_by(step).take(SAMPLES);
+    (0..dims.len().saturating_sub(1)).filter(|axis| dims[*axis] > 1).any(|axis| {
+        let stride: u64 = dims[axis + 1..].iter().product();
+        let further = |cell: &&u32| {
+            let there = u32::try_from(u64::from(**cell) + stride);
+            there.is_ok_and(|there| list.binary_search(&there).is_ok())
+        };
+        3 * sampled.clone().filter(further).count() >= sampled.len()
+    })
+}
+
+/// As [`plain_length`](super::plain_length::plain_length), from cells.
+fn plain_length(dims: &[u64], cells: u64, list: &[u32]) -> Option<u64> {
+    let strides: Vec<u64> = (1..=dims.len()).map(|axis| dims[axis..].iter().product()).collect();
+    let mut counter = Counter { strides, irregular: false, highest: 0 };
+    let blocks = counter.blocks(list, 0, cells, 0);
+    let Counter { irregular, highest, .. } = counter;
+    irregular.then(|| length(dims, Counts { blocks, highest })).flatten()
+}
+
+/// Counts the blocks of scattered cells.
+struct Counter {
+    /// The cells of one slice across each axis; 1 for the last.
+    strides: Vec<u64>,
+    /// Whether the set is known not to be a regular hyperslab.
+    irregular: bool,
+    /// The highest coordinate.
+    highest: u64,
+}
+
+impl Counter {
+    /// The blocks of the slice from `base` to `end` that has these cells and is divided further
+    /// across `axis`.
+    fn blocks(&mut self, list: &[u32], base: u64, end: u64, axis: usize) -> u64 {
+        if axis + 1 == self.strides.len() {
+            return self.row(list, base);
+        }
+        let stride = self.strides[axis];
+        let rows = axis + 2 == self.strides.len();
+        let (mut blocks, mut rest, mut next) = (0, list, base);
+        let mut before: Option<(&[u32], u64)> = None;
+        while let Some(&first) = rest.first().filter(|first| u64::from(**first) < end) {
+            let first = u64::from(first);
+            // A division takes longer than all the rest here, and slices are seldom left out.
+            let start = if first < next + stride { next } else { first - (first - base) % stride };
+            let stop = start + stride;
+            // A row has few cells; a larger slice may have many.
+            let here = match rows {
+                true => rest.iter().take_while(|cell| u64::from(**cell) < stop).count(),
+                false => rest.partition_point(|cell| u64::from(*cell) < stop),
+            };
+            let (now, later) = rest.split_at(here);
+            let same = before.is_some_and(|(list, from)| same(list, now, start - from));
+            self.irregular |= before.is_some() && !same;
+            if !same || start != next {
+                blocks += self.blocks(now, start, stop, axis + 1);
+            }
+            (rest, next, before) = (later, stop, Some((now, start)));
+        }
+        if let Some((_, start)) = before {
+            self.highest = self.highest.max((start - base) / stride);
+        }
+        blocks
+    }
+
+    fn row(&mut self, list: &[u32], base: u64) -> u64 {
+        if let Some(last) = list.last() {
+            self.highest = self.highest.max(u64::from(*last) - base);
+        }
+        let steps = list.windows(2).map(|pair| pair[1] - pair[0]);
+        if !self.irregular {
+            let first = steps.clone().next().unwrap_or(0);
+            // Cells that touch may be blocks of a regular pattern.
+            let apart = steps.clone().all(|step| step > 1);
+            self.irregular = apart && steps.clone().any(|step| step != first);
+        }
+        1 + steps.map(|step| u64::from(step > 1)).sum::<u64>()
+    }
+}
+
+/// Whether the second list is the first, moved.
+fn same(a: &[u32], b: &[u32], by: u64) -> bool {
+    let moved = |(a, b): (&u32, &u32)| u64::from(*a) + by == u64::from(*b);
+    a.len() == b.len() && a.iter().zip(b).all(moved)
+}
+
+/// The set of `count` cells of `cells` that are the given gaps apart.
+pub(super) fn decode(
+    mut gaps: Numbers<'_>,
+    count: usize,
+    cells: u64,
+) -> Result<CellSet, FilterError> {
+    let mut list: Vec<u32> = Vec::with_capacity(count);
+    let mut block = [0; BLOCK];
+    let mut next = 0u64;
+    while list.len() < count {
+        let gaps = gaps.block(&mut block)?;
+        // Each gap is below 2^48, so the sum of a block is far from overflowing.
+        let end = gaps.iter().sum::<u64>() + next + gaps.len() as u64;
+        if end > cells {
+            return Err(outside(format!("a cell beyond {cells}")));
+        }
+        let mut at = next as u32;
+        list.extend(gaps.iter().map(|&gap| {
+            let cell = at + gap as u32;
+            at = cell + 1;
+            cell
+        }));
+        next = end;
+    }
+    CellSet::from_list(cells, list).map_err(outside)
+}
