@@ -163,7 +163,7 @@ impl DatasetBuilder {
     /// # let file = pumice::File::in_memory()?;
     /// let matrix = file.new_dataset::<f32>().shape([20_000, 20_000]).sparse();
     /// let thin = matrix.clone().expected_density(0.001).create("thin")?;
-    /// assert_eq!(thin.chunk(), Some(vec![4048, 4048]));
+    /// assert_eq!(thin.chunk(), Some(vec![4048, 4047]));
     /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1280, 1280]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
