@@ -88,27 +88,17 @@ pub(crate) enum Duplicates {
     Error,
 }
 
-/// List groups, datasets and links.
-///
-/// One line per object, as h5ls prints it; "sparse" marks datasets of which only defined cells are
-/// stored. -v adds attributes, layout, chunk shape, filters, stored bytes, and the number of defined
-/// cells of sparse datasets.
+/// List groups, datasets, datatypes and links, with h5ls's options
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pumice ls matrix.h5                  what is in the root group
-  pumice ls -r matrix.h5               all groups
-  pumice ls -v matrix.h5/runs/first    all about one dataset")]
+#[command(disable_help_flag = true)]
 pub(crate) struct Ls {
-    /// HDF5 file, and a path in it if wanted
-    #[arg(value_name = "FILE[/path]")]
-    pub(crate) target: String,
-    /// List groups inside groups, too
-    #[arg(short, long)]
-    pub(crate) recursive: bool,
-    /// Tell more about each object
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
+    /// h5ls's options and FILE[/path]; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS] FILE[/PATH]"
+    )]
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Print files or parts of them in the HDF5 data description language, with h5dump's options

@@ -36,11 +36,12 @@ impl From<Outcome> for ExitCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     Dump,
+    Ls,
 }
 
 impl Tool {
     /// All of them, with their names.
-    pub(crate) const ALL: [(&'static str, Tool); 1] = [("h5dump", Tool::Dump)];
+    pub(crate) const ALL: [(&'static str, Tool); 2] = [("h5dump", Tool::Dump), ("h5ls", Tool::Ls)];
 
     /// The tool that a program's path names.
     pub(crate) fn named(path: &str) -> Option<Self> {
@@ -54,6 +55,7 @@ impl Tool {
         failure::speak_as(name);
         match self {
             Self::Dump => dump::run(arguments, name),
+            Self::Ls => ls::run(arguments, name),
         }
     }
 }
@@ -62,7 +64,7 @@ impl Tool {
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Import(arguments) => import::run(&arguments),
-        Command::Ls(arguments) => ls::run(&arguments),
+        Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),

@@ -54,6 +54,23 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// A time in seconds since 1970 as `2026-11-15 12:30:00 UTC`.
+pub(crate) fn time(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March here, so that the day of a leap year comes last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
 /// A shape as `63,436 x 63,436`.
 pub(crate) fn shape(dims: &[u64]) -> String {
     dims.iter().map(|&dim| grouped(dim)).collect::<Vec<_>>().join(" x ")
@@ -87,6 +104,13 @@ pub(crate) fn per_cell(bytes: u64, cells: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_told_in_utc() {
+        assert_eq!(time(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(time(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(time(1_794_745_799), "2026-11-15 12:29:59 UTC");
+    }
 
     #[test]
     fn general_format_is_that_of_c() {

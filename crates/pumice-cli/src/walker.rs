@@ -3,7 +3,7 @@
 //! also ends circles. What cannot be read is reported and does not end the walk.
 
 use anyhow::Result;
-use pumice::{Dataset, Error, Group, Member, MemberKind};
+use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind};
 use std::collections::HashMap;
 
 /// Groups nested deeper than this are not entered.
@@ -14,6 +14,7 @@ const MAX_DEPTH: usize = 1024;
 pub(crate) enum Kind {
     Group,
     Dataset,
+    Datatype,
 }
 
 /// Takes what a walk finds. Paths are absolute.
@@ -29,7 +30,12 @@ pub(crate) trait Visitor {
     /// A dataset.
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()>;
 
-    /// A name that leads to a link or to an object that is neither group nor dataset.
+    /// A committed datatype.
+    fn datatype(&mut self, _path: &str, _datatype: &CommittedDatatype) -> Result<()> {
+        Ok(())
+    }
+
+    /// A name that leads to a link or to an object of no known kind.
     fn other(&mut self, _path: &str, _kind: &MemberKind) -> Result<()> {
         Ok(())
     }
@@ -141,6 +147,13 @@ impl Walk<'_> {
                 Ok(child) => match self.first_path(child.address(), &path) {
                     Some(first) => self.visitor.again(&path, Kind::Dataset, &first),
                     None => self.visitor.dataset(&path, &child),
+                },
+                Err(error) => self.visitor.failed(&path, error),
+            },
+            MemberKind::Datatype => match group.committed_datatype(&member.name) {
+                Ok(child) => match self.first_path(child.address(), &path) {
+                    Some(first) => self.visitor.again(&path, Kind::Datatype, &first),
+                    None => self.visitor.datatype(&path, &child),
                 },
                 Err(error) => self.visitor.failed(&path, error),
             },

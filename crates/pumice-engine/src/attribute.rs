@@ -28,6 +28,18 @@ pub struct Attribute {
     pub extent: Extent,
     /// Its elements, in that type.
     pub data: Vec<u8>,
+    /// Where the committed datatype is that it shares.
+    pub committed: Option<u64>,
+    /// Its place in the order of creation, if the object tracks that.
+    pub creation_order: Option<u32>,
+}
+
+impl Attribute {
+    /// An attribute that is still to be stored.
+    pub fn new(name: impl Into<String>, datatype: Datatype, extent: Extent, data: Vec<u8>) -> Self {
+        let name = name.into();
+        Self { name, datatype, extent, data, committed: None, creation_order: None }
+    }
 }
 
 /// All attributes of an object, in order of their names.
@@ -57,7 +69,8 @@ fn dense(file: &File, info: &AttributeInfo) -> Result<Vec<Attribute>> {
                 shared::message(file, kind::ATTRIBUTE, &location)?
             }
         };
-        attributes.push(decode(file, &raw)?);
+        let creation_order = Some(record.creation_order);
+        attributes.push(Attribute { creation_order, ..decode(file, &raw)? });
         Ok(())
     })?;
     attributes.sort_by(|a, b| a.name.cmp(&b.name));
@@ -71,7 +84,7 @@ pub fn attribute(file: &File, object: &Object, name: &str) -> Result<Option<Attr
 
 /// Adds an attribute, or replaces the one of that name.
 pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
-    let Attribute { name, datatype, extent, data } = attribute;
+    let Attribute { name, datatype, extent, data, .. } = attribute;
     let mut body = Vec::new();
     Message::new(&name, datatype, extent, data).encode(file.superblock().sizes, &mut body)?;
     check_length(&body)?;
@@ -121,8 +134,13 @@ fn position(messages: &[RawMessage], context: &Context, name: &str) -> Option<us
 }
 
 fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
+    let creation_order = raw.creation_order.map(u32::from);
     let raw = shared::here(file, raw.clone())?;
     let message = Message::decode(&raw.body, &shared::context(file, &raw))?;
+    let committed = match &message.datatype {
+        Shareable::Shared(SharedLocation::Object { address }) => Some(*address),
+        _ => None,
+    };
     let datatype = match message.datatype {
         Shareable::Here(datatype) => datatype,
         Shareable::Shared(location) => {
@@ -150,7 +168,16 @@ fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
             )));
         }
     }
-    Ok(Attribute { name: message.name, datatype, extent, data })
+    Ok(Attribute { name: message.name, datatype, extent, data, committed, creation_order })
+}
+
+/// Where the committed datatype is that an object shares, if it does.
+pub fn committed_datatype(file: &File, object: &Object) -> Option<u64> {
+    let raw = object.message(kind::DATATYPE).filter(RawMessage::is_shared)?;
+    match SharedLocation::decode(&raw.body, &shared::context(file, &raw)) {
+        Ok(SharedLocation::Object { address }) => Some(address),
+        _ => None,
+    }
 }
 
 /// The datatype of an object, which may be that of a committed datatype elsewhere.

@@ -180,6 +180,34 @@ impl Object {
         Ok(true)
     }
 
+    /// How many hard links lead to the object.
+    pub fn link_count(&self) -> u32 {
+        if let Some(count) = self.state().header.reference_count {
+            return count;
+        }
+        match self.decoded(kind::REFERENCE_COUNT) {
+            Some(Message::ReferenceCount(count)) => count,
+            _ => 1,
+        }
+    }
+
+    /// When the object was last changed, in seconds since 1970, if it keeps that.
+    pub fn modified(&self) -> Option<u32> {
+        if let Some(times) = self.state().header.times {
+            return Some(times.change);
+        }
+        match self.decoded(kind::MODIFICATION_TIME) {
+            Some(Message::ModificationTime(time)) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// The first message of a kind, if it is there and makes sense.
+    fn decoded(&self, kind: u16) -> Option<Message> {
+        let raw = self.message(kind)?;
+        Message::from_raw(&raw, &self.context(&raw)).ok()
+    }
+
     /// Takes note that one hard link to the object is gone. Returns how many are left.
     pub fn remove_link(&self) -> Result<u32> {
         let context = Context::new(self.medium.sizes());

@@ -82,6 +82,16 @@ impl Attribute {
         &self.inner.extent
     }
 
+    /// The address of the committed datatype that it shares, if it does.
+    pub fn committed_datatype(&self) -> Option<u64> {
+        self.inner.committed
+    }
+
+    /// Its place in the order of creation, if its object tracks that.
+    pub fn creation_order(&self) -> Option<u32> {
+        self.inner.creation_order
+    }
+
     /// Its elements as they are in the file.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.data
@@ -156,12 +166,12 @@ scalars! { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 }
 
 impl<T: Element> AttributeValue for &[T] {
     fn attribute(&self, name: &str) -> attribute::Attribute {
-        attribute::Attribute {
-            name: name.into(),
-            datatype: T::datatype(),
-            extent: Extent::Simple { dims: [self.len() as u64].as_slice().into(), max: None },
-            data: bytemuck::cast_slice(self).to_vec(),
-        }
+        attribute::Attribute::new(
+            name,
+            T::datatype(),
+            Extent::Simple { dims: [self.len() as u64].as_slice().into(), max: None },
+            bytemuck::cast_slice(self).to_vec(),
+        )
     }
 }
 
@@ -177,12 +187,7 @@ impl AttributeValue for &str {
         data.resize(self.len().max(1), 0);
         let (padding, charset) = (StringPadding::NullPad, CharacterSet::Utf8);
         let string = FixedString { size: data.len() as u32, padding, charset };
-        attribute::Attribute {
-            name: name.into(),
-            datatype: Datatype::String(string),
-            extent: Extent::Scalar,
-            data,
-        }
+        attribute::Attribute::new(name, Datatype::String(string), Extent::Scalar, data)
     }
 }
 
@@ -240,6 +245,6 @@ impl RawAttribute {
 impl AttributeValue for RawAttribute {
     fn attribute(&self, name: &str) -> attribute::Attribute {
         let Self { datatype, extent, data } = self.clone();
-        attribute::Attribute { name: name.into(), datatype, extent, data }
+        attribute::Attribute::new(name, datatype, extent, data)
     }
 }

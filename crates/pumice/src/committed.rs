@@ -33,6 +33,16 @@ impl CommittedDatatype {
         self.object.address()
     }
 
+    /// How many hard links lead to it.
+    pub fn link_count(&self) -> u32 {
+        self.object.link_count()
+    }
+
+    /// When it was last changed, in seconds since 1970, if it keeps that.
+    pub fn modified(&self) -> Option<u32> {
+        self.object.modified()
+    }
+
     /// The datatype.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype

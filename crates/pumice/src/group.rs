@@ -111,6 +111,16 @@ impl Group {
         &self.path
     }
 
+    /// How many hard links lead to it.
+    pub fn link_count(&self) -> u32 {
+        self.object.link_count()
+    }
+
+    /// When it was last changed, in seconds since 1970, if it keeps that.
+    pub fn modified(&self) -> Option<u32> {
+        self.object.modified()
+    }
+
     /// The comment that was given to the group.
     pub fn comment(&self) -> Option<String> {
         crate::dataset::creation::comment(&self.object)

@@ -1,35 +1,66 @@
-//! `pumice ls`: names, kinds and shapes in h5ls's manner.
+//! `pumice ls`, and h5ls: names, kinds and shapes, one line for each object.
+//!
+//! Takes h5ls's flags and prints what it prints. Sparse datasets are marked, and with -v their
+//! defined cells are counted.
+
+mod options;
+mod types;
 
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
-use crate::cli::Ls;
+use crate::ddl::{DataLines, LineStyle};
+use crate::failure::{self, Misuse};
 use crate::value::Renderer;
 use crate::walker::{self, Kind, Visitor};
-use crate::{failure, locate, numbers};
-use anyhow::{Result, bail};
-use pumice::types::ddl::inline;
+use crate::{flags, locate, numbers};
+use anyhow::{Context, Result, bail};
+use options::{FLAGS, Options};
+use pumice::types::VarLenKind;
 use pumice::{
-    Attribute, Dataset, Error, Extent, File, FilterSpec, Group, LayoutKind, MemberKind, Node,
-    UNLIMITED,
+    Attribute, CommittedDatatype, Dataset, Datatype, Error, Extent, File, FilterSpec, Group,
+    MemberKind, Node, UNLIMITED,
 };
+use std::collections::HashSet;
 use std::io::Write;
 
-/// Attributes with more elements are listed without their values.
-const FEW: usize = 8;
-
-pub(super) fn run(arguments: &Ls) -> Result<Outcome> {
-    let (path, inside) = locate::split_target(&arguments.target);
-    let file = File::open(path)?;
-    let mut out = output();
-    let mut lister = Lister {
-        out: &mut out,
-        recursive: arguments.recursive,
-        verbose: arguments.verbose,
-        root: String::new(),
-        outcome: Outcome::Complete,
+/// Runs with the words behind the command's name.
+pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(error) => {
+            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
+        }
     };
-    lister.list(&file, inside.trim_matches('/'))?;
-    let outcome = lister.outcome;
+    if options.help {
+        print!("{}", help(program));
+        return Ok(Outcome::Complete);
+    }
+    if options.version {
+        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+        return Ok(Outcome::Complete);
+    }
+    let mut out = output();
+    let mut outcome = Outcome::Complete;
+    for target in &options.targets {
+        let (path, inside) = locate::split_target(target);
+        let opened = File::open(path).with_context(|| format!("{target}: unable to open file"));
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                failure::report(&error);
+                outcome = Outcome::Incomplete;
+                continue;
+            }
+        };
+        if options.verbose {
+            writeln!(out, "Opened \"{path}\" with sec2 driver.")?;
+        }
+        let mut lister = Lister::new(&mut out, &options, &file);
+        lister.list(inside.trim_matches('/'))?;
+        if lister.outcome == Outcome::Incomplete {
+            outcome = Outcome::Incomplete;
+        }
+    }
     out.flush()?;
     Ok(outcome)
 }
@@ -37,81 +68,177 @@ pub(super) fn run(arguments: &Ls) -> Result<Outcome> {
 /// Prints a line, or several, for each object.
 struct Lister<'a, W> {
     out: &'a mut W,
-    recursive: bool,
-    verbose: bool,
+    options: &'a Options,
+    file: &'a File,
     /// The path of the group that is listed; names are relative to it.
     root: String,
+    /// Links that were followed.
+    followed: HashSet<String>,
     outcome: Outcome,
 }
 
-impl<W: Write> Lister<'_, W> {
-    fn list(&mut self, file: &File, inside: &str) -> Result<()> {
-        if let Some(target) = soft_target(file, inside) {
-            return self.line(walker::name(inside), &format!("Soft Link {{{target}}}"));
+impl<'a, W: Write> Lister<'a, W> {
+    fn new(out: &'a mut W, options: &'a Options, file: &'a File) -> Self {
+        let (root, followed) = (String::new(), HashSet::new());
+        Self { out, options, file, root, followed, outcome: Outcome::Complete }
+    }
+
+    fn list(&mut self, inside: &str) -> Result<()> {
+        if let Some(kind) = self.link_at(inside) {
+            return self.other(&format!("/{inside}"), &kind);
         }
-        let group = match (inside, file.node(inside)) {
-            ("", _) => Group::clone(file),
+        let group = match (inside, self.file.node(inside)) {
+            ("", _) => Group::clone(self.file),
             (_, Ok(Node::Group(group))) => group,
-            (_, Ok(Node::Dataset(dataset))) => {
-                return self.show_dataset(walker::name(inside), &dataset);
-            }
-            (_, Ok(Node::Datatype(_))) => {
-                return self.other(inside, &MemberKind::Datatype);
-            }
+            (_, Ok(Node::Dataset(dataset))) => return self.dataset(dataset.path(), &dataset),
+            (_, Ok(Node::Datatype(datatype))) => return self.datatype(datatype.path(), &datatype),
             (_, Err(error)) => bail!(error),
         };
+        if self.options.literal {
+            self.name(group.path())?;
+            return self.group_lines(&group);
+        }
         self.root = group.path().trim_end_matches('/').to_owned();
         walker::walk(&group, self)
     }
 
-    fn show_dataset(&mut self, name: &str, dataset: &Dataset) -> Result<()> {
-        let sparse = if dataset.is_sparse() { " sparse" } else { "" };
-        let extent = dims(&dataset.extent()?, self.verbose);
-        self.line(name, &format!("Dataset {{{extent}}}{sparse}"))?;
-        if !self.verbose {
-            return Ok(());
-        }
-        self.show_attributes(dataset.attributes())?;
-        match self.show_storage(dataset) {
-            Err(error) if !failure::is_broken_pipe(&error) => {
-                self.note(&error);
-                Ok(())
-            }
-            done => done,
+    /// The link at a path, if it is one.
+    fn link_at(&self, path: &str) -> Option<MemberKind> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let root = || Group::clone(self.file);
+        let folder = if folder.is_empty() { root() } else { self.file.group(folder).ok()? };
+        let member = folder.members().ok()?.into_iter().find(|member| member.name == name)?;
+        match member.kind {
+            MemberKind::Group | MemberKind::Dataset | MemberKind::Datatype => None,
+            link => Some(link),
         }
     }
 
-    fn show_storage(&mut self, dataset: &Dataset) -> Result<()> {
-        self.detail("Location", &dataset.address().to_string())?;
-        self.detail("Layout", layout(dataset.layout()))?;
+    /// The beginning of a line.
+    fn name(&mut self, path: &str) -> Result<()> {
+        let relative = path.strip_prefix(self.root.as_str()).filter(|rest| !rest.is_empty());
+        let shown = match self.options.recursive || self.options.full {
+            true => relative.unwrap_or(path),
+            false => walker::name(path),
+        };
+        Ok(write!(self.out, "{:<24} ", escaped(shown))?)
+    }
+
+    fn group_lines(&mut self, group: &Group) -> Result<()> {
+        writeln!(self.out, "Group")?;
+        if self.options.verbose {
+            let facts = (group.address(), group.link_count(), group.modified(), group.comment());
+            self.common(group.attributes(), facts)?;
+        }
+        Ok(())
+    }
+
+    fn dataset_lines(&mut self, dataset: &Dataset) -> Result<()> {
+        let sparse = if dataset.is_sparse() { " sparse" } else { "" };
+        let extent = dims(&dataset.extent()?, self.options.verbose);
+        writeln!(self.out, "Dataset {{{extent}}}{sparse}")?;
+        if self.options.verbose {
+            let (address, links) = (dataset.address(), dataset.link_count());
+            let facts = (address, links, dataset.modified(), dataset.comment());
+            self.common(dataset.attributes(), facts)?;
+            let shown = self.storage(dataset);
+            self.survive(shown)?;
+        }
+        if self.options.data {
+            let shown = self.values(dataset);
+            self.survive(shown)?;
+        }
+        Ok(())
+    }
+
+    fn datatype_lines(&mut self, datatype: &CommittedDatatype) -> Result<()> {
+        writeln!(self.out, "Type")?;
+        if self.options.verbose {
+            let (address, links) = (datatype.address(), datatype.link_count());
+            self.common(datatype.attributes(), (address, links, datatype.modified(), None))?;
+            let text = self.type_words(datatype.datatype(), Some(address));
+            self.detail("Type", &text)?;
+        }
+        Ok(())
+    }
+
+    /// What all kinds of objects have.
+    fn common(
+        &mut self,
+        attributes: pumice::Result<Vec<Attribute>>,
+        (address, links, modified, comment): (u64, u32, Option<u32>, Option<String>),
+    ) -> Result<()> {
+        match attributes {
+            Ok(attributes) => {
+                for attribute in &attributes {
+                    self.attribute(attribute)?;
+                }
+            }
+            Err(error) => self.survive(Err(error.into()))?,
+        }
+        self.detail("Location", &format!("1:{address}"))?;
+        self.detail("Links", &links.to_string())?;
+        if let Some(seconds) = modified.filter(|seconds| *seconds > 0) {
+            self.detail("Modified", &numbers::time(seconds.into()))?;
+        }
+        if let Some(comment) = comment {
+            let comment = comment.replace('\\', "\\\\").replace('"', "\\\"");
+            self.detail("Comment", &format!("\"{comment}\""))?;
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, attribute: &Attribute) -> Result<()> {
+        let extent = match attribute.extent() {
+            Extent::Null => "null".to_owned(),
+            Extent::Scalar => "scalar".to_owned(),
+            extent => {
+                let axes: Vec<_> = extent.dims().iter().map(u64::to_string).collect();
+                format!("{{{}}}", axes.join(", "))
+            }
+        };
+        writeln!(self.out, "    Attribute: {} {extent}", escaped(attribute.name()))?;
+        let text = self.type_words(attribute.datatype(), attribute.committed_datatype());
+        Ok(writeln!(self.out, "        {:<10} {text}", "Type:")?)
+    }
+
+    fn storage(&mut self, dataset: &Dataset) -> Result<()> {
         let size = dataset.datatype().size() as u64;
         if let Some(chunk) = dataset.chunk() {
-            let cells = chunk.iter().fold(size, |bytes, &side| bytes.saturating_mul(side));
+            let bytes = chunk.iter().fold(size, |bytes, &side| bytes.saturating_mul(side));
             let chunk: Vec<String> = chunk.iter().map(u64::to_string).collect();
-            self.detail("Chunks", &format!("{{{}}} {cells} bytes", chunk.join(", ")))?;
+            self.detail("Chunks", &format!("{{{}}} {bytes} bytes", chunk.join(", ")))?;
         }
-        let stored = dataset.storage_size()?;
         let all = dataset.extent()?.cells();
-        let logical = all.and_then(|cells| cells.checked_mul(size));
-        let logical = logical.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
-        self.detail("Storage", &format!("{logical} logical bytes, {stored} allocated bytes"))?;
+        let stored = dataset.storage_size()?;
+        let text = match dataset.datatype() {
+            Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => {
+                "information not available".into()
+            }
+            Datatype::Reference(_) => "reference information not available".into(),
+            _ => used(all.and_then(|cells| cells.checked_mul(size)), stored),
+        };
+        self.detail("Storage", &text)?;
         if dataset.is_sparse() {
-            let defined = cells::count_defined(dataset, &Hyperslab::whole(&dataset.shape()))?;
-            let density = numbers::percent(defined, all.unwrap_or(u64::MAX));
-            let each = numbers::per_cell(stored, defined);
-            self.detail(
-                "Defined",
-                &format!("{defined} cells, density {density}, {each} bytes per cell"),
-            )?;
-            self.show_filters("Location filter", &dataset.location_filters())?;
-            self.show_filters("Value filter", &dataset.filters())?;
+            self.defined(dataset, all, stored)?;
+            self.filters("Location filter", &dataset.location_filters())?;
+            self.filters("Value filter", &dataset.filters())?;
         } else {
-            self.show_filters("Filter", &dataset.filters())?;
+            self.filters("Filter", &dataset.filters())?;
         }
-        self.detail("Type", &inline(dataset.datatype()).to_string())
+        let text = self.type_words(dataset.datatype(), dataset.committed_datatype());
+        self.detail("Type", &text)
     }
 
-    fn show_filters(&mut self, what: &str, filters: &[FilterSpec]) -> Result<()> {
+    fn defined(&mut self, dataset: &Dataset, all: Option<u64>, stored: u64) -> Result<()> {
+        let defined = cells::count_defined(dataset, &Hyperslab::whole(&dataset.shape()))?;
+        let density = numbers::percent(defined, all.unwrap_or(u64::MAX));
+        let each = numbers::per_cell(stored, defined);
+        let text = format!("{defined} cells, density {density}, {each} bytes per cell");
+        self.detail("Defined", &text)
+    }
+
+    fn filters(&mut self, what: &str, filters: &[FilterSpec]) -> Result<()> {
         for (index, filter) in filters.iter().enumerate() {
             let parameters: Vec<String> = filter.parameters.iter().map(u32::to_string).collect();
             let optional = if filter.optional { "OPT" } else { "" };
@@ -124,50 +251,69 @@ impl<W: Write> Lister<'_, W> {
         Ok(())
     }
 
-    fn show_attributes(&mut self, attributes: pumice::Result<Vec<Attribute>>) -> Result<()> {
-        let attributes = match attributes {
-            Ok(attributes) => attributes,
-            Err(error) => {
-                self.note(&error.into());
-                return Ok(());
-            }
-        };
-        for attribute in &attributes {
-            let extent = match attribute.extent() {
-                Extent::Null => "null".to_owned(),
-                Extent::Scalar => "scalar".to_owned(),
-                extent => format!("{{{}}}", dims(extent, false)),
-            };
-            writeln!(self.out, "    Attribute: {} {extent}", escaped(attribute.name()))?;
-            writeln!(self.out, "        {:<10} {}", "Type:", inline(attribute.datatype()))?;
-            if let Some(values) = few_values(attribute) {
-                writeln!(self.out, "        {:<10} {values}", "Data:")?;
-            }
+    fn values(&mut self, dataset: &Dataset) -> Result<()> {
+        let extent = dataset.extent()?;
+        writeln!(self.out, "    Data:")?;
+        if !extent.is_null() {
+            let renderer = Renderer::new(dataset.datatype())?;
+            let style = LineStyle { columns: self.options.columns, coordinates: false };
+            // Three levels of three columns, as h5ls has it.
+            let mut lines = DataLines::new(self.out, &renderer, 6, style);
+            let slab = Hyperslab::whole(&dataset.shape());
+            let size = renderer.size().max(1);
+            cells::for_each_piece(dataset, &slab, |_, _, piece| {
+                for element in piece.elements.chunks_exact(size) {
+                    lines.push(&[], false, element, &piece.heap)?;
+                }
+                Ok(())
+            })?;
+            lines.finish()?;
         }
         Ok(())
     }
 
-    /// The name under which a path is printed.
-    fn shown<'p>(&self, path: &'p str) -> &'p str {
-        if self.recursive {
-            path.strip_prefix(self.root.as_str()).filter(|rest| !rest.is_empty()).unwrap_or(path)
-        } else {
-            walker::name(path)
-        }
-    }
-
-    fn line(&mut self, name: &str, text: &str) -> Result<()> {
-        Ok(writeln!(self.out, "{:<24} {text}", escaped(name))?)
+    fn type_words(&self, datatype: &Datatype, committed: Option<u64>) -> String {
+        let shared = committed.map_or(String::new(), |address| format!("shared-1:{address}"));
+        // h5ls writes the two without a space between them.
+        format!("{shared}{}", types::words(datatype, 15, self.options.portable))
     }
 
     fn detail(&mut self, name: &str, text: &str) -> Result<()> {
         Ok(writeln!(self.out, "    {:<10} {text}", format!("{name}:"))?)
     }
 
-    /// Tells a failure and goes on.
-    fn note(&mut self, error: &anyhow::Error) {
-        failure::report(error);
-        self.outcome = Outcome::Incomplete;
+    /// What a followed link leads to, in braces.
+    fn follow(&mut self, path: &str, link: &str) -> Result<()> {
+        if !self.followed.insert(link.to_owned()) {
+            return Ok(writeln!(self.out, " {{Already Visited}}")?);
+        }
+        let text = match self.file.node(path) {
+            Ok(Node::Group(_)) => "Group".to_owned(),
+            Ok(Node::Dataset(dataset)) => {
+                format!("Dataset {{{}}}", dims(&dataset.extent()?, self.options.verbose))
+            }
+            Ok(Node::Datatype(_)) => "Type".to_owned(),
+            Err(_) => {
+                if self.options.no_dangling {
+                    self.outcome = Outcome::Incomplete;
+                }
+                "**NOT FOUND**".to_owned()
+            }
+        };
+        Ok(writeln!(self.out, " {{{text}}}")?)
+    }
+
+    /// Tells a failure and goes on, unless nobody listens any more.
+    fn survive(&mut self, done: Result<()>) -> Result<()> {
+        match done {
+            Err(error) if failure::is_broken_pipe(&error) => Err(error),
+            Err(error) => {
+                failure::report(&error);
+                self.outcome = Outcome::Incomplete;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -175,45 +321,54 @@ impl<W: Write> Visitor for Lister<'_, W> {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         let listed = path.trim_end_matches('/') == self.root;
         // The listed group has a line of its own only if it is the root of a recursive listing.
-        if !listed || (self.recursive && path == "/") {
-            self.line(self.shown(path), "Group")?;
-            if self.verbose {
-                self.show_attributes(group.attributes())?;
-                self.detail("Location", &group.address().to_string())?;
-            }
+        if !listed || (self.options.recursive && path == "/") {
+            self.name(path)?;
+            self.group_lines(group)?;
         }
-        Ok(listed || self.recursive)
+        Ok(listed || self.options.recursive)
     }
 
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        self.show_dataset(self.shown(path), dataset)
+        self.name(path)?;
+        self.dataset_lines(dataset)
+    }
+
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.name(path)?;
+        self.datatype_lines(datatype)
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        let text = match kind {
-            MemberKind::SoftLink(target) => format!("Soft Link {{{target}}}"),
+        self.name(path)?;
+        let (text, follow) = match kind {
+            MemberKind::SoftLink(target) => {
+                (format!("Soft Link {{{target}}}"), self.options.follow_soft)
+            }
             MemberKind::ExternalLink(file, target) => {
                 let separator = if target.starts_with('/') { "/" } else { "//" };
-                format!("External Link {{{file}{separator}{target}}}")
+                let text = format!("External Link {{{file}{separator}{target}}}");
+                (text, self.options.follow_external)
             }
-            MemberKind::Datatype => "Type".to_owned(),
-            _ => "UD Link {cannot follow UD links}".to_owned(),
+            _ => ("UD Link {cannot follow UD links}".to_owned(), false),
         };
-        self.line(self.shown(path), &text)
+        write!(self.out, "{text}")?;
+        if follow { self.follow(path, &text) } else { Ok(writeln!(self.out)?) }
     }
 
     fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
         let kind = match kind {
             Kind::Group => "Group",
             Kind::Dataset => "Dataset",
+            Kind::Datatype => "Type",
         };
-        self.line(self.shown(path), &format!("{kind}, same as {}", escaped(first)))
+        self.name(path)?;
+        Ok(writeln!(self.out, "{kind}, same as {}", escaped(first))?)
     }
 
     fn failed(&mut self, path: &str, error: Error) -> Result<()> {
-        self.line(self.shown(path), "*ERROR*")?;
-        self.note(&error.into());
-        Ok(())
+        self.name(path)?;
+        writeln!(self.out, "*ERROR*")?;
+        self.survive(Err(error.into()))
     }
 }
 
@@ -237,17 +392,6 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// Where the soft link at `path` leads, if it is one.
-fn soft_target(file: &File, path: &str) -> Option<String> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let folder = if folder.is_empty() { Group::clone(file) } else { file.group(folder).ok()? };
-    let member = folder.members().ok()?.into_iter().find(|member| member.name == name)?;
-    match member.kind {
-        MemberKind::SoftLink(target) => Some(target),
-        _ => None,
-    }
-}
-
 /// Dimensions in h5ls's manner: the maximum follows where it differs, or always.
 fn dims(extent: &Extent, always: bool) -> String {
     match extent {
@@ -263,30 +407,21 @@ fn dims(extent: &Extent, always: bool) -> String {
     axes.collect::<Vec<_>>().join(", ")
 }
 
-/// The values of an attribute, if they are few and can be printed.
-fn few_values(attribute: &Attribute) -> Option<String> {
-    let renderer = Renderer::new(attribute.datatype()).ok()?;
-    let values = cells::read_attribute(attribute).ok()?;
-    let elements = values.elements.chunks_exact(renderer.size().max(1));
-    if elements.len() == 0 || elements.len() > FEW {
-        return None;
+/// Logical and stored bytes.
+fn used(logical: Option<u64>, stored: u64) -> String {
+    let plural = |bytes: u64| if bytes == 1 { "" } else { "s" };
+    let Some(logical) = logical else {
+        return format!("more than 2^64 logical bytes, {stored} allocated bytes");
+    };
+    let mut text = format!(
+        "{logical} logical byte{}, {stored} allocated byte{}",
+        plural(logical),
+        plural(stored)
+    );
+    if stored > 0 {
+        text += &format!(", {:.2}% utilization", logical as f64 * 100.0 / stored as f64);
     }
-    let mut text = String::new();
-    for (index, element) in elements.enumerate() {
-        text.push_str(if index > 0 { ", " } else { "" });
-        renderer.push_inline(&mut text, element, &values.heap);
-    }
-    Some(text)
-}
-
-fn layout(kind: LayoutKind) -> &'static str {
-    match kind {
-        LayoutKind::Compact => "compact",
-        LayoutKind::Contiguous => "contiguous",
-        LayoutKind::Chunked => "chunked",
-        LayoutKind::Sparse => "sparse chunks",
-        _ => "not supported yet",
-    }
+    text
 }
 
 fn filter_name(filter: &FilterSpec) -> &str {
@@ -297,8 +432,31 @@ fn filter_name(filter: &FilterSpec) -> &str {
         4 => "szip",
         5 => "nbit",
         6 => "scaleoffset",
-        _ => filter.name.as_deref().unwrap_or("user"),
+        _ => filter.name.as_deref().unwrap_or("method"),
     }
+}
+
+fn help(program: &str) -> String {
+    format!(
+        "List groups, datasets, datatypes and links.
+
+Usage: {program} [OPTIONS] FILE[/PATH]...
+
+One line for each object, as h5ls prints it; \"sparse\" marks datasets of which only defined cells are
+stored. -v adds attributes, chunk shape, filters, stored bytes, and the number of defined cells of
+sparse datasets.
+
+Options:
+{}
+Examples:
+  {program} matrix.h5                  what is in the root group
+  {program} -r matrix.h5               all groups
+  {program} -v matrix.h5/runs/first    all about one dataset
+
+Exit codes: 0 success, 1 failure.
+",
+        flags::describe(FLAGS)
+    )
 }
 
 #[cfg(test)]

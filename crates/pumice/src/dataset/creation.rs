@@ -50,6 +50,21 @@ impl Dataset {
         Ok(Creation { fill: message.value, fill_time: message.write, allocation_time, address })
     }
 
+    /// The address of the committed datatype that it shares, if it does.
+    pub fn committed_datatype(&self) -> Option<u64> {
+        pumice_engine::attribute::committed_datatype(&self.owner.0, self.state.object())
+    }
+
+    /// How many hard links lead to it.
+    pub fn link_count(&self) -> u32 {
+        self.state.object().link_count()
+    }
+
+    /// When it was last changed, in seconds since 1970, if it keeps that.
+    pub fn modified(&self) -> Option<u32> {
+        self.state.object().modified()
+    }
+
     /// The comment that was given to the dataset.
     pub fn comment(&self) -> Option<String> {
         comment(self.state.object())

@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::failure;
 use crate::walker::{self, Kind, Visitor};
 use anyhow::Result;
-use pumice::{Attribute, Dataset, Error, File, Group, MemberKind};
+use pumice::{Attribute, CommittedDatatype, Dataset, Error, File, Group, MemberKind};
 use std::io::Write;
 
 pub(super) fn list(file: &File, options: &Options, out: &mut dyn Write) -> Result<()> {
@@ -55,13 +55,17 @@ impl Visitor for Lister<'_> {
         self.attributes(path, dataset.attributes())
     }
 
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.line("datatype", path)?;
+        self.attributes(path, datatype.attributes())
+    }
+
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
         match kind {
             MemberKind::SoftLink(target) => self.line("link", &format!("{path} -> {target}")),
             MemberKind::ExternalLink(file, target) => {
                 self.line("ext link", &format!("{path} -> {file} {target}"))
             }
-            MemberKind::Datatype => self.line("datatype", path),
             _ => self.line("unknown type of UD link", &format!("{path} -> ???")),
         }
     }
@@ -70,6 +74,7 @@ impl Visitor for Lister<'_> {
         let kind = match kind {
             Kind::Group => "group",
             Kind::Dataset => "dataset",
+            Kind::Datatype => "datatype",
         };
         self.line(kind, &format!("{path} -> {first}"))
     }

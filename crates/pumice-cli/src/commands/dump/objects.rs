@@ -10,7 +10,9 @@ use crate::value::INDENT;
 use crate::walker::{self, Kind, Visitor};
 use anyhow::{Context, Result, anyhow, ensure};
 use pumice::types::ddl::indented;
-use pumice::{Attribute, Dataset, Error, File, Group, MemberKind, Node};
+use pumice::{
+    Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, MemberKind, Node,
+};
 use std::collections::{HashMap, HashSet};
 
 /// Prints what it visits.
@@ -137,7 +139,40 @@ impl<'a> Dumper<'a> {
     }
 
     fn wanted_datatype(&mut self, path: &str) -> Result<()> {
-        Err(anyhow!("{path}: committed datatypes are not printed yet"))
+        match self.file.committed_datatype(path) {
+            Ok(found) => {
+                let address = found.address();
+                self.show_once("DATATYPE", path, address, |dumper| dumper.committed(path, &found))
+            }
+            Err(error) => {
+                self.open("DATATYPE", path)?;
+                self.end()?;
+                Err(error).with_context(|| format!("unable to open datatype \"{path}\""))
+            }
+        }
+    }
+
+    /// A committed datatype and its attributes.
+    fn committed(&mut self, name: &str, committed: &CommittedDatatype) -> Result<()> {
+        let datatype = committed.datatype();
+        let end = if matches!(datatype, Datatype::Compound(_)) { "" } else { ";" };
+        self.line(&format!("DATATYPE \"{name}\" {}{end}", indented(datatype, self.indent)))?;
+        self.indent += INDENT;
+        if self.options.attributes {
+            self.attributes(committed.attributes())?;
+        }
+        self.indent -= INDENT;
+        Ok(())
+    }
+
+    /// The line of a datatype: its path if it has one of its own.
+    fn datatype_line(&mut self, datatype: &Datatype, committed: Option<u64>) -> Result<()> {
+        let path = committed.map(|address| match self.first_path(address) {
+            Some(path) => format!("\"{path}\""),
+            None => format!("\"/#{address}\""),
+        });
+        let text = path.unwrap_or_else(|| indented(datatype, self.indent).to_string());
+        self.line(&format!("DATATYPE  {text}"))
     }
 
     /// Prints everything whose path or last part of a path is as given.
@@ -149,6 +184,7 @@ impl<'a> Dumper<'a> {
             let shown = match kind {
                 Found::Dataset => self.wanted_dataset(&path, None),
                 Found::Group => self.wanted_group(&path),
+                Found::Datatype => self.wanted_datatype(&path),
                 Found::Attribute => self.wanted_attribute(&path),
                 Found::Link => self.link(wanted, &self.member(&path).context("a link")?.1),
             };
@@ -198,7 +234,7 @@ impl<'a> Dumper<'a> {
 
     fn dataset_body(&mut self, dataset: &Dataset, slab: Option<&Hyperslab>) -> Result<()> {
         let extent = dataset.extent()?;
-        self.line(&format!("DATATYPE  {}", indented(dataset.datatype(), self.indent)))?;
+        self.datatype_line(dataset.datatype(), dataset.committed_datatype())?;
         self.line(&format!("DATASPACE  {}", dataspace(&extent)))?;
         if self.options.identifiers {
             self.line(&format!("OBJECTID {{ {} }}", dataset.address()))?;
@@ -235,8 +271,9 @@ impl<'a> Dumper<'a> {
             Ok(attributes) => attributes,
             Err(error) => return self.survive(Err(error.into())),
         };
-        if !self.options.by_creation {
-            attributes.sort_by(|one, other| one.name().cmp(other.name()));
+        let tracked = attributes.iter().all(|attribute| attribute.creation_order().is_some());
+        if self.options.by_creation && tracked {
+            attributes.sort_by_key(Attribute::creation_order);
         }
         if self.options.descending {
             attributes.reverse();
@@ -252,7 +289,7 @@ impl<'a> Dumper<'a> {
     }
 
     fn attribute_body(&mut self, attribute: &Attribute) -> Result<()> {
-        self.line(&format!("DATATYPE  {}", indented(attribute.datatype(), self.indent)))?;
+        self.datatype_line(attribute.datatype(), attribute.committed_datatype())?;
         self.line(&format!("DATASPACE  {}", dataspace(attribute.extent())))?;
         if !self.options.attribute_values {
             return Ok(());
@@ -343,17 +380,19 @@ impl Visitor for Dumper<'_> {
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        if *kind == MemberKind::Datatype {
-            let error = anyhow!("{path}: committed datatypes are not printed yet");
-            return self.survive(Err(error));
-        }
         self.link(walker::name(path), kind)
+    }
+
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.shown.insert(datatype.address());
+        self.committed(walker::name(path), datatype)
     }
 
     fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
         let keyword = match kind {
             Kind::Group => "GROUP",
             Kind::Dataset => "DATASET",
+            Kind::Datatype => "DATATYPE",
         };
         self.open(keyword, walker::name(path))?;
         self.line(&format!("HARDLINK \"{first}\""))?;
@@ -395,6 +434,10 @@ impl Visitor for Named<'_, '_> {
             .show_once("DATASET", name, address, |dumper| dumper.dataset_with(name, dataset, None))
     }
 
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.dumper.datatype(path, datatype)
+    }
+
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
         self.dumper.other(path, kind)
     }
@@ -425,6 +468,11 @@ impl Visitor for Atlas {
         Ok(())
     }
 
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.0.insert(datatype.address(), path.to_owned());
+        Ok(())
+    }
+
     fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
         Ok(())
     }
@@ -433,6 +481,7 @@ impl Visitor for Atlas {
 enum Found {
     Group,
     Dataset,
+    Datatype,
     Attribute,
     Link,
 }
@@ -479,9 +528,21 @@ impl Visitor for Finder {
 
     fn again(&mut self, path: &str, kind: Kind, _first: &str) -> Result<()> {
         if self.matches(path) {
-            let found = if kind == Kind::Group { Found::Group } else { Found::Dataset };
+            let found = match kind {
+                Kind::Group => Found::Group,
+                Kind::Dataset => Found::Dataset,
+                Kind::Datatype => Found::Datatype,
+            };
             self.found.push((path.to_owned(), found));
         }
+        Ok(())
+    }
+
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        if self.matches(path) {
+            self.found.push((path.to_owned(), Found::Datatype));
+        }
+        self.attributes(path, datatype.attributes());
         Ok(())
     }
 

@@ -1,0 +1,85 @@
+//! What `pumice ls` and h5ls can be asked.
+
+use crate::flags::{self, Flag, Takes};
+use anyhow::{Result, bail, ensure};
+
+const NOTHING: Takes = Takes::Nothing;
+
+/// All flags.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new('h', "help", NOTHING, "Print this help"),
+    Flag::new('V', "version", NOTHING, "Print the version"),
+    Flag::new('r', "recursive", NOTHING, "List groups inside groups, too"),
+    Flag::new('v', "verbose", NOTHING, "Tell more about each object"),
+    Flag::new('d', "data", NOTHING, "Print values of datasets"),
+    Flag::new('f', "full", NOTHING, "Print whole paths"),
+    Flag::new('g', "group", NOTHING, "List a group itself, not what is in it"),
+    Flag::new('S', "simple", NOTHING, "Use no names of this machine's types"),
+    Flag::new('w', "width", Takes::Value("N"), "Columns of a line of values; 0: no limit"),
+    Flag::new('1', "follow-symlinks", NOTHING, "Follow soft and external links"),
+    Flag::new('2', "no-dangling-links", NOTHING, "A link that leads nowhere is an error"),
+    Flag::new('E', "external", NOTHING, "Follow external links"),
+    Flag::new('a', "address", NOTHING, "Accepted, without effect"),
+    Flag::new('e', "errors", NOTHING, "Accepted: errors are always told"),
+    Flag::new('4', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('3', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
+    Flag::new('l', "label", NOTHING, "Not supported yet"),
+    Flag::new('s', "string", NOTHING, "Not supported yet"),
+    Flag::new('x', "hexdump", NOTHING, "Not supported yet"),
+];
+
+/// Everything that was asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    pub(super) help: bool,
+    pub(super) version: bool,
+    pub(super) recursive: bool,
+    pub(super) verbose: bool,
+    pub(super) data: bool,
+    pub(super) full: bool,
+    pub(super) literal: bool,
+    pub(super) portable: bool,
+    pub(super) columns: usize,
+    pub(super) follow_soft: bool,
+    pub(super) follow_external: bool,
+    pub(super) no_dangling: bool,
+    pub(super) targets: Vec<String>,
+}
+
+impl Options {
+    pub(super) fn parse(arguments: &[String]) -> Result<Self> {
+        let parsed = flags::parse(FLAGS, arguments)?;
+        let mut options = Self { targets: parsed.words, columns: 80, ..Self::default() };
+        for (letter, value) in parsed.flags {
+            match letter {
+                'h' => options.help = true,
+                'V' => options.version = true,
+                'r' => options.recursive = true,
+                'v' => options.verbose = true,
+                'd' => options.data = true,
+                'f' => options.full = true,
+                'g' => options.literal = true,
+                'S' => options.portable = true,
+                'w' => {
+                    let columns = value.and_then(|value| value.parse().ok()).unwrap_or(0);
+                    options.columns = if columns == 0 { 65_535 } else { columns };
+                }
+                '1' => (options.follow_soft, options.follow_external) = (true, true),
+                '2' => options.no_dangling = true,
+                'E' => options.follow_external = true,
+                'l' | 's' | 'x' => bail!("option \"-{letter}\" is not supported yet"),
+                _ => {}
+            }
+        }
+        let follows = options.follow_soft || options.follow_external;
+        ensure!(
+            !options.no_dangling || follows,
+            "--no-dangling-links must be used along with --follow-symlinks option"
+        );
+        ensure!(
+            !options.targets.is_empty() || options.help || options.version,
+            "missing file name"
+        );
+        Ok(options)
+    }
+}
