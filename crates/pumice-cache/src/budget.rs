@@ -21,6 +21,7 @@ mod saves;
 pub(crate) use choice::{Demand, Dirty};
 pub(crate) use guards::{Reservation, Saving, Victims};
 
+use crate::adaptive::Curve;
 use crate::layout::{Footprint, Layout};
 use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
@@ -37,6 +38,7 @@ pub(crate) struct Budget<L: Layout> {
 
 struct State<L: Layout> {
     policy: Box<dyn Policy>,
+    curve: Option<Box<Curve>>,
     residents: Vec<Option<Resident<L>>>,
     free: Vec<u32>,
     resident_limit: u64,
@@ -218,6 +220,10 @@ impl<L: Layout> State<L> {
         if recorder.on() {
             record(recorder, slot.hash, resident.weight(), usage);
         }
+        let weight = resident.weight();
+        if let Some(curve) = &mut self.curve {
+            curve.access(slot.hash, weight, true);
+        }
         self.policy.touch(slot.id(), usage);
     }
 
@@ -259,6 +265,7 @@ impl<L: Layout> Budget<L> {
     pub(crate) fn new(policy: Box<dyn Policy>, resident_limit: u64, active_limit: u64) -> Self {
         let state = State {
             policy,
+            curve: None,
             residents: Vec::new(),
             free: Vec::new(),
             resident_limit,
@@ -290,6 +297,18 @@ impl<L: Layout> Budget<L> {
         state.active_limit = active.max(resident);
         state.policy.set_capacity(resident);
         self.announce(state);
+    }
+
+    /// Measures the miss-ratio curve from now on, or no longer.
+    pub(crate) fn set_curve(&self, curve: Option<Box<Curve>>) {
+        self.state.lock().curve = curve;
+    }
+
+    /// Works on the curve, if there is one, knowing how many chunks are resident.
+    pub(crate) fn with_curve<T>(&self, work: impl FnOnce(&mut Curve, u64) -> T) -> Option<T> {
+        let mut state = self.state.lock();
+        let chunks = (state.residents.len() - state.free.len()) as u64;
+        state.curve.as_deref_mut().map(|curve| work(curve, chunks))
     }
 
     /// Lets another policy rank the chunks, beginning with the order of the one before.
@@ -457,6 +476,9 @@ impl<L: Layout> Budget<L> {
         state.residents[id as usize] = Some(resident);
         slot.id.store(id, Ordering::Relaxed);
         state.policy.admit(id, slot.hash, weight, usage);
+        if let Some(curve) = &mut state.curve {
+            curve.access(slot.hash, weight, false);
+        }
         if visit.write {
             state.set_dirty(id);
         }

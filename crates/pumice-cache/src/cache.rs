@@ -2,6 +2,7 @@
 
 use crate::absent::Absent;
 use crate::access::{Reading, Writing};
+use crate::adaptive::Adaptive;
 use crate::admission::Admission;
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
@@ -33,6 +34,7 @@ pub(crate) struct Shared<L: Layout> {
     pub(crate) budget: Budget<L>,
     pub(crate) absent: Absent<L::Key>,
     pub(crate) admission: Admission,
+    pub(crate) adaptive: Mutex<Option<Adaptive>>,
     config: Mutex<Config>,
     members: Mutex<Members<L>>,
     destroyed: AtomicBool,
@@ -69,10 +71,12 @@ impl<L: Layout> ChunkCache<L> {
             budget: Budget::new(config.policy.build(resident), resident, active),
             absent: Absent::new(),
             admission: Admission::new(),
+            adaptive: Mutex::new(config.adaptive()),
             config: Mutex::new(config),
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
             destroyed: AtomicBool::new(false),
         };
+        shared.budget.set_curve(shared.config.lock().curve());
         ChunkCache { shared: Arc::new(shared) }
     }
 
@@ -277,7 +281,9 @@ impl<L: Layout> ChunkCache<L> {
     /// The settings in force.
     pub fn config(&self) -> Config {
         let (resident, active) = self.shared.budget.limits();
-        self.shared.config.lock().clone().resident_limit(resident).active_limit(active)
+        let mut config = self.shared.config.lock().clone();
+        (config.resident_limit, config.active_limit) = (resident, active);
+        config
     }
 
     /// Changes the settings while the cache is in use. Chunks beyond a new resident limit leave at
@@ -293,6 +299,10 @@ impl<L: Layout> ChunkCache<L> {
         let (resident, active) = config.limits();
         let before = std::mem::replace(&mut *self.shared.config.lock(), config.clone());
         self.shared.budget.set_limits(resident, active);
+        if before.sizing != config.sizing {
+            *self.shared.adaptive.lock() = config.adaptive();
+            self.shared.budget.set_curve(config.curve());
+        }
         if before.policy != config.policy {
             self.shared.budget.set_policy(config.policy.build(resident));
         }

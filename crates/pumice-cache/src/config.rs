@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::adaptive::{Sizing, Surroundings, System};
 use crate::error::CacheError;
 use crate::executor::{Executor, Inline, Rayon};
 use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, WeightedLru};
@@ -12,7 +13,9 @@ use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weighted
 /// The default keeps 128 MiB when idle: more than a hundred of the largest chunks that HDF5's
 /// guides recommend (1 MiB), so that one row or column of chunks of a usual dataset fits, and
 /// little for a program that handles arrays. It may hold 192 MiB while requests run: the 64 MiB
-/// between let 16 threads each hold a chunk of 2 MiB decoded and encoded. Replacement is by LIRS,
+/// between let 16 threads each hold a chunk of 2 MiB decoded and encoded. As long as no limit is
+/// set, it moves between 32 MiB (one row of chunks of an array still fits) and 512 MiB (what a
+/// program may take without being asked), as the hits to be gained say. Replacement is by LIRS,
 /// which was measured to suit the loops in which arrays are read. Work is done by the calling
 /// thread; a library gives its pool with [`executor`](Config::executor).
 ///
@@ -25,6 +28,8 @@ use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weighted
 pub struct Config {
     pub(crate) resident_limit: u64,
     pub(crate) active_limit: u64,
+    pub(crate) sizing: Sizing,
+    pub(crate) surroundings: Arc<dyn Surroundings>,
     pub(crate) policy: PolicyKind,
     pub(crate) executor: Arc<dyn Executor>,
 }
@@ -34,6 +39,8 @@ impl Default for Config {
         Config {
             resident_limit: 128 << 20,
             active_limit: 192 << 20,
+            sizing: Sizing::Adaptive { minimum: 32 << 20, maximum: 512 << 20 },
+            surroundings: Arc::new(System::new()),
             policy: PolicyKind::default(),
             executor: Arc::new(Inline),
         }
@@ -41,10 +48,31 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Sets the bytes that chunks may take between requests.
+    /// Sets the bytes that chunks may take between requests, once and for all. To let them move,
+    /// set the [`sizing`](Config::sizing) afterwards.
     pub fn resident_limit(mut self, bytes: u64) -> Self {
         self.resident_limit = bytes;
+        if let Sizing::Adaptive { .. } = self.sizing {
+            self.sizing = Sizing::Fixed;
+        }
         self
+    }
+
+    /// Sets how the resident limit is chosen. The active limit keeps its distance from it.
+    pub fn sizing(mut self, sizing: Sizing) -> Self {
+        self.sizing = sizing;
+        self
+    }
+
+    /// Sets who tells the time and the memory that is left.
+    pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = surroundings;
+        self
+    }
+
+    /// How the resident limit is chosen.
+    pub fn sizing_in_force(&self) -> Sizing {
+        self.sizing
     }
 
     /// Sets the bytes that chunks, loads and encodings together may take while requests run.
@@ -91,6 +119,7 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("resident_limit", &self.resident_limit)
             .field("active_limit", &self.active_limit)
+            .field("sizing", &self.sizing)
             .field("policy", &self.policy)
             .field("threads", &self.executor.threads())
             .finish()

@@ -135,6 +135,7 @@
 
 mod absent;
 mod access;
+mod adaptive;
 mod admission;
 mod budget;
 mod cache;
@@ -158,6 +159,7 @@ mod sync;
 pub mod trace;
 mod writeback;
 
+pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
 pub use cache::{CachedFile, ChunkCache, Dataset};
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;

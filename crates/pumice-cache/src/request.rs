@@ -189,7 +189,9 @@ impl<L: Layout> Shared<L> {
     /// Serves a request that has its turn; chunks of one dataset stand together.
     pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
         let members = tally(&items);
+        self.arrive(expected_bytes(&members));
         let served = self.run_rounds(items);
+        self.review();
         // Also after a failure: what was loaded until then must not stay over the limit. What cannot
         // be written back stays; its own dataset's flush tells.
         let _ = self.trim(false);
@@ -517,6 +519,13 @@ pub(crate) fn runs<'i, 'm, L: Layout, A>(
 
 fn tally<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Tally<'m, L> {
     runs(items).map(|same| (same[0].member, same.len() as u64)).collect()
+}
+
+/// About the memory that chunks will take, by what is known of their datasets.
+fn expected_bytes<L: Layout>(asked: &Tally<'_, L>) -> u64 {
+    let kept = asked.iter().filter(|(member, _)| !member.goes_direct());
+    kept.map(|(member, chunks)| member.largest().saturating_mul(*chunks))
+        .fold(0, u64::saturating_add)
 }
 
 /// Counts what was found and what was not. Those who missed are in the order of those who asked.

@@ -1,0 +1,70 @@
+//! When the size is looked at: as a request comes, and after it has been served.
+
+use super::{Adaptive, Curve, CurvePoint, Sizing};
+use crate::cache::{ChunkCache, Shared};
+use crate::config::Config;
+use crate::layout::Layout;
+
+impl Config {
+    /// What chooses the size, if anything does.
+    pub(crate) fn adaptive(&self) -> Option<Adaptive> {
+        match self.sizing {
+            Sizing::Off | Sizing::Fixed => None,
+            Sizing::Adaptive { minimum, maximum } => {
+                Some(Adaptive::new(minimum, maximum, self.surroundings.clone()))
+            }
+        }
+    }
+
+    /// What measures the miss-ratio curve, if anything does.
+    pub(crate) fn curve(&self) -> Option<Box<Curve>> {
+        (self.sizing != Sizing::Off).then(|| Box::new(Curve::new()))
+    }
+}
+
+impl<L: Layout> ChunkCache<L> {
+    /// How many requests for chunks would miss at other sizes of the cache, by what was asked for
+    /// lately; at the sizes where it changes. Empty if it is not measured.
+    pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
+        self.shared.budget.with_curve(|curve, _| curve.points()).unwrap_or_default()
+    }
+}
+
+impl<L: Layout> Shared<L> {
+    /// A request comes that may need so many bytes.
+    pub(crate) fn arrive(&self, needed: u64) {
+        // If somebody else is at it, that will do.
+        let Some(mut adaptive) = self.adaptive.try_lock() else { return };
+        let Some(adaptive) = adaptive.as_mut() else { return };
+        let (size, _) = self.budget.limits();
+        self.resize(size, adaptive.arrive(size, needed));
+    }
+
+    /// A request has been served.
+    pub(crate) fn review(&self) {
+        let enough = |curve: &mut Curve, chunks| Adaptive::due(curve.accesses(), chunks);
+        if !self.budget.with_curve(enough).unwrap_or(false) {
+            return;
+        }
+        let Some(mut adaptive) = self.adaptive.try_lock() else { return };
+        // Files are read before the books are locked.
+        let memory = adaptive.as_ref().and_then(|adaptive| adaptive.surroundings.memory());
+        let (size, _) = self.budget.limits();
+        let wanted = self.budget.with_curve(|curve, _| {
+            let wanted = adaptive.as_mut().map(|adaptive| adaptive.review(size, curve, memory));
+            curve.age();
+            wanted
+        });
+        self.resize(size, wanted.flatten().unwrap_or(size));
+    }
+
+    /// Changes the size, and with it what may be held while requests run.
+    fn resize(&self, before: u64, size: u64) {
+        if size == before {
+            return;
+        }
+        let (resident, active) = self.budget.limits();
+        self.budget.set_limits(size, size.saturating_add(active - resident));
+        self.limit_absent(size);
+    }
+}
