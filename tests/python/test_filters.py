@@ -7,7 +7,7 @@ import numpy as np
 
 from interop import InteropCase
 
-LZF, LZ4, BZIP2, BITSHUFFLE, ZSTD = 32000, 32004, 307, 32008, 32015
+LZF, BLOSC, LZ4, BZIP2, BITSHUFFLE, ZSTD = 32000, 32001, 32004, 307, 32008, 32015
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, NBIT, SCALEOFFSET = 1, 2, 3, 4, 5, 6
 
 NUMBERS = ["|i1", "|u1"] + [
@@ -39,6 +39,7 @@ ANY = {
     "bitshuffle lz4 blocks": [(BITSHUFFLE, [64, 2])],
     "bitshuffle zstd": [(BITSHUFFLE, [0, 3, 5])],
     "zstd": [(ZSTD, [3])],
+    "blosc": [(BLOSC, [0, 0, 0, 0, 5, 1, 0])],
     "shuffle lzf fletcher32": [(SHUFFLE, []), (LZF, []), (FLETCHER32, [])],
 }
 
@@ -138,9 +139,19 @@ class Filters(InteropCase):
         for name, filters in ANY.items():
             self.both_ways(name, filters, arrays)
 
+    def test_blosc(self):
+        """Every codec with every kind of shuffling, as far as the plugin has the codec."""
+        arrays = self.matrix([">i2", "<f8", RECORD], ["walk", "steps", "noise"], SHAPES[1:5])
+        arrays["large"] = (values("walk", (300_001,), "<i4"), (150_000,))
+        for codec in range(6):
+            for shuffle in range(3):
+                level = [5, 9, 1][shuffle]
+                wish = [0, 0, 0, 0, level, shuffle, codec]
+                self.both_ways(f"blosc {codec} {shuffle}", [(BLOSC, wish)], arrays)
+
     def test_noise_skips_an_optional_compressor_on_both_sides(self):
         noise = {"noise": (values("noise", (4096,), "u1"), (512,))}
-        for name in ("deflate", "lzf", "lz4", "bzip2", "bitshuffle lz4", "zstd"):
+        for name in ("deflate", "lzf", "lz4", "bzip2", "bitshuffle lz4", "zstd", "blosc"):
             self.both_ways(f"noise {name}", ANY[name], noise)
 
     def test_szip(self):

@@ -15,6 +15,7 @@
 //! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
 //! | 307 | [bzip2](FilterSpec::bzip2) | bzip2 streams |
 //! | 32000 | [lzf](FilterSpec::lzf) | h5py's fast compressor |
+//! | 32001 | [blosc](FilterSpec::blosc) | shuffled blocks through one of six codecs |
 //! | 32004 | [lz4](FilterSpec::lz4) | LZ4 blocks |
 //! | 32008 | [bitshuffle](FilterSpec::bitshuffle) | groups the bits of equal significance; LZ4 or Zstandard |
 //! | 32015 | [zstd](FilterSpec::zstd) | Zstandard frames |
@@ -38,6 +39,7 @@
 
 mod bits;
 mod bitshuffle;
+mod blosc;
 mod bzip2;
 mod deflate;
 mod error;
@@ -47,6 +49,7 @@ mod fletcher32;
 pub mod location;
 mod lz4;
 mod lzf;
+mod matches;
 mod nbit;
 mod pipeline;
 mod registry;
@@ -64,4 +67,4 @@ pub use filter::Filter;
 pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
-pub use spec::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};
+pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};

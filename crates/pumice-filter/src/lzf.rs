@@ -8,6 +8,7 @@
 //! Parameters as h5py stores them: revision of the filter, version of LZF, bytes of a chunk. The
 //! last is not needed for decoding here.
 
+use crate::matches::{self, Limits, Sink};
 use crate::{DatasetFacts, Filter, FilterError, registry};
 
 const NAME: &str = "lzf";
@@ -16,10 +17,6 @@ const REVISION: u32 = 4;
 const LZF_VERSION: u32 = 0x0105;
 
 const MOST_LITERALS: usize = 32;
-const MOST_DISTANCE: usize = 1 << 13;
-const LEAST_MATCH: usize = 3;
-const MOST_MATCH: usize = 264;
-const HASH_BITS: u32 = 14;
 
 pub(crate) struct Lzf;
 
@@ -88,7 +85,10 @@ fn decompress(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Filte
         let (&low, after) = after.split_first().ok_or_else(cut)?;
         let distance = (usize::from(control & 0x1F) << 8 | usize::from(low)) + 1;
         check_room(out.len(), length + 2, limit)?;
-        repeat(out, distance, length + 2)?;
+        let before = out.len();
+        matches::repeat(out, distance, length + 2).ok_or_else(|| {
+            FilterError::corrupt(NAME, format!("a distance of at most {before}"), distance)
+        })?;
         rest = after;
     }
     Ok(())
@@ -101,81 +101,34 @@ fn check_room(len: usize, more: usize, limit: usize) -> Result<(), FilterError> 
     Ok(())
 }
 
-/// Appends `count` bytes from `distance` bytes before the end, which may overlap what is appended.
-fn repeat(out: &mut Vec<u8>, distance: usize, count: usize) -> Result<(), FilterError> {
-    let Some(start) = out.len().checked_sub(distance) else {
-        let expected = format!("a distance of at most {}", out.len());
-        return Err(FilterError::corrupt(NAME, expected, distance));
-    };
-    let mut left = count;
-    while left > 0 {
-        // What is there to copy doubles with every step.
-        let now = left.min(out.len() - start);
-        out.extend_from_within(start..start + now);
-        left -= now;
-    }
-    Ok(())
-}
-
 fn compress(input: &[u8], out: &mut Vec<u8>) {
     out.clear();
-    // Positions plus one, so that zero is none.
-    let mut table = vec![0u32; 1 << HASH_BITS];
-    let (mut at, mut literals) = (0, 0);
-    while let Some(window) = input.get(at..at + LEAST_MATCH) {
-        let hash = hash(window);
-        let earlier = table[hash] as usize;
-        table[hash] = (at + 1).min(u32::MAX as usize) as u32;
-        let length = match earlier {
-            0 => 0,
-            _ if at + 1 - earlier > MOST_DISTANCE => 0,
-            _ => common(&input[earlier - 1..], &input[at..]),
-        };
-        if length < LEAST_MATCH {
-            at += 1;
-            continue;
+    let limits = Limits { least: 3, longest: 264, farthest: 1 << 13, tail: 0 };
+    matches::divide(input, limits, &mut Items(out));
+}
+
+/// Writes items.
+struct Items<'a>(&'a mut Vec<u8>);
+
+impl Sink for Items<'_> {
+    fn literals(&mut self, bytes: &[u8]) {
+        for run in bytes.chunks(MOST_LITERALS) {
+            self.0.push((run.len() - 1) as u8);
+            self.0.extend_from_slice(run);
         }
-        put_literals(&input[literals..at], out);
-        put_match(at - earlier, length, out);
-        // Some of the positions inside the match, so that the next match is found sooner.
-        for inside in at + 1..(at + length).min(at + 3) {
-            if let Some(window) = input.get(inside..inside + LEAST_MATCH) {
-                table[self::hash(window)] = (inside + 1).min(u32::MAX as usize) as u32;
-            }
+    }
+
+    fn repetition(&mut self, distance: usize, length: usize) {
+        let (distance, length) = (distance - 1, length - 2);
+        let high = (distance >> 8) as u8;
+        if length < 7 {
+            self.0.push((length as u8) << 5 | high);
+        } else {
+            self.0.push(7 << 5 | high);
+            self.0.push((length - 7) as u8);
         }
-        at += length;
-        literals = at;
+        self.0.push(distance as u8);
     }
-    put_literals(&input[literals..], out);
-}
-
-fn hash(window: &[u8]) -> usize {
-    let value = u32::from_le_bytes([window[0], window[1], window[2], 0]);
-    (value.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize
-}
-
-/// How many bytes two slices have in common, as far as a match can reach.
-fn common(earlier: &[u8], now: &[u8]) -> usize {
-    earlier.iter().zip(now).take(MOST_MATCH).take_while(|(a, b)| a == b).count()
-}
-
-fn put_literals(literals: &[u8], out: &mut Vec<u8>) {
-    for run in literals.chunks(MOST_LITERALS) {
-        out.push((run.len() - 1) as u8);
-        out.extend_from_slice(run);
-    }
-}
-
-/// `distance` counts from zero.
-fn put_match(distance: usize, length: usize, out: &mut Vec<u8>) {
-    let (length, high) = (length - 2, (distance >> 8) as u8);
-    if length < 7 {
-        out.push((length as u8) << 5 | high);
-    } else {
-        out.push(7 << 5 | high);
-        out.push((length - 7) as u8);
-    }
-    out.push(distance as u8);
 }
 
 #[cfg(test)]

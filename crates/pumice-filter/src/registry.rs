@@ -4,6 +4,7 @@
 //! a file was written with. Having a name here does not mean having the filter.
 
 use crate::bitshuffle::Bitshuffle;
+use crate::blosc::Blosc;
 use crate::bzip2::Bzip2;
 use crate::deflate::Deflate;
 use crate::fletcher32::Fletcher32;
@@ -25,6 +26,7 @@ pub(crate) const NBIT: u16 = 5;
 pub(crate) const SCALEOFFSET: u16 = 6;
 pub(crate) const BZIP2: u16 = 307;
 pub(crate) const LZF: u16 = 32000;
+pub(crate) const BLOSC: u16 = 32001;
 pub(crate) const LZ4: u16 = 32004;
 pub(crate) const BITSHUFFLE: u16 = 32008;
 pub(crate) const ZSTD: u16 = 32015;
@@ -46,6 +48,7 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         location::ID => Some(&Location),
         BZIP2 => Some(&Bzip2),
         LZF => Some(&Lzf),
+        BLOSC => Some(&Blosc),
         LZ4 => Some(&Lz4),
         BITSHUFFLE => Some(&Bitshuffle),
         ZSTD => Some(&Zstandard),
@@ -76,7 +79,7 @@ const NAMES: [(u16, &str); 38] = [
     (305, "lzo"),
     (BZIP2, "bzip2"),
     (LZF, "lzf"),
-    (32001, "blosc"),
+    (BLOSC, "blosc"),
     (32002, "mafisc"),
     (32003, "snappy"),
     (LZ4, "lz4"),
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn every_built_in_filter_is_found_under_its_own_id_and_name() {
         let built_in: Vec<_> = (0..=u16::MAX).filter_map(|id| Some((id, find(id)?))).collect();
-        assert_eq!(built_in.len(), 12);
+        assert_eq!(built_in.len(), 13);
         for (id, filter) in built_in {
             assert_eq!(filter.id(), id);
             assert_eq!(registered_name(id), Some(filter.name()));

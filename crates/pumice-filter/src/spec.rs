@@ -81,6 +81,20 @@ impl FilterSpec {
         Self::named(registry::LZF, Vec::new())
     }
 
+    /// Compresses shuffled blocks at `level` 0 to 9.
+    ///
+    /// ```
+    /// use pumice_filter::{BloscCodec, BloscShuffle, FilterSpec};
+    ///
+    /// let spec = FilterSpec::blosc(BloscCodec::Zstd, 5, BloscShuffle::Bits);
+    /// assert_eq!(spec.parameters, [0, 0, 0, 0, 5, 2, 5]);
+    /// ```
+    pub fn blosc(codec: BloscCodec, level: u32, shuffle: BloscShuffle) -> Self {
+        // The first four are the dataset's.
+        let parameters = vec![0, 0, 0, 0, level, shuffle as u32, codec as u32];
+        Self::named(registry::BLOSC, parameters)
+    }
+
     /// Compresses with LZ4 in blocks of `block_size` bytes; 0 for one block.
     pub fn lz4(block_size: u32) -> Self {
         Self::named(registry::LZ4, vec![block_size])
@@ -164,4 +178,34 @@ pub enum SzipCoding {
     Entropy,
     /// As differences from the sample before (NN): better for data that vary slowly.
     NearestNeighbour,
+}
+
+/// What [blosc](FilterSpec::blosc) compresses with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BloscCodec {
+    /// Blosc's own.
+    BloscLz = 0,
+    /// LZ4.
+    Lz4 = 1,
+    /// LZ4HC; written by LZ4, which has the same format.
+    Lz4Hc = 2,
+    /// Snappy.
+    Snappy = 3,
+    /// zlib (deflate).
+    Zlib = 4,
+    /// Zstandard.
+    Zstd = 5,
+}
+
+/// What [blosc](FilterSpec::blosc) does before it compresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BloscShuffle {
+    /// Nothing.
+    None = 0,
+    /// Groups the bytes of equal significance.
+    Bytes = 1,
+    /// Groups the bits of equal significance.
+    Bits = 2,
 }

@@ -33,6 +33,12 @@ fn filters(size: u32, cells: u64) -> Vec<FilterSpec> {
         given.push(FilterSpec::scale_offset(Scaling::Integer));
     }
     given.push(FilterSpec::nbit());
+    type Codec = BloscCodec;
+    for codec in [Codec::BloscLz, Codec::Lz4, Codec::Snappy, Codec::Zlib, Codec::Zstd] {
+        for shuffle in [BloscShuffle::None, BloscShuffle::Bytes, BloscShuffle::Bits] {
+            given.push(FilterSpec::blosc(codec, 3, shuffle));
+        }
+    }
     given.iter().map(|spec| spec.for_dataset(&facts).unwrap()).collect()
 }
 

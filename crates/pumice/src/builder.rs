@@ -4,7 +4,7 @@ use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, Group};
 use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
 use pumice_engine::{Error, Result};
-use pumice_filter::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};
+use pumice_filter::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::{Conversion, Datatype, Element};
 
@@ -229,6 +229,11 @@ impl DatasetBuilder {
     /// Compresses with LZF: fast, in every h5py.
     pub fn lzf(self) -> Self {
         self.filter(FilterSpec::lzf())
+    }
+
+    /// Compresses shuffled blocks with one of Blosc's codecs, level 0 to 9.
+    pub fn blosc(self, codec: BloscCodec, level: u32, shuffle: BloscShuffle) -> Self {
+        self.filter(FilterSpec::blosc(codec, level, shuffle))
     }
 
     /// Compresses with LZ4.

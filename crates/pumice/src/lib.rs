@@ -115,7 +115,9 @@ pub use info::FileInfo;
 pub use pumice_cache::{PolicyKind, Stats};
 pub use pumice_engine::dataset::Columns;
 pub use pumice_engine::{Error, Result};
-pub use pumice_filter::{BitshuffleCodec, FilterSpec, Scaling, SzipCoding};
+pub use pumice_filter::{
+    BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding,
+};
 pub use pumice_space::{Column, Coordinate, Extent, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
