@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use pumice_filter::{
-    BitshuffleCodec, DatasetFacts, FilterError, FilterSpec, Scaling, SzipCoding, find,
+    BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, FilterError, FilterSpec, Scaling,
+    SzipCoding, find,
 };
 use pumice_types::{ByteOrder, Datatype, Integer};
 
