@@ -13,7 +13,7 @@ mod varlen;
 pub use cells::Columns;
 pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
-pub use transfer::Defined;
+pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
 
 use crate::file::{Cache, File};

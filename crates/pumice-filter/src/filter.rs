@@ -54,6 +54,18 @@ pub trait Filter: Send + Sync {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError>;
 
+    /// As [`decode`](Self::decode), for a caller who wants the data even if a checksum does not
+    /// match them.
+    fn decode_unverified(
+        &self,
+        parameters: &[u32],
+        input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        self.decode(parameters, input, limit, out)
+    }
+
     /// Encodes without a second buffer. `Ok(false)`, with `data` untouched, if that is not possible;
     /// an error leaves `data` untouched, too.
     fn encode_in_place(

@@ -49,6 +49,19 @@ impl Filter for Fletcher32 {
         Ok(())
     }
 
+    fn decode_unverified(
+        &self,
+        _parameters: &[u32],
+        input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        let (data, _) = split(input, limit)?;
+        out.clear();
+        out.extend_from_slice(data);
+        Ok(())
+    }
+
     fn encode_in_place(
         &self,
         _parameters: &[u32],
@@ -75,14 +88,20 @@ impl Filter for Fletcher32 {
     }
 }
 
-/// The data in front of a checksum that matches them.
-fn verified(input: &[u8], limit: usize) -> Result<&[u8], FilterError> {
+/// The data and the checksum behind them.
+fn split(input: &[u8], limit: usize) -> Result<(&[u8], &[u8; SIZE]), FilterError> {
     let Some((data, stored)) = input.split_last_chunk::<SIZE>() else {
         return Err(FilterError::corrupt(NAME, "4 bytes of checksum", input.len()));
     };
     if data.len() > limit {
         return Err(FilterError::too_large(NAME, limit, data.len()));
     }
+    Ok((data, stored))
+}
+
+/// The data in front of a checksum that matches them.
+fn verified(input: &[u8], limit: usize) -> Result<&[u8], FilterError> {
+    let (data, stored) = split(input, limit)?;
     let computed = fletcher32(data);
     let [a, b, c, d] = computed.to_le_bytes();
     if *stored == [a, b, c, d] || *stored == [b, a, d, c] {

@@ -81,6 +81,27 @@ impl Pipeline {
         self.decode_until(0, Cow::Borrowed(input), mask, limit).map(trimmed)
     }
 
+    /// As [`decode`](Self::decode), without comparing checksums.
+    ///
+    /// ```
+    /// use pumice_filter::{FilterSpec, Pipeline};
+    ///
+    /// let pipeline = Pipeline::new(vec![FilterSpec::fletcher32()])?;
+    /// let (mut stored, mask) = pipeline.encode(vec![1, 2, 3])?;
+    /// stored[1] = 9;
+    /// assert!(pipeline.decode(stored.clone(), mask, 3).is_err());
+    /// assert_eq!(pipeline.decode_unverified(&stored, mask, 3)?, [1, 9, 3]);
+    /// # Ok::<(), pumice_filter::FilterError>(())
+    /// ```
+    pub fn decode_unverified(
+        &self,
+        input: &[u8],
+        mask: u32,
+        limit: usize,
+    ) -> Result<Vec<u8>, FilterError> {
+        self.undo(0, Cow::Borrowed(input), mask, limit, false).map(trimmed)
+    }
+
     /// Runs the filters from number `first` on. Mask bits of earlier ones are left clear.
     pub(crate) fn encode_from(
         &self,
@@ -114,6 +135,17 @@ impl Pipeline {
         mask: u32,
         limit: usize,
     ) -> Result<Vec<u8>, FilterError> {
+        self.undo(first, input, mask, limit, true)
+    }
+
+    fn undo(
+        &self,
+        first: usize,
+        input: Cow<'_, [u8]>,
+        mask: u32,
+        limit: usize,
+        verify: bool,
+    ) -> Result<Vec<u8>, FilterError> {
         let mut data = input;
         for at in (first..self.specs.len()).rev().filter(|at| mask & (1 << at) == 0) {
             let spec = &self.specs[at];
@@ -124,7 +156,7 @@ impl Pipeline {
             let most = (first..at).filter(|at| mask & (1 << at) == 0).fold(limit, |most, at| {
                 self.filters[at].map_or(most, |filter| filter.encoded_bound(most))
             });
-            decode_stage(filter, spec, &mut data, most)?;
+            decode_stage(filter, spec, &mut data, most, verify)?;
         }
         if data.len() > limit {
             return Err(FilterError::too_large("pipeline", limit, data.len()));
@@ -185,14 +217,19 @@ fn decode_stage(
     spec: &FilterSpec,
     data: &mut Cow<'_, [u8]>,
     limit: usize,
+    verify: bool,
 ) -> Result<(), FilterError> {
     if let Cow::Owned(owned) = data
+        && verify
         && filter.decode_in_place(&spec.parameters, owned, limit)?
     {
         return Ok(());
     }
     let mut out = scratch::take(limit);
-    let decoded = filter.decode(&spec.parameters, data, limit, &mut out);
+    let decoded = match verify {
+        true => filter.decode(&spec.parameters, data, limit, &mut out),
+        false => filter.decode_unverified(&spec.parameters, data, limit, &mut out),
+    };
     replace(data, out);
     decoded
 }

@@ -29,8 +29,8 @@ fn a_missing_filter_is_named_with_its_id_its_name_and_a_remedy() {
         let spec = FilterSpec { name: name.map(str::to_owned), ..missing(id, false) };
         pipeline(vec![spec]).decode(vec![1], 0, 1).unwrap_err().to_string()
     };
-    let text = named(32001, Some("whatever the file says"));
-    assert!(text.contains("32001 (blosc)") && text.contains("h5repack"), "{text}");
+    let text = named(32013, Some("whatever the file says"));
+    assert!(text.contains("32013 (zfp)") && text.contains("h5repack"), "{text}");
     assert!(named(400, Some("my own")).contains("400 (my own)"));
     assert!(named(400, None).contains("400 (unregistered)"));
 }

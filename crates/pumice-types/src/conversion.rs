@@ -30,7 +30,9 @@ use self::enumeration::EnumKernel;
 use self::number::NumberKernel;
 use self::string::StringKernel;
 use crate::model::{BitPadding, Bitfield, ByteOrder, Float, Integer};
-use crate::{Datatype, TypeError, ddl};
+use crate::transform::Prepared;
+use crate::{Datatype, Transform, TypeError, ddl};
+use std::sync::Arc;
 
 /// A conversion between two datatypes, its kernel chosen once.
 ///
@@ -49,6 +51,14 @@ pub struct Conversion {
     source_size: usize,
     target_size: usize,
     kernel: Kernel,
+    transform: Option<Arc<Step>>,
+}
+
+/// A transform of elements before or after their conversion.
+#[derive(Debug)]
+enum Step {
+    Before(Prepared),
+    After(Prepared),
 }
 
 /// How elements are converted. Every kernel takes a source of whole elements and a target of as
@@ -71,6 +81,7 @@ impl Conversion {
             source_size: from.size(),
             target_size: to.size(),
             kernel: if from == to { Kernel::Copy } else { Self::choose(from, to)? },
+            transform: None,
         };
         if conversion.source_size == 0 || conversion.target_size == 0 {
             return Err(TypeError::invalid(from.class_name(), "elements of zero bytes"));
@@ -84,6 +95,29 @@ impl Conversion {
         Kernel::new(from, to)
     }
 
+    /// The same, with converted elements transformed: what a read does. `to` is the target.
+    ///
+    /// ```
+    /// # use pumice_types::{Conversion, Datatype};
+    /// let to = Datatype::f32_le();
+    /// let halved = Conversion::new(&Datatype::u8(), &to)?.then(&"x/2".parse()?, &to)?;
+    /// let mut target = [0; 4];
+    /// halved.convert(&[5], &mut target)?;
+    /// assert_eq!(target, 2.5f32.to_le_bytes());
+    /// # Ok::<(), pumice_types::TypeError>(())
+    /// ```
+    pub fn then(self, transform: &Transform, to: &Datatype) -> Result<Self, TypeError> {
+        let transform = Some(Arc::new(Step::After(Prepared::new(transform, to)?)));
+        Ok(Self { transform, ..self })
+    }
+
+    /// The same, with elements transformed before they are converted: what a write does. `from` is
+    /// the source.
+    pub fn after(self, transform: &Transform, from: &Datatype) -> Result<Self, TypeError> {
+        let transform = Some(Arc::new(Step::Before(Prepared::new(transform, from)?)));
+        Ok(Self { transform, ..self })
+    }
+
     /// Whether elements of both datatypes have the same bytes, so that converting is copying.
     ///
     /// ```
@@ -93,7 +127,7 @@ impl Conversion {
     /// # Ok::<(), pumice_types::TypeError>(())
     /// ```
     pub fn is_noop(&self) -> bool {
-        matches!(self.kernel, Kernel::Copy)
+        matches!(self.kernel, Kernel::Copy) && self.transform.is_none()
     }
 
     /// Whether every byte of the target is written. Compound targets keep the bytes of gaps and of
@@ -130,7 +164,18 @@ impl Conversion {
         if target.len() != expected {
             return Err(TypeError::TargetLength { expected, found: target.len() });
         }
-        self.kernel.run(source, target);
+        match self.transform.as_deref() {
+            None => self.kernel.run(source, target),
+            Some(Step::After(transform)) => {
+                self.kernel.run(source, target);
+                transform.apply(target)?;
+            }
+            Some(Step::Before(transform)) => {
+                let mut transformed = source.to_vec();
+                transform.apply(&mut transformed)?;
+                self.kernel.run(&transformed, target);
+            }
+        }
         Ok(())
     }
 }

@@ -45,6 +45,21 @@ pub enum TypeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A data-transform expression cannot be understood.
+    #[error(
+        "data transform, character {}: expected {expected}, found {found}\n  {expression}\n  {:>width$}",
+        at + 1, "^", width = at + 1
+    )]
+    Transform {
+        /// The expression.
+        expression: String,
+        /// Characters before the one that is wrong.
+        at: usize,
+        /// What could stand there.
+        expected: &'static str,
+        /// What does.
+        found: String,
+    },
 }
 
 impl TypeError {

@@ -26,6 +26,7 @@ mod error;
 pub mod heaped;
 mod model;
 mod strings;
+mod transform;
 mod value;
 
 pub use conversion::Conversion;
@@ -38,4 +39,5 @@ pub use model::{
     StringPadding, Time, VarLen, VarLenKind,
 };
 pub use strings::{Sequences, Strings, references};
+pub use transform::Transform;
 pub use value::{Value, trimmed};

@@ -3,6 +3,7 @@
 pub(crate) mod creation;
 mod varlen;
 
+use crate::Transfer;
 use crate::file::Owner;
 use crate::filters::{Section, SectionFilters};
 use crate::select::Select;
@@ -243,6 +244,70 @@ impl Dataset {
         let selection = self.selection(selection)?;
         let output = Output::new(bytemuck::cast_slice_mut(buffer));
         self.at(self.state.read(&selection, &T::datatype(), output))
+    }
+
+    /// As [`read`](Self::read), in the way that `transfer` says. It must not have places in memory
+    /// of its own: see [`read_into_with`](Self::read_into_with).
+    pub fn read_with<T: Element>(
+        &self,
+        selection: impl Select,
+        transfer: &Transfer,
+    ) -> Result<Vec<T>> {
+        let selection = self.selection(selection)?;
+        let count = self.count(&selection, size_of::<T>())?;
+        let mut values = self.buffer(count)?;
+        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
+        self.at(self.state.read_with(&selection, &T::datatype(), output, &transfer.0))?;
+        Ok(values)
+    }
+
+    /// As [`read_into`](Self::read_into), in the way that `transfer` says.
+    pub fn read_into_with<T: Element>(
+        &self,
+        selection: impl Select,
+        buffer: &mut [T],
+        transfer: &Transfer,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let output = Output::new(bytemuck::cast_slice_mut(buffer));
+        self.at(self.state.read_with(&selection, &T::datatype(), output, &transfer.0))
+    }
+
+    /// As [`write`](Self::write), in the way that `transfer` says.
+    pub fn write_with<T: Element>(
+        &self,
+        selection: impl Select,
+        values: &[T],
+        transfer: &Transfer,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let bytes = bytemuck::cast_slice(values);
+        self.at(self.state.write_with(&selection, &T::datatype(), bytes, &transfer.0))
+    }
+
+    /// Reads the selected cells into `buffer` as packed elements of any datatype that theirs
+    /// converts to.
+    pub fn read_as(
+        &self,
+        selection: impl Select,
+        datatype: &Datatype,
+        buffer: &mut [u8],
+        transfer: &Transfer,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.read_with(&selection, datatype, Output::new(buffer), &transfer.0))
+    }
+
+    /// Writes packed elements of any datatype that converts to the dataset's.
+    pub fn write_as(
+        &self,
+        selection: impl Select,
+        datatype: &Datatype,
+        bytes: &[u8],
+        transfer: &Transfer,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.at(self.state.write_with(&selection, datatype, bytes, &transfer.0))
     }
 
     /// Reads the selected cells as they are in the file.

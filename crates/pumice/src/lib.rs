@@ -98,6 +98,7 @@ mod info;
 mod points;
 mod select;
 mod structured;
+mod transfer;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
@@ -123,6 +124,7 @@ pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use select::{AxisRange, Select};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
+pub use transfer::Transfer;
 
 /// The datatype model, conversion and DDL names.
 pub mod types {

@@ -99,7 +99,9 @@ impl DatasetState {
     }
 
     /// Writes back what the cache has changed, and keeps it so until the answer is dropped.
-    fn written_back(&self) -> Result<Option<Exclusive<'_, crate::layout::DatasetLayout>>> {
+    pub(super) fn written_back(
+        &self,
+    ) -> Result<Option<Exclusive<'_, crate::layout::DatasetLayout>>> {
         if !self.medium.writable() {
             return Ok(None);
         }

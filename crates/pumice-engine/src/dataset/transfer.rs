@@ -7,13 +7,26 @@
 
 use super::DatasetState;
 use crate::buffer::Output;
-use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkGrid, Dims, PointPlan, Points, Selection, plan};
-use pumice_types::{Conversion, Datatype};
+use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Selection, plan};
+use pumice_store::ReadOp;
+use pumice_types::{Conversion, Datatype, Transform};
 
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
 const MANY: u64 = 1024;
+
+/// How elements get between file and memory, besides which ones.
+#[derive(Clone, Debug, Default)]
+pub struct TransferOptions {
+    /// Arithmetic on every element in its memory type: after a read, before a write.
+    pub transform: Option<Transform>,
+    /// Which places of a buffer of this shape elements go to or come from; otherwise the buffer
+    /// holds the selected elements one after another.
+    pub memory: Option<(Selection, Vec<u64>)>,
+    /// Whether dense chunks are read even if a checksum does not match them.
+    pub unverified: bool,
+}
 
 /// The defined cells of one chunk, and their values if they were asked for.
 pub struct Defined {
@@ -34,36 +47,102 @@ impl DatasetState {
         memory_type: &Datatype,
         output: Output<'_>,
     ) -> Result<()> {
+        self.read_with(selection, memory_type, output, &TransferOptions::default())
+    }
+
+    /// As [`read`](Self::read), in the way that `options` say.
+    pub fn read_with(
+        &self,
+        selection: &Selection,
+        memory_type: &Datatype,
+        output: Output<'_>,
+        options: &TransferOptions,
+    ) -> Result<()> {
         let _no_resize = self.gate();
         let dims = self.dims();
-        let count = self.check(selection, &dims, memory_type, output.len())?;
-        if count == 0 {
+        let size = output.len();
+        if self.check(selection, &dims, memory_type, size, options)? == 0 {
             return Ok(());
         }
-        let conversion = Conversion::new(&self.datatype, memory_type)?;
+        if options.memory.as_ref().is_some_and(|(places, _)| places.as_points().is_some()) {
+            // A point may repeat, and two threads must never write to one place.
+            return Err(Error::Invalid("a read cannot go to points in memory".into()));
+        }
+        let mut conversion = Conversion::new(&self.datatype, memory_type)?;
+        if let Some(transform) = &options.transform {
+            conversion = conversion.then(transform, memory_type)?;
+        }
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
-        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
-        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
         let target = &target;
+        let parts = self.parts(selection, &dims, options)?;
         let requests = parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target }));
-        self.cache().read(&self.cached, requests)
+        match &self.layout.storage {
+            Storage::Dense(dense, table) if options.unverified => {
+                self.read_unverified(dense, table, requests)
+            }
+            _ => self.cache().read(&self.cached, requests),
+        }
     }
 
     /// Writes elements of `memory_type` to the selected cells, which become defined.
     pub fn write(&self, selection: &Selection, memory_type: &Datatype, bytes: &[u8]) -> Result<()> {
+        self.write_with(selection, memory_type, bytes, &TransferOptions::default())
+    }
+
+    /// As [`write`](Self::write), in the way that `options` say.
+    pub fn write_with(
+        &self,
+        selection: &Selection,
+        memory_type: &Datatype,
+        bytes: &[u8],
+        options: &TransferOptions,
+    ) -> Result<()> {
         self.medium().require_writable()?;
         let _no_resize = self.gate();
         let dims = self.dims();
-        if self.check(selection, &dims, memory_type, bytes.len())? == 0 {
+        if self.check(selection, &dims, memory_type, bytes.len(), options)? == 0 {
             return Ok(());
         }
-        let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
-        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
-        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
-        let source = &source;
+        let mut conversion = Conversion::new(memory_type, &self.datatype)?;
+        if let Some(transform) = &options.transform {
+            conversion = conversion.after(transform, memory_type)?;
+        }
+        let source = &Source::new(bytes, conversion);
+        let parts = self.parts(selection, &dims, options)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)
+    }
+
+    /// Which cells of which chunk go to or come from which place in memory.
+    fn parts(&self, selection: &Selection, dims: &Dims, options: &TransferOptions) -> Result<Plan> {
+        let grid = self.grid(dims)?;
+        Ok(match &options.memory {
+            Some((places, shape)) => plan(selection, dims, &grid, places, shape)?,
+            None => plan(selection, dims, &grid, &Selection::all(), &selection.shape(dims))?,
+        })
+    }
+
+    /// Reads past checksums. What was not verified stays out of the cache, where it would answer
+    /// reads that ask for more.
+    fn read_unverified<'a>(
+        &self,
+        dense: &Dense,
+        table: &ChunkTable,
+        requests: impl Iterator<Item = (Dims, ReadRequest<'a>)>,
+    ) -> Result<()> {
+        let _still = self.written_back()?;
+        for (key, mut request) in requests {
+            let Some(record) = table.lookup(std::slice::from_ref(&key))?.pop().flatten() else {
+                dense.scatter_absent(&mut request)?;
+                continue;
+            };
+            let mut bytes = crate::layout::dense::zeros(record.size)?;
+            let read = ReadOp { offset: record.address, buffer: &mut bytes };
+            table.medium().fetch(&mut [read])?;
+            dense.scatter(&dense.decode_unverified(&key, bytes, &record)?, &mut request)?;
+        }
+        Ok(())
     }
 
     /// Reads cells that are named one by one into `output`, in their order. Undefined ones give the
@@ -284,12 +363,25 @@ impl DatasetState {
         dims: &Dims,
         memory_type: &Datatype,
         buffer: usize,
+        options: &TransferOptions,
     ) -> Result<u64> {
         selection.check(dims)?;
         let count = self.count(selection, dims);
-        let bytes = count.checked_mul(memory_type.size() as u64);
+        let cells = match &options.memory {
+            Some((_, shape)) => {
+                shape.iter().try_fold(1, |cells: u64, &axis| cells.checked_mul(axis))
+            }
+            None => Some(count),
+        };
+        let bytes = cells.and_then(|cells| cells.checked_mul(memory_type.size() as u64));
         if bytes == Some(buffer as u64) {
             return Ok(count);
+        }
+        if let Some((_, shape)) = &options.memory {
+            return Err(Error::Invalid(format!(
+                "memory of shape {shape:?} has elements of {} byte(s), but the buffer has {buffer} byte(s)",
+                memory_type.size()
+            )));
         }
         Err(Error::Invalid(format!(
             "the selection has {count} cell(s) of {} byte(s), but the buffer has {buffer} byte(s)",
