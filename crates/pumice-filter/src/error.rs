@@ -18,8 +18,9 @@ use std::fmt;
 pub enum FilterError {
     /// The data went through a filter that this build does not have.
     #[error(
-        "filter {id} ({name}) is not available: rewrite the dataset without it where the filter \
-         is installed, for example with `h5repack -f NONE old.h5 new.h5`"
+        "filter {id} ({name}) is not available: build with the feature `plugins` and put its HDF5 \
+         plugin into a folder of HDF5_PLUGIN_PATH, or rewrite the dataset where the filter is \
+         installed, for example with `h5repack -f NONE old.h5 new.h5`"
     )]
     Missing {
         /// The filter's id.

@@ -20,6 +20,9 @@
 //! | 32008 | [bitshuffle](FilterSpec::bitshuffle) | groups the bits of equal significance; LZ4 or Zstandard |
 //! | 32015 | [zstd](FilterSpec::zstd) | Zstandard frames |
 //!
+//! With the feature `plugins`, other filters are looked for among the shared libraries of
+//! `HDF5_PLUGIN_PATH`, as libhdf5 does.
+//!
 //! ```
 //! use pumice_filter::{FilterSpec, Pipeline};
 //!
@@ -35,7 +38,8 @@
 //!
 //! Decoding never produces more than the `limit` the caller gives, whatever the bytes say.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "plugins"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
 
 mod bits;
 mod bitshuffle;
@@ -52,6 +56,8 @@ mod lzf;
 mod matches;
 mod nbit;
 mod pipeline;
+#[cfg(feature = "plugins")]
+mod plugins;
 mod registry;
 mod scaleoffset;
 pub mod scratch;

@@ -31,7 +31,7 @@ pub(crate) const LZ4: u16 = 32004;
 pub(crate) const BITSHUFFLE: u16 = 32008;
 pub(crate) const ZSTD: u16 = 32015;
 
-/// The built-in filter with this id.
+/// The built-in filter with this id, or else a plugin's (feature `plugins`).
 ///
 /// ```
 /// assert_eq!(pumice_filter::find(1).unwrap().name(), "deflate");
@@ -52,8 +52,18 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         LZ4 => Some(&Lz4),
         BITSHUFFLE => Some(&Bitshuffle),
         ZSTD => Some(&Zstandard),
-        _ => None,
+        _ => plugin(id),
     }
+}
+
+#[cfg(feature = "plugins")]
+fn plugin(id: u16) -> Option<&'static dyn Filter> {
+    crate::plugins::find(id)
+}
+
+#[cfg(not(feature = "plugins"))]
+fn plugin(_id: u16) -> Option<&'static dyn Filter> {
+    None
 }
 
 /// The name that is registered for a filter id, whether or not the filter is built in.

@@ -30,7 +30,7 @@ mod transform;
 mod value;
 
 pub use conversion::Conversion;
-pub use element::Element;
+pub use element::{Element, Enumerated, FixedText};
 pub use error::TypeError;
 pub use heaped::Heaped;
 pub use model::{

@@ -1,6 +1,7 @@
 //! Datasets: read, write, ask, erase, resize.
 
 pub(crate) mod creation;
+mod enumerated;
 mod varlen;
 
 use crate::Transfer;

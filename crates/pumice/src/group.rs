@@ -8,7 +8,7 @@ use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result, group};
 use pumice_format::messages::{Link, LinkTarget};
-use pumice_types::Element;
+use pumice_types::{Element, Enumerated};
 use std::sync::Arc;
 
 /// A group of a file.
@@ -220,6 +220,11 @@ impl Group {
     /// Begins a dataset with elements of `T`.
     pub fn new_dataset<T: Element>(&self) -> DatasetBuilder {
         DatasetBuilder::new(self.clone(), T::datatype())
+    }
+
+    /// Begins a dataset of an enumeration; see [`Dataset::write_enum`](crate::Dataset::write_enum).
+    pub fn new_enumeration<E: Enumerated>(&self) -> DatasetBuilder {
+        DatasetBuilder::new(self.clone(), E::datatype())
     }
 
     /// Begins a dataset with elements of any datatype.

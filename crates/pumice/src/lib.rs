@@ -126,6 +126,82 @@ pub use select::{AxisRange, Select};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 pub use transfer::Transfer;
 
+/// Structs as elements of compound datatypes, C-like enums as enumerations.
+///
+/// ```
+/// use pumice::{File, H5Type};
+/// use pumice::types::FixedText;
+///
+/// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Hit {
+///     time: f64,
+///     position: [f32; 3],
+///     #[h5(rename = "detector id")]
+///     detector: u16,
+///     label: FixedText<2>,
+/// }
+///
+/// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
+/// #[repr(u8)]
+/// enum Quality {
+///     Good = 1,
+///     Doubtful = 2,
+/// }
+///
+/// let file = File::in_memory()?;
+/// let hits = file.new_dataset::<Hit>().shape([2]).create("hits")?;
+/// let label = FixedText::new("ab").expect("it fits");
+/// let hit = Hit { time: 0.5, position: [1.0, 2.0, 3.0], detector: 7, label };
+/// hits.write(1..2, &[hit])?;
+/// assert_eq!(hits.read::<Hit>(1..2)?, [hit]);
+///
+/// // Members are matched by name: a reader may know only some of them.
+/// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Time {
+///     time: f32,
+/// }
+/// assert_eq!(hits.read::<Time>(..)?, [Time { time: 0.0 }, Time { time: 0.5 }]);
+///
+/// let qualities = file.new_enumeration::<Quality>().shape([2]).create("qualities")?;
+/// qualities.write_enum(.., &[Quality::Good, Quality::Doubtful])?;
+/// assert_eq!(qualities.read_enum::<Quality>(..)?, [Quality::Good, Quality::Doubtful]);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+///
+/// Padding would be bytes without a meaning, so it is refused:
+///
+/// ```compile_fail
+/// #[derive(pumice::H5Type, Clone, Copy)]
+/// #[repr(C)]
+/// struct Padded {
+///     small: u8,
+///     large: u64,
+/// }
+/// ```
+///
+/// So is a struct whose layout the compiler may choose:
+///
+/// ```compile_fail
+/// #[derive(pumice::H5Type, Clone, Copy)]
+/// struct Unordered {
+///     one: u32,
+/// }
+/// ```
+#[cfg(feature = "derive")]
+pub use pumice_derive::H5Type;
+
+/// What code that `derive(H5Type)` makes refers to.
+#[cfg(feature = "derive")]
+#[doc(hidden)]
+pub mod derive {
+    pub use bytemuck::{Pod, Zeroable};
+    pub use pumice_types::{
+        ByteOrder, Compound, Datatype, Element, Enumerated, Enumeration, Integer, Member,
+    };
+}
+
 /// The datatype model, conversion and DDL names.
 pub mod types {
     pub use pumice_types::*;

@@ -61,7 +61,7 @@ impl DatasetState {
         let _no_resize = self.gate();
         let dims = self.dims();
         let size = output.len();
-        if self.check(selection, &dims, memory_type, size, options)? == 0 {
+        if self.check_with(selection, &dims, memory_type, size, options)? == 0 {
             return Ok(());
         }
         if options.memory.as_ref().is_some_and(|(places, _)| places.as_points().is_some()) {
@@ -100,7 +100,7 @@ impl DatasetState {
         self.medium().require_writable()?;
         let _no_resize = self.gate();
         let dims = self.dims();
-        if self.check(selection, &dims, memory_type, bytes.len(), options)? == 0 {
+        if self.check_with(selection, &dims, memory_type, bytes.len(), options)? == 0 {
             return Ok(());
         }
         let mut conversion = Conversion::new(memory_type, &self.datatype)?;
@@ -358,6 +358,16 @@ impl DatasetState {
 
     /// Checks selection and buffer against each other; returns the number of cells.
     pub(super) fn check(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        memory_type: &Datatype,
+        buffer: usize,
+    ) -> Result<u64> {
+        self.check_with(selection, dims, memory_type, buffer, &TransferOptions::default())
+    }
+
+    fn check_with(
         &self,
         selection: &Selection,
         dims: &Dims,
