@@ -12,6 +12,7 @@
 //! | 4 | [szip](FilterSpec::szip) | Rice coding of samples, with or without prediction |
 //! | 5 | [nbit](FilterSpec::nbit) | only the significant bits of numbers |
 //! | 6 | [scaleoffset](FilterSpec::scale_offset) | numbers as distances from the smallest, in few bits |
+//! | 303 | [heap] | the objects of a structured chunk's heap, as lengths and bytes |
 //! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
 //! | 307 | [bzip2](FilterSpec::bzip2) | bzip2 streams |
 //! | 32000 | [lzf](FilterSpec::lzf) | h5py's fast compressor |
@@ -50,6 +51,8 @@ mod error;
 mod facts;
 mod filter;
 mod fletcher32;
+pub mod heap;
+mod heap_section;
 pub mod location;
 mod lz4;
 mod lzf;
@@ -70,6 +73,7 @@ mod zstandard;
 pub use error::FilterError;
 pub use facts::DatasetFacts;
 pub use filter::Filter;
+pub use heap_section::{EncodedHeap, HeapSection};
 pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;

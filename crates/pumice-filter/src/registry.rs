@@ -8,6 +8,7 @@ use crate::blosc::Blosc;
 use crate::bzip2::Bzip2;
 use crate::deflate::Deflate;
 use crate::fletcher32::Fletcher32;
+use crate::heap::Heap;
 use crate::location::Location;
 use crate::lz4::Lz4;
 use crate::lzf::Lzf;
@@ -16,7 +17,7 @@ use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
 use crate::szip::Szip;
 use crate::zstandard::Zstandard;
-use crate::{Filter, location};
+use crate::{Filter, heap, location};
 
 pub(crate) const DEFLATE: u16 = 1;
 pub(crate) const SHUFFLE: u16 = 2;
@@ -46,6 +47,7 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         NBIT => Some(&Nbit),
         SCALEOFFSET => Some(&ScaleOffset),
         location::ID => Some(&Location),
+        heap::ID => Some(&Heap),
         BZIP2 => Some(&Bzip2),
         LZF => Some(&Lzf),
         BLOSC => Some(&Blosc),
@@ -78,7 +80,7 @@ pub fn registered_name(id: u16) -> Option<&'static str> {
 }
 
 /// Sorted by id.
-const NAMES: [(u16, &str); 38] = [
+const NAMES: [(u16, &str); 39] = [
     (DEFLATE, "deflate"),
     (SHUFFLE, "shuffle"),
     (FLETCHER32, "fletcher32"),
@@ -86,6 +88,7 @@ const NAMES: [(u16, &str); 38] = [
     (NBIT, "nbit"),
     (SCALEOFFSET, "scaleoffset"),
     (location::ID, location::NAME),
+    (heap::ID, heap::NAME),
     (305, "lzo"),
     (BZIP2, "bzip2"),
     (LZF, "lzf"),

@@ -1,6 +1,6 @@
 //! One entry of a filter pipeline message: which filter, how it is to be run.
 
-use crate::{DatasetFacts, FilterError, find, location, registry};
+use crate::{DatasetFacts, FilterError, find, heap, location, registry};
 
 /// A filter as a file describes it: id, flags, name and parameters ("client data values").
 ///
@@ -120,6 +120,12 @@ impl FilterSpec {
             BitshuffleCodec::Zstd(level) => vec![0, 3, level],
         };
         Self::named(registry::BITSHUFFLE, parameters)
+    }
+
+    /// Rewrites the heap of a structured chunk as lengths and bytes; see [`heap`].
+    pub fn heap() -> Self {
+        let name = Some(heap::NAME.to_owned());
+        Self { id: heap::ID, optional: true, name, parameters: Vec::new() }
     }
 
     /// Rewrites the cell locations of a sparse chunk (section 0) compactly; see [`location`].

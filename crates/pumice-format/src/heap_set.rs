@@ -23,6 +23,9 @@ const HEAD: usize = 12;
 /// The most slots: a reference has two bytes for them.
 const MAX_SLOTS: usize = 1 << 16;
 
+/// Objects of a collection that has as many as it can; writers fill one after another.
+pub const PER_COLLECTION: usize = MAX_INDEX as usize;
+
 /// Where the objects of a heap lie in its bytes.
 ///
 /// ```

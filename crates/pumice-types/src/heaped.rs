@@ -12,6 +12,7 @@
 
 use crate::TypeError;
 use crate::model::{Datatype, VarLen};
+use std::ops::Range;
 
 /// Bytes of the count at the beginning of a reference.
 const COUNT: usize = 4;
@@ -233,6 +234,57 @@ fn append(heap: &mut Vec<u8>, object: &[u8]) -> Result<u64, TypeError> {
     }
     heap.extend_from_slice(object);
     Ok(place as u64)
+}
+
+/// Adds what heaped elements refer to in the heap `from` to `heap`, which begins at byte `base` of a
+/// larger one, and lets them refer to that.
+pub fn adopt(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &mut Vec<u8>,
+    base: u64,
+    from: &[u8],
+) -> Result<(), TypeError> {
+    // Values that follow each other move as one.
+    let together = datatype.as_flat_varlen().and_then(|varlen| {
+        let run = run_of(varlen, elements)?;
+        from.get(run.start as usize..run.end as usize).map(|bytes| (varlen.size, run.start, bytes))
+    });
+    let Some((size, start, bytes)) = together else {
+        return load_at(datatype, elements, heap, base, &mut InMemory(from));
+    };
+    let place = base + append(heap, bytes)?;
+    for reference in elements.chunks_exact_mut((size as usize).max(1)) {
+        if let Some((count, old)) = reference_of(reference) {
+            put_reference(reference, count, place + (old - start))?;
+        }
+    }
+    Ok(())
+}
+
+/// The part of the heap that references lead to, if they do so one after another and without gaps.
+pub fn run_of(varlen: &VarLen, elements: &[u8]) -> Option<Range<u64>> {
+    let base = varlen.base.size() as u64;
+    let mut run: Option<Range<u64>> = None;
+    for reference in elements.chunks_exact((varlen.size as usize).max(1)) {
+        let Some((count, place)) = reference_of(reference) else { continue };
+        let run = run.get_or_insert(place..place);
+        if place != run.end {
+            return None;
+        }
+        run.end = run.end.checked_add(count.checked_mul(base)?)?;
+    }
+    Some(run.unwrap_or(0..0))
+}
+
+impl Datatype {
+    /// The variable-length datatype that this is, if its base has no variable-length parts.
+    pub fn as_flat_varlen(&self) -> Option<&VarLen> {
+        match self {
+            Datatype::VarLen(varlen) if !varlen.base.has_varlen() => Some(varlen),
+            _ => None,
+        }
+    }
 }
 
 /// Turns references into `heap` in `elements` into references of the file: everything that they

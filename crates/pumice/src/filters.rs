@@ -144,8 +144,8 @@ impl SectionFilters {
     }
 
     /// What these sections get if nothing is asked for: the location filter and zstd for a
-    /// selection, shuffle and zstd for values, zstd for references and heap, nothing for dense
-    /// chunks.
+    /// selection, shuffle and zstd for values and references, the heap filter and zstd for a heap,
+    /// nothing for dense chunks.
     pub fn defaults(sections: &[Section], element_size: u32) -> Self {
         let zstd = || FilterSpec::zstd(ZSTD_LEVEL);
         let entries = sections.iter().map(|&section| {
@@ -155,7 +155,8 @@ impl SectionFilters {
                 Section::Values | Section::References if element_size > 1 => {
                     vec![FilterSpec::shuffle(element_size), zstd()]
                 }
-                Section::Values | Section::References | Section::Heap => vec![zstd()],
+                Section::Values | Section::References => vec![zstd()],
+                Section::Heap => vec![FilterSpec::heap(), zstd()],
             };
             Entry { default: true, ..Entry::new(section, filters) }
         });

@@ -68,7 +68,7 @@ impl HeapChunk {
         let heap = source.heap().ok_or_else(no_heap)?;
         let (cells, mut elements) = collect(self.entries.cells.cells(), segments, source)?;
         self.count_waste(datatype, &cells)?;
-        adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
+        heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
         self.entries.define(datatype.size(), cells, elements);
         Ok(())
     }
@@ -135,7 +135,8 @@ impl HeapChunk {
                 let start = piece.position as usize * size;
                 let mut elements = held[start..start + piece.len as usize * size].to_vec();
                 let memory = segment.memory + (piece.cell - segment.cell);
-                let placed = adopt(datatype, &mut elements, &mut heap, base, &self.heap)
+                let placed = heaped::adopt(datatype, &mut elements, &mut heap, base, &self.heap)
+                    .map_err(Error::from)
                     .and_then(|()| target.place(memory, &elements));
                 if let Err(error) = placed {
                     done = Err(error);
@@ -150,21 +151,9 @@ impl HeapChunk {
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
         let (cells, mut elements) = self.entries.extract(datatype.size(), wanted);
         let mut heap = Vec::new();
-        adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
+        heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
         Ok((cells, Heaped { elements, heap }))
     }
-}
-
-/// Adds what `elements` refer to in the heap `from` to the heap `to`, which begins at byte `base` of a
-/// larger one, and lets them refer to that.
-fn adopt(
-    datatype: &Datatype,
-    elements: &mut [u8],
-    to: &mut Vec<u8>,
-    base: u64,
-    from: &[u8],
-) -> Result<()> {
-    Ok(heaped::load_at(datatype, elements, to, base, &mut InMemory(from))?)
 }
 
 fn no_heap() -> Error {

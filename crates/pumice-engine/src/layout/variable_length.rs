@@ -17,17 +17,22 @@ use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Reader, Writer};
 use pumice_cache::{Encoded, Intent, Outcome, Part};
-use pumice_filter::{EncodedCells, Pipeline};
-use pumice_format::heap_set::{HeapSet, HeapSetWriter, Reference};
+use pumice_filter::heap::HeapObjects;
+use pumice_filter::{EncodedCells, EncodedHeap, HeapSection, Pipeline, scratch};
+use pumice_format::heap_set::{HeapSet, PER_COLLECTION, Reference};
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_format::{Context, Sizes};
 use pumice_space::{CellSet, Dims};
 use pumice_types::heaped::{self, ObjectSink, ObjectSource};
-use pumice_types::{Datatype, TypeError};
+use pumice_types::{Datatype, VarLen};
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const REFERENCES: &str = "references of a structured chunk";
+/// Bytes of a section's checksum.
+const CHECKSUM: usize = 4;
 const HEAP: &str = "heap of a structured chunk";
 /// The share of a heap in memory that may be waste, in percent.
 const WASTE: u32 = 25;
@@ -152,27 +157,19 @@ impl VariableLength {
             tag.sections.push(SectionRecord { offset: 0, unfiltered, filter_mask: mask });
         }
         let mut references = elements.to_vec();
-        let mut sink = Sink(HeapSetWriter::new(&Context::new(self.sizes)));
-        sink.0.reserve(chunk.entries.cells.len() as usize, chunk.heap.len());
-        heaped::store(&self.datatype, &mut references, &chunk.heap, &mut sink)?;
-        let mut image = sink.0.finish();
+        let objects = objects_of(&self.datatype, &mut references, &chunk.heap)?;
         references.put_checksum(0);
-        if !image.is_empty() {
-            image.put_checksum(0);
-        }
-        for (section, usual) in [(references, &self.references), (image, &self.heap)] {
-            let (offset, unfiltered) = (bytes.len() as u64, section.len() as u64);
-            let pipeline = self.pipeline(key, usual);
-            let mut filter_mask = 0;
-            if section.is_empty() || pipeline.is_empty() {
-                bytes.put_bytes(&section);
-            } else {
-                let (encoded, mask) = pipeline.encode(section)?;
-                filter_mask = mask;
-                bytes.put_bytes(&encoded);
-            }
-            tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
-        }
+        let (offset, unfiltered) = (bytes.len() as u64, references.len() as u64);
+        let (encoded, filter_mask) = self.pipeline(key, &self.references).encode(references)?;
+        bytes.put_bytes(&encoded);
+        scratch::give(encoded);
+        tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
+        let (offset, heap) = (bytes.len() as u64, self.pipeline(key, &self.heap));
+        let EncodedHeap { bytes: encoded, unfiltered, mask } =
+            heap.encode_heap(&objects.lengths, &objects.bytes)?;
+        bytes.put_bytes(&encoded);
+        scratch::give(encoded);
+        tag.sections.push(SectionRecord { offset, unfiltered, filter_mask: mask });
         Ok(Encoded { bytes, tag })
     }
 
@@ -200,11 +197,44 @@ impl VariableLength {
         let element = self.geometry.element_size() as u64;
         let wanted = cells.len().saturating_mul(element).saturating_add(4);
         let references = self.pipeline(key, &self.references);
-        let mut elements = checked(references, record, first, &bytes, REFERENCES, Some(wanted))?;
-        let image = checked(self.pipeline(key, &self.heap), record, first + 1, &bytes, HEAP, None)?;
-        let heap = self.load(&mut elements, &image, record.address)?;
+        let mut elements = decode_references(references, record, first, &bytes, wanted)?;
+        let pipeline = self.pipeline(key, &self.heap);
+        let heap = match decode_heap(pipeline, record, first + 1, &bytes)? {
+            HeapSection::Objects(objects) => {
+                self.load_objects(&mut elements, objects, record.address)?
+            }
+            HeapSection::Plain(image) => self.load(&mut elements, &image, record.address)?,
+        };
         let entries = SparseChunk::new(cells, Some(elements));
         self.mask(key, HeapChunk::new(entries, heap))
+    }
+
+    /// Lets elements refer to the objects of a heap section. Mostly these are in the order of the
+    /// elements: then their bytes stay as they are.
+    fn load_objects(
+        &self,
+        elements: &mut [u8],
+        objects: HeapObjects,
+        address: u64,
+    ) -> Result<Vec<u8>> {
+        if let Some(varlen) = self.datatype.as_flat_varlen()
+            && follow_in_order(varlen, elements, &objects.lengths, address)?
+        {
+            return Ok(objects.bytes);
+        }
+        let HeapObjects { lengths, bytes } = objects;
+        let mut ends = Vec::with_capacity(lengths.len());
+        let mut end = 0;
+        for length in lengths {
+            end += length as usize;
+            ends.push(end);
+        }
+        let find = |slot: u16, index: u16| {
+            let number = usize::from(slot) * PER_COLLECTION + usize::from(index).checked_sub(1)?;
+            let start = number.checked_sub(1).map_or(Some(&0), |before| ends.get(before))?;
+            Some(*start..*ends.get(number)?)
+        };
+        self.load_from(elements, &bytes, &find, address)
     }
 
     /// Lets elements refer to what their references into a heap section lead to.
@@ -214,10 +244,20 @@ impl VariableLength {
             [] => HeapSet::default(),
             image => HeapSet::decode(image, &context)?,
         };
+        self.load_from(elements, image, &|slot, index| objects.object(slot, index), address)
+    }
+
+    fn load_from(
+        &self,
+        elements: &mut [u8],
+        image: &[u8],
+        find: &dyn Fn(u16, u16) -> Option<Range<usize>>,
+        address: u64,
+    ) -> Result<Vec<u8>> {
         let all = (image.len() as u64).saturating_add(elements.len() as u64);
         let budget = all.saturating_mul(MULTIPLE);
         let mut heap = Vec::with_capacity(image.len().saturating_sub(elements.len()));
-        let mut source = Objects { image, objects, address, budget };
+        let mut source = Objects { image, find, address, budget };
         heaped::load(&self.datatype, elements, &mut heap, &mut source)?;
         if heap.capacity() > heap.len() + heap.len() / 4 + 256 {
             heap.shrink_to_fit();
@@ -325,49 +365,124 @@ fn stored_section<'a>(
     })
 }
 
-/// A section without filters and checksum, which was verified. An empty section has neither.
-fn checked(
+/// Refuses a length that the best compression there is cannot have put into so few bytes.
+fn check_possible(record: &ChunkRecord, stored: &[u8], unfiltered: u64) -> Result<usize> {
+    let possible = (stored.len() as u64 + 1).saturating_mul(1 << 17);
+    let length = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= possible);
+    length.ok_or_else(|| {
+        let expected = format!("at most {possible} byte(s) before filters");
+        DecodeError::new("section of a structured chunk", record.address, expected, unfiltered)
+            .into()
+    })
+}
+
+/// The references section without filters and checksum, which was verified.
+fn decode_references(
     pipeline: &Pipeline,
     record: &ChunkRecord,
     index: usize,
     bytes: &[u8],
-    structure: &'static str,
-    wanted: Option<u64>,
+    wanted: u64,
 ) -> Result<Vec<u8>> {
     let (section, stored) = stored_section(record, index, bytes)?;
-    if stored.is_empty() && wanted.is_none() {
-        return Ok(Vec::new());
+    let limit = check_possible(record, stored, wanted)?;
+    let mut plain = pipeline.decode_slice(stored, section.filter_mask, limit)?;
+    if plain.len() != limit {
+        let expected = format!("{limit} byte(s) with the checksum");
+        return Err(DecodeError::new(REFERENCES, record.address, expected, plain.len()).into());
     }
-    let wrong = |expected: u64, found: u64| -> Error {
-        let expected = format!("{expected} byte(s) with the checksum");
-        DecodeError::new(structure, record.address, expected, found).into()
-    };
+    let mut reader = Reader::new(REFERENCES, record.address, &plain);
+    reader.skip(limit - CHECKSUM)?;
+    reader.checksum()?;
+    plain.truncate(limit - CHECKSUM);
+    Ok(plain)
+}
+
+/// The heap section without filters, its checksum verified. An empty section has neither.
+fn decode_heap(
+    pipeline: &Pipeline,
+    record: &ChunkRecord,
+    index: usize,
+    bytes: &[u8],
+) -> Result<HeapSection> {
+    let (section, stored) = stored_section(record, index, bytes)?;
+    // An index without filters says nothing of the length before them.
     let unfiltered = match pipeline.is_empty() {
         true => stored.len() as u64,
         false => section.unfiltered,
     };
-    if wanted.is_some_and(|wanted| wanted != unfiltered) {
-        return Err(wrong(wanted.unwrap_or_default(), unfiltered));
+    check_possible(record, stored, unfiltered)?;
+    Ok(pipeline.decode_heap(stored, section.filter_mask, unfiltered)?)
+}
+
+/// Lets references follow objects, if they lead to them one after another; otherwise leaves them as
+/// they are.
+fn follow_in_order(
+    varlen: &VarLen,
+    elements: &mut [u8],
+    lengths: &[u32],
+    address: u64,
+) -> Result<bool> {
+    let (size, base) = ((varlen.size as usize).max(1), varlen.base.size() as u64);
+    let mut next = 0;
+    for reference in elements.chunks_exact(size) {
+        let Some(found) = Reference::decode(reference, address)? else { continue };
+        let number = usize::from(found.slot) * PER_COLLECTION + usize::from(found.index);
+        let length = lengths.get(next).copied();
+        if number != next + 1 || length.map(u64::from) != Some(u64::from(found.count) * base) {
+            return Ok(false);
+        }
+        next += 1;
     }
-    // The best compression there is cannot have put more into so few bytes.
-    let possible = (stored.len() as u64 + 1).saturating_mul(1 << 16);
-    let limit = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= possible);
-    let limit = limit.ok_or_else(|| wrong(possible, unfiltered))?;
-    let mut plain = pipeline.decode_slice(stored, section.filter_mask, limit)?;
-    if plain.len() != limit || limit < 4 {
-        return Err(wrong(unfiltered, plain.len() as u64));
+    if next != lengths.len() {
+        return Ok(false);
     }
-    let mut reader = Reader::new(structure, record.address, &plain);
-    reader.skip(limit - 4)?;
-    reader.checksum()?;
-    plain.truncate(limit - 4);
-    Ok(plain)
+    let mut place = 0;
+    for reference in elements.chunks_exact_mut(size) {
+        if let Some(found) = Reference::decode(reference, address)? {
+            heaped::put_reference(reference, u64::from(found.count), place)?;
+            place += u64::from(found.count) * base;
+        }
+    }
+    Ok(true)
+}
+
+/// The objects that elements refer to in `heap`, numbered in their order; the elements get references
+/// to them. Mostly they lie one after another in the heap already.
+fn objects_of<'a>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &'a [u8],
+) -> Result<Numbered<'a>> {
+    let in_order = datatype
+        .as_flat_varlen()
+        .filter(|varlen| heaped::run_of(varlen, elements) == Some(0..heap.len() as u64));
+    let mut sink = Sink::default();
+    let Some(varlen) = in_order else {
+        heaped::store(datatype, elements, heap, &mut sink)?;
+        return Ok(Numbered { lengths: sink.lengths, bytes: Cow::Owned(sink.bytes) });
+    };
+    let (size, base) = ((varlen.size as usize).max(1), varlen.base.size() as u64);
+    sink.lengths.reserve(elements.len() / size);
+    for reference in elements.chunks_exact_mut(size) {
+        if let Some((count, _)) = heaped::reference_of(reference) {
+            sink.number(count * base, count as u32, reference)?;
+        }
+    }
+    Ok(Numbered { lengths: sink.lengths, bytes: Cow::Borrowed(heap) })
+}
+
+/// Objects that are to be stored.
+struct Numbered<'a> {
+    lengths: Vec<u32>,
+    bytes: Cow<'a, [u8]>,
 }
 
 /// The objects of a heap section.
 struct Objects<'a> {
     image: &'a [u8],
-    objects: HeapSet,
+    /// Where the object of a slot and an index lies in the image.
+    find: &'a dyn Fn(u16, u16) -> Option<Range<usize>>,
     address: u64,
     /// How many more bytes are believable.
     budget: u64,
@@ -385,7 +500,7 @@ impl ObjectSource for Objects<'_> {
         let bad = |expected: String, found: String| -> Error {
             DecodeError::new(HEAP, self.address, expected, found).into()
         };
-        let range = self.objects.object(slot, index);
+        let range = (self.find)(slot, index);
         let object = range.and_then(|range| self.image.get(range)).ok_or_else(|| {
             bad(format!("an object of index {index} in slot {slot}"), "none".into())
         })?;
@@ -399,20 +514,36 @@ impl ObjectSource for Objects<'_> {
     }
 }
 
-/// The heap section that is being made.
-struct Sink(HeapSetWriter);
+/// The objects of a heap section that is being made.
+#[derive(Default)]
+struct Sink {
+    lengths: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Sink {
+    /// Gives the next object its number, and makes `reference` refer to it.
+    #[inline]
+    fn number(&mut self, length: u64, count: u32, reference: &mut [u8]) -> Result<()> {
+        let (slot, index) =
+            (self.lengths.len() / PER_COLLECTION, self.lengths.len() % PER_COLLECTION + 1);
+        let (Ok(length), Ok(slot)) = (u32::try_from(length), u16::try_from(slot)) else {
+            let what = "more objects, or larger ones, than the heap of a chunk can have";
+            return Err(Error::Invalid(what.into()));
+        };
+        self.lengths.push(length);
+        Reference { count, slot, index: index as u16 }.encode(reference);
+        Ok(())
+    }
+}
 
 impl ObjectSink for Sink {
     type Error = Error;
 
     #[inline]
     fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<()> {
-        let full = || TypeError::Invalid {
-            class: "variable-length",
-            reason: "more objects than the heap of a chunk can have".into(),
-        };
-        let (slot, index) = self.0.push(object).ok_or_else(full)?;
-        Reference { count, slot, index }.encode(reference);
+        self.number(object.len() as u64, count, reference)?;
+        self.bytes.extend_from_slice(object);
         Ok(())
     }
 }

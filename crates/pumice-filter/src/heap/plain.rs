@@ -1,0 +1,103 @@
+//! The canonical plain form of a list of objects: a heap set ("HGLS") whose collections ("GCOL") are
+//! full but for the last, with lengths of eight bytes, objects numbered from 1 in each collection,
+//! zeros in all padding, and the section's checksum.
+
+use super::HeapObjects;
+use pumice_bytes::{Writer, lookup3};
+
+/// Objects of a full collection.
+const FULL: usize = u16::MAX as usize;
+/// Bytes before the directory.
+const HEAD: usize = 12;
+/// Bytes of a slot of the directory, of a collection's header and of an object's.
+const HEADER: usize = 16;
+/// Bytes of the checksum.
+const CHECKSUM: usize = 4;
+
+/// The bytes of the plain form of objects of these lengths; nothing for no objects.
+pub(crate) fn plain_length(lengths: &[u32]) -> u64 {
+    if lengths.is_empty() {
+        return 0;
+    }
+    let slots = lengths.len().div_ceil(FULL);
+    let objects: u64 = lengths.iter().map(|&length| (HEADER + padded(length)) as u64).sum();
+    (HEAD + slots * 2 * HEADER + CHECKSUM) as u64 + objects
+}
+
+/// The plain form of objects, one after another in `bytes`.
+pub(crate) fn image(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(plain_length(lengths) as usize);
+    if lengths.is_empty() {
+        return out;
+    }
+    let collections = lengths.chunks(FULL);
+    out.put_bytes(b"HGLS\x01\0\0\0");
+    out.put_u32(collections.len() as u32);
+    let mut offset = (HEAD + collections.len() * HEADER) as u64;
+    for objects in collections.clone() {
+        let size = collection_size(objects);
+        out.put_u64(offset);
+        out.put_u64(size);
+        offset += size;
+    }
+    let mut rest = bytes;
+    for objects in collections {
+        out.put_bytes(b"GCOL\x01\0\0\0");
+        out.put_u64(collection_size(objects));
+        for (index, &length) in (1u64..).zip(objects) {
+            let (object, later) = rest.split_at((length as usize).min(rest.len()));
+            rest = later;
+            out.put_u64(index);
+            out.put_u64(u64::from(length));
+            out.put_bytes(object);
+            out.put_zeros(padded(length) - length as usize);
+        }
+    }
+    out.put_checksum(0);
+    out
+}
+
+/// The objects of a plain form, if it is the canonical one.
+pub(super) fn objects(plain: &[u8]) -> Option<HeapObjects> {
+    let (body, checksum) = plain.split_at_checked(plain.len().checked_sub(CHECKSUM)?)?;
+    let mut rest = body.strip_prefix(b"HGLS\x01\0\0\0")?;
+    let slots = take_number::<4>(&mut rest)? as usize;
+    rest = rest.get(slots.checked_mul(HEADER)?..)?;
+    let mut found = HeapObjects::default();
+    while let Some(after) = rest.strip_prefix(b"GCOL\x01\0\0\0") {
+        rest = after.get(8..)?;
+        for index in 1..=FULL as u64 {
+            if rest.is_empty() || rest.starts_with(b"GCOL") {
+                break;
+            }
+            if take_number::<8>(&mut rest)? != index {
+                return None;
+            }
+            let length = u32::try_from(take_number::<8>(&mut rest)?).ok()?;
+            let (object, later) = rest.split_at_checked(padded(length))?;
+            rest = later;
+            found.lengths.push(length);
+            found.bytes.extend_from_slice(object.get(..length as usize)?);
+        }
+    }
+    // Whatever was not looked at above is looked at here.
+    let canonical = rest.is_empty()
+        && !found.lengths.is_empty()
+        && checksum == lookup3(body).to_le_bytes()
+        && image(&found.lengths, &found.bytes) == plain;
+    canonical.then_some(found)
+}
+
+fn take_number<const N: usize>(rest: &mut &[u8]) -> Option<u64> {
+    let (bytes, later) = rest.split_first_chunk::<N>()?;
+    *rest = later;
+    Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+fn collection_size(lengths: &[u32]) -> u64 {
+    lengths.iter().fold(HEADER as u64, |size, &length| size + (HEADER + padded(length)) as u64)
+}
+
+fn padded(length: u32) -> usize {
+    (length as usize).next_multiple_of(8)
+}

@@ -1,0 +1,87 @@
+//! The heap filter: any bytes come back, canonical heaps become short, damage is noticed.
+
+use proptest::prelude::*;
+use pumice_filter::{FilterSpec, HeapSection, Pipeline};
+
+fn pipeline(filters: Vec<FilterSpec>) -> Pipeline {
+    Pipeline::new(filters).unwrap()
+}
+
+fn objects() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let object = prop_oneof![
+        8 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => prop::collection::vec(any::<u8>(), 250..700),
+    ];
+    prop::collection::vec(object, 1..60)
+}
+
+fn parts(objects: &[Vec<u8>]) -> (Vec<u32>, Vec<u8>) {
+    (objects.iter().map(|object| object.len() as u32).collect(), objects.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_come_back(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+        let heap = pipeline(vec![FilterSpec { optional: false, ..FilterSpec::heap() }]);
+        let (stored, mask) = heap.encode(bytes.clone()).unwrap();
+        prop_assert_eq!(heap.decode(stored, mask, bytes.len()).unwrap(), bytes);
+    }
+
+    #[test]
+    fn both_ways_to_the_encoded_side_give_the_same_bytes(objects in objects()) {
+        let (lengths, bytes) = parts(&objects);
+        let plain = pipeline(vec![]).encode_heap(&lengths, &bytes).unwrap();
+        prop_assert_eq!(plain.bytes.len() as u64, plain.unfiltered);
+        let heap = pipeline(vec![FilterSpec::heap()]);
+        let direct = heap.encode_heap(&lengths, &bytes).unwrap();
+        let (filtered, mask) = heap.encode(plain.bytes.clone()).unwrap();
+        prop_assert_eq!((&direct.bytes, direct.mask), (&filtered, mask));
+        prop_assert_eq!(direct.unfiltered, plain.unfiltered);
+        prop_assert_eq!(heap.decode(filtered, mask, plain.bytes.len()).unwrap(), plain.bytes.clone());
+        let found = heap.decode_heap(&direct.bytes, mask, direct.unfiltered).unwrap();
+        let HeapSection::Objects(found) = found else { panic!("not the direct way") };
+        prop_assert_eq!((found.lengths, found.bytes), (lengths, bytes));
+        let found = pipeline(vec![]).decode_heap(&plain.bytes, 0, plain.unfiltered).unwrap();
+        let HeapSection::Plain(image) = found else { panic!("no plain form") };
+        prop_assert_eq!(&image, &plain.bytes[..plain.bytes.len() - 4]);
+    }
+
+    #[test]
+    fn a_changed_plain_form_comes_back_changed(objects in objects(), at in any::<usize>(), by in 1u8..) {
+        let (lengths, bytes) = parts(&objects);
+        let mut plain = pipeline(vec![]).encode_heap(&lengths, &bytes).unwrap().bytes;
+        let place = at % plain.len();
+        plain[place] ^= by;
+        let heap = pipeline(vec![FilterSpec { optional: false, ..FilterSpec::heap() }]);
+        let (stored, mask) = heap.encode(plain.clone()).unwrap();
+        prop_assert_eq!(heap.decode(stored, mask, plain.len()).unwrap(), plain);
+    }
+}
+
+#[test]
+fn every_changed_bit_of_the_encoded_side_is_an_error() {
+    let heap = pipeline(vec![FilterSpec::heap()]);
+    let stored = heap.encode_heap(&[3, 0, 300, 2], &[b'x'; 305]).unwrap();
+    assert_eq!(stored.mask, 0);
+    for bit in 0..stored.bytes.len() * 8 {
+        let mut damaged = stored.bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(heap.decode_heap(&damaged, 0, stored.unfiltered).is_err(), "bit {bit}");
+    }
+    for end in 0..stored.bytes.len() {
+        let found = heap.decode_heap(&stored.bytes[..end], 0, stored.unfiltered);
+        assert!(end == 0 || found.is_err(), "{end} byte(s)");
+    }
+}
+
+#[test]
+fn more_objects_than_a_collection_holds_make_two() {
+    let lengths = vec![1; 65_535 + 3];
+    let bytes = vec![7; lengths.len()];
+    let heap = pipeline(vec![FilterSpec::heap(), FilterSpec::zstd(1)]);
+    let stored = heap.encode_heap(&lengths, &bytes).unwrap();
+    assert!(stored.bytes.len() < 100);
+    let plain = heap.decode(stored.bytes, stored.mask, stored.unfiltered as usize).unwrap();
+    assert_eq!(&plain[..12], b"HGLS\x01\0\0\0\x02\0\0\0");
+    assert_eq!(plain.len() as u64, stored.unfiltered);
+}
