@@ -18,8 +18,16 @@ def pack(value, width):
 
 def size_width(spec):
     """Bytes of the chunk-size field: one more than the dense chunk needs."""
+    if hasattr(spec, "kind"):
+        return 8  # Variable-length data may have any size.
     dense = math.prod(spec.chunk) * spec.dtype().itemsize
     return min(8, 1 + (int(math.log2(dense)) + 8) // 8)
+
+
+def tail_size(spec, filtered):
+    """Bytes of a record behind the size."""
+    sections = getattr(spec, "sections", 2)
+    return 8 * (sections - 1) + (12 * sections if filtered else 0)
 
 
 def encode_tail(chunk, filtered):
@@ -43,7 +51,7 @@ def write_index(file, spec, chunks, filtered):
 def write_single(file, spec, chunks, filtered):
     width = size_width(spec)
     if not chunks:
-        return 1, bytes(width + 8 + (24 if filtered else 0)), UNDEFINED
+        return 1, bytes(width + tail_size(spec, filtered)), UNDEFINED
     (chunk,) = chunks
     return 1, pack(chunk.size, width) + encode_tail(chunk, filtered), chunk.address
 
@@ -55,7 +63,7 @@ class Entries:
         self.width = size_width(spec)
         self.filtered = filtered
         self.by_slot = dict(zip(slots, chunks))
-        self.size = 8 + self.width + 8 + (24 if filtered else 0)
+        self.size = 8 + self.width + tail_size(spec, filtered)
         self.client = 3 if filtered else 2
 
     def encode(self, first, count):

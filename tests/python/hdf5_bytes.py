@@ -14,7 +14,7 @@ except ImportError:  # zstd sections then raise when met
 
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 
-DEFLATE, SHUFFLE, FLETCHER32, LOCATION, ZSTD = 1, 2, 3, 302, 32015
+DEFLATE, SHUFFLE, FLETCHER32, LOCATION, HEAP, ZSTD = 1, 2, 3, 302, 303, 32015
 
 
 class FormatError(Exception):
@@ -174,6 +174,10 @@ def filter_encode(identifier, parameters, data):
         from location_builder import location_encode
 
         return location_encode(data)
+    if identifier == HEAP:
+        from structured_heap import heap_filter_encode
+
+        return heap_filter_encode(data)
     raise Unsupported(f"filter {identifier}")
 
 
@@ -199,4 +203,9 @@ def filter_decode(identifier, parameters, data, limit):
 
         require(not parameters, "location filter: it has no parameters")
         return location_decode(data, limit)
+    if identifier == HEAP:
+        from structured_heap import heap_filter_decode
+
+        require(not parameters, "heap filter: it has no parameters")
+        return heap_filter_decode(data, limit)
     raise Unsupported(f"filter {identifier}")

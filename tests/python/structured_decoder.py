@@ -4,7 +4,7 @@ Python's standard library and numpy only, written from the format documents and
 not from the library: what it reads is what the bytes say. Superblock 2 and 3,
 version 2 object headers, compact links and attributes; the layout message
 (version 5, class 4), per-section filters, every chunk index, every form of a
-selection. Fixed-size elements only. Every rule is verified: checksums, owners,
+selection. Elements of fixed size and of variable length. Every rule is verified: checksums, owners,
 offsets in order, counts against sizes, no two structures on the same bytes.
 
     decode("file.h5")["/group/dataset"].coordinates, .values
@@ -40,7 +40,8 @@ from structured_index import (
     width_of_size,
 )
 from structured_space import UNLIMITED, decode_dataspace, decode_extent
-from structured_types import decode_datatype
+from structured_heap import decode_heap, follow
+from structured_types import decode_datatype, kind_of
 
 DATASPACE, LINK_INFO, DATATYPE, FILL_VALUE, LINK, LAYOUT = 0x01, 0x02, 0x03, 0x05, 0x06, 0x08
 PIPELINE, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE = 0x0B, 0x0C, 0x10, 0x11
@@ -279,7 +280,9 @@ def read_layout(file, data):
 def read_index_parameters(layout, cursor):
     if layout.index == SINGLE:
         n = layout.sections
-        size = cursor.uint(width_of_size(math.prod(layout.chunk) * layout.element_size, n))
+        # Where all sections have a checksum, there is variable-length data of any size.
+        wide = 3 if layout.checked == list(range(n)) and n > 1 else n
+        size = cursor.uint(width_of_size(math.prod(layout.chunk) * layout.element_size, wide))
         offsets = [0, *cursor.uints(n - 1, 8)]
         filtered = layout.flags & 0x02
         unfiltered = cursor.uints(n, 8) if filtered else None
@@ -302,9 +305,10 @@ def note_layout(file, layout, width, left):
         file.note(f"layout message: {width} bytes a dimension, {wanted} suffice")
     if left:
         file.note(f"layout message: {left} bytes after the address")
-    if layout.sections == 2 and layout.type != 1:
+    variable = layout.sections > 1 and layout.checked == list(range(layout.sections))
+    if layout.type != ({2: 2, 3: 3} if variable else {2: 1}).get(layout.sections):
         file.note(f"layout message: type {layout.type:#06x}")
-    if layout.sections == 2 and layout.checked != [0]:
+    if layout.sections == 2 and not variable and layout.checked != [0]:
         file.note(f"layout message: metadata sections {layout.checked}")
     if layout.index == B_TREE and layout.parameters[0] == 0:
         file.note("layout message: B-tree node size 0")
@@ -372,7 +376,8 @@ def read_chunks(file, layout, geometry, dataset):
     if layout.index == SINGLE:
         layout.single.address = layout.address
         return [((0,) * geometry.rank, layout.single)]
-    wanted = width_of_size(math.prod(layout.chunk) * layout.element_size, layout.sections)
+    wide = 3 if kind_of(dataset.dtype) else layout.sections
+    wanted = width_of_size(math.prod(layout.chunk) * layout.element_size, wide)
     if layout.index == B_TREE:
         tree = BTree(file, layout.address, geometry, layout.parameters[1:])
         if layout.parameters[0] not in (0, tree.node_size):
@@ -410,7 +415,8 @@ def read_sections(file, layout, filters, scaled, record, dataset):
             wanted, mask = record.unfiltered[number], record.masks[number]
             chain = filters.get(number, [])
             require(mask >> len(chain) == 0, f"{what}: filter mask {mask:#x} of section {number}")
-            if unfilter:
+            # An empty heap has no filters and no checksum.
+            if unfilter and (data or not kind_of(dataset.dtype)):
                 data = undo(chain, mask, data, wanted, f"{what}, section {number}")
             require(len(data) == wanted, f"{what}: section {number} has {len(data)} of {wanted}")
         sections.append(data)
@@ -432,12 +438,44 @@ def read_chunk(file, layout, filters, scaled, record, dataset):
     """(linear cells in the chunk, values) of one chunk."""
     what = f"chunk {list(scaled)}"
     sections = read_sections(file, layout, filters, scaled, record, dataset)
+    if kind_of(dataset.dtype):
+        return read_variable(file, layout, sections, what, dataset)
     if layout.sections != 2:
         raise Unsupported(f"{layout.sections} sections")
     if 1 in layout.checked:
         raise Unsupported("a checksum on section 1 of 2")
-    if sections[0]:
-        body = unsealed(sections[0], f"{what}, section 0") if 0 in layout.checked else sections[0]
+    cells = read_cells(file, layout, sections[0], what)
+    size = layout.element_size
+    require(len(sections[1]) == len(cells) * size, f"{what}: values for {len(cells)} cells")
+    return cells, np.frombuffer(sections[1], dataset.dtype, len(cells))
+
+
+def read_variable(file, layout, sections, what, dataset):
+    """(linear cells in the chunk, values) of a chunk with variable-length data."""
+    require(layout.checked == list(range(layout.sections)), f"{what}: checksums {layout.checked}")
+    require(layout.sections in (2, 3), f"{what}: {layout.sections} sections")
+    *first, references, heap = sections
+    if first:
+        cells = read_cells(file, layout, first[0], what)
+    else:
+        cells = np.arange(math.prod(layout.chunk), dtype=np.uint64)
+    references = unsealed(references, f"{what}, references")
+    objects = decode_heap(unsealed(heap, f"{what}, heap") if heap else b"")
+    size, kind = layout.element_size, kind_of(dataset.dtype)
+    require(len(references) == len(cells) * size, f"{what}: references for {len(cells)} cells")
+    values, used = np.empty(len(cells), object), []
+    for number in range(len(cells)):
+        element = references[number * size : (number + 1) * size]
+        values[number] = follow(kind, element, objects, used)
+    if sorted(used) != sorted(objects):
+        file.note(f"{what}: {len(objects)} objects, {len(used)} references")
+    return cells, values
+
+
+def read_cells(file, layout, section, what):
+    """The defined cells that section 0 tells."""
+    if section:
+        body = unsealed(section, f"{what}, section 0") if 0 in layout.checked else section
         extent, selection = decode_dataspace(body, f"{what}, section 0")
         require(extent.dims == layout.chunk, f"{what}: extent {extent.dims}")
         cells = selection.cells
@@ -450,9 +488,7 @@ def read_chunk(file, layout, filters, scaled, record, dataset):
         cells = np.arange(math.prod(layout.chunk), dtype=np.uint64)
     if len(cells) == 0:
         file.note("a chunk without a defined cell")
-    size = layout.element_size
-    require(len(sections[1]) == len(cells) * size, f"{what}: values for {len(cells)} cells")
-    return cells, np.frombuffer(sections[1], dataset.dtype, len(cells))
+    return cells
 
 
 def read_sparse(file, messages, dataset, layout):
@@ -476,7 +512,7 @@ def read_sparse(file, messages, dataset, layout):
             layout.chunk, np.uint64
         )
         inside = (place < np.array(dataset.shape, np.uint64)).all(axis=1)
-        if not inside.all():
+        if not inside.all() and (layout.sections == 3 or not kind_of(dataset.dtype)):
             file.note(f"chunk {list(scaled)}: {(~inside).sum()} cells outside the extent")
         dataset.chunks[scaled] = record
         coordinates.append(place[inside])
@@ -487,7 +523,8 @@ def read_sparse(file, messages, dataset, layout):
 def gather(dataset, coordinates, values, rank):
     """All cells of all chunks in row-major order."""
     place = np.concatenate([np.zeros((0, rank), np.uint64), *coordinates])
-    data = np.concatenate([np.zeros(0, dataset.dtype), *values]).astype(dataset.dtype)
+    dtype = np.dtype(object) if kind_of(dataset.dtype) else dataset.dtype
+    data = np.concatenate([np.zeros(0, dtype), *values]).astype(dtype)
     order = np.lexsort(place.T[::-1])
     dataset.coordinates, dataset.values = place[order], data[order]
 

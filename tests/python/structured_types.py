@@ -33,7 +33,39 @@ def decode_datatype(cursor):
         return decode_enum(cursor, version, bits & 0xFFFF)
     if kind == ARRAY:
         return decode_array(cursor, version)
+    if kind == VARIABLE:
+        base = decode_datatype(cursor)
+        require(bits & 0x0F in (0, 1), f"{cursor.what}: variable-length type {bits & 0x0F}")
+        return np.dtype(f"V{size}", metadata={"vlen": "string" if bits & 0x0F else base})
     raise Unsupported(f"{cursor.what}: datatype class {kind}")
+
+
+def kind_of(dtype):
+    """A dtype in the notation of varlen.py; None if it has no variable-length parts."""
+    return notation(dtype) if has_variable(dtype) else None
+
+
+def has_variable(dtype):
+    if dtype.metadata and "vlen" in dtype.metadata:
+        return True
+    if dtype.subdtype:
+        return has_variable(dtype.subdtype[0])
+    return any(has_variable(dtype.fields[name][0]) for name in dtype.names or ())
+
+
+def notation(dtype):
+    if dtype.metadata and "vlen" in dtype.metadata:
+        base = dtype.metadata["vlen"]
+        return {"vlen": base if isinstance(base, str) else notation(base)}
+    if dtype.subdtype:
+        return {"array": notation(dtype.subdtype[0]), "dims": list(dtype.subdtype[1])}
+    if dtype.names:
+        fields = [
+            {"name": name, "offset": offset, "dtype": notation(member)}
+            for name, (member, offset) in ((n, dtype.fields[n][:2]) for n in dtype.names)
+        ]
+        return {"size": dtype.itemsize, "fields": fields}
+    return dtype.str
 
 
 def decode_fixed(cursor, bits, size):

@@ -2,7 +2,7 @@
 
 use super::{datatype, packed};
 use anyhow::{Context, Result};
-use pumice::{Attribute, Dataset, Extent, File, Group, MemberKind, Select};
+use pumice::{Attribute, Dataset, Extent, File, Group, Heaped, MemberKind, Select};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -128,17 +128,18 @@ impl Describer {
 /// Coordinates and values of all defined cells in row-major order, as bytes.
 fn defined(dataset: &Dataset) -> Result<(Vec<u8>, Vec<u8>)> {
     let (rank, size) = (dataset.shape().len(), dataset.datatype().size());
-    let found = dataset.read_defined_bytes((..).select(&[])?)?;
-    let mut order: Vec<usize> = (0..found.values.len() / size).collect();
-    order.sort_by_key(|&cell| &found.coordinates[cell * rank..(cell + 1) * rank]);
+    let (coordinates, found) = dataset.read_defined_heaped((..).select(&[])?)?;
+    let mut order: Vec<usize> = (0..found.elements.len() / size).collect();
+    order.sort_by_key(|&cell| &coordinates[cell * rank..(cell + 1) * rank]);
     let (mut coords, mut values) = (Vec::new(), Vec::new());
     for cell in order {
-        for coordinate in &found.coordinates[cell * rank..(cell + 1) * rank] {
+        for coordinate in &coordinates[cell * rank..(cell + 1) * rank] {
             coords.extend_from_slice(&coordinate.to_le_bytes());
         }
-        values.extend_from_slice(&found.values[cell * size..(cell + 1) * size]);
+        values.extend_from_slice(&found.elements[cell * size..(cell + 1) * size]);
     }
-    Ok((coords, values))
+    let values = Heaped { elements: values, heap: found.heap };
+    Ok((coords, packed::pack(dataset.datatype(), &values)?))
 }
 
 fn shape(extent: &Extent) -> Value {

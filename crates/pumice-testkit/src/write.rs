@@ -1,8 +1,8 @@
 //! `pumice-interop write`: operations on a new file, one JSON object a line.
 
-use super::datatype;
+use super::{datatype, packed};
 use anyhow::{Context, Result, bail};
-use pumice::{Dataset, File, FilterSpec, Group, Node, RawAttribute, Selection};
+use pumice::{Dataset, File, FilterSpec, Group, Node, RawAttribute, Section, Selection};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -49,19 +49,20 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
     };
     match operation["op"].as_str() {
         Some("group") => drop(file.create_group(path)?),
-        Some("dense") => drop(create(file, path, operation, false)?),
-        Some("sparse") => drop(create(file, path, operation, true)?),
+        Some("dense" | "variable" | "sparse") => drop(create(file, path, operation)?),
         Some("attribute") => set_attribute(file, path, operation, bytes("data")?)?,
         Some("write") => {
             let dataset = file.dataset(path)?;
-            dataset.write_bytes(block(operation)?, &bytes("data")?)?;
+            let values = packed::unpack(dataset.datatype(), bytes("data")?)?;
+            dataset.write_heaped(block(operation)?, &values)?;
         }
         Some("write_points") => {
             let dataset = file.dataset(path)?;
             let coords = bytes("coords")?;
             let coords = coords.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap()));
             let points = Selection::points(dataset.shape().len(), coords.collect())?;
-            dataset.write_bytes(points, &bytes("values")?)?;
+            let values = packed::unpack(dataset.datatype(), bytes("values")?)?;
+            dataset.write_heaped(points, &values)?;
         }
         Some("write_chunk") => {
             let mask = operation["mask"].as_u64().unwrap_or(0) as u32;
@@ -76,8 +77,13 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
     Ok(())
 }
 
-fn create(file: &Group, path: &str, operation: &Value, sparse: bool) -> Result<Dataset> {
-    let mut builder = file.new_dataset_of(datatype::parse(&operation["dtype"])?);
+fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
+    let datatype = datatype::parse(&operation["dtype"])?;
+    let (sparse, varlen) = (operation["op"] == "sparse", datatype.has_varlen());
+    let mut builder = file.new_dataset_of(datatype);
+    if operation["op"] == "variable" {
+        builder = builder.variable_length();
+    }
     builder = builder.shape(numbers(&operation["shape"])?);
     if let Some(max) = operation["maxshape"].as_array() {
         builder = builder.max_shape(max.iter().map(Value::as_u64));
@@ -92,6 +98,16 @@ fn create(file: &Group, path: &str, operation: &Value, sparse: bool) -> Result<D
         builder = builder.dont_filter_partial_chunks();
     }
     match (sparse, operation["filters"].as_array()) {
+        (_, Some(sections)) if varlen => {
+            let kinds = [Section::Selection, Section::References, Section::Heap];
+            for (section, list) in kinds[3 - sections.len().min(3)..].iter().zip(sections) {
+                builder = filters(list)?
+                    .into_iter()
+                    .fold(builder.clear_filters(*section), |builder, filter| {
+                        builder.section_filter(*section, filter)
+                    });
+            }
+        }
         (true, Some(sections)) => {
             let [locations, values] = sections.as_slice() else { bail!("two lists of filters") };
             builder = builder.location_filters(filters(locations)?).value_filters(filters(values)?);

@@ -303,6 +303,11 @@ impl DatasetBuilder {
         self.replace(Section::Values, filters)
     }
 
+    /// Leaves out the filters of one section.
+    pub fn clear_filters(self, section: Section) -> Self {
+        self.edit(Edit::Clear(Sections::One(section)))
+    }
+
     /// Leaves out all filters.
     pub fn no_filters(self) -> Self {
         self.edit(Edit::Clear(Sections::All))

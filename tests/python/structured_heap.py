@@ -1,0 +1,198 @@
+"""Heaps of structured chunks with variable-length data, both ways.
+
+Written from the format documents and not from the library. Values are plain
+Python: strings and null as in varlen.py, sequences as lists, compounds as tuples.
+"""
+
+import struct
+
+from hdf5_bytes import Cursor, require, sealed, unsealed
+from varlen import size_of
+
+WHAT = "heap"
+FULL = 65535
+
+
+def decode_heap(data):
+    """{(slot, index): bytes} of a heap set without its checksum, every rule checked."""
+    if not data:
+        return {}
+    cursor = Cursor(data, WHAT)
+    cursor.expect(b"HGLS")
+    require(cursor.u8() == 1 and cursor.take(3) == bytes(3), f"{WHAT}: version")
+    count = cursor.u32()
+    require(1 <= count <= 65536, f"{WHAT}: {count} slots")
+    slots = [(cursor.u64(), cursor.u64()) for _ in range(count)]
+    require(slots[-1] != (0, 0), f"{WHAT}: a trailing unused slot")
+    objects, at = {}, cursor.position
+    for slot, (offset, length) in enumerate(slots):
+        if (offset, length) == (0, 0):
+            continue
+        require(offset == at, f"{WHAT}: slot {slot} begins at {offset}, not {at}")
+        at += length
+        require(at <= len(data), f"{WHAT}: slot {slot} ends behind the heap")
+        for index, value in decode_collection(data[offset:at], length):
+            require((slot, index) not in objects, f"{WHAT}: object {slot}, {index} twice")
+            objects[slot, index] = value
+    require(at == len(data), f"{WHAT}: {len(data) - at} bytes behind the last collection")
+    return objects
+
+
+def decode_collection(data, length):
+    cursor = Cursor(data, "collection")
+    cursor.expect(b"GCOL")
+    require(cursor.u8() == 1 and cursor.take(3) == bytes(3), "collection: version")
+    require(cursor.u64() == length, "collection: size")
+    while cursor.left() >= 16:
+        index = cursor.u16()
+        cursor.take(6)
+        size = cursor.u64()
+        if index == 0:
+            require(size <= cursor.left() + 16, "collection: free space")
+            return
+        yield index, bytes(cursor.take(size))
+        cursor.take(min(-size % 8, cursor.left()))
+
+
+def follow(kind, element, objects, used):
+    """One element of a datatype (as in varlen.py) with its references followed."""
+    if isinstance(kind, str):
+        return element
+    if "vlen" in kind:
+        count, slot, index = struct.unpack("<IHH", element[:8])
+        require(element[8:] == bytes(len(element) - 8), f"{WHAT}: bytes behind a reference")
+        if index == 0:
+            require((count, slot) == (0, 0), f"{WHAT}: null with {count}, {slot}")
+            return None
+        require((slot, index) in objects, f"{WHAT}: no object {slot}, {index}")
+        used.append((slot, index))
+        value = objects[slot, index]
+        if kind["vlen"] == "string":
+            require(len(value) == count, f"{WHAT}: {len(value)} bytes, not {count}")
+            return value
+        size = size_of(kind["vlen"])
+        require(len(value) == count * size, f"{WHAT}: {len(value)} bytes, not {count} of {size}")
+        return [
+            follow(kind["vlen"], value[i : i + size], objects, used)
+            for i in range(0, len(value), size)
+        ]
+    if "array" in kind:
+        size = size_of(kind["array"])
+        return [
+            follow(kind["array"], element[i : i + size], objects, used)
+            for i in range(0, len(element), size)
+        ]
+    return tuple(
+        follow(f["dtype"], element[f["offset"] : f["offset"] + size_of(f["dtype"])], objects, used)
+        for f in kind["fields"]
+    )
+
+
+class HeapWriter:
+    """Objects and the references to them, spelt in one of several ways."""
+
+    def __init__(self, style="plain"):
+        self.style, self.objects = style, []
+
+    def element(self, kind, value):
+        """An element's bytes; what it refers to goes to the heap."""
+        if isinstance(kind, str):
+            return bytes(value)
+        if "vlen" in kind:
+            if value is None:
+                return bytes(16)
+            count = len(value)
+            if kind["vlen"] != "string":
+                value = b"".join(self.element(kind["vlen"], part) for part in value)
+            slot, index = self.place(len(self.objects))
+            self.objects.append(bytes(value))
+            return struct.pack("<IHHQ", count, slot, index, 0)
+        if "array" in kind:
+            return b"".join(self.element(kind["array"], part) for part in value)
+        data = bytearray(kind["size"])
+        for field, part in zip(kind["fields"], value, strict=True):
+            raw = self.element(field["dtype"], part)
+            data[field["offset"] : field["offset"] + len(raw)] = raw
+        return bytes(data)
+
+    def place(self, number):
+        """Slot and index of an object."""
+        if self.style == "many":
+            return 2 * (number % 3), 7 + number // 3
+        return number // FULL, number % FULL + 1
+
+    def image(self):
+        """The heap set without checksum."""
+        if not self.objects:
+            return b""
+        slots = {}
+        for number, value in enumerate(self.objects):
+            slot, index = self.place(number)
+            slots.setdefault(slot, []).append((index, value))
+        images = {}
+        for slot, objects in slots.items():
+            if self.style == "many":
+                objects.reverse()
+            body = b"".join(
+                struct.pack("<HHIQ", index, 0, 0, len(value)) + value + bytes(-len(value) % 8)
+                for index, value in objects
+            )
+            if self.style == "free":
+                body += struct.pack("<HHIQ", 0, 0, 0, 64) + bytes(48)
+            if self.style == "rest":
+                body += bytes(8)
+            images[slot] = b"GCOL\1\0\0\0" + struct.pack("<Q", 16 + len(body)) + body
+        count = max(images) + 1
+        head = b"HGLS\1\0\0\0" + struct.pack("<I", count)
+        at, members = len(head) + 16 * count, b""
+        for slot in range(count):
+            image = images.get(slot, b"")
+            head += struct.pack("<QQ", at + len(members) if image else 0, len(image))
+            members += image
+        return head + members
+
+
+def heap_filter_decode(data, limit):
+    """The heap filter undone: docs/format/heap-filter.md."""
+    what = "heap filter"
+    require(len(data) > 0, f"{what}: no mode")
+    if data[-1] == 0:
+        require(len(data) <= limit + 1, f"{what}: more than {limit} bytes")
+        return bytes(data[:-1])
+    require(data[-1] == 1, f"{what}: mode {data[-1]}")
+    body = unsealed(data[:-1], what)
+    require(len(body) >= 9, f"{what}: no list")
+    width, count = body[-1], int.from_bytes(body[-9:-1], "little")
+    require(1 <= width <= 4 and count > 0, f"{what}: {count} lengths of {width} bytes")
+    start = len(body) - 9 - width * count
+    require(start >= 0, f"{what}: {count} objects")
+    planes = body[start : len(body) - 9]
+    lengths = [
+        sum(planes[plane * count + i] << 8 * plane for plane in range(width)) for i in range(count)
+    ]
+    require(max(lengths) >= 1 << 8 * (width - 1) or width == 1, f"{what}: width {width}")
+    require(sum(lengths) == start, f"{what}: {sum(lengths)} bytes of objects, found {start}")
+    writer, at = HeapWriter(), 0
+    for length in lengths:
+        writer.objects.append(body[at : at + length])
+        at += length
+    plain = sealed(writer.image())
+    require(len(plain) <= limit, f"{what}: more than {limit} bytes")
+    return plain
+
+
+def heap_filter_encode(data):
+    """The heap filter: a list of objects where the input is canonical, else verbatim."""
+    try:
+        objects = decode_heap(unsealed(data, WHAT))
+    except Exception:  # Anything that is no heap.
+        return data + b"\0"
+    writer = HeapWriter()
+    writer.objects = list(objects.values())
+    if not writer.objects or sealed(writer.image()) != data:
+        return data + b"\0"
+    lengths = [len(value) for value in writer.objects]
+    width = max(1, (max(lengths).bit_length() + 7) // 8)
+    planes = b"".join(bytes(n >> 8 * plane & 0xFF for n in lengths) for plane in range(width))
+    body = b"".join(writer.objects) + planes + struct.pack("<QB", len(lengths), width)
+    return sealed(body) + b"\1"

@@ -1,0 +1,242 @@
+"""Variable-length data in structured chunks, between Pumice and the independent decoder."""
+
+import math
+
+import numpy as np
+
+from hdf5_bytes import DEFLATE, HEAP, LOCATION, SHUFFLE, ZSTD, zstandard
+from interop import InteropCase
+from structured_decoder import decode
+from varlen import unpack_all
+from varlen_builder import Variable, VariableBuilder, blank
+
+STRING = {"vlen": "string"}
+RECORD = {
+    "size": 38,
+    "fields": [
+        {"name": "id", "offset": 0, "dtype": "<i4"},
+        {"name": "name", "offset": 4, "dtype": STRING},
+        {"name": "track", "offset": 22, "dtype": {"vlen": ">f8"}},
+    ],
+}
+KINDS = [
+    STRING,
+    {"vlen": "<i4"},
+    {"vlen": ">u2"},
+    RECORD,
+    {"vlen": STRING},
+    {"vlen": {"vlen": "|u1"}},
+    {"array": STRING, "dims": [2, 2]},
+    {"vlen": RECORD},
+]
+REFERENCES = [[], [(DEFLATE, [4])], [(SHUFFLE, [16]), (ZSTD, [3])]]
+HEAPS = [[], [(DEFLATE, [4])], [(HEAP, [])], [(HEAP, []), (ZSTD, [3])], [(HEAP, []), (DEFLATE, [1])]]
+LOCATIONS = [[], [(DEFLATE, [6])], [(LOCATION, []), (ZSTD, [3])]]
+DATASETS, PER_FILE, BUILT = 240, 24, 240
+
+
+def random_value(rng, kind):
+    if isinstance(kind, str):
+        return rng.bytes(np.dtype(kind).itemsize)
+    if "vlen" in kind:
+        if rng.random() < 0.12:
+            return None
+        if kind["vlen"] == "string":
+            length = 2000 if rng.random() < 0.02 else int(rng.integers(0, 20))
+            return bytes(rng.integers(1, 256, length).astype("u1"))
+        return [random_value(rng, kind["vlen"]) for _ in range(int(rng.integers(0, 5)))]
+    if "array" in kind:
+        return [random_value(rng, kind["array"]) for _ in range(math.prod(kind["dims"]))]
+    return tuple(random_value(rng, field["dtype"]) for field in kind["fields"])
+
+
+def raw(kind, value):
+    """Numbers as their bytes, as the decoder gives them."""
+    if isinstance(kind, str):
+        return value if isinstance(value, bytes) else np.asarray(value, np.dtype(kind)).tobytes()
+    if value is None or isinstance(value, bytes):
+        return value
+    if "fields" in kind:
+        return tuple(raw(f["dtype"], part) for f, part in zip(kind["fields"], value, strict=True))
+    return [raw(kind.get("vlen", kind.get("array")), part) for part in value]
+
+
+def packed(kind, values):
+    return b"".join(pack(kind, value) for value in values)
+
+
+def pack(kind, value):
+    """As varlen.pack, for numbers that are bytes already."""
+    if isinstance(kind, str):
+        return value
+    if "vlen" in kind:
+        if value is None:
+            return b"\xff" * 8
+        parts = value if kind["vlen"] == "string" else packed(kind["vlen"], value)
+        return len(value).to_bytes(8, "little") + parts
+    if "array" in kind:
+        return packed(kind["array"], value)
+    return b"".join(pack(f["dtype"], part) for f, part in zip(kind["fields"], value, strict=True))
+
+
+def chain(rng, choices):
+    choices = [c for c in choices if zstandard or ZSTD not in dict(c)]
+    return choices[rng.integers(len(choices))]
+
+
+def random_shape(rng):
+    """(shape, chunk, maximum): every chunk index comes up."""
+    rank = int(rng.integers(1, 4))
+    shape = [int(rng.integers(1, {1: 60, 2: 12, 3: 6}[rank])) for _ in range(rank)]
+    chunk = [int(rng.integers(1, n + 1)) for n in shape]
+    maximum = list(shape)
+    kind = int(rng.integers(4))
+    if kind == 0:
+        chunk = list(shape)
+    elif kind == 2:
+        maximum[int(rng.integers(rank))] = None
+    elif kind == 3:
+        maximum = [None] * rank
+    return shape, chunk, maximum
+
+
+class RandomDataset:
+    """A dataset with a random shape, datatype and history, and what it must hold."""
+
+    def __init__(self, rng, spec, path):
+        self.rng, self.spec, self.path = rng, spec, path
+        self.kind = KINDS[rng.integers(len(KINDS))]
+        self.sparse = bool(rng.random() < 0.5)
+        self.shape, self.chunk, self.maximum = random_shape(rng)
+        self.cells = {}
+        filters, choice = None, rng.random()
+        if choice < 0.75:
+            lists = [chain(rng, REFERENCES), chain(rng, HEAPS)]
+            lists = [chain(rng, LOCATIONS), *lists] if self.sparse else lists
+            lists = [[] for _ in lists] if choice < 0.35 else lists
+            filters = [[{"id": i, "parameters": p} for i, p in one] for one in lists]
+        spec.op(
+            "sparse" if self.sparse else "variable",
+            path=path,
+            dtype=self.kind,
+            shape=self.shape,
+            maxshape=self.maximum,
+            chunks=self.chunk,
+            filters=filters,
+        )
+
+    def step(self):
+        if 0 in self.shape:
+            return self.resize()
+        start = [int(self.rng.integers(0, n)) for n in self.shape]
+        count = [int(self.rng.integers(1, min(6, n - s) + 1)) for s, n in zip(start, self.shape)]
+        box = np.stack(np.unravel_index(np.arange(math.prod(count)), count), 1) + np.array(start)
+        choice = self.rng.random()
+        if choice < 0.65:
+            values = [random_value(self.rng, self.kind) for _ in box]
+            name = self.spec.store(np.frombuffer(packed(self.kind, values), "u1"))
+            self.spec.op("write", path=self.path, start=start, count=count, data=name)
+            self.cells.update(zip(map(tuple, box.tolist()), values))
+        elif choice < 0.85 and self.sparse:
+            self.spec.op("erase", path=self.path, start=start, count=count)
+            for cell in map(tuple, box.tolist()):
+                self.cells.pop(cell, None)
+        else:
+            self.resize()
+
+    def resize(self):
+        shape = [
+            int(self.rng.integers(max(0, n - 3), (n + 4 if most is None else most) + 1))
+            for n, most in zip(self.shape, self.maximum)
+        ]
+        self.spec.op("resize", path=self.path, shape=shape)
+        self.shape = shape
+        self.cells = {c: v for c, v in self.cells.items() if all(x < n for x, n in zip(c, shape))}
+
+
+class VariableLengthChunks(InteropCase):
+    def test_files_of_pumice_decode_to_what_was_written(self):
+        rng, kinds = np.random.default_rng(51), set()
+        for number in range(DATASETS // PER_FILE):
+            spec = self.specification(f"random{number}")
+            datasets = []
+            for at in range(PER_FILE):
+                if at % 8 == 0:
+                    spec.group(f"/g{at // 8}")
+                datasets.append(RandomDataset(rng, spec, f"/g{at // 8}/d{at}"))
+            for _ in range(PER_FILE * 4):
+                datasets[rng.integers(len(datasets))].step()
+                if rng.random() < 0.03:
+                    spec.op("reopen")
+            path = self.write(spec, f"random{number}.h5")
+            found, manifest = decode(path), self.read(path)
+            for dataset in datasets:
+                with self.subTest(path=dataset.path, file=number, kind=dataset.kind):
+                    decoded = found[dataset.path]
+                    self.compare(decoded, dataset.kind, dataset.cells, dataset.sparse)
+                    self.assertEqual(decoded.notes, [])
+                    self.assertEqual(decoded.shape, tuple(dataset.shape))
+                    entry = self.found(manifest, dataset.path)
+                    self.compare_own(manifest, entry, dataset.kind, dataset.cells, dataset.shape)
+                    kinds.add((decoded.index, bool(decoded.filters), dataset.sparse))
+        self.assertEqual(len(kinds), 16, sorted(kinds))
+
+    def compare(self, decoded, kind, cells, sparse):
+        places = map(tuple, decoded.coordinates.tolist())
+        values = {place: raw(kind, value) for place, value in zip(places, decoded.values)}
+        if not sparse:
+            values = {place: value for place, value in values.items() if value != blank(kind)}
+            cells = {place: value for place, value in cells.items() if value != blank(kind)}
+        self.assertEqual(values, cells)
+
+    def compare_own(self, manifest, entry, kind, cells, shape):
+        self.assertEqual(entry["dtype"], kind)
+        if entry["kind"] == "sparse":
+            data = (manifest.directory / entry["coords"]).read_bytes()
+            places = np.frombuffer(data, "<u8").reshape(-1, len(shape)).tolist()
+            data = (manifest.directory / entry["values"]).read_bytes()
+            values = [raw(kind, value) for value in unpack_all(kind, data)]
+            self.assertEqual(dict(zip(map(tuple, places), values, strict=True)), cells)
+            return
+        data = (manifest.directory / entry["data"]).read_bytes()
+        values = [raw(kind, value) for value in unpack_all(kind, data)]
+        wanted = [cells.get(place, blank(kind)) for place in np.ndindex(*shape)]
+        self.assertEqual(values, wanted)
+
+    def test_files_of_the_builder_are_read(self):
+        rng, built = np.random.default_rng(52), []
+        for number in range(BUILT):
+            if number % 24 == 0:
+                builder = VariableBuilder()
+                built.append((builder, {}))
+            kind = KINDS[rng.integers(len(KINDS))]
+            shape, chunk, maximum = random_shape(rng)
+            places = [p for p in np.ndindex(*shape) if rng.random() < 0.6]
+            cells = {place: random_value(rng, kind) for place in places}
+            dense = bool(rng.random() < 0.5)
+            lists = [chain(rng, REFERENCES), chain(rng, HEAPS)]
+            lists = lists if dense else [chain(rng, LOCATIONS), *lists]
+            spec = Variable(
+                tuple(shape),
+                tuple(chunk),
+                np.array(places, np.uint64).reshape(len(places), len(shape)),
+                list(cells.values()),
+                maximum=tuple(maximum),
+                filters=dict(enumerate(lists)) if rng.random() < 0.7 else {},
+                selection=["v1", "v3"][rng.integers(2)],
+                kind=kind,
+                dense=dense,
+                heap=["plain", "free", "rest", "many"][rng.integers(4)],
+            )
+            name = f"group{number % 24 // 8}/d{number}"
+            builder.variable(name, spec)
+            built[-1][1][f"/{name}"] = (kind, cells, shape, dense)
+        for number, (builder, members) in enumerate(built):
+            path = self.directory / f"built{number}.h5"
+            builder.save(path)
+            manifest, decoded = self.read(path), decode(path)
+            for place, (kind, cells, shape, dense) in members.items():
+                with self.subTest(place, kind=kind):
+                    self.compare(decoded[place], kind, cells, not dense)
+                    entry = self.found(manifest, place)
+                    self.compare_own(manifest, entry, kind, cells, shape)
