@@ -49,6 +49,12 @@ impl Context {
         self.cache.stats()
     }
 
+    /// Changes how many bytes of decoded chunks are kept between calls. What is too much leaves at
+    /// once, written back first where it was changed.
+    pub fn set_cache_bytes(&self, bytes: u64) -> Result<()> {
+        self.cache.set_limits(bytes, bytes.saturating_add(bytes / 2))
+    }
+
     pub(crate) fn cache(&self) -> Cache {
         self.cache.clone()
     }

@@ -174,3 +174,34 @@ fn what_was_defined_is_erased_and_then_nothing_is() {
     assert_eq!(dataset.chunk_count().unwrap(), 0);
     assert_eq!(dataset.storage_size().unwrap(), 0);
 }
+
+#[test]
+fn questions_about_defined_cells_need_no_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.h5");
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<i32>().shape([100]).chunk([25]).sparse().no_filters();
+    let dataset = builder.section_filter(Section::Values, FilterSpec::fletcher32());
+    let dataset = dataset.create("d").unwrap();
+    dataset.write(10..60, &[7; 50]).unwrap();
+    let chunks = dataset.structured_chunks().unwrap();
+    drop(dataset);
+    file.close().unwrap();
+    // Damages the values of every chunk.
+    let mut bytes = std::fs::read(&path).unwrap();
+    for chunk in chunks {
+        let values = (chunk.address + chunk.sections[0].size) as usize;
+        bytes[values] ^= 0xFF;
+    }
+    std::fs::write(&path, bytes).unwrap();
+
+    let file = File::open(&path).unwrap();
+    let dataset = file.dataset("d").unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 50);
+    assert_eq!(dataset.count_defined(20..30).unwrap(), 10);
+    assert!(dataset.is_defined(&[59]).unwrap() && !dataset.is_defined(&[60]).unwrap());
+    assert_eq!(dataset.defined(..).unwrap().as_block(&[100]).unwrap().0.as_slice(), [10]);
+    let error = dataset.read::<i32>(..).unwrap_err().to_string();
+    assert!(error.contains("fletcher32"), "{error}");
+    assert!(dataset.read_defined::<i32>(..).is_err());
+}

@@ -1,11 +1,13 @@
-//! Random steps on a sparse dataset, each checked against a dictionary of cells.
+//! Random steps on a sparse dataset of any fixed-size type, each checked against a dictionary of
+//! cells, in which values are the bytes of an element.
 
 use proptest::prelude::*;
-use pumice::{Context, Dataset, File, FilterSpec, Points, Selection};
+use pumice::types::{ByteOrder, Complex, Enumeration, Float, Integer};
+use pumice::{Context, Dataset, Datatype, File, FilterSpec, Points, Selection};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-type Cells = BTreeMap<Vec<u64>, i32>;
+type Cells = BTreeMap<Vec<u64>, Vec<u8>>;
 
 /// How the dataset is stored; every chunk index and both kinds of records occur.
 #[derive(Clone, Debug)]
@@ -14,8 +16,50 @@ struct Setup {
     chunk: Vec<u64>,
     unlimited: Vec<bool>,
     filters: Filters,
+    /// A number of [`datatypes`].
+    datatype: usize,
     cache: u64,
     threads: usize,
+}
+
+/// Every class of fixed-size types.
+fn datatypes() -> Vec<Datatype> {
+    let mut all = Vec::new();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for size in [1, 2, 4, 8] {
+            all.push(Integer::new(size, order, true).into());
+            all.push(Integer::new(size, order, false).into());
+        }
+        all.extend(
+            [Float::half(order), Float::single(order), Float::double(order)].map(Into::into),
+        );
+    }
+    let (small, large) = (Datatype::i32_le(), Datatype::f64_le());
+    let text = Datatype::fixed_string(5);
+    let record = [("a", small.clone()), ("text", text.clone()), ("b", large.clone())];
+    let record = Datatype::compound(record);
+    all.push(Datatype::array(record.clone(), [2, 3]));
+    all.extend([record, text, Datatype::opaque(7, "tag"), Datatype::array(small, [3])]);
+    all.push(Enumeration::new(Integer::new(2, ByteOrder::Big, true)).into());
+    all.push(Complex { base: Float::single(ByteOrder::Little) }.into());
+    all
+}
+
+impl Setup {
+    /// Half of the time one that Rust has, so that conversions run too.
+    fn datatype(&self) -> Datatype {
+        let all = datatypes();
+        match self.datatype % 2 {
+            0 => Datatype::i32_le(),
+            _ => all[self.datatype / 2 % all.len()].clone(),
+        }
+    }
+}
+
+/// The bytes of `count` elements; no two neighbours are equal.
+fn elements(seed: i32, count: usize, size: usize) -> Vec<Vec<u8>> {
+    let byte = |cell: usize, at: usize| (seed as usize).wrapping_add(cell * 7 + at * 31) as u8;
+    (0..count).map(|cell| (0..size).map(|at| byte(cell, at)).collect()).collect()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +81,9 @@ enum Step {
     ReadPoints(Vec<Vec<u64>>),
     Defined(Vec<(u64, u64)>),
     DefinedAll,
+    /// Every stored chunk is read and written back, section by section.
+    Sections,
+    Cache(u64),
     Flush,
     Reopen,
 }
@@ -57,8 +104,10 @@ fn setup() -> impl Strategy<Value = Setup> {
             Just(Filters::LocationsOnly)
         ];
         let cache = prop_oneof![Just(0u64), Just(500), Just(64 << 20)];
-        (prop::collection::vec(axis, rank), filters, cache, 1..=2usize, prop::bool::weighted(0.1))
-            .prop_map(|(axes, filters, cache, threads, single)| {
+        let single = prop::bool::weighted(0.1);
+        let axes = prop::collection::vec(axis, rank);
+        (axes, filters, any::<usize>(), cache, 1..=2usize, single).prop_map(
+            |(axes, filters, datatype, cache, threads, single)| {
                 let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
                 let unlimited: Vec<bool> = axes.iter().map(|axis| axis.2 && !single).collect();
                 let chunk = axes.iter().map(|&(side, chunk, free)| match (single, free) {
@@ -67,8 +116,9 @@ fn setup() -> impl Strategy<Value = Setup> {
                     (false, false) => chunk.min(side),
                 });
                 let chunk = chunk.collect();
-                Setup { shape, chunk, unlimited, filters, cache, threads }
-            })
+                Setup { shape, chunk, unlimited, filters, datatype, cache, threads }
+            },
+        )
     })
 }
 
@@ -86,6 +136,8 @@ fn step(rank: usize) -> impl Strategy<Value = Step> {
         1 => points().prop_map(Step::ReadPoints),
         2 => block().prop_map(Step::Defined),
         1 => Just(Step::DefinedAll),
+        1 => Just(Step::Sections),
+        1 => prop_oneof![Just(0u64), Just(300), Just(2000), Just(64 << 20)].prop_map(Step::Cache),
         1 => Just(Step::Flush),
         1 => Just(Step::Reopen),
     ]
@@ -95,8 +147,10 @@ fn create(path: &Path, setup: &Setup, context: &Context) -> (File, Dataset) {
     let file = File::options().context(context).create(path).unwrap();
     let max = setup.shape.iter().zip(&setup.unlimited);
     let max: Vec<Option<u64>> = max.map(|(&side, &free)| (!free).then_some(side)).collect();
-    let builder = file.new_dataset::<i32>().shape(setup.shape.clone()).max_shape(max);
-    let builder = builder.chunk(setup.chunk.clone()).sparse().fill_value(-1i32);
+    let datatype = setup.datatype();
+    let fill = vec![0xFF; datatype.size()];
+    let builder = file.new_dataset_of(datatype).shape(setup.shape.clone()).max_shape(max);
+    let builder = builder.chunk(setup.chunk.clone()).sparse().fill_bytes(fill);
     let builder = match setup.filters {
         Filters::Default => builder,
         Filters::None => builder.no_filters(),
@@ -152,30 +206,55 @@ fn inside(cells: &Cells, start: &[u64], count: &[u64]) -> Cells {
         let mut axes = cell.iter().zip(start).zip(count);
         axes.all(|((&c, &start), &count)| c >= start && c < start + count)
     };
-    cells.iter().filter(|(cell, _)| within(cell)).map(|(c, &v)| (c.clone(), v)).collect()
+    cells.iter().filter(|(cell, _)| within(cell)).map(|(c, v)| (c.clone(), v.clone())).collect()
+}
+
+fn defined(dataset: &Dataset, selection: &Selection) -> Cells {
+    let found = dataset.read_defined_bytes(selection).unwrap();
+    let points = found.coordinates.chunks_exact(found.rank).map(<[u64]>::to_vec);
+    points.zip(found.values.chunks_exact(dataset.datatype().size()).map(<[u8]>::to_vec)).collect()
+}
+
+/// One column of coordinates per axis, where the dataset has numbers.
+fn check_columns(dataset: &Dataset, selection: &Selection, expected: &Cells) {
+    if *dataset.datatype() != Datatype::i32_le() {
+        return;
+    }
+    let columns = dataset.read_columns::<u32, i32>(selection).unwrap();
+    let coordinates = &columns.coordinates;
+    let cell = |at: usize| coordinates.iter().map(|axis| u64::from(axis[at])).collect();
+    let values = columns.values.iter().enumerate();
+    let found: Cells = values.map(|(at, v)| (cell(at), v.to_le_bytes().to_vec())).collect();
+    assert_eq!(&found, expected);
+    assert_eq!(columns.values.len(), expected.len(), "each cell once");
+    assert_eq!(&dataset.defined_columns::<u32>(selection).unwrap(), coordinates);
+    let wide = dataset.read_columns::<u64, i32>(selection).unwrap();
+    assert_eq!(wide.values, columns.values);
 }
 
 fn check_all(dataset: &Dataset, model: &Cells) {
-    let found = dataset.read_defined::<i32>(..).unwrap();
-    let found: Cells = found.iter().map(|(cell, &value)| (cell.to_vec(), value)).collect();
-    assert_eq!(&found, model);
+    assert_eq!(&defined(dataset, &Selection::all()), model);
     assert_eq!(dataset.count_defined(..).unwrap(), model.len() as u64);
 }
 
 fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
-    let shape = dataset.shape();
+    let (shape, size) = (dataset.shape(), dataset.datatype().size());
+    let value_of = |model: &Cells, cell| model.get(cell).cloned().unwrap_or(vec![0xFF; size]);
     match step {
         Step::WriteBlock(block, seed) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
             let cells = cells_of(&start, &count);
-            let values: Vec<i32> = (0..cells.len() as i32).map(|i| seed.wrapping_add(i)).collect();
-            dataset.write(Selection::block(&start, &count).unwrap(), &values).unwrap();
+            let values = elements(*seed, cells.len(), size);
+            let block = Selection::block(&start, &count).unwrap();
+            dataset.write_bytes(block, &values.concat()).unwrap();
             model.extend(cells.into_iter().zip(values));
         }
         Step::WritePoints(points, seed) => {
             let points = fit_points(points, &shape);
-            let values: Vec<i32> = (0..points.len() as i32).map(|i| seed.wrapping_sub(i)).collect();
-            dataset.write_coordinates(&points.concat(), &values).unwrap();
+            let values = elements(*seed, points.len(), size);
+            let list = points.concat();
+            let list = Points::list(shape.len(), &list).unwrap();
+            dataset.write_bytes_at(&list, &values.concat()).unwrap();
             model.extend(points.into_iter().zip(values));
         }
         Step::EraseBlock(block) => {
@@ -209,19 +288,23 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         Step::Read(block) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
             let expected = cells_of(&start, &count);
-            let expected = expected.iter().map(|cell| model.get(cell).copied().unwrap_or(-1));
-            let found = dataset.read::<i32>(Selection::block(&start, &count).unwrap()).unwrap();
+            let expected = expected.iter().flat_map(|cell| value_of(model, cell));
+            let found = dataset.read_bytes(Selection::block(&start, &count).unwrap()).unwrap();
             assert_eq!(found, expected.collect::<Vec<_>>());
         }
         Step::ReadPoints(points) => {
             let points = fit_points(points, &shape);
-            let expected = points.iter().map(|cell| model.get(cell).copied().unwrap_or(-1));
-            let expected: Vec<i32> = expected.collect();
-            let columns = columns_of(&points, shape.len());
-            let columns = Points::columns(&columns).unwrap();
-            assert_eq!(dataset.read_at::<i32>(&columns).unwrap(), expected);
+            let expected = points.iter().flat_map(|cell| value_of(model, cell));
+            let expected: Vec<u8> = expected.collect();
             let selection = Selection::points(shape.len(), points.concat()).unwrap();
-            assert_eq!(dataset.read::<i32>(selection).unwrap(), expected);
+            assert_eq!(dataset.read_bytes(selection).unwrap(), expected);
+            if *dataset.datatype() == Datatype::i32_le() {
+                let columns = columns_of(&points, shape.len());
+                let columns = Points::columns(&columns).unwrap();
+                let found = dataset.read_at::<i32>(&columns).unwrap();
+                let found: Vec<u8> = found.iter().flat_map(|value| value.to_le_bytes()).collect();
+                assert_eq!(found, expected);
+            }
         }
         Step::Defined(block) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
@@ -230,28 +313,18 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
             let defined = dataset.defined(&selection).unwrap();
             assert_eq!(defined.count(&shape), expected.len() as u64);
             assert!(expected.keys().all(|cell| defined.contains(cell)));
-            let found = dataset.read_defined::<i32>(&selection).unwrap();
-            let found: Cells = found.iter().map(|(cell, &value)| (cell.to_vec(), value)).collect();
-            assert_eq!(found, expected);
-            let columns = dataset.read_columns::<u32, i32>(&selection).unwrap();
-            let coordinates = columns.coordinates.clone();
-            let cell = |at: usize| coordinates.iter().map(|axis| u64::from(axis[at])).collect();
-            let values = columns.values.iter().enumerate();
-            let found: Cells = values.map(|(at, &value)| (cell(at), value)).collect();
-            assert_eq!(found, expected);
-            assert_eq!(columns.values.len(), expected.len(), "each cell once");
-            assert_eq!(dataset.defined_columns::<u32>(&selection).unwrap(), coordinates);
+            assert_eq!(self::defined(dataset, &selection), expected);
+            check_columns(dataset, &selection, &expected);
         }
-        Step::DefinedAll => {
-            let columns = dataset.read_columns::<u64, i32>(..).unwrap();
-            let cell = |at: usize| columns.coordinates.iter().map(|axis| axis[at]).collect();
-            let values = columns.values.iter().enumerate();
-            let found: Cells = values.map(|(at, &value)| (cell(at), value)).collect();
-            assert_eq!(&found, model);
-            assert_eq!(columns.values.len(), model.len(), "each cell once");
+        Step::DefinedAll => check_columns(dataset, &Selection::all(), model),
+        Step::Sections => {
+            for chunk in dataset.structured_chunks().unwrap() {
+                let sections = dataset.read_structured_chunk(&chunk.offset).unwrap().unwrap();
+                dataset.write_structured_chunk(&chunk.offset, &sections).unwrap();
+            }
         }
         Step::Flush => dataset.flush().unwrap(),
-        Step::Reopen => unreachable!("handled by the caller"),
+        Step::Reopen | Step::Cache(_) => unreachable!("handled by the caller"),
     }
 }
 
@@ -272,7 +345,9 @@ proptest! {
         let (mut file, mut dataset) = create(&path, &setup, &context);
         let mut model = Cells::new();
         for step in &steps {
-            if matches!(step, Step::Reopen) {
+            if let Step::Cache(bytes) = step {
+                context.set_cache_bytes(*bytes).unwrap();
+            } else if matches!(step, Step::Reopen) {
                 drop(dataset);
                 file.close().unwrap();
                 file = File::options().context(&context).edit(&path).unwrap();
