@@ -3,7 +3,7 @@
 //!
 //! Each line shows what a dense chunk with gzip takes here and took there, what gzip on both sections
 //! of a structured chunk took there, and what Pumice takes with default filters. It fails if that is
-//! not less than dense gzip.
+//! not the least of all.
 //!
 //! Run with `cargo run --release -p pumice --example storage_table`. The published figures are those
 //! of "Structured Storage for Sparse and Variable-Length Data. Benchmark results for storage
@@ -70,7 +70,8 @@ pub(crate) fn main() -> Result<()> {
                  {:>13.0} %",
                 100.0 * sparse as f64 / dense as f64
             );
-            assert!(sparse < dense, "{title} at {percent} %: {sparse} is not less than {dense}");
+            let least = dense.min(dense_published).min(sections_published);
+            assert!(sparse < least, "{title} at {percent} %: {sparse} is not less than {least}");
         }
     }
     Ok(())
@@ -80,7 +81,7 @@ pub(crate) fn main() -> Result<()> {
 fn sizes(cells: &Selection, values: &[u8]) -> Result<[u64; 2]> {
     let file = File::in_memory()?;
     let chunk = || file.new_dataset::<u8>().shape([SIDE, SIDE]).chunk([SIDE, SIDE]);
-    let dense = chunk().deflate(6).create("dense")?;
+    let dense = chunk().deflate(9).create("dense")?;
     let sparse = chunk().sparse().create("sparse")?;
     for dataset in [&dense, &sparse] {
         dataset.write(cells, values)?;

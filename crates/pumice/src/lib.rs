@@ -75,6 +75,7 @@
 //! - [`DatasetBuilder`]: how a new dataset is stored.
 //! - [`Selection`]: which cells; ranges, tuples of ranges and `..` convert into it.
 //! - [`Context`]: the threads and the chunk cache that files share.
+//! - [`guide`]: sparse datasets at length.
 //!
 //! # When not to use it
 //!
@@ -94,6 +95,7 @@ mod dataset;
 mod file;
 mod filters;
 mod group;
+pub mod guide;
 mod info;
 mod points;
 mod select;
