@@ -24,6 +24,9 @@ pub(crate) trait Access<L: Layout>: Send {
     /// How the chunk is used.
     fn visit(&self, layout: &L, key: &L::Key) -> Visit;
 
+    /// Whether the chunk may be of use later.
+    fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool;
+
     /// Goes past the cache if the layout can.
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error>;
 
@@ -84,6 +87,10 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         Visit { write: false, share: layout.read_share(key, &self.0) }
     }
 
+    fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool {
+        layout.worth_keeping(key, &self.0)
+    }
+
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
         layout.direct_read(key, &mut self.0)
     }
@@ -135,6 +142,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
 
     fn visit(&self, layout: &L, key: &L::Key) -> Visit {
         Visit { write: true, share: layout.write_share(key, &self.0) }
+    }
+
+    fn worth_keeping(&self, _layout: &L, _key: &L::Key) -> bool {
+        true
     }
 
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {

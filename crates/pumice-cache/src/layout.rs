@@ -203,6 +203,13 @@ pub trait Layout: Send + Sync + 'static {
         0.0
     }
 
+    /// Whether a chunk that a read brings may be of use later. If not, the read goes direct if it
+    /// can, and the chunk leaves as soon as it is served.
+    fn worth_keeping(&self, key: &Self::Key, request: &Self::Read<'_>) -> bool {
+        let _ = (key, request);
+        true
+    }
+
     /// Whether every request should first try to go direct (contiguous storage): the cache then
     /// only keeps the order of requests.
     fn bypass(&self) -> bool {

@@ -580,7 +580,8 @@ fn estimate<'m, L: Layout, A: Access<L>>(
         Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
     };
     let stays = stays.saturating_add(bookkeeping::<L>());
-    let transient = stays > resident_limit || member.goes_direct();
+    let transient =
+        stays > resident_limit || member.goes_direct() || !item.access.worth_keeping(layout, key);
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
     let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };

@@ -320,16 +320,18 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn direct_read(&self, _key: &Dims, request: &mut ReadRequest<'_>) -> Result<bool> {
+    fn direct_read(&self, key: &Dims, request: &mut ReadRequest<'_>) -> Result<bool> {
         match &self.storage {
             Storage::Contiguous(contiguous) => contiguous.read(request).map(|()| true),
+            Storage::Dense(dense, table) => dense.direct_read(table, key, request),
             _ => Ok(false),
         }
     }
 
-    fn direct_write(&self, _key: &Dims, request: &mut WriteRequest<'_>) -> Result<bool> {
+    fn direct_write(&self, key: &Dims, request: &mut WriteRequest<'_>) -> Result<bool> {
         match &self.storage {
             Storage::Contiguous(contiguous) => contiguous.write(request).map(|()| true),
+            Storage::Dense(dense, table) => dense.direct_write(table, key, request),
             _ => Ok(false),
         }
     }
@@ -350,6 +352,16 @@ impl Layout for DatasetLayout {
             // A sparse chunk is never known to be complete.
             (Storage::Dense(..), WriteRequest::Values { part, .. }) => self.share(key, part),
             _ => 0.0,
+        }
+    }
+
+    /// A chunk that is read whole and as it is stored comes from the system's own cache as quickly.
+    fn worth_keeping(&self, key: &Dims, request: &ReadRequest<'_>) -> bool {
+        match (&self.storage, request) {
+            (Storage::Dense(dense, _), ReadRequest::Values { part, target }) => {
+                !(part.is_whole() && target.is_noop() && dense.unfiltered(key))
+            }
+            _ => true,
         }
     }
 

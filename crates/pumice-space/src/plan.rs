@@ -28,6 +28,35 @@ pub struct Segment {
     pub len: u64,
 }
 
+/// Segments of one length at equal distances, both in the chunk and in memory: a part of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The first of them.
+    pub first: Segment,
+    /// How many there are.
+    pub count: u64,
+    /// Cells from one to the next.
+    pub cell_step: u64,
+    /// Elements from one to the next in memory.
+    pub memory_step: u64,
+}
+
+impl Line {
+    /// One segment.
+    pub fn of(first: Segment) -> Self {
+        Self { first, count: 1, cell_step: 0, memory_step: 0 }
+    }
+
+    /// The segments one by one.
+    pub fn segments(self) -> impl Iterator<Item = Segment> {
+        (0..self.count).map(move |i| Segment {
+            cell: self.first.cell + i * self.cell_step,
+            memory: self.first.memory + i * self.memory_step,
+            len: self.first.len,
+        })
+    }
+}
+
 /// Splits a transfer between `file` (cells of an array of shape `extent`, cut by `grid`) and
 /// `memory` (cells of a buffer of shape `memory_dims`) by chunk.
 ///
@@ -198,6 +227,28 @@ pub struct Segments<'a>(Steps<'a>);
 enum Steps<'a> {
     Product(Box<ProductSegments>),
     Listed(std::slice::Iter<'a, Segment>),
+}
+
+impl Segments<'_> {
+    /// As [`next`](Iterator::next), with segments at equal distances together: a column's are one
+    /// line a chunk.
+    ///
+    /// ```
+    /// use pumice_space::{ChunkGrid, Selection, plan};
+    ///
+    /// let grid = ChunkGrid::new(&[8, 8], &[4, 4])?;
+    /// let column = Selection::block(&[0, 2], &[8, 1])?;
+    /// let part = plan(&column, &[8, 8], &grid, &Selection::all(), &[8, 1])?.next().unwrap();
+    /// let line = part.segments(grid.chunk()).next_line().unwrap();
+    /// assert_eq!((line.first.cell, line.count, line.cell_step), (2, 4, 4));
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn next_line(&mut self) -> Option<Line> {
+        match &mut self.0 {
+            Steps::Product(steps) => steps.next_line(),
+            Steps::Listed(steps) => steps.next().copied().map(Line::of),
+        }
+    }
 }
 
 impl Iterator for Segments<'_> {

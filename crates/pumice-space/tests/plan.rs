@@ -56,6 +56,9 @@ fn check(
     assert_eq!(chunks, expected_chunks, "every chunk once, in order");
     for (part, pairs) in parts.iter().zip(expected.values()) {
         let segments: Vec<Segment> = part.segments(grid.chunk()).collect();
+        let mut lines = part.segments(grid.chunk());
+        let lines = std::iter::from_fn(|| lines.next_line()).flat_map(|line| line.segments());
+        assert_eq!(lines.collect::<Vec<_>>(), segments);
         let spread = segments.iter().flat_map(|segment| {
             (0..segment.len).map(|step| (segment.cell + step, segment.memory + step))
         });

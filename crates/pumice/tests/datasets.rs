@@ -312,3 +312,30 @@ fn asking_for_a_vast_union_costs_by_what_is_stored() {
     assert_eq!(dataset.read_defined::<u8>(&union).unwrap().values, [1, 2]);
     assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
 }
+
+/// Chunks larger than the cache, without filters: only what is asked for is read and written.
+#[test]
+fn chunks_too_large_for_the_cache_are_read_and_written_in_part() {
+    let context = pumice::Context::builder().cache_bytes(10_000).threads(1).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = File::options().context(&context);
+    let file = options.create(folder.path().join("large.h5")).unwrap();
+    let builder = file.new_dataset::<i32>().shape([300, 200]).chunk([150, 200]).fill_value(4i32);
+    let dataset = builder.create("d").unwrap();
+    let mut model = vec![4; 300 * 200];
+    dataset.write(.., &model).unwrap();
+    for round in 0..20 {
+        let (row, column) = (round * 13 % 280, round * 29 % 180);
+        let values: Vec<i32> = (0..300).map(|i| i + round as i32 * 1000).collect();
+        dataset.write((row..row + 20, column..column + 15), &values).unwrap();
+        for (i, value) in values.iter().enumerate() {
+            model[(row as usize + i / 15) * 200 + column as usize + i % 15] = *value;
+        }
+        let line: Vec<i32> = (0..300).map(|row| model[row * 200 + column as usize]).collect();
+        assert_eq!(dataset.read::<i32>((.., column..column + 1)).unwrap(), line);
+    }
+    assert_eq!(dataset.read::<i32>(..).unwrap(), model);
+    let stats = context.stats();
+    assert!(stats.direct >= 60, "{stats:?}");
+    assert!(stats.bytes_fetched < 100 * 120_000, "{stats:?}");
+}

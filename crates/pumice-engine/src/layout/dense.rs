@@ -2,12 +2,14 @@
 
 use super::geometry::Geometry;
 use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
+use super::stretch::Stretch;
+use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::{Intent, Outcome};
 use pumice_filter::Pipeline;
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Dims, Segment};
+use pumice_space::{CellSet, Dims};
 use std::sync::Arc;
 
 /// How the chunks of a dataset are stored.
@@ -119,8 +121,9 @@ impl Dense {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
         match request {
             ReadRequest::Values { part, target } => {
-                for segment in part.segments(dims) {
-                    target.place(segment.memory, &chunk[bytes_of(&segment, element)])?;
+                let mut segments = part.segments(dims);
+                while let Some(line) = segments.next_line() {
+                    target.place_line(&line, chunk)?;
                 }
                 Ok(())
             }
@@ -151,14 +154,60 @@ impl Dense {
         Ok(())
     }
 
+    /// Reads cells of a chunk that is not in the cache straight from the file, if it is stored as it
+    /// is in memory.
+    pub fn direct_read(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        let ReadRequest::Values { part, target } = request else { return Ok(false) };
+        if !self.unfiltered(key) {
+            return Ok(false);
+        }
+        let segments = part.segments(self.geometry.chunk());
+        match self.stored_plain(table, key)? {
+            Some(stretch) => stretch.read(segments, target).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Writes cells of a chunk that is not in the cache straight to the file, if it is stored as it
+    /// is in memory and stays where it is.
+    pub fn direct_write(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<bool> {
+        let WriteRequest::Values { part, source } = request else { return Ok(false) };
+        if !table.is_in_place() {
+            return Ok(false);
+        }
+        let segments = part.segments(self.geometry.chunk());
+        match self.stored_plain(table, key)? {
+            Some(stretch) => stretch.write(segments, source).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Where an unfiltered chunk is stored, if it is.
+    fn stored_plain<'t>(&self, table: &'t ChunkTable, key: &Dims) -> Result<Option<Stretch<'t>>> {
+        let record = table.lookup(std::slice::from_ref(key))?.pop().flatten();
+        let whole = record.filter(|record| record.size == self.geometry.chunk_bytes());
+        let element = self.geometry.element_size();
+        Ok(whole.map(|record| Stretch::new(table.medium(), record.address, element)))
+    }
+
     /// Carries out a write on a resident chunk.
     pub fn gather(&self, chunk: &mut [u8], request: &mut WriteRequest<'_>) -> Result<Outcome> {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
         match request {
             WriteRequest::Values { part, source } => {
-                for segment in part.segments(dims) {
-                    let place = &mut chunk[bytes_of(&segment, element)];
-                    source.copy_to(segment.memory, segment.len, place)?;
+                let mut segments = part.segments(dims);
+                while let Some(line) = segments.next_line() {
+                    source.copy_line(&line, chunk)?;
                 }
             }
             WriteRequest::Points { .. }
@@ -191,11 +240,6 @@ impl Dense {
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
-}
-
-fn bytes_of(segment: &Segment, element: usize) -> std::ops::Range<usize> {
-    let start = segment.cell as usize * element;
-    start..start + segment.len as usize * element
 }
 
 /// Zeroed memory, or an error where there is not enough.

@@ -6,7 +6,7 @@
 
 use crate::buffer::Output;
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkPart, Dims, PointBand, PointPart, Segment, Selection};
+use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -221,6 +221,36 @@ impl<'a> Target<'a> {
         Ok(self.conversion.convert(values, place)?)
     }
 
+    /// Puts the cells of a line in `chunk`, values of the file's type, to their places.
+    pub fn place_line(&self, line: &Line, chunk: &[u8]) -> Result<()> {
+        if line.count > 1 && line.first.len == 1 && self.conversion.is_noop() {
+            match self.element_size() {
+                1 => return self.place_apart::<1>(line, chunk),
+                2 => return self.place_apart::<2>(line, chunk),
+                4 => return self.place_apart::<4>(line, chunk),
+                8 => return self.place_apart::<8>(line, chunk),
+                _ => {}
+            }
+        }
+        let element = self.conversion.source_size();
+        line.segments().try_for_each(|segment| {
+            let start = segment.cell as usize * element;
+            let values = chunk.get(start..start + segment.len as usize * element);
+            self.place(segment.memory, values.ok_or_else(outside)?)
+        })
+    }
+
+    /// Elements of `N` bytes at equal distances.
+    fn place_apart<const N: usize>(&self, line: &Line, chunk: &[u8]) -> Result<()> {
+        for Segment { cell, memory, .. } in line.segments() {
+            let value = chunk.get(cell as usize * N..).and_then(|rest| rest.first_chunk::<N>());
+            let value = value.ok_or_else(outside)?;
+            // SAFETY: as in `place`.
+            unsafe { self.output.slice(memory as usize * N, N) }.copy_from_slice(value);
+        }
+        Ok(())
+    }
+
     /// The memory of `len` elements from `memory` on, for reading straight into it.
     ///
     /// # Safety
@@ -319,6 +349,35 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// Writes the values of a line, converted, to its cells in `chunk`.
+    pub fn copy_line(&self, line: &Line, chunk: &mut [u8]) -> Result<()> {
+        if line.count > 1 && line.first.len == 1 && self.conversion.is_noop() {
+            match self.conversion.source_size() {
+                1 => return self.copy_apart::<1>(line, chunk),
+                2 => return self.copy_apart::<2>(line, chunk),
+                4 => return self.copy_apart::<4>(line, chunk),
+                8 => return self.copy_apart::<8>(line, chunk),
+                _ => {}
+            }
+        }
+        let element = self.conversion.target_size();
+        line.segments().try_for_each(|segment| {
+            let start = segment.cell as usize * element;
+            let place = chunk.get_mut(start..start + segment.len as usize * element);
+            self.copy_to(segment.memory, segment.len, place.ok_or_else(outside)?)
+        })
+    }
+
+    /// Elements of `N` bytes at equal distances.
+    fn copy_apart<const N: usize>(&self, line: &Line, chunk: &mut [u8]) -> Result<()> {
+        for Segment { cell, memory, .. } in line.segments() {
+            let place = chunk.get_mut(cell as usize * N..);
+            let place = place.and_then(|rest| rest.first_chunk_mut::<N>()).ok_or_else(outside)?;
+            place.copy_from_slice(self.slice(memory, 1)?);
+        }
+        Ok(())
+    }
+
     /// Writes a segment's values, converted, into `place`.
     #[inline]
     pub fn copy_to(&self, memory: u64, len: u64, place: &mut [u8]) -> Result<()> {
@@ -344,6 +403,10 @@ impl<'a> Source<'a> {
         self.conversion.convert(&collected, &mut converted)?;
         Ok(converted)
     }
+}
+
+fn outside() -> Error {
+    Error::Internal("a cell outside its chunk".into())
 }
 
 /// Repeats `element` over `place`.

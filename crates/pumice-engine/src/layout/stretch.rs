@@ -12,6 +12,7 @@ use super::request::{Source, Target};
 use crate::medium::Medium;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
+use pumice_filter::scratch;
 use pumice_space::Segment;
 use pumice_store::{ReadOp, WriteOp};
 
@@ -19,8 +20,8 @@ use pumice_store::{ReadOp, WriteOp};
 const GAP: u64 = 4096;
 /// The most that moves in one piece through a buffer of our own.
 pub(super) const PIECE: u64 = 1 << 20;
-/// Neighbours of this size on average are not worth copying together before they are written.
-const WORTH_A_PIECE: u64 = 4096;
+/// Neighbours of this size on average are not worth copying together or apart.
+const WORTH_A_PIECE: u64 = 1024;
 
 /// Elements of one size from an address on.
 pub(super) struct Stretch<'m> {
@@ -40,7 +41,7 @@ impl<'m> Stretch<'m> {
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
     ) -> Result<()> {
-        let mut buffer = Vec::new();
+        let mut buffer = Buffer::default();
         self.in_windows(segments, target.is_noop(), |window| match window {
             [alone] if target.is_noop() => {
                 // SAFETY: a plan gives each place of the buffer to one segment.
@@ -49,7 +50,12 @@ impl<'m> Stretch<'m> {
             }
             [first, .., last] | [first @ last] => {
                 let (start, end) = (first.cell, last.cell + last.len);
-                let bytes = sized(&mut buffer, ((end - start) * self.element) as usize);
+                let moved: u64 = window.iter().map(|segment| segment.len).sum();
+                let piece = moved * self.element / window.len() as u64;
+                if target.is_noop() && moved == end - start && piece >= WORTH_A_PIECE {
+                    return self.read_neighbours(window, target);
+                }
+                let bytes = buffer.sized(((end - start) * self.element) as usize);
                 self.read_bytes(start, bytes)?;
                 for segment in window {
                     target.place(segment.memory, &bytes[self.within(start, segment)])?;
@@ -66,7 +72,7 @@ impl<'m> Stretch<'m> {
         segments: impl Iterator<Item = Segment>,
         source: &Source<'_>,
     ) -> Result<()> {
-        let mut buffer = Vec::new();
+        let mut buffer = Buffer::default();
         self.in_windows(segments, source.is_noop(), |window| match window {
             [alone] if source.is_noop() => {
                 self.write_bytes(alone.cell, source.slice(alone.memory, alone.len)?)
@@ -78,7 +84,7 @@ impl<'m> Stretch<'m> {
                 if source.is_noop() && moved == span && piece >= WORTH_A_PIECE {
                     return self.write_neighbours(window, source);
                 }
-                let bytes = sized(&mut buffer, (span * self.element) as usize);
+                let bytes = buffer.sized((span * self.element) as usize);
                 if moved < span || !source.overwrites() {
                     self.read_bytes(start, bytes)?;
                 }
@@ -90,6 +96,17 @@ impl<'m> Stretch<'m> {
             }
             [] => Ok(()),
         })
+    }
+
+    /// Reads segments that follow one another in the file.
+    fn read_neighbours(&self, window: &[Segment], target: &Target<'_>) -> Result<()> {
+        let mut ops = Vec::with_capacity(window.len());
+        for segment in window {
+            // SAFETY: a plan gives each place of the buffer to one segment.
+            let buffer = unsafe { target.slice(segment.memory, segment.len) };
+            ops.push(ReadOp { offset: self.at(segment.cell)?, buffer });
+        }
+        self.medium.fetch(&mut ops)
     }
 
     /// Writes segments that follow one another in the file.
@@ -175,10 +192,25 @@ pub(super) fn beyond(address: u64, length: u64) -> Error {
     DecodeError::new("contiguous data", address, expected, "more").into()
 }
 
-/// The first `len` bytes of a buffer that is used again and again.
-fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
-    if buffer.len() < len {
-        buffer.resize(len, 0);
+/// A buffer that is used again and again, by this call and by later ones of the thread.
+#[derive(Default)]
+struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// Its first `len` bytes, of whatever content.
+    fn sized(&mut self, len: usize) -> &mut [u8] {
+        if self.0.len() < len {
+            scratch::give(std::mem::replace(&mut self.0, scratch::take(len)));
+            if self.0.len() < len {
+                self.0.resize(len, 0);
+            }
+        }
+        &mut self.0[..len]
     }
-    &mut buffer[..len]
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        scratch::give(std::mem::take(&mut self.0));
+    }
 }

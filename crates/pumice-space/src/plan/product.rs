@@ -4,7 +4,7 @@
 //! are a sum over dimensions of "how many selected cells come before" times a stride, because the
 //! memory side is a single stretch or evenly spaced in each dimension.
 
-use super::Segment;
+use super::{Line, Segment};
 use crate::linear::strides;
 use crate::selection::axis::{Axis, AxisSpans};
 use crate::selection::odometer::Odometer;
@@ -234,6 +234,21 @@ impl ProductSegments {
             self.memory = self.base + self.outer.memory;
         }
         None
+    }
+
+    /// As [`next`](Self::next), with segments at equal distances together.
+    pub(super) fn next_line(&mut self) -> Option<Line> {
+        if !self.even || self.ended {
+            return self.next().map(Line::of);
+        }
+        let first = Segment {
+            cell: self.outer.cell + self.inner.first,
+            memory: self.base + self.outer.memory,
+            len: self.inner.last - self.inner.first + 1,
+        };
+        let (count, cell_step, memory_step) = self.outer.take_run();
+        self.ended = !self.outer.advance();
+        Some(Line { first, count, cell_step, memory_step })
     }
 
     fn take_apart(&mut self) -> Segment {

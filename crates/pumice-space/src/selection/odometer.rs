@@ -50,6 +50,18 @@ impl Odometer {
         Self { wheels, cell, memory }
     }
 
+    /// How many cells from this one on are neighbours on the fastest wheel, and what each adds to
+    /// the two positions. Moves to the last of them.
+    pub(crate) fn take_run(&mut self) -> (u64, u64, u64) {
+        let Some(wheel) = self.wheels.last_mut() else { return (1, 0, 0) };
+        let further = wheel.high - wheel.at;
+        self.cell += further * wheel.cell_stride;
+        self.memory += further * wheel.memory_stride;
+        wheel.at = wheel.high;
+        wheel.index += further;
+        (further + 1, wheel.cell_stride, wheel.memory_stride)
+    }
+
     /// Moves to the next cell; `false` at the end.
     pub(crate) fn advance(&mut self) -> bool {
         for wheel in self.wheels.iter_mut().rev() {
