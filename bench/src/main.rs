@@ -106,11 +106,15 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
 fn measured(input: &Input, verb: &str, arguments: &[&str]) -> Outcome<String> {
     let (&path, numbers) = arguments.split_first().ok_or("no file named")?;
     let numbers: Vec<u64> = numbers.iter().map(|n| n.parse()).collect::<Result<_, _>>()?;
+    let mut columns: Vec<Vec<u32>> = Vec::new();
     let start = Instant::now();
     let read: Vec<f32> = match (verb, numbers.as_slice()) {
         ("sparse-write", &[filtered]) => sparse::write(input, path, filtered != 0)?,
         ("sparse-all", []) => sparse::read_all(path)?,
-        ("sparse-where", []) => sparse::defined(path)?,
+        ("sparse-where", []) => {
+            columns = sparse::defined(path)?;
+            Vec::new()
+        }
         ("sparse-points", []) => sparse::points(input, path)?,
         ("sparse-update", []) => sparse::update(input, path)?,
         ("sparse-erase", []) => sparse::erase(input, path)?,
@@ -128,7 +132,11 @@ fn measured(input: &Input, verb: &str, arguments: &[&str]) -> Outcome<String> {
         _ => return Err(format!("no command {verb} {}", arguments.join(" ")).into()),
     };
     let seconds = start.elapsed().as_secs_f64();
-    let touched = Touched::of(&read);
+    let mut touched = Touched::of(&read);
+    if let Some(column) = columns.first() {
+        // Coordinates alone are counted, each as one.
+        touched = Touched { count: column.len() as u64, sum: column.len() as f64 };
+    }
     Ok(format!("{seconds:.9} {} {:.6}", touched.count, touched.sum))
 }
 

@@ -239,6 +239,12 @@ proptest! {
             .collect();
         let mut found = Vec::new();
         set.append_coordinates(&dims, &origin, &mut found);
+        prop_assert_eq!(&found, &expected);
+        let mut columns = vec![vec![0u32; picked.len()]; dims.len()];
+        let mut places: Vec<&mut [u32]> = columns.iter_mut().map(Vec::as_mut_slice).collect();
+        set.put_coordinates(&dims, &origin, &mut places);
+        let cell = |at: usize| columns.iter().map(move |column| u64::from(column[at]));
+        let found: Vec<u64> = (0..picked.len()).flat_map(cell).collect();
         prop_assert_eq!(found, expected);
     }
 

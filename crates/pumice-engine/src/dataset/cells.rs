@@ -101,6 +101,8 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
 struct Share {
     chunk: Dims,
     cells: Selection,
+    /// Whether all of its cells that lie inside the extent are asked for.
+    whole: bool,
     origin: Dims,
     /// Where its cells go, if it has as many as its record says.
     place: Option<Range<usize>>,
@@ -136,8 +138,9 @@ impl DatasetState {
         let fill = self.layout.geometry.fill();
         let sink = Sink::new(&mut columns, conversion.clone(), fill)?;
         let requests = shares.iter_mut().map(|share| {
-            let Share { chunk, cells, origin, place, taken } = share;
-            let (cells, origin) = (cells.clone(), origin.clone());
+            let Share { chunk, cells, whole, origin, place, taken } = share;
+            let cells = (!*whole).then(|| cells.clone());
+            let origin = origin.clone();
             let place = place.clone();
             (chunk.clone(), ReadRequest::Cells { cells, origin, place, values, sink: &sink, taken })
         });
@@ -160,7 +163,8 @@ impl DatasetState {
         let share = |Defined { chunk, cells, values }: Defined| {
             let origin = chunk.iter().zip(sides).map(|(number, side)| number * side).collect();
             let taken = Taken::Kept(cells, values);
-            Share { chunk, cells: Selection::none(), origin, place: None, taken }
+            let cells = Selection::none();
+            Share { chunk, cells, whole: false, origin, place: None, taken }
         };
         let shares = found.into_iter().map(share).collect();
         self.put_together(shares, Columns::zeroed(sides.len(), 0, false)?, conversion)
@@ -168,10 +172,15 @@ impl DatasetState {
 
     fn shares(&self, selection: &Selection) -> Result<Vec<Share>> {
         let touched = self.touched_checked(selection)?;
-        let sides = self.layout.geometry.chunk();
+        let grid = self.grid(&self.dims())?;
         let share = |(chunk, cells): (Dims, Selection)| {
-            let origin = chunk.iter().zip(sides).map(|(number, side)| number * side).collect();
-            Share { chunk, cells, origin, place: None, taken: Taken::None }
+            let (origin, inside) = (grid.origin(&chunk), grid.clipped(&chunk));
+            let block = cells.as_block(grid.chunk());
+            let whole = cells.covers(grid.chunk())
+                || block.is_some_and(|(start, count)| {
+                    start.iter().all(|&at| at == 0) && count == inside
+                });
+            Share { chunk, cells, whole, origin, place: None, taken: Taken::None }
         };
         Ok(touched.into_iter().map(share).collect())
     }
@@ -179,9 +188,7 @@ impl DatasetState {
     /// Gives places to chunks that are asked for as a whole; returns how many places there are.
     fn places(&self, shares: &mut [Share]) -> Result<usize> {
         let Some(table) = self.layout.table() else { return Ok(0) };
-        let sides = self.layout.geometry.chunk();
-        let whole = |share: &&mut Share| share.cells.covers(sides);
-        let mut whole: Vec<&mut Share> = shares.iter_mut().filter(whole).collect();
+        let mut whole: Vec<&mut Share> = shares.iter_mut().filter(|share| share.whole).collect();
         let keys: Vec<Dims> = whole.iter().map(|share| share.chunk.clone()).collect();
         let mut total = 0;
         for (share, record) in whole.iter_mut().zip(table.lookup(&keys)?) {

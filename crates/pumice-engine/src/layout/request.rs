@@ -29,8 +29,8 @@ pub enum ReadRequest<'a> {
     },
     /// Places the defined cells into columns.
     Cells {
-        /// Which cells of the chunk are asked for.
-        cells: Selection,
+        /// Which cells of the chunk are asked for; `None` for all.
+        cells: Option<Selection>,
         /// The coordinates of the chunk's first cell.
         origin: Dims,
         /// The place of the chunk's cells if it has as many, and all are asked for.

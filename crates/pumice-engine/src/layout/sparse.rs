@@ -228,7 +228,11 @@ impl Sparse {
             ReadRequest::Cells { cells, origin, place, values, sink, taken } => {
                 let held = chunk.values.as_deref().unwrap_or_default();
                 let count = chunk.cells.len();
-                **taken = match (place, wanted(cells, dims)?) {
+                let wanted = match cells {
+                    Some(cells) => wanted(cells, dims)?,
+                    None => None,
+                };
+                **taken = match (place, wanted) {
                     (Some(place), None) if place.len() as u64 == count => {
                         sink.put(place.clone(), dims, origin, &chunk.cells, held)?;
                         Taken::Placed

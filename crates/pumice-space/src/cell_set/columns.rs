@@ -64,8 +64,20 @@ impl CellSet {
         columns: &mut [&mut [C]],
     ) {
         match (dims, origin, columns, &self.form) {
-            (&[_, width], &[top, left], [rows, columns], Form::Cells(list)) => {
+            (&[_, width], &[top, left], [rows, columns], Form::Cells(list))
+                if self.cells <= 1 << 31 =>
+            {
                 put_pairs(list.cells(), width, (top, left), rows, columns);
+            }
+            (&[_, width], &[top, left], [rows, columns], Form::Bitmap(bits)) => {
+                let mut pairs = Pairs::new(width, top);
+                let mut places = rows.iter_mut().zip(columns.iter_mut());
+                bits.for_each(|cell| {
+                    let (row, column) = pairs.locate(cell);
+                    if let Some((to_row, to_column)) = places.next() {
+                        (*to_row, *to_column) = (C::narrow(row), C::narrow(left + column));
+                    }
+                });
             }
             (_, _, columns, _) => {
                 let mut walker = CoordinateWalker::new(dims);
@@ -79,7 +91,7 @@ impl CellSet {
     }
 }
 
-/// Coordinates of scattered cells in rows of `width`.
+/// Coordinates of scattered cells below 2^31 in rows of `width`.
 fn put_pairs<C: Coordinate>(
     cells: &[u32],
     width: u64,
@@ -87,19 +99,41 @@ fn put_pairs<C: Coordinate>(
     rows: &mut [C],
     columns: &mut [C],
 ) {
-    let (rows, columns) = (&mut rows[..cells.len()], &mut columns[..cells.len()]);
-    // The row that the last cell was in, and where it begins.
-    let (mut row, mut begin) = (top, 0u64);
-    for ((&cell, to_row), to_column) in cells.iter().zip(rows).zip(columns) {
-        let mut at = u64::from(cell) - begin;
-        if at >= width {
-            let passed = if at < 2 * width { 1 } else { at / width };
-            row += passed;
-            begin += passed * width;
-            at = u64::from(cell) - begin;
+    // A division by multiplication: exact for numbers below 2^31, without branches, many at once.
+    let shift = 31 + width.next_power_of_two().trailing_zeros();
+    let factor = (1u64 << shift).div_ceil(width);
+    let places = rows[..cells.len()].iter_mut().zip(&mut columns[..cells.len()]);
+    for (&cell, (to_row, to_column)) in cells.iter().zip(places) {
+        let row = (u64::from(cell) * factor) >> shift;
+        let column = u64::from(cell) - row * width;
+        (*to_row, *to_column) = (C::narrow(top + row), C::narrow(left + column));
+    }
+}
+
+/// Rows and columns of cells that ascend.
+struct Pairs {
+    width: u64,
+    /// The row that the last cell was in, and where it begins.
+    row: u64,
+    begin: u64,
+}
+
+impl Pairs {
+    fn new(width: u64, top: u64) -> Self {
+        Self { width, row: top, begin: 0 }
+    }
+
+    /// The row of a cell, and its place in the row.
+    #[inline(always)]
+    fn locate(&mut self, cell: u64) -> (u64, u64) {
+        let at = cell - self.begin;
+        if at < self.width {
+            return (self.row, at);
         }
-        *to_row = C::narrow(row);
-        *to_column = C::narrow(left + at);
+        let passed = if at < 2 * self.width { 1 } else { at / self.width };
+        self.row += passed;
+        self.begin += passed * self.width;
+        (self.row, cell - self.begin)
     }
 }
 
@@ -123,4 +157,27 @@ fn put_run<C: Coordinate>(
             *to = C::narrow(number);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_any_width_are_found_without_division() {
+        for width in [1u64, 2, 3, 7, 1280, 4047, 65_535, 65_537, 1 << 30, (1 << 31) - 1, 1 << 31] {
+            let near = (0..40).map(|n| n * width).flat_map(|at| [at.saturating_sub(1), at, at + 1]);
+            let cells: Vec<u32> = near
+                .chain([(1 << 31) - 1])
+                .filter(|at| *at < 1 << 31)
+                .map(|at| at as u32)
+                .collect();
+            let (mut rows, mut columns) = (vec![0u64; cells.len()], vec![0u64; cells.len()]);
+            put_pairs(&cells, width, (5, 9), &mut rows, &mut columns);
+            for ((cell, row), column) in cells.iter().zip(rows).zip(columns) {
+                let cell = u64::from(*cell);
+                assert_eq!((row, column), (5 + cell / width, 9 + cell % width), "{width}");
+            }
+        }
+    }
 }

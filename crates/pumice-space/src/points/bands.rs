@@ -15,7 +15,7 @@ use std::sync::Mutex;
 const MOST_CHUNKS: u64 = 1 << 16;
 
 /// The most points: their cells and values are all in memory at once.
-const MOST_POINTS: usize = 1 << 25;
+const MOST_POINTS: usize = 1 << 26;
 
 /// The points of one chunk with their values; made by [`Points::in_bands`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

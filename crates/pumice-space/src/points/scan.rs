@@ -44,6 +44,43 @@ impl Id for u64 {
 /// Where points are, axis by axis. Looking may move a cursor.
 trait Coordinates {
     fn at(&mut self, axis: usize, point: usize) -> u64;
+
+    /// How many of the points `range`, from the first on, lie in a box.
+    #[inline(always)]
+    fn inside(&mut self, range: Range<usize>, rank: usize, low: &[u64], width: &[u64]) -> usize {
+        let count = range.len();
+        let (low, width) = (&low[..rank], &width[..rank]);
+        for (passed, point) in range.enumerate() {
+            let mut inside = true;
+            for axis in 0..rank {
+                inside &= self.at(axis, point).wrapping_sub(low[axis]) < width[axis];
+            }
+            if !inside {
+                return passed;
+            }
+        }
+        count
+    }
+
+    /// Appends the cells that points are in a chunk of shape `sizes`, `base` being the number that
+    /// the chunk's first cell would have in a chunk without end.
+    #[inline(always)]
+    fn append(&mut self, range: Range<usize>, sizes: &[u64], base: u64, out: &mut Vec<u32>) {
+        out.extend(range.map(|point| {
+            let cell = sizes.iter().enumerate().fold(0u64, |cell, (axis, size)| {
+                cell.wrapping_mul(*size).wrapping_add(self.at(axis, point))
+            });
+            // Both are too large by the same, perhaps beyond 64 bits; the difference is not.
+            cell.wrapping_sub(base) as u32
+        }));
+    }
+}
+
+/// How many numbers, from the first on, are at least `low` by less than `width`.
+#[inline(always)]
+fn leading<N: Id>(numbers: &[N], low: u64, width: u64) -> usize {
+    let outside = |number: &N| number.wide().wrapping_sub(low) >= width;
+    numbers.iter().position(outside).unwrap_or(numbers.len())
 }
 
 struct List<'a> {
@@ -77,6 +114,27 @@ impl<A: Id, B: Id> Coordinates for Pair<'_, A, B> {
     #[inline(always)]
     fn at(&mut self, axis: usize, point: usize) -> u64 {
         if axis == 0 { self.0[point].wide() } else { self.1[point].wide() }
+    }
+
+    #[inline(always)]
+    fn inside(&mut self, range: Range<usize>, _rank: usize, low: &[u64], width: &[u64]) -> usize {
+        let pairs = self.0[range.clone()].iter().zip(&self.1[range.clone()]);
+        let outside = |(a, b): (&A, &B)| {
+            let (a, b) = (a.wide().wrapping_sub(low[0]), b.wide().wrapping_sub(low[1]));
+            (a >= width[0]) | (b >= width[1])
+        };
+        pairs.map(outside).position(|outside| outside).unwrap_or(range.len())
+    }
+
+    #[inline(always)]
+    fn append(&mut self, range: Range<usize>, sizes: &[u64], base: u64, out: &mut Vec<u32>) {
+        let (width, base) = (sizes[1] as u32, base as u32);
+        let pairs = self.0[range.clone()].iter().zip(&self.1[range]);
+        // The lower half of a product or difference needs the lower halves only.
+        out.extend(pairs.map(|(a, b)| {
+            let row = (a.wide() as u32).wrapping_mul(width);
+            row.wrapping_add(b.wide() as u32).wrapping_sub(base)
+        }));
     }
 }
 
@@ -126,6 +184,41 @@ impl<P: Id, I: Id> Coordinates for Compressed<'_, P, I> {
             self.seek(point);
         }
         self.line as u64
+    }
+
+    #[inline(always)]
+    fn inside(&mut self, range: Range<usize>, _rank: usize, low: &[u64], width: &[u64]) -> usize {
+        let (along, across) = (self.axis, 1 - self.axis);
+        let mut at = range.start;
+        // Line by line.
+        while at < range.end && self.at(along, at).wrapping_sub(low[along]) < width[along] {
+            let end = self.end.min(range.end);
+            let passed = leading(&self.indices[at..end], low[across], width[across]);
+            at += passed;
+            if at < end {
+                break;
+            }
+        }
+        at - range.start
+    }
+
+    #[inline(always)]
+    fn append(&mut self, range: Range<usize>, sizes: &[u64], base: u64, out: &mut Vec<u32>) {
+        let mut at = range.start;
+        while at < range.end {
+            let line = self.at(self.axis, at);
+            let end = self.end.min(range.end);
+            let indices = self.indices[at..end].iter();
+            if self.axis == 0 {
+                let first = line.wrapping_mul(sizes[1]).wrapping_sub(base) as u32;
+                out.extend(indices.map(|index| first.wrapping_add(index.wide() as u32)));
+            } else {
+                let (first, width) = (line.wrapping_sub(base) as u32, sizes[1] as u32);
+                let row = |index: &I| (index.wide() as u32).wrapping_mul(width);
+                out.extend(indices.map(|index| first.wrapping_add(row(index))));
+            }
+            at = end;
+        }
     }
 }
 
@@ -183,13 +276,11 @@ impl<I: Id> Work for Find<'_, I> {
         let (dims, sizes) = (self.grid.dims(), self.grid.chunk());
         // The part of the chunk that lies inside the array; no cell to begin with.
         let (mut low, mut width) = ([0u64; MAX_RANK], [0u64; MAX_RANK]);
-        for point in self.range {
-            let mut inside = true;
-            for axis in 0..rank {
-                inside &= points.at(axis, point).wrapping_sub(low[axis]) < width[axis];
-            }
-            if inside {
-                continue;
+        let mut point = self.range.start;
+        loop {
+            point += points.inside(point..self.range.end, rank, &low, &width);
+            if point == self.range.end {
+                return Ok(());
             }
             let mut chunk = 0;
             for axis in 0..rank {
@@ -206,7 +297,6 @@ impl<I: Id> Work for Find<'_, I> {
             let first = (point - self.zero) as u32;
             self.found.push(Found { chunk: I::narrow(chunk), first });
         }
-        Ok(())
     }
 }
 
@@ -282,18 +372,10 @@ impl Work for Append<'_> {
 
     #[inline(always)]
     fn run(self, mut points: impl Coordinates, rank: usize) {
-        let mut sizes = [0u64; MAX_RANK];
-        sizes[..rank].copy_from_slice(&self.chunk[..rank]);
+        let sizes = &self.chunk[..rank];
         for (chunk, stretch) in self.stretches {
-            let base = self.bases[*chunk];
-            self.parts[*chunk].cells.extend(stretch.clone().map(|point| {
-                let mut cell = 0u64;
-                for (axis, size) in sizes.iter().enumerate().take(rank) {
-                    cell = cell.wrapping_mul(*size).wrapping_add(points.at(axis, point));
-                }
-                // Both are too large by the same, perhaps beyond 64 bits; the difference is not.
-                cell.wrapping_sub(base) as u32
-            }));
+            let cells = &mut self.parts[*chunk].cells;
+            points.append(stretch.clone(), sizes, self.bases[*chunk], cells);
         }
     }
 }
