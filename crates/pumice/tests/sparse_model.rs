@@ -266,7 +266,7 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         }
         Step::ErasePoints(points) => {
             let points = fit_points(points, &shape);
-            if points.len() % 2 == 0 {
+            if points.len().is_multiple_of(2) {
                 let selection = Selection::points(shape.len(), points.concat()).unwrap();
                 dataset.erase(selection).unwrap();
             } else {

@@ -112,7 +112,7 @@ impl<W: Write> Table<'_, W> {
     /// The text of each cell of a band, a dot where it is undefined.
     fn texts(&self, ranges: &[Range<u64>]) -> Result<Vec<String>> {
         let cells = Hyperslab::ranges(ranges).selection()?;
-        let piece = cells::read(&self.dataset, &cells)?;
+        let piece = cells::read(self.dataset, &cells)?;
         let elements = piece.elements.chunks_exact(self.renderer.size().max(1));
         if !self.dataset.is_sparse() {
             return Ok(elements.map(|element| self.text(element, &piece.heap)).collect());

@@ -1,7 +1,7 @@
 //! A decoded chunk with variable-length data: defined cells, elements with references, and the heap
 //! that these refer to.
 //!
-//! The elements are [heaped](pumice_types::heaped): no value has an allocation of its own. A value
+//! The elements are [heaped]: no value has an allocation of its own. A value
 //! that is overwritten or erased leaves its bytes behind as waste, until so much is wasted that the
 //! heap is made anew. In a chunk of a dense dataset every cell is defined.
 

@@ -101,12 +101,13 @@ impl<T: Element> CooBlocks<T> {
     fn read(&mut self, block: &Block) -> Result<Option<Coo<T>>> {
         let cells = self.dataset.at(block.selection())?;
         let small = block.cells() <= BLOCK_CELLS;
-        if !small && self.dataset.count_defined(&cells)? > BLOCK_CELLS {
-            if let Some([first, second]) = block.halves() {
-                self.blocks.push_front(second);
-                self.blocks.push_front(first);
-                return Ok(None);
-            }
+        if !small
+            && self.dataset.count_defined(&cells)? > BLOCK_CELLS
+            && let Some([first, second]) = block.halves()
+        {
+            self.blocks.push_front(second);
+            self.blocks.push_front(first);
+            return Ok(None);
         }
         let found = self.dataset.read_defined::<T>(&cells)?;
         Ok(Some(Coo::of(self.dataset.shape(), found)).filter(|block| !block.is_empty()))

@@ -207,8 +207,8 @@ fn thick_values<W: Write>(
             lines.interrupt()?;
         }
         let mut part = slab.clone();
-        for axis in 0..row_axis {
-            part.start[axis] += index[axis] * slab.stride[axis];
+        for (axis, number) in index[..row_axis].iter().enumerate() {
+            part.start[axis] += number * slab.stride[axis];
             part.count[axis] = 1;
         }
         part.start[row_axis] = slab.coordinate(row_axis, index[row_axis]);
