@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Spy(Spy),
     Read(Read),
     Erase(Erase),
+    #[command(subcommand)]
+    Cache(Cache),
     InstallLinks(InstallLinks),
 }
 
@@ -196,6 +198,62 @@ pub(crate) struct InstallLinks {
     pub(crate) force: bool,
 }
 
+/// Study what the chunk cache did.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cache {
+    Replay(Replay),
+}
+
+/// Replay a recorded trace with every policy, and with knowledge of the future.
+///
+/// A program records a trace with `Context::start_trace`. For each size of the cache and each
+/// policy, hits, misses and the bytes loaded are printed. The optimum is Belady's; where chunks
+/// differ in size it is a yardstick, not a bound. HDF5 2.0 is what its caches of 8 MiB for each
+/// dataset would have done; its size is the most that they held together.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice cache replay run.trace
+  pumice cache replay run.trace --sizes 64MiB,256MiB,1GiB
+  pumice cache replay run.trace --png misses.png       misses by size, a line for each policy")]
+pub(crate) struct Replay {
+    /// Trace, as the cache recorded it
+    pub(crate) trace: PathBuf,
+    /// Sizes of the cache; by default from an eighth of all chunks to all of them
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', num_args = 1)]
+    pub(crate) sizes: Vec<ByteSize>,
+    /// Write a picture of the miss ratios
+    #[arg(long, value_name = "OUT.png")]
+    pub(crate) png: Option<PathBuf>,
+}
+
+/// A number of bytes, as `1000`, `64KiB`, `64MiB` or `1.5GiB`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ByteSize(pub(crate) u64);
+
+impl std::str::FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a size such as 1000, 64KiB, 64MiB or 1.5GiB");
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match &text[digits.len()..] {
+            "" | "B" => 1.0,
+            "K" | "KiB" => 1024.0,
+            "M" | "MiB" => 1_048_576.0,
+            "G" | "GiB" => 1_073_741_824.0,
+            "T" | "TiB" => 1_099_511_627_776.0,
+            _ => return Err(wrong()),
+        };
+        let number: f64 = digits.parse().map_err(|_| wrong())?;
+        let bytes = number * unit;
+        if !(1.0..1e18).contains(&bytes) {
+            return Err(wrong());
+        }
+        Ok(ByteSize(bytes as u64))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -203,5 +261,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_units() {
+        let size = |text: &str| text.parse().map(|size: super::ByteSize| size.0);
+        assert_eq!(size("1000"), Ok(1000));
+        assert_eq!(size("1.5GiB"), Ok(3 << 29));
+        assert_eq!(size("64K"), Ok(65_536));
+        for wrong in ["", "MiB", "0", "-1", "1XB", "nan", "1e300", "\u{e9}"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
     }
 }

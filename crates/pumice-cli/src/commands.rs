@@ -1,5 +1,6 @@
 //! One file per command. Each takes its arguments and writes its answer to standard output.
 
+mod cache;
 mod dump;
 mod erase;
 mod import;
@@ -69,6 +70,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),
+        Command::Cache(arguments) => cache::run(&arguments),
         Command::InstallLinks(arguments) => install_links::run(&arguments),
     }
 }

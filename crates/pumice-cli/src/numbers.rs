@@ -54,6 +54,17 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// A number of bytes as `64.0 MiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let power = (63 - count.leading_zeros()) / 10;
+    let number = count as f64 / (1_u64 << (10 * power)) as f64;
+    format!("{number:.1} {}", units[power as usize - 1])
+}
+
 /// A time in seconds since 1970 as `2026-11-15 12:30:00 UTC`.
 pub(crate) fn time(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,6 +1,7 @@
 //! What files share: worker threads and the chunk cache.
 
-use pumice_cache::{ChunkCache, Config, Inline, PolicyKind, Rayon, Stats};
+use pumice_cache::trace::TraceError;
+use pumice_cache::{ChunkCache, Config, CurvePoint, Inline, PolicyKind, Rayon, Sizing, Stats};
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
 use std::sync::{Arc, OnceLock};
@@ -28,7 +29,12 @@ pub struct Context {
 impl Context {
     /// Begins a context of one's own.
     pub fn builder() -> ContextBuilder {
-        ContextBuilder { cache_bytes: None, threads: None, policy: PolicyKind::default() }
+        ContextBuilder {
+            cache_bytes: None,
+            threads: None,
+            policy: PolicyKind::default(),
+            sizing: None,
+        }
     }
 
     /// The context of the process.
@@ -55,6 +61,38 @@ impl Context {
         self.cache.set_limits(bytes, bytes.saturating_add(bytes / 2))
     }
 
+    /// How many requests for chunks would miss at other sizes of the cache, by what was asked for
+    /// lately; at the sizes where it changes.
+    pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
+        self.cache.miss_ratio_curve()
+    }
+
+    /// Records, from now on, which chunks are used and how; `pumice cache replay` and
+    /// [`simulate`](crate::simulate) tell what other policies and sizes would make of it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("run.trace");
+    /// let context = pumice::Context::global();
+    /// context.start_trace(std::fs::File::create(&path)?)?;
+    /// // ... read and write ...
+    /// context.stop_trace()?;
+    /// let trace = pumice::trace::Trace::read(std::fs::File::open(&path)?)?;
+    /// # drop(trace);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start_trace(
+        &self,
+        to: impl std::io::Write + Send + 'static,
+    ) -> std::result::Result<(), TraceError> {
+        self.cache.start_trace(to)
+    }
+
+    /// Ends the recording, if there is one; returns the first error that it met.
+    pub fn stop_trace(&self) -> std::result::Result<(), TraceError> {
+        self.cache.stop_trace()
+    }
+
     pub(crate) fn cache(&self) -> Cache {
         self.cache.clone()
     }
@@ -66,10 +104,12 @@ pub struct ContextBuilder {
     cache_bytes: Option<u64>,
     threads: Option<usize>,
     policy: PolicyKind,
+    sizing: Option<Sizing>,
 }
 
 impl ContextBuilder {
-    /// How many bytes of decoded chunks are kept between calls.
+    /// How many bytes of decoded chunks are kept between calls. Without it the size follows what
+    /// the cache is used for, see [`sizing`](Self::sizing).
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = Some(bytes);
         self
@@ -87,12 +127,22 @@ impl ContextBuilder {
         self
     }
 
+    /// How the size of the cache is chosen: by default it moves between 32 and 512 MiB, or stays at
+    /// [`cache_bytes`](Self::cache_bytes) if they are set.
+    pub fn sizing(mut self, sizing: Sizing) -> Self {
+        self.sizing = Some(sizing);
+        self
+    }
+
     /// Makes the context.
     pub fn build(self) -> Result<Context> {
         let mut config = Config::default().policy(self.policy);
         if let Some(bytes) = self.cache_bytes {
             let room = bytes / 2;
             config = config.resident_limit(bytes).active_limit(bytes.saturating_add(room));
+        }
+        if let Some(sizing) = self.sizing {
+            config = config.sizing(sizing);
         }
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or_else(available);

@@ -5,5 +5,6 @@ mod dumping;
 mod importing;
 mod listing;
 mod looking;
+mod replaying;
 mod support;
 mod usage;
