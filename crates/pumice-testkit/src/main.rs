@@ -4,6 +4,7 @@
 //! data in files beside it. The protocol is described in `tests/python/README.md`.
 
 mod chunks;
+mod convert;
 mod datatype;
 mod lines;
 mod packed;
@@ -33,6 +34,9 @@ fn run(arguments: &[String]) -> Result<()> {
         [command, file, path, out] if command == "bytes" => {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
             Ok(())
+        }
+        [command, file, list, out] if command == "as" => {
+            convert::run(file.as_ref(), list.as_ref(), out.as_ref())
         }
         _ => bail!(
             "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | \
