@@ -202,3 +202,29 @@ fn an_empty_section_0_says_that_every_cell_is_defined() {
     assert_eq!(dataset.count_defined(..).unwrap(), 25);
     assert_eq!(dataset.read::<u8>((1, 5..10)).unwrap(), [5, 6, 7, 8, 9]);
 }
+
+#[test]
+fn chunks_of_strings_are_copied_by_sections_and_damage_is_refused() {
+    let file = File::in_memory().unwrap();
+    for sparse in [false, true] {
+        let builder = || {
+            let builder = file.new_strings().shape([10]).chunk([4]);
+            if sparse { builder.sparse() } else { builder.variable_length() }
+        };
+        let from = builder().create(&format!("from {sparse}")).unwrap();
+        let to = builder().create(&format!("to {sparse}")).unwrap();
+        let texts = ["", "one", "a longer text than the others", "two"];
+        from.write_strings(1..5, &texts).unwrap();
+        for chunk in from.structured_chunks().unwrap() {
+            let sections = from.read_structured_chunk(&chunk.offset).unwrap().unwrap();
+            assert_eq!(sections.len(), from.sections().len());
+            let mut damaged = sections.clone();
+            let references = usize::from(sparse);
+            damaged[references].bytes.truncate(3);
+            assert!(to.write_structured_chunk(&chunk.offset, &damaged).is_err());
+            to.write_structured_chunk(&chunk.offset, &sections).unwrap();
+        }
+        assert_eq!(to.read_strings(1..5).unwrap().to_vec(), texts);
+        assert_eq!(to.count_defined(..).unwrap(), if sparse { 4 } else { 10 });
+    }
+}

@@ -68,10 +68,19 @@ impl DatasetState {
         self.medium().require_writable()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
-        let Storage::Sparse(sparse, table) = &self.layout.storage else {
-            return Err(Error::Invalid("only structured chunks are stored by sections".into()));
+        let table = match &self.layout.storage {
+            Storage::Sparse(sparse, table) => {
+                sparse.check_stored(&key, bytes, &record)?;
+                table
+            }
+            Storage::VariableLength(layout, table) => {
+                layout.check_stored(&key, bytes, &record)?;
+                table
+            }
+            _ => {
+                return Err(Error::Invalid("only structured chunks are stored by sections".into()));
+            }
         };
-        sparse.check_stored(&key, bytes, &record)?;
         self.store(table, &key, record, bytes)
     }
 

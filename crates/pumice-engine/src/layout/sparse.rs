@@ -111,27 +111,7 @@ impl Sparse {
     /// define cells inside the extent.
     pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let (locations, values) = self.pipelines(key);
-        for (at, pipeline) in [locations, values].into_iter().enumerate() {
-            let (Some(section), Some(length)) =
-                (record.sections.get(at), record.section_length(at))
-            else {
-                return Err(Error::Invalid("a sparse chunk has two sections".into()));
-            };
-            let filters = pipeline.specs().len() as u32;
-            let mask = section.filter_mask;
-            if mask.checked_shr(filters).is_some_and(|beyond| beyond != 0) {
-                return Err(Error::Invalid(format!(
-                    "the filter mask {mask:#x} of section {at} skips filters that a pipeline of \
-                     {filters} has not"
-                )));
-            }
-            if mask.count_ones() == filters && section.unfiltered != length {
-                return Err(Error::Invalid(format!(
-                    "section {at} has {length} byte(s) unfiltered, but {} were announced",
-                    section.unfiltered
-                )));
-            }
-        }
+        check_sections(record, [locations, values])?;
         let chunk = self.decode(key, bytes.to_vec(), record, Part::All)?;
         // Decoding drops cells beyond the extent; their values have been announced all the same.
         let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
@@ -356,6 +336,33 @@ pub(super) fn decode_locations(
     let expected = format!("a selection over a chunk of {:?}", geometry.chunk());
     Err(DecodeError::new("locations of a sparse chunk", address, expected, format!("{dims:?}"))
         .into())
+}
+
+/// Whether sizes and masks of sections that somebody else has made fit the pipelines.
+pub(super) fn check_sections<'a>(
+    record: &ChunkRecord,
+    pipelines: impl IntoIterator<Item = &'a Pipeline>,
+) -> Result<()> {
+    for (at, pipeline) in pipelines.into_iter().enumerate() {
+        let (Some(section), Some(length)) = (record.sections.get(at), record.section_length(at))
+        else {
+            return Err(Error::Invalid(format!("section {at} is missing")));
+        };
+        let (filters, mask) = (pipeline.specs().len() as u32, section.filter_mask);
+        if mask.checked_shr(filters).is_some_and(|beyond| beyond != 0) {
+            return Err(Error::Invalid(format!(
+                "the filter mask {mask:#x} of section {at} skips filters that a pipeline of \
+                 {filters} has not"
+            )));
+        }
+        if mask.count_ones() == filters && section.unfiltered != length {
+            return Err(Error::Invalid(format!(
+                "section {at} has {length} byte(s) unfiltered, but {} were announced",
+                section.unfiltered
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The cells asked for, or `None` for the whole chunk.

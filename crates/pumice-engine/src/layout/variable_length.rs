@@ -12,7 +12,7 @@
 use super::geometry::Geometry;
 use super::heap_chunk::HeapChunk;
 use super::request::{ReadRequest, WriteRequest, points_of_sparse};
-use super::sparse::decode_locations;
+use super::sparse::{check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Reader, Writer};
@@ -171,6 +171,29 @@ impl VariableLength {
         scratch::give(encoded);
         tag.sections.push(SectionRecord { offset, unfiltered, filter_mask: mask });
         Ok(Encoded { bytes, tag })
+    }
+
+    /// Whether sections that somebody else has made can be stored as a chunk: they must decode, and
+    /// define cells inside the extent.
+    pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
+        let pipelines = self.pipelines().map(|pipeline| self.pipeline(key, pipeline));
+        check_sections(record, pipelines)?;
+        let cells = self.decode(key, bytes.to_vec(), record, Part::All)?.entries.cells.len();
+        let references = record.sections[usize::from(self.is_sparse())].unfiltered;
+        // Decoding drops cells beyond the extent; their references have been announced all the same.
+        let inside = cells.saturating_mul(self.geometry.element_size() as u64).saturating_add(4);
+        if references != inside {
+            return Err(Error::Invalid(format!(
+                "{references} byte(s) of references were announced, but the cells inside the extent \
+                 have {inside}"
+            )));
+        }
+        if cells == 0 {
+            return Err(Error::Invalid(
+                "a chunk without defined cells is erased, not stored".into(),
+            ));
+        }
+        Ok(())
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.
