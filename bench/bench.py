@@ -19,6 +19,7 @@ import hdf5plugin
 import numpy as np
 import parts
 import peers
+import strings_part
 import tiledb
 from workloads import DenseImage, SparseMatrix
 
@@ -273,7 +274,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--rounds", type=int, default=None, help="interleaved rounds")
-    parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, e")
+    parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, d, e")
     parser.add_argument(
         "--case",
         action="append",
@@ -292,13 +293,15 @@ def main():
     program = peers.Program(arguments.program)
     describe(arguments)
     try:
-        wanted = arguments.only or "ablce"
+        wanted = arguments.only or "ablcde"
         if "a" in wanted:
             sparse_part(arguments, program, work)
         if "b" in wanted or "e" in wanted:
             dense_part(arguments, program, work)
         if "l" in wanted:
             large_part(arguments, program, work)
+        if "d" in wanted:
+            strings_part.strings_part(arguments, program, work)
         if "c" in wanted:
             parts.many_part(arguments, work)
     finally:

@@ -9,6 +9,7 @@
 mod dense;
 mod many;
 mod sparse;
+mod strings;
 mod threads;
 
 use std::error::Error;
@@ -50,6 +51,8 @@ pub struct Input {
     values: Vec<f32>,
     /// Row and column of the first cell of each window.
     windows: Vec<u64>,
+    /// Strings of variable length.
+    strings: pumice::Strings,
 }
 
 fn main() -> io::Result<()> {
@@ -82,6 +85,7 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
                 erased: part("erased")?,
                 values: load(&format!("{folder}/values.bin"))?,
                 windows: Vec::new(),
+                strings: pumice::Strings::new(),
             };
             Ok("ok".into())
         }
@@ -94,6 +98,11 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
             };
             Ok("ok".into())
         }
+        ("load-strings", [folder]) => {
+            *input = Input { strings: strings::load(folder)?, ..Input::default() };
+            Ok("ok".into())
+        }
+        (verb, [path]) if verb.starts_with("strings-") => strings::run(&input.strings, verb, path),
         ("many", [path, accesses, count, write, limit]) => {
             let (count, write, limit) = (count.parse()?, *write == "write", limit.parse()?);
             many::run(path, &load(accesses)?, count, write, limit)

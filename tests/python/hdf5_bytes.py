@@ -14,7 +14,7 @@ except ImportError:  # zstd sections then raise when met
 
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 
-DEFLATE, SHUFFLE, FLETCHER32, LOCATION, HEAP, ZSTD = 1, 2, 3, 302, 303, 32015
+DEFLATE, SHUFFLE, FLETCHER32, LOCATION, HEAP, REFERENCES, ZSTD = 1, 2, 3, 302, 303, 304, 32015
 
 
 class FormatError(Exception):
@@ -178,6 +178,10 @@ def filter_encode(identifier, parameters, data):
         from structured_heap import heap_filter_encode
 
         return heap_filter_encode(data)
+    if identifier == REFERENCES:
+        from structured_heap import references_filter_encode
+
+        return references_filter_encode(data)
     raise Unsupported(f"filter {identifier}")
 
 
@@ -208,4 +212,9 @@ def filter_decode(identifier, parameters, data, limit):
 
         require(not parameters, "heap filter: it has no parameters")
         return heap_filter_decode(data, limit)
+    if identifier == REFERENCES:
+        from structured_heap import references_filter_decode
+
+        require(not parameters, "references filter: it has no parameters")
+        return references_filter_decode(data, limit)
     raise Unsupported(f"filter {identifier}")

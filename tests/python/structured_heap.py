@@ -160,17 +160,9 @@ def heap_filter_decode(data, limit):
         require(len(data) <= limit + 1, f"{what}: more than {limit} bytes")
         return bytes(data[:-1])
     require(data[-1] == 1, f"{what}: mode {data[-1]}")
-    body = unsealed(data[:-1], what)
-    require(len(body) >= 9, f"{what}: no list")
-    width, count = body[-1], int.from_bytes(body[-9:-1], "little")
-    require(1 <= width <= 4 and count > 0, f"{what}: {count} lengths of {width} bytes")
-    start = len(body) - 9 - width * count
-    require(start >= 0, f"{what}: {count} objects")
-    planes = body[start : len(body) - 9]
-    lengths = [
-        sum(planes[plane * count + i] << 8 * plane for plane in range(width)) for i in range(count)
-    ]
-    require(max(lengths) >= 1 << 8 * (width - 1) or width == 1, f"{what}: width {width}")
+    body, lengths = split_numbers(data[:-1], what)
+    require(lengths, f"{what}: no objects")
+    start = len(body)
     require(sum(lengths) == start, f"{what}: {sum(lengths)} bytes of objects, found {start}")
     writer, at = HeapWriter(), 0
     for length in lengths:
@@ -192,7 +184,63 @@ def heap_filter_encode(data):
     if not writer.objects or sealed(writer.image()) != data:
         return data + b"\0"
     lengths = [len(value) for value in writer.objects]
-    width = max(1, (max(lengths).bit_length() + 7) // 8)
-    planes = b"".join(bytes(n >> 8 * plane & 0xFF for n in lengths) for plane in range(width))
-    body = b"".join(writer.objects) + planes + struct.pack("<QB", len(lengths), width)
-    return sealed(body) + b"\1"
+    return put_numbers(b"".join(writer.objects), lengths) + b"\1"
+
+
+def split_numbers(data, what):
+    """(what stands before them, numbers) of numbers in planes."""
+    body = unsealed(data, what)
+    require(len(body) >= 9, f"{what}: no list")
+    width, count = body[-1], int.from_bytes(body[-9:-1], "little")
+    require(1 <= width <= 4, f"{what}: numbers of {width} bytes")
+    start = len(body) - 9 - width * count
+    require(start >= 0, f"{what}: {count} numbers")
+    planes = body[start : len(body) - 9]
+    numbers = [
+        sum(planes[plane * count + i] << 8 * plane for plane in range(width)) for i in range(count)
+    ]
+    least = max(1, (max(numbers, default=0).bit_length() + 7) // 8)
+    require(width == least, f"{what}: width {width}, not {least}")
+    return body[:start], numbers
+
+
+def put_numbers(before, numbers):
+    width = max(1, (max(numbers).bit_length() + 7) // 8)
+    planes = b"".join(bytes(n >> 8 * plane & 0xFF for n in numbers) for plane in range(width))
+    return sealed(before + planes + struct.pack("<QB", len(numbers), width))
+
+
+def references_of(numbers):
+    """The references that numbers stand for: one more than a count, or 0 for null."""
+    data, place = b"", 0
+    for number in numbers:
+        if number == 0:
+            data += bytes(16)
+            continue
+        data += struct.pack("<IHHQ", number - 1, place // FULL, place % FULL + 1, 0)
+        place += 1
+    return sealed(data)
+
+
+def references_filter_decode(data, limit):
+    """The references filter undone: docs/format/references-filter.md."""
+    what = "references filter"
+    require(len(data) > 0, f"{what}: no mode")
+    if data[-1] == 0:
+        require(len(data) <= limit + 1, f"{what}: more than {limit} bytes")
+        return bytes(data[:-1])
+    require(data[-1] == 1, f"{what}: mode {data[-1]}")
+    body, numbers = split_numbers(data[:-1], what)
+    require(not body and numbers, f"{what}: {len(body)} bytes before {len(numbers)} numbers")
+    require(16 * len(numbers) + 4 <= limit, f"{what}: more than {limit} bytes")
+    return references_of(numbers)
+
+
+def references_filter_encode(data):
+    """The references filter: counts where the input is canonical, else verbatim."""
+    if len(data) > 4 and len(data) % 16 == 4:
+        parts = [data[i : i + 16] for i in range(0, len(data) - 4, 16)]
+        numbers = [0 if p == bytes(16) else struct.unpack("<I", p[:4])[0] + 1 for p in parts]
+        if references_of(numbers) == data:
+            return put_numbers(b"", numbers) + b"\1"
+    return data + b"\0"

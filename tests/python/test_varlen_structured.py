@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from hdf5_bytes import DEFLATE, HEAP, LOCATION, SHUFFLE, ZSTD, zstandard
+from hdf5_bytes import REFERENCES as references
 from interop import InteropCase
 from structured_decoder import decode
 from varlen import unpack_all
@@ -29,7 +30,13 @@ KINDS = [
     {"array": STRING, "dims": [2, 2]},
     {"vlen": RECORD},
 ]
-REFERENCES = [[], [(DEFLATE, [4])], [(SHUFFLE, [16]), (ZSTD, [3])]]
+REFERENCES = [
+    [],
+    [(DEFLATE, [4])],
+    [(SHUFFLE, [16]), (ZSTD, [3])],
+    [(references, [])],
+    [(references, []), (ZSTD, [3])],
+]
 HEAPS = [[], [(DEFLATE, [4])], [(HEAP, [])], [(HEAP, []), (ZSTD, [3])], [(HEAP, []), (DEFLATE, [1])]]
 LOCATIONS = [[], [(DEFLATE, [6])], [(LOCATION, []), (ZSTD, [3])]]
 DATASETS, PER_FILE, BUILT = 240, 24, 240

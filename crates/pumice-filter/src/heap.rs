@@ -11,8 +11,8 @@
 
 mod plain;
 
-use crate::{Filter, FilterError};
-use pumice_bytes::{Writer, lookup3};
+use crate::{Filter, FilterError, planes};
+use pumice_bytes::Writer;
 
 pub(crate) use plain::{image, plain_length};
 
@@ -26,8 +26,6 @@ pub const NAME: &str = "pumice-heap";
 const VERBATIM: u8 = 0;
 /// The last byte of a list of objects.
 const COMPACT: u8 = 1;
-/// Bytes behind the lengths: number of objects, width of lengths, checksum, mode.
-const TRAILER: usize = 8 + 1 + 4 + 1;
 
 /// The objects of a heap, in the order in which they are numbered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,18 +38,10 @@ pub struct HeapObjects {
 
 /// Replaces `out` by the encoded side of objects: `lengths` of them, one after another in `bytes`.
 pub(crate) fn encode_objects(lengths: &[u32], bytes: &[u8], out: &mut Vec<u8>) {
-    let longest = lengths.iter().copied().max().unwrap_or(0);
-    let width = longest.to_le_bytes().iter().rposition(|&byte| byte != 0).map_or(1, |top| top + 1);
     out.clear();
-    out.reserve(bytes.len() + width * lengths.len() + TRAILER);
-    // At the end, so that a reader has the bytes where it needs them.
+    // First, so that a reader has them where it needs them.
     out.put_bytes(bytes);
-    for plane in 0..width {
-        out.extend(lengths.iter().map(|length| (length >> (8 * plane)) as u8));
-    }
-    out.put_u64(lengths.len() as u64);
-    out.put_u8(width as u8);
-    out.put_checksum(0);
+    planes::put(lengths, out);
     out.put_u8(COMPACT);
 }
 
@@ -70,40 +60,15 @@ pub(crate) fn decode_objects(mut input: Vec<u8>) -> Result<Decoded, FilterError>
         Some(other) => return Err(corrupt("mode 0 or 1", other)),
         None => return Err(corrupt("a mode", "no bytes")),
     }
-    let lengths = lengths(&input)?;
-    let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
-    // No more than there are: that was checked.
-    input.truncate(total as usize);
+    let (bytes, lengths) =
+        planes::split(&input).map_err(|found| corrupt("a list of objects", found))?;
+    let (found, total) =
+        (bytes.len(), lengths.iter().map(|&length| u64::from(length)).sum::<u64>());
+    if total != found as u64 {
+        return Err(corrupt(format!("{total} byte(s) of objects"), found));
+    }
+    input.truncate(found);
     Ok(Decoded::Objects(HeapObjects { lengths, bytes: input }))
-}
-
-/// The lengths in a compact form without its mode; they add up to the bytes before them.
-fn lengths(input: &[u8]) -> Result<Vec<u32>, FilterError> {
-    let short = || corrupt("a list of objects", format!("{} byte(s)", input.len()));
-    let (body, stored) = input.split_last_chunk::<4>().ok_or_else(short)?;
-    if lookup3(body).to_le_bytes() != *stored {
-        return Err(corrupt("the checksum of all bytes", "another"));
-    }
-    let (&width, body) = body.split_last().ok_or_else(short)?;
-    let (body, count) = body.split_last_chunk::<8>().ok_or_else(short)?;
-    let (count, width) = (u64::from_le_bytes(*count), usize::from(width));
-    if !(1..=4).contains(&width) {
-        return Err(corrupt("lengths of 1 to 4 bytes", width));
-    }
-    let planes = usize::try_from(count).ok().and_then(|count| count.checked_mul(width));
-    let start = planes.and_then(|planes| body.len().checked_sub(planes));
-    let (bytes, planes) = body.split_at(start.ok_or_else(|| corrupt("fewer objects", count))?);
-    let mut lengths = vec![0u32; count as usize];
-    for (plane, bytes) in planes.chunks_exact(lengths.len().max(1)).enumerate() {
-        lengths.iter_mut().zip(bytes).for_each(|(length, &byte)| {
-            *length |= u32::from(byte) << (8 * plane);
-        });
-    }
-    let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
-    match total == bytes.len() as u64 {
-        true => Ok(lengths),
-        false => Err(corrupt(format!("{total} byte(s) of objects"), bytes.len())),
-    }
 }
 
 pub(crate) struct Heap;

@@ -12,6 +12,7 @@
 //! | 4 | [szip](FilterSpec::szip) | Rice coding of samples, with or without prediction |
 //! | 5 | [nbit](FilterSpec::nbit) | only the significant bits of numbers |
 //! | 6 | [scaleoffset](FilterSpec::scale_offset) | numbers as distances from the smallest, in few bits |
+//! | 304 | [references] | references into a structured chunk's heap, as counts |
 //! | 303 | [heap] | the objects of a structured chunk's heap, as lengths and bytes |
 //! | 302 | [location] | which cells of a sparse chunk are defined, as gaps and lengths |
 //! | 307 | [bzip2](FilterSpec::bzip2) | bzip2 streams |
@@ -59,8 +60,10 @@ mod lzf;
 mod matches;
 mod nbit;
 mod pipeline;
+mod planes;
 #[cfg(feature = "plugins")]
 mod plugins;
+pub mod references;
 mod registry;
 mod scaleoffset;
 pub mod scratch;

@@ -13,11 +13,12 @@ use crate::location::Location;
 use crate::lz4::Lz4;
 use crate::lzf::Lzf;
 use crate::nbit::Nbit;
+use crate::references::References;
 use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
 use crate::szip::Szip;
 use crate::zstandard::Zstandard;
-use crate::{Filter, heap, location};
+use crate::{Filter, heap, location, references};
 
 pub(crate) const DEFLATE: u16 = 1;
 pub(crate) const SHUFFLE: u16 = 2;
@@ -48,6 +49,7 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         SCALEOFFSET => Some(&ScaleOffset),
         location::ID => Some(&Location),
         heap::ID => Some(&Heap),
+        references::ID => Some(&References),
         BZIP2 => Some(&Bzip2),
         LZF => Some(&Lzf),
         BLOSC => Some(&Blosc),
@@ -80,7 +82,7 @@ pub fn registered_name(id: u16) -> Option<&'static str> {
 }
 
 /// Sorted by id.
-const NAMES: [(u16, &str); 39] = [
+const NAMES: [(u16, &str); 40] = [
     (DEFLATE, "deflate"),
     (SHUFFLE, "shuffle"),
     (FLETCHER32, "fletcher32"),
@@ -89,6 +91,7 @@ const NAMES: [(u16, &str); 39] = [
     (SCALEOFFSET, "scaleoffset"),
     (location::ID, location::NAME),
     (heap::ID, heap::NAME),
+    (references::ID, references::NAME),
     (305, "lzo"),
     (BZIP2, "bzip2"),
     (LZF, "lzf"),

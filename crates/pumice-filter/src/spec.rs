@@ -1,6 +1,6 @@
 //! One entry of a filter pipeline message: which filter, how it is to be run.
 
-use crate::{DatasetFacts, FilterError, find, heap, location, registry};
+use crate::{DatasetFacts, FilterError, find, heap, location, references, registry};
 
 /// A filter as a file describes it: id, flags, name and parameters ("client data values").
 ///
@@ -120,6 +120,12 @@ impl FilterSpec {
             BitshuffleCodec::Zstd(level) => vec![0, 3, level],
         };
         Self::named(registry::BITSHUFFLE, parameters)
+    }
+
+    /// Rewrites references into the heap of a structured chunk as counts; see [`references`].
+    pub fn references() -> Self {
+        let name = Some(references::NAME.to_owned());
+        Self { id: references::ID, optional: true, name, parameters: Vec::new() }
     }
 
     /// Rewrites the heap of a structured chunk as lengths and bytes; see [`heap`].

@@ -85,3 +85,42 @@ fn more_objects_than_a_collection_holds_make_two() {
     assert_eq!(&plain[..12], b"HGLS\x01\0\0\0\x02\0\0\0");
     assert_eq!(plain.len() as u64, stored.unfiltered);
 }
+
+mod references {
+    use super::pipeline;
+    use proptest::prelude::*;
+    use pumice_filter::FilterSpec;
+    use pumice_filter::references::ReferencesSection;
+
+    proptest! {
+        #[test]
+        fn any_bytes_come_back(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let filter = pipeline(vec![FilterSpec { optional: false, ..FilterSpec::references() }]);
+            let (stored, mask) = filter.encode(bytes.clone()).unwrap();
+            prop_assert_eq!(filter.decode(stored, mask, bytes.len()).unwrap(), bytes);
+        }
+
+        #[test]
+        fn both_ways_give_the_same_bytes(
+            counts in prop::collection::vec(prop_oneof![0u32..40, any::<u32>()], 0..80),
+            at in any::<usize>(),
+        ) {
+            let plain = pipeline(vec![]).encode_references(&counts).unwrap();
+            prop_assert_eq!(plain.bytes.len(), counts.len() * 16 + 4);
+            let filter = pipeline(vec![FilterSpec::references()]);
+            let direct = filter.encode_references(&counts).unwrap();
+            let (stored, mask) = filter.encode(plain.bytes.clone()).unwrap();
+            prop_assert_eq!((&direct.bytes, direct.mask), (&stored, mask));
+            let back = filter.decode(stored, mask, plain.bytes.len()).unwrap();
+            prop_assert_eq!(&back, &plain.bytes);
+            let found = filter.decode_references(&direct.bytes, mask, direct.unfiltered).unwrap();
+            if !counts.is_empty() {
+                prop_assert_eq!(found, ReferencesSection::Counts(counts));
+            }
+            let mut damaged = direct.bytes;
+            let place = at % damaged.len();
+            damaged[place] ^= 1 << (at % 8);
+            prop_assert!(filter.decode_references(&damaged, mask, direct.unfiltered).is_err());
+        }
+    }
+}

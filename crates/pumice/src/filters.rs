@@ -12,6 +12,11 @@ use std::ops::RangeFull;
 
 /// Level of zstd where none is given.
 const ZSTD_LEVEL: u32 = 3;
+/// Level of zstd for heaps, where most of the time of writing strings goes: twice as fast as the
+/// other for a tenth more bytes.
+const HEAP_ZSTD_LEVEL: u32 = 1;
+/// Bytes of a string or sequence in the references section.
+const REFERENCE_SIZE: u32 = 16;
 /// The plain form of a selection is mostly a list of 32-bit numbers.
 const SELECTION_WORD: u32 = 4;
 
@@ -152,11 +157,14 @@ impl SectionFilters {
             let filters = match section {
                 Section::Chunk => Vec::new(),
                 Section::Selection => vec![FilterSpec::location(), zstd()],
+                Section::References if element_size == REFERENCE_SIZE => {
+                    vec![FilterSpec::references(), zstd()]
+                }
                 Section::Values | Section::References if element_size > 1 => {
                     vec![FilterSpec::shuffle(element_size), zstd()]
                 }
                 Section::Values | Section::References => vec![zstd()],
-                Section::Heap => vec![FilterSpec::heap(), zstd()],
+                Section::Heap => vec![FilterSpec::heap(), FilterSpec::zstd(HEAP_ZSTD_LEVEL)],
             };
             Entry { default: true, ..Entry::new(section, filters) }
         });

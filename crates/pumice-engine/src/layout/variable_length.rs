@@ -15,9 +15,10 @@ use super::request::{ReadRequest, WriteRequest, points_of_sparse};
 use super::sparse::{check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
-use pumice_bytes::{DecodeError, Reader, Writer};
+use pumice_bytes::{DecodeError, Writer};
 use pumice_cache::{Encoded, Intent, Outcome, Part};
 use pumice_filter::heap::HeapObjects;
+use pumice_filter::references::{self, ReferencesSection};
 use pumice_filter::{EncodedCells, EncodedHeap, HeapSection, Pipeline, scratch};
 use pumice_format::heap_set::{HeapSet, PER_COLLECTION, Reference};
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -30,9 +31,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const REFERENCES: &str = "references of a structured chunk";
-/// Bytes of a section's checksum.
-const CHECKSUM: usize = 4;
 const HEAP: &str = "heap of a structured chunk";
 /// The share of a heap in memory that may be waste, in percent.
 const WASTE: u32 = 25;
@@ -156,13 +154,28 @@ impl VariableLength {
             bytes = encoded;
             tag.sections.push(SectionRecord { offset: 0, unfiltered, filter_mask: mask });
         }
-        let mut references = elements.to_vec();
-        let objects = objects_of(&self.datatype, &mut references, &chunk.heap)?;
-        references.put_checksum(0);
-        let (offset, unfiltered) = (bytes.len() as u64, references.len() as u64);
-        let (encoded, filter_mask) = self.pipeline(key, &self.references).encode(references)?;
-        bytes.put_bytes(&encoded);
-        scratch::give(encoded);
+        let pipeline = self.pipeline(key, &self.references);
+        let direct = match self.datatype.as_flat_varlen() {
+            Some(varlen) if pipeline.begins_with_references() => {
+                counts_of(varlen, elements, &chunk.heap)
+            }
+            _ => None,
+        };
+        let (encoded, objects) = match direct {
+            Some((counts, objects)) => (pipeline.encode_references(&counts)?, objects),
+            None => {
+                let mut references = elements.to_vec();
+                let objects = objects_of(&self.datatype, &mut references, &chunk.heap)?;
+                references.put_checksum(0);
+                let unfiltered = references.len() as u64;
+                let (bytes, mask) = pipeline.encode(references)?;
+                (EncodedCells { bytes, unfiltered, mask }, objects)
+            }
+        };
+        let (offset, unfiltered, filter_mask) =
+            (bytes.len() as u64, encoded.unfiltered, encoded.mask);
+        bytes.put_bytes(&encoded.bytes);
+        scratch::give(encoded.bytes);
         tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
         let (offset, heap) = (bytes.len() as u64, self.pipeline(key, &self.heap));
         let EncodedHeap { bytes: encoded, unfiltered, mask } =
@@ -220,13 +233,31 @@ impl VariableLength {
         let element = self.geometry.element_size() as u64;
         let wanted = cells.len().saturating_mul(element).saturating_add(4);
         let references = self.pipeline(key, &self.references);
-        let mut elements = decode_references(references, record, first, &bytes, wanted)?;
-        let pipeline = self.pipeline(key, &self.heap);
-        let heap = match decode_heap(pipeline, record, first + 1, &bytes)? {
-            HeapSection::Objects(objects) => {
-                self.load_objects(&mut elements, objects, record.address)?
+        let references = decode_references(references, record, first, &bytes, wanted)?;
+        let heap = decode_heap(self.pipeline(key, &self.heap), record, first + 1, &bytes)?;
+        let direct = match (&references, &heap, self.datatype.as_flat_varlen()) {
+            (ReferencesSection::Counts(counts), HeapSection::Objects(objects), Some(varlen)) => {
+                elements_of(varlen, counts, &objects.lengths)
             }
-            HeapSection::Plain(image) => self.load(&mut elements, &image, record.address)?,
+            _ => None,
+        };
+        let (elements, heap) = match (direct, heap) {
+            (Some(elements), HeapSection::Objects(objects)) => (elements, objects.bytes),
+            (_, heap) => {
+                let mut elements = match references {
+                    ReferencesSection::Counts(counts) => numbered(&counts),
+                    ReferencesSection::Plain(elements) => elements,
+                };
+                let heap = match heap {
+                    HeapSection::Objects(objects) => {
+                        self.load_objects(&mut elements, objects, record.address)?
+                    }
+                    HeapSection::Plain(image) => {
+                        self.load(&mut elements, &image, record.address)?
+                    }
+                };
+                (elements, heap)
+            }
         };
         let entries = SparseChunk::new(cells, Some(elements));
         self.mask(key, HeapChunk::new(entries, heap))
@@ -406,19 +437,71 @@ fn decode_references(
     index: usize,
     bytes: &[u8],
     wanted: u64,
-) -> Result<Vec<u8>> {
+) -> Result<ReferencesSection> {
     let (section, stored) = stored_section(record, index, bytes)?;
-    let limit = check_possible(record, stored, wanted)?;
-    let mut plain = pipeline.decode_slice(stored, section.filter_mask, limit)?;
-    if plain.len() != limit {
-        let expected = format!("{limit} byte(s) with the checksum");
-        return Err(DecodeError::new(REFERENCES, record.address, expected, plain.len()).into());
+    check_possible(record, stored, wanted)?;
+    Ok(pipeline.decode_references(stored, section.filter_mask, wanted)?)
+}
+
+/// References to objects in their order, as the file has them.
+fn numbered(counts: &[u32]) -> Vec<u8> {
+    let mut elements = vec![0; counts.len() * references::SIZE];
+    let mut sink = Sink::default();
+    for (count, place) in counts.iter().zip(elements.chunks_exact_mut(references::SIZE)) {
+        // There are no more than a heap can have: the filter has seen to that.
+        if let Some(count) = count.checked_sub(1)
+            && sink.number(0, count, place).is_err()
+        {
+            break;
+        }
     }
-    let mut reader = Reader::new(REFERENCES, record.address, &plain);
-    reader.skip(limit - CHECKSUM)?;
-    reader.checksum()?;
-    plain.truncate(limit - CHECKSUM);
-    Ok(plain)
+    elements
+}
+
+/// Elements that refer to objects in their order, if these have the lengths that the counts say.
+fn elements_of(varlen: &VarLen, counts: &[u32], lengths: &[u32]) -> Option<Vec<u8>> {
+    let base = varlen.base.size() as u64;
+    let mut lengths = lengths.iter();
+    let mut elements = vec![0; counts.len() * references::SIZE];
+    let mut place = 0;
+    for (count, element) in counts.iter().zip(elements.chunks_exact_mut(references::SIZE)) {
+        let Some(count) = count.checked_sub(1) else { continue };
+        let length = u64::from(count).checked_mul(base)?;
+        if lengths.next().map(|&length| u64::from(length)) != Some(length) {
+            return None;
+        }
+        heaped::put_reference(element, u64::from(count), place).ok()?;
+        place += length;
+    }
+    lengths.next().is_none().then_some(elements)
+}
+
+/// One more than the count of each element, 0 for null, and the objects, if these lie one after
+/// another in the heap and fill it.
+fn counts_of<'a>(
+    varlen: &VarLen,
+    elements: &[u8],
+    heap: &'a [u8],
+) -> Option<(Vec<u32>, Numbered<'a>)> {
+    let base = varlen.base.size() as u64;
+    let mut counts = Vec::with_capacity(elements.len() / references::SIZE);
+    let mut lengths = Vec::with_capacity(counts.capacity());
+    let mut next = 0;
+    for element in elements.chunks_exact(references::SIZE) {
+        let Some((count, place)) = heaped::reference_of(element) else {
+            counts.push(0);
+            continue;
+        };
+        if place != next {
+            return None;
+        }
+        let length = count.checked_mul(base)?;
+        next += length;
+        counts.push(u32::try_from(count).ok()?.checked_add(1)?);
+        lengths.push(u32::try_from(length).ok()?);
+    }
+    let fits = next == heap.len() as u64 && lengths.len() <= PER_COLLECTION << 16;
+    fits.then_some((counts, Numbered { lengths, bytes: Cow::Borrowed(heap) }))
 }
 
 /// The heap section without filters, its checksum verified. An empty section has neither.

@@ -1,0 +1,46 @@
+//! Numbers in planes: the lowest byte of each, then the next byte of each, and so on; then how many
+//! there are, their width, and a checksum of everything before it. Where something else stands before
+//! the numbers, the checksum covers it too.
+
+use pumice_bytes::{Writer, lookup3};
+
+/// Bytes behind the planes: count, width, checksum.
+pub(crate) const TRAILER: usize = 8 + 1 + 4;
+
+/// Appends numbers to what is in `out`, and the checksum of all of it.
+pub(crate) fn put(numbers: &[u32], out: &mut Vec<u8>) {
+    let largest = numbers.iter().copied().max().unwrap_or(0);
+    let width = largest.to_le_bytes().iter().rposition(|&byte| byte != 0).map_or(1, |top| top + 1);
+    out.reserve(width * numbers.len() + TRAILER + 1);
+    for plane in 0..width {
+        out.extend(numbers.iter().map(|number| (number >> (8 * plane)) as u8));
+    }
+    out.put_u64(numbers.len() as u64);
+    out.put_u8(width as u8);
+    out.put_checksum(0);
+}
+
+/// What stands before the numbers, and the numbers; or what is wrong.
+pub(crate) fn split(input: &[u8]) -> Result<(&[u8], Vec<u32>), String> {
+    let short = || format!("{} byte(s)", input.len());
+    let (body, stored) = input.split_last_chunk::<4>().ok_or_else(short)?;
+    if lookup3(body).to_le_bytes() != *stored {
+        return Err("another checksum".into());
+    }
+    let (&width, body) = body.split_last().ok_or_else(short)?;
+    let (body, count) = body.split_last_chunk::<8>().ok_or_else(short)?;
+    let (count, width) = (u64::from_le_bytes(*count), usize::from(width));
+    if !(1..=4).contains(&width) {
+        return Err(format!("numbers of {width} bytes"));
+    }
+    let planes = usize::try_from(count).ok().and_then(|count| count.checked_mul(width));
+    let start = planes.and_then(|planes| body.len().checked_sub(planes));
+    let (before, planes) = body.split_at(start.ok_or_else(|| format!("{count} numbers"))?);
+    let mut numbers = vec![0u32; count as usize];
+    for (plane, bytes) in planes.chunks_exact(numbers.len().max(1)).enumerate() {
+        numbers.iter_mut().zip(bytes).for_each(|(number, &byte)| {
+            *number |= u32::from(byte) << (8 * plane);
+        });
+    }
+    Ok((before, numbers))
+}
