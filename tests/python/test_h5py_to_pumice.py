@@ -1,5 +1,7 @@
 """Files that h5py wrote, read by Pumice: same objects, same shapes, same bytes."""
 
+import pathlib
+
 import h5py
 import numpy as np
 
@@ -214,6 +216,118 @@ def tracked(file):
         group[f"x{9 - i}"] = i
 
 
+def thousands_of_links(file):
+    group = file.create_group("group", track_order=True)
+    for i in range(3000):
+        group[f"a link with a rather long name, to fill blocks of the heap: {i}"] = h5py.SoftLink("/x")
+    group["last"] = np.arange(3)
+
+
+def large_attributes(file):
+    for i in range(20):
+        file.attrs[f"attribute {i}"] = np.arange(100 * i)
+    file.attrs["huge"] = np.arange(30_000)
+    file.attrs["huge, too"] = np.arange(20_000, dtype=">f4")
+
+
+def committed(file):
+    file["kind"] = np.dtype("<i4")
+    made = file.create_dataset("typed", (3,), dtype=file["kind"])
+    made[:] = [1, 2, 3]
+
+
+def beside(file, name):
+    return pathlib.Path(file.filename).with_name(name)
+
+
+def external_raw(file):
+    first, second = str(beside(file, "first.raw")), str(beside(file, "second.raw"))
+    np.arange(50, dtype="<i4").tofile(first)
+    np.arange(100, 145, dtype="<i4").tofile(second)
+    file.create_dataset("whole", (5, 10), "<i4", external=[(first, 0, h5py.h5f.UNLIMITED)])
+    parts = [(first, 20, 40), (second, 0, 60), (first, 100, h5py.h5f.UNLIMITED)]
+    file.create_dataset("parts", (6, 5), "<i4", external=parts)
+    file.create_dataset("short", (100,), "<i4", external=[(second, 0, 400)])
+
+
+def external_links(file):
+    with h5py.File(beside(file, "other.h5"), "w") as other:
+        other["group/data"] = np.arange(7)
+        other["back"] = h5py.ExternalLink("file.h5", "/here")
+    file["here"] = np.arange(3)
+    file["there"] = h5py.ExternalLink("other.h5", "/group/data")
+    file["missing"] = h5py.ExternalLink("nowhere.h5", "/x")
+    file["round"] = h5py.ExternalLink("other.h5", "/back")
+
+
+def sources(file, count, rows=4):
+    for i in range(count):
+        with h5py.File(beside(file, f"source-{i}.h5"), "w") as source:
+            data = np.arange(rows * 6, dtype="<i4").reshape(rows, 6) + 1000 * i
+            source.create_dataset("data", data=data, chunks=(2, 3), maxshape=(None, 6))
+
+
+def virtual(file):
+    sources(file, 3)
+    layout = h5py.VirtualLayout((3, 4, 6), "<i8")
+    for i in range(3):
+        layout[i] = h5py.VirtualSource(f"source-{i}.h5", "data", (4, 6))
+    file.create_virtual_dataset("stacked", layout, fillvalue=-5)
+    layout = h5py.VirtualLayout((20, 6), "<i4")
+    layout[1:13:3] = h5py.VirtualSource("source-0.h5", "data", (4, 6))
+    layout[13:15, 2:5] = h5py.VirtualSource("source-1.h5", "data", (4, 6))[1:3, ::2]
+    layout[16:18] = h5py.VirtualSource("nowhere.h5", "data", (2, 6))
+    layout[18:20] = h5py.VirtualSource("source-2.h5", "no such dataset", (2, 6))
+    file.create_virtual_dataset("patched", layout, fillvalue=7)
+    file["own"] = np.arange(6, dtype="<f4")
+    layout = h5py.VirtualLayout((2, 26), "<f8")
+    layout[0, :6] = h5py.VirtualSource(".", "own", (6,))
+    layout[1, 3:23] = h5py.VirtualSource(".", "patched", (20, 6))[:, 1]
+    file.create_virtual_dataset("nested", layout)
+    file.create_virtual_dataset("empty", h5py.VirtualLayout((2, 3), "<u2"), fillvalue=9)
+
+
+def virtual_dataset(file, name, shape, maxshape, parts):
+    """parts: file, dataset, source space, virtual space; both with their selections."""
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_fill_value(np.array(-1, "<i4"))
+    for source_file, source, source_space, virtual_space in parts:
+        plist.set_virtual(virtual_space, source_file.encode(), source.encode(), source_space)
+    space = h5py.h5s.create_simple(shape, maxshape)
+    h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_I32LE, space, plist)
+
+
+def endless(shape, start, stride, count, block):
+    unlimited = h5py.h5s.UNLIMITED
+    space = h5py.h5s.create_simple(shape, (unlimited,) + shape[1:])
+    space.select_hyperslab(start, count, stride, block)
+    return space
+
+
+def virtual_unlimited(file):
+    sources(file, 3, rows=5)
+    unlimited = h5py.h5s.UNLIMITED
+    source = endless((5, 6), (0, 0), (1, 1), (unlimited, 1), (1, 6))
+    target = endless((5, 6), (0, 0), (1, 1), (unlimited, 1), (1, 6))
+    virtual_dataset(file, "follows", (1, 6), (unlimited, 6), [("source-0.h5", "data", source, target)])
+    # Every other pair of rows of the virtual dataset, from rows of two sources.
+    parts = []
+    for i in range(2):
+        target = endless((10, 6), (2 * i, 0), (4, 1), (unlimited, 1), (2, 6))
+        parts.append((f"source-{i}.h5", "data", source, target))
+    virtual_dataset(file, "woven", (1, 6), (unlimited, 6), parts)
+
+
+def virtual_numbered(file):
+    sources(file, 3)
+    unlimited = h5py.h5s.UNLIMITED
+    source = h5py.h5s.create_simple((4, 6))
+    target = endless((4, 6), (1, 0), (5, 1), (unlimited, 1), (4, 6))
+    virtual_dataset(file, "numbered", (1, 6), (unlimited, 6), [("source-%b.h5", "data", source, target)])
+    target = endless((4, 6), (0, 0), (4, 1), (unlimited, 1), (4, 6))
+    virtual_dataset(file, "touching", (1, 6), (unlimited, 6), [("source-%b.h5", "data", source, target)])
+
+
 # name: (maker, versions, required). What is not required is tried all the same.
 CASES = {
     "contiguous": (contiguous, "latest", True),
@@ -231,23 +345,32 @@ CASES = {
     "nested groups": (nested, "latest", True),
     "contiguous, earliest": (contiguous, "earliest", True),
     "attributes, earliest": (attributes_earliest, "earliest", True),
-    "more than eight links": (many_links, "latest", False),
-    "more than eight attributes": (many_attributes, "latest", False),
-    "chunked, earliest": (chunked_earliest, "earliest", False),
-    "chunked with gzip, earliest": (chunked_earliest_gzip, "earliest", False),
-    "more than eight links, earliest": (many_links, "earliest", False),
-    "compact, earliest": (compact, "earliest", False),
-    "nested groups, earliest": (nested, "earliest", False),
-    "fill values, earliest": (fill_values, "earliest", False),
-    "chunk indexes, 1.8": (indexes_plain, "v108", False),
-    "chunk indexes, 1.10": (indexes_plain, "v110", False),
-    "chunk indexes, 1.12": (indexes_gzip, "v112", False),
-    "chunk indexes, 1.14": (indexes_gzip, "v114", False),
-    "enumerations": (enumerations, "latest", False),
-    "opaque": (opaque, "latest", False),
+    "more than eight links": (many_links, "latest", True),
+    "more than eight attributes": (many_attributes, "latest", True),
+    "chunked, earliest": (chunked_earliest, "earliest", True),
+    "chunked with gzip, earliest": (chunked_earliest_gzip, "earliest", True),
+    "more than eight links, earliest": (many_links, "earliest", True),
+    "compact, earliest": (compact, "earliest", True),
+    "nested groups, earliest": (nested, "earliest", True),
+    "fill values, earliest": (fill_values, "earliest", True),
+    "chunk indexes, 1.8": (indexes_plain, "v108", True),
+    "chunk indexes, 1.10": (indexes_plain, "v110", True),
+    "chunk indexes, 1.12": (indexes_gzip, "v112", True),
+    "chunk indexes, 1.14": (indexes_gzip, "v114", True),
+    "enumerations": (enumerations, "latest", True),
+    "opaque": (opaque, "latest", True),
     "variable-length strings": (variable_strings, "latest", False),
-    "soft links": (soft_links, "latest", False),
-    "tracked creation order": (tracked, "latest", False),
+    "soft links": (soft_links, "latest", True),
+    "tracked creation order": (tracked, "latest", True),
+    "thousands of links": (thousands_of_links, "latest", True),
+    "large attributes": (large_attributes, "latest", True),
+    "committed datatypes": (committed, "latest", True),
+    "external raw files": (external_raw, "latest", True),
+    "external raw files, earliest": (external_raw, "earliest", True),
+    "external links": (external_links, "latest", True),
+    "virtual": (virtual, "latest", True),
+    "virtual, unlimited": (virtual_unlimited, "latest", True),
+    "virtual, numbered": (virtual_numbered, "latest", True),
 }
 
 
@@ -264,7 +387,7 @@ class FilesOfH5py(InteropCase):
                 with self.subTest(name):
                     try:
                         self.check(maker, version)
-                    except AssertionError as error:
+                    except (AssertionError, KeyError) as error:
                         reason = str(error).strip().splitlines()
                         self.skipTest(f"not yet: {name}: {reason[-1][:120]}")
 
@@ -276,6 +399,8 @@ class FilesOfH5py(InteropCase):
         with h5py.File(path) as file:
             objects = {"/": file}
             file.visititems(lambda name, found: objects.__setitem__("/" + name, found))
+            # Committed datatypes are not part of the protocol.
+            objects = {k: o for k, o in objects.items() if not isinstance(o, h5py.Datatype)}
             self.assertEqual(set(manifest.objects), set(objects))
             for place, wanted in objects.items():
                 self.compare(manifest, place, wanted)

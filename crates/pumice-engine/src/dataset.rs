@@ -6,15 +6,18 @@
 mod cells;
 mod describe;
 mod direct;
+mod external;
 mod resize;
 mod transfer;
 mod varlen;
+mod virtuality;
 
 pub use cells::Columns;
 pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
+pub use virtuality::Virtual;
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;
@@ -182,7 +185,11 @@ impl DatasetState {
     }
 
     fn is_changeable(&self) -> bool {
-        self.medium.writable() && !matches!(self.layout.storage, Storage::Unreadable(_))
+        let fixed = matches!(
+            self.layout.storage,
+            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_)
+        );
+        self.medium.writable() && !fixed
     }
 
     /// Drops its data and index from the file. The object header is the caller's.
@@ -197,7 +204,7 @@ impl DatasetState {
             Storage::Dense(_, table)
             | Storage::Sparse(_, table)
             | Storage::VariableLength(_, table) => table.free()?,
-            Storage::Unreadable(_) => {}
+            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_) => {}
         }
         Ok(())
     }
@@ -253,8 +260,12 @@ impl DatasetState {
     }
 
     fn grid(&self, dims: &Dims) -> Result<ChunkGrid> {
-        if let Storage::Unreadable(reason) = &self.layout.storage {
-            return Err(Error::Unsupported(reason.clone()));
+        match &self.layout.storage {
+            Storage::Unreadable(reason) => return Err(Error::Unsupported(reason.clone())),
+            Storage::Virtual(_) => {
+                return Err(Error::Unsupported("anything but reading a virtual dataset".into()));
+            }
+            _ => {}
         }
         Ok(ChunkGrid::new(dims, self.layout.geometry.chunk())?)
     }

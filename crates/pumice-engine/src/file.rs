@@ -22,7 +22,8 @@ use pumice_cache::ChunkCache;
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
 use pumice_store::Store;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
 pub type Cache = ChunkCache<DatasetLayout>;
@@ -44,6 +45,8 @@ pub struct File {
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
+    /// This file, for what outlives a call and must not keep it open.
+    this: Weak<File>,
 }
 
 impl File {
@@ -57,7 +60,7 @@ impl File {
         let file = Self::new(medium, superblock, Extension::default(), cache);
         file.objects().insert(root.address(), Arc::new(root));
         file.commit()?;
-        Ok(Arc::new(file))
+        Ok(file)
     }
 
     /// Opens the HDF5 file in a store, for editing if `writable`.
@@ -82,7 +85,7 @@ impl File {
         let end = stored_end.saturating_sub(base);
         let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
         let extension = Extension::load(&medium, &superblock)?;
-        Ok(Arc::new(Self::new(medium, superblock, extension, cache)))
+        Ok(Self::new(medium, superblock, extension, cache))
     }
 
     fn new(
@@ -90,10 +93,10 @@ impl File {
         superblock: Superblock,
         extension: Extension,
         cache: Cache,
-    ) -> Self {
+    ) -> Arc<Self> {
         let (commit, shared_heaps, objects, datasets, place) = Default::default();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
-        Self {
+        Arc::new_cyclic(|this| Self {
             medium,
             superblock,
             extension,
@@ -104,7 +107,8 @@ impl File {
             objects,
             datasets,
             place,
-        }
+            this: this.clone(),
+        })
     }
 
     /// Says where in the list of open files this one is.
@@ -131,6 +135,16 @@ impl File {
     /// What the file says of itself.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// The path that it was opened by, if it was.
+    pub fn path(&self) -> Option<&Path> {
+        self.place.get().map(Place::path)
+    }
+
+    /// A handle that does not keep the file open.
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        self.this.clone()
     }
 
     /// What its superblock extension says.

@@ -7,16 +7,18 @@
 mod dense;
 mod old;
 
+pub(crate) use old::HeapText;
+
 use crate::file::File;
 use crate::object::Object;
-use crate::{Error, Result};
+use crate::{Error, Result, outside};
 use pumice_format::messages::{GroupInfo, Link, LinkInfo, LinkTarget, SymbolTable, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::{Sizes, UNDEFINED};
 use std::sync::Arc;
 
-/// The most soft links that one path may lead through.
-const MAX_SOFT_LINKS: usize = 16;
+/// The most soft and external links that one path may lead through.
+const MAX_LINKS: usize = 16;
 
 /// The messages of an empty group.
 pub fn new_messages() -> Result<Vec<RawMessage>> {
@@ -114,40 +116,54 @@ pub fn remove(file: &File, group: &Object, name: &str) -> Result<Link> {
     if removed { Ok(link) } else { Err(missing()) }
 }
 
+/// What a path leads to.
+pub struct Found {
+    /// The file that it is in, if an external link led there.
+    pub file: Option<Arc<File>>,
+    /// The object.
+    pub object: Arc<Object>,
+}
+
 /// The object that `path` leads to from `start`, an absolute path beginning at the root.
-pub fn resolve(file: &File, start: &Arc<Object>, path: &str) -> Result<Arc<Object>> {
-    resolve_within(file, start, path, &mut MAX_SOFT_LINKS.clone())
+pub fn resolve(file: &File, start: &Arc<Object>, path: &str) -> Result<Found> {
+    resolve_within(file, start, path, &mut MAX_LINKS.clone())
 }
 
 fn resolve_within(
     file: &File,
     start: &Arc<Object>,
     path: &str,
-    soft_links: &mut usize,
-) -> Result<Arc<Object>> {
-    let mut object = if path.starts_with('/') { file.root()? } else { start.clone() };
+    links: &mut usize,
+) -> Result<Found> {
+    let object = if path.starts_with('/') { file.root()? } else { start.clone() };
+    let mut found = Found { file: None, object };
     for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
-        if !is_group(&object) {
+        let file = found.file.as_deref().unwrap_or(file);
+        if !is_group(&found.object) {
             return Err(Error::NotFound(format!("{path}: what holds \"{name}\" is no group")));
         }
-        let Some(link) = link(file, &object, name)? else {
+        let Some(link) = link(file, &found.object, name)? else {
             return Err(Error::NotFound(format!("{path}: no link \"{name}\"")));
         };
-        object = match link.target {
-            LinkTarget::Hard { address } => file.object(address)?,
+        if let LinkTarget::Hard { address } = link.target {
+            found.object = file.object(address)?;
+            continue;
+        }
+        *links = links.checked_sub(1).ok_or_else(|| {
+            Error::Invalid(format!("{path}: more than {MAX_LINKS} soft and external links"))
+        })?;
+        let next = match link.target {
             LinkTarget::Soft { path: target } => {
-                *soft_links = soft_links.checked_sub(1).ok_or_else(|| {
-                    Error::Invalid(format!("{path}: more than {MAX_SOFT_LINKS} soft links"))
-                })?;
-                resolve_within(file, &object, &target, soft_links)?
+                resolve_within(file, &found.object, &target, links)?
             }
-            LinkTarget::External { .. } => {
-                return Err(Error::Unsupported(format!("the external link \"{name}\"")));
+            LinkTarget::External { file: other, path: target } => {
+                let other = outside::open(file, &other, outside::LINK_FOLDERS)?;
+                let next = resolve_within(&other, &other.root()?, &target, links)?;
+                Found { file: Some(next.file.unwrap_or(other)), ..next }
             }
-            LinkTarget::UserDefined { .. } => {
-                return Err(Error::Unsupported(format!("the user-defined link \"{name}\"")));
-            }
+            _ => return Err(Error::Unsupported(format!("the user-defined link \"{name}\""))),
         };
+        found = Found { file: next.file.or(found.file), object: next.object };
     }
-    Ok(object)
+    Ok(found)
 }

@@ -36,6 +36,7 @@ pub use sparse_chunk::SparseChunk;
 pub use table::ChunkTable;
 pub use variable_length::{VariableLength, VariableLengthFilters};
 
+use crate::dataset::Virtual;
 use crate::{Error, Result};
 use pumice_cache::{
     Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId, Stored,
@@ -63,6 +64,10 @@ pub enum Storage {
     Sparse(Box<Sparse>, ChunkTable),
     /// Chunks with variable-length data, dense or sparse.
     VariableLength(Box<VariableLength>, ChunkTable),
+    /// One piece that is in other files; read only.
+    External(Contiguous),
+    /// Elements of other datasets; never seen by the cache.
+    Virtual(Virtual),
     /// Something that cannot be read yet: what it is.
     Unreadable(String),
 }
@@ -81,7 +86,10 @@ impl DatasetLayout {
     /// The table of stored chunks, if the layout has chunks.
     pub fn table(&self) -> Option<&ChunkTable> {
         match &self.storage {
-            Storage::Contiguous(_) | Storage::Unreadable(_) => None,
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => None,
             Storage::Dense(_, table)
             | Storage::Sparse(_, table)
             | Storage::VariableLength(_, table) => Some(table),
@@ -140,7 +148,10 @@ impl Layout for DatasetLayout {
             Storage::VariableLength(layout, _) => {
                 Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))
             }
-            Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
 
@@ -149,7 +160,10 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.new_chunk(fill)?)),
             Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(sparse.new_chunk())),
             Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
-            Storage::Contiguous(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
 
@@ -220,8 +234,10 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => dense.scatter_absent(request),
             Storage::Sparse(sparse, _) => sparse.scatter_absent(request),
             Storage::VariableLength(layout, _) => layout.scatter_absent(request),
-            Storage::Contiguous(contiguous) => contiguous.read(request),
-            Storage::Unreadable(_) => Err(Self::mismatch()),
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                contiguous.read(request)
+            }
+            Storage::Virtual(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
 
@@ -266,7 +282,10 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => dense.intent(key, request),
             Storage::Sparse(sparse, _) => sparse.intent(request),
             Storage::VariableLength(layout, _) => layout.intent(request),
-            Storage::Contiguous(_) | Storage::Unreadable(_) => Intent::Replace,
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => Intent::Replace,
         }
     }
 
@@ -322,7 +341,9 @@ impl Layout for DatasetLayout {
 
     fn direct_read(&self, key: &Dims, request: &mut ReadRequest<'_>) -> Result<bool> {
         match &self.storage {
-            Storage::Contiguous(contiguous) => contiguous.read(request).map(|()| true),
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                contiguous.read(request).map(|()| true)
+            }
             Storage::Dense(dense, table) => dense.direct_read(table, key, request),
             _ => Ok(false),
         }
@@ -330,7 +351,9 @@ impl Layout for DatasetLayout {
 
     fn direct_write(&self, key: &Dims, request: &mut WriteRequest<'_>) -> Result<bool> {
         match &self.storage {
-            Storage::Contiguous(contiguous) => contiguous.write(request).map(|()| true),
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                contiguous.write(request).map(|()| true)
+            }
             Storage::Dense(dense, table) => dense.direct_write(table, key, request),
             _ => Ok(false),
         }
@@ -366,7 +389,7 @@ impl Layout for DatasetLayout {
     }
 
     fn bypass(&self) -> bool {
-        matches!(self.storage, Storage::Contiguous(_))
+        matches!(self.storage, Storage::Contiguous(_) | Storage::External(_))
     }
 }
 

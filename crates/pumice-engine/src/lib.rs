@@ -30,6 +30,7 @@ pub mod medium;
 pub mod metadata;
 pub mod object;
 pub mod open_files;
+mod outside;
 mod records;
 mod shared;
 

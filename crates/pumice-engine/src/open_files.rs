@@ -12,7 +12,7 @@ use crate::{Error, Result};
 use pumice_store::{FileStore, Locking, Store};
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How a file is to be opened.
@@ -89,7 +89,7 @@ pub fn open_path(
         }
     };
     let file = file.map_err(|error| error.at(&path.display().to_string()))?;
-    file.settle(Place { identity, store });
+    file.settle(Place { identity, store, path: path.to_path_buf() });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
 }
@@ -122,6 +122,14 @@ fn when_closed(identity: Identity) -> MutexGuard<'static, Files> {
 pub(crate) struct Place {
     identity: Identity,
     store: Arc<FileStore>,
+    path: PathBuf,
+}
+
+impl Place {
+    /// The path that the file was first opened by.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Drop for Place {

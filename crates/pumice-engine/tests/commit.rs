@@ -71,7 +71,7 @@ fn check(bytes: Vec<u8>) -> u64 {
 
 fn check_dataset(file: &File, name: &str) -> u64 {
     let object = group::resolve(file, &file.root().unwrap(), name).unwrap();
-    let dataset = DatasetState::open(file, &object).unwrap();
+    let dataset = DatasetState::open(file, &object.object).unwrap();
     let mut cells = 0;
     for part in dataset.read_defined(&Selection::all()).unwrap() {
         let origin: Vec<u64> = part.chunk.iter().map(|number| number * CHUNK).collect();

@@ -10,6 +10,7 @@
 //! | [`global_heap`], [`heap_set`] | collections of objects, for variable-length data |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //! | [`shared_message_table`], [`cache_image`] | what a superblock extension leads to, read only |
+//! | [`virtual_mapping`] | which datasets have the elements of a virtual one, read only |
 //! | [`fractal_heap`], [`dense`] | links and attributes of objects that have many, read only |
 //!
 //! Every decoder is total: any bytes give a structure or a [`DecodeError`] that names structure,
@@ -59,6 +60,7 @@ pub mod structured;
 pub mod superblock;
 pub mod symbol_table_node;
 mod text;
+pub mod virtual_mapping;
 
 pub use context::Context;
 pub use error::FormatError;

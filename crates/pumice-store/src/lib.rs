@@ -23,10 +23,12 @@
 #![forbid(unsafe_code)]
 
 mod file;
+mod joined;
 mod lock;
 mod memory;
 
 pub use file::FileStore;
+pub use joined::{Gaps, JoinedStore, Part};
 pub use lock::Locking;
 pub use memory::MemoryStore;
 

@@ -42,6 +42,10 @@ pub enum LayoutKind {
     Sparse,
     /// In dense chunks that hold variable-length data themselves.
     VariableLength,
+    /// In other files, in one piece.
+    External,
+    /// In other datasets.
+    Virtual,
     /// In a way that cannot be read yet.
     Unreadable,
 }
@@ -132,6 +136,8 @@ impl Dataset {
             Storage::Sparse(..) => LayoutKind::Sparse,
             Storage::VariableLength(layout, _) if layout.is_sparse() => LayoutKind::Sparse,
             Storage::VariableLength(..) => LayoutKind::VariableLength,
+            Storage::External(_) => LayoutKind::External,
+            Storage::Virtual(_) => LayoutKind::Virtual,
             Storage::Unreadable(_) => LayoutKind::Unreadable,
         }
     }

@@ -160,15 +160,16 @@ impl Group {
         self.resolve(path).is_ok()
     }
 
-    /// What is at `path`.
+    /// What is at `path`. Soft and external links are followed; what an external link leads to keeps
+    /// its file open.
     pub fn node(&self, path: &str) -> Result<Node> {
-        let object = self.resolve(path)?;
+        let (owner, object) = self.resolve(path)?;
         let path = self.child_path(path);
         match kind_of(&object) {
-            MemberKind::Group => Ok(Node::Group(Group { owner: self.owner.clone(), object, path })),
-            MemberKind::Dataset => Ok(Node::Dataset(self.open_dataset(object, path)?)),
+            MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),
+            MemberKind::Dataset => Ok(Node::Dataset(open_dataset(owner, object, path)?)),
             MemberKind::Datatype => {
-                Ok(Node::Datatype(CommittedDatatype::new(self.owner.clone(), object, path)?))
+                Ok(Node::Datatype(CommittedDatatype::new(owner, object, path)?))
             }
             _ => Err(Error::Invalid("neither group nor dataset nor datatype".into()).at(&path)),
         }
@@ -192,17 +193,8 @@ impl Group {
 
     /// The dataset at `path`.
     pub fn dataset(&self, path: &str) -> Result<Dataset> {
-        let object = self.resolve(path)?;
-        self.open_dataset(object, self.child_path(path))
-    }
-
-    fn open_dataset(&self, object: Arc<Object>, path: String) -> Result<Dataset> {
-        if kind_of(&object) != MemberKind::Dataset {
-            return Err(Error::Invalid("not a dataset".into()).at(&path));
-        }
-        let open = || DatasetState::open(self.engine(), &object);
-        let state = self.engine().dataset(object.address(), open).map_err(|e| e.at(&path))?;
-        Ok(Dataset::new(self.owner.clone(), state, path))
+        let (owner, object) = self.resolve(path)?;
+        open_dataset(owner, object, self.child_path(path))
     }
 
     /// Makes a group, and the groups on the way to it.
@@ -293,7 +285,7 @@ impl Group {
         if object.version() < 2 || object.remove_link().map_err(at)? > 0 {
             return Ok(());
         }
-        match self.open_dataset(object, full.clone()) {
+        match open_dataset(self.owner.clone(), object, full.clone()) {
             Ok(dataset) => dataset.delete(),
             Err(_) => Ok(()),
         }
@@ -320,12 +312,18 @@ impl Group {
         attribute::remove(self.engine(), &self.object, name).map_err(|e| e.at(&self.path))
     }
 
-    fn resolve(&self, path: &str) -> Result<Arc<Object>> {
+    /// What is at `path`: the file that it is in, and its object.
+    fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
         let found = group::resolve(self.engine(), &self.object, path);
-        found.map_err(|error| match error {
+        let found = found.map_err(|error| match error {
             Error::NotFound(_) => error,
             other => other.at(&self.child_path(path)),
-        })
+        })?;
+        let owner = match found.file {
+            Some(file) => Arc::new(Owner(file)),
+            None => self.owner.clone(),
+        };
+        Ok((owner, found.object))
     }
 
     fn child_path(&self, path: &str) -> String {
@@ -373,6 +371,15 @@ fn split(path: &str) -> (&str, &str) {
         Some(place) => (&path[..=place], &path[place + 1..]),
         None => ("", path),
     }
+}
+
+fn open_dataset(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Dataset> {
+    if kind_of(&object) != MemberKind::Dataset {
+        return Err(Error::Invalid("not a dataset".into()).at(&path));
+    }
+    let open = || DatasetState::open(&owner.0, &object);
+    let state = owner.0.dataset(object.address(), open).map_err(|e| e.at(&path))?;
+    Ok(Dataset::new(owner, state, path))
 }
 
 fn kind_of(object: &Object) -> MemberKind {

@@ -79,7 +79,7 @@
 //!
 //! # When not to use it
 //!
-//! Virtual and external datasets are not read yet; the error says so.
+//! Virtual datasets of variable-length data and user-defined links are not read; the error says so.
 
 #![forbid(unsafe_code)]
 

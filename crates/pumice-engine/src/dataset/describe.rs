@@ -1,5 +1,7 @@
 //! Between the messages of a dataset's object header and its living layout.
 
+use super::external;
+use super::virtuality::{self, Virtual};
 use crate::attribute::{object_datatype, required};
 use crate::file::File;
 use crate::index::{ChunkIndex, IndexKind, IndexShape};
@@ -112,10 +114,25 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
         FillTime::Never => (fill, None),
         _ => (fill.clone(), fill),
     };
+    let (extent, parts) = match &message {
+        Layout::Virtual { heap_address, heap_index } => {
+            let rank = extent.dims().len();
+            let parts = Virtual::load(file, *heap_address, *heap_index, rank)?;
+            let dims = parts.dims(&Dims::from_slice(extent.dims()))?;
+            (virtuality::extent(&extent, &dims)?, Some(parts))
+        }
+        _ => (extent, None),
+    };
     let mut description = describe(file, datatype, &extent, fill, message, filters)?;
     description.fill = kept;
-    if object.has(kind::EXTERNAL_FILES) {
-        description.layout.storage = Storage::Unreadable("elements in external files".into());
+    let layout = &mut description.layout;
+    if let Storage::Unreadable(_) = layout.storage {
+        return Ok(description);
+    }
+    if let Some(parts) = parts {
+        layout.storage = Storage::Virtual(parts);
+    } else if let Some(raw) = object.message(kind::EXTERNAL_FILES) {
+        layout.storage = external::storage(file, &layout.geometry, &raw)?;
     }
     Ok(description)
 }
@@ -477,7 +494,8 @@ fn storage(
             let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
             Storage::Sparse(Box::new(sparse), ChunkTable::new(file.medium().clone(), index, false))
         }
-        Layout::Virtual { .. } => Storage::Unreadable("virtual datasets".into()),
+        // Replaced by whoever has read the mapping.
+        Layout::Virtual { .. } => contiguous(Place::File(None)),
     })
 }
 

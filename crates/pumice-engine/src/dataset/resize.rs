@@ -177,7 +177,10 @@ impl DatasetState {
             Storage::Dense(dense, _) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
             Storage::Sparse(sparse, _) => sparse.dont_filter_partial(),
             Storage::VariableLength(layout, _) => layout.dont_filter_partial(),
-            Storage::Contiguous(_) | Storage::Unreadable(_) => false,
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => false,
         }
     }
 
@@ -195,7 +198,10 @@ impl DatasetState {
             return Err(Error::Invalid(format!("{dims:?} is beyond the maximum of {max:?}")));
         }
         match &self.layout.storage {
-            Storage::Contiguous(_) | Storage::Unreadable(_) => {
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => {
                 Err(Error::Invalid("only chunked datasets can change their extent".into()))
             }
             Storage::Dense(..) | Storage::Sparse(..) | Storage::VariableLength(..) => Ok(()),

@@ -5,7 +5,7 @@
 //! caller's buffer anyway. Questions about defined cells, and erasing, may name a vast array of which
 //! little is stored: they visit stored chunks only.
 
-use super::DatasetState;
+use super::{DatasetState, virtuality};
 use crate::buffer::Output;
 use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
@@ -74,6 +74,16 @@ impl DatasetState {
         }
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
         let target = &target;
+        if let Storage::Virtual(sources) = &self.layout.storage {
+            let (all, shape) = (Selection::all(), selection.shape(&dims));
+            let memory = options.memory.as_ref();
+            let (places, shape) = match memory {
+                Some((places, shape)) => (places, shape.as_slice()),
+                None => (&all, shape.as_slice()),
+            };
+            let segments = virtuality::segments(selection, &dims, places, shape)?;
+            return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
+        }
         let parts = self.parts(selection, &dims, options)?;
         let requests = parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target }));
         match &self.layout.storage {

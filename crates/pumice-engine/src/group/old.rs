@@ -14,30 +14,42 @@ use std::collections::HashSet;
 /// The largest data segment of a local heap that is read.
 const MAX_HEAP: u64 = 256 << 20;
 
+/// The strings of a local heap.
+pub(crate) struct HeapText {
+    segment: Vec<u8>,
+    address: u64,
+}
+
+impl HeapText {
+    /// The heap at `address`.
+    pub(crate) fn open(file: &File, address: u64) -> Result<Self> {
+        let medium = file.medium();
+        let context = Context::new(medium.sizes()).at(address);
+        let length = LocalHeap::encoded_length(&context);
+        let heap = LocalHeap::decode(&medium.read(address, length)?, &context)?;
+        if heap.data_size > MAX_HEAP {
+            let expected = format!("at most {MAX_HEAP} byte(s)");
+            return Err(DecodeError::new("local heap", address, expected, heap.data_size).into());
+        }
+        let segment = medium.read(heap.data_address, heap.data_size as usize)?;
+        Ok(Self { segment, address: heap.data_address })
+    }
+
+    /// The string at an offset.
+    pub(crate) fn text(&self, offset: u64) -> Result<String> {
+        let bytes = LocalHeap::string(&self.segment, offset, self.address)?;
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
 /// All links of the group behind `table`.
 pub(super) fn links(file: &File, table: &SymbolTable) -> Result<Vec<Link>> {
     let context = Context::new(file.medium().sizes());
-    let medium = file.medium();
-    let length = LocalHeap::encoded_length(&context);
-    let heap_context = context.at(table.heap_address);
-    let heap = LocalHeap::decode(&medium.read(table.heap_address, length)?, &heap_context)?;
-    if heap.data_size > MAX_HEAP {
-        return Err(DecodeError::new(
-            "local heap",
-            table.heap_address,
-            format!("at most {MAX_HEAP} byte(s)"),
-            heap.data_size,
-        )
-        .into());
-    }
-    let segment = medium.read(heap.data_address, heap.data_size as usize)?;
-    let text = |offset: u64| -> Result<String> {
-        let bytes = LocalHeap::string(&segment, offset, heap.data_address)?;
-        Ok(String::from_utf8_lossy(bytes).into_owned())
-    };
+    let names = HeapText::open(file, table.heap_address)?;
+    let text = |offset| names.text(offset);
     let mut links = Vec::new();
     // Many entries may name one long string, which would take more memory than the file has bytes.
-    let mut budget = Budget::new(heap.data_size.saturating_mul(4).max(1 << 20));
+    let mut budget = Budget::new((names.segment.len() as u64).saturating_mul(4).max(1 << 20));
     for entry in entries(file, &context, table.btree_address)? {
         let target = match entry.scratch {
             Scratch::SoftLink { value_offset } => {

@@ -30,7 +30,10 @@ impl Recoder {
             Storage::VariableLength(layout, _) => {
                 Ok(Self::VariableLength(layout.with_geometry(geometry)))
             }
-            Storage::Contiguous(_) | Storage::Unreadable(_) => Err(DatasetLayout::mismatch()),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => Err(DatasetLayout::mismatch()),
         }
     }
 

@@ -1,0 +1,459 @@
+//! Virtual datasets: a read becomes reads of the datasets that have the elements.
+//!
+//! A virtual dataset has nothing of its own to cache: its sources go through the cache. Cells that
+//! no source has, or whose source is missing, get the fill value. The extent follows the sources
+//! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
+//! numbered sources (`%b`) up to the first that is missing.
+
+use super::DatasetState;
+use crate::file::File;
+use crate::layout::Geometry;
+use crate::layout::dense::zeros;
+use crate::layout::request::{Target, fill_with};
+use crate::metadata::MetadataIo;
+use crate::{Error, Result, group, outside};
+use pumice_format::Context;
+use pumice_format::UNDEFINED;
+use pumice_format::virtual_mapping::{self, VirtualMapping};
+use pumice_space::{
+    CellSet, ChunkGrid, Dims, Extent, HyperslabAxis, Run, Segment, Selection, UNLIMITED, plan,
+};
+use pumice_types::Datatype;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// How many virtual datasets may lead to each other before that counts as a circle.
+const MAX_NESTING: usize = 16;
+/// The most numbered sources that are looked for.
+const MAX_BLOCKS: u64 = 1 << 20;
+/// The most runs of a selection.
+const MAX_RUNS: usize = 1 << 23;
+/// How many sources are kept open.
+const KEPT: usize = 256;
+
+thread_local! {
+    static NESTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Where the elements of a virtual dataset are.
+pub struct Virtual {
+    file: Weak<File>,
+    mappings: Vec<VirtualMapping>,
+    /// Sources in other files that are open, by file and path.
+    sources: Mutex<HashMap<(String, String), Source>>,
+}
+
+/// An open source, and the file that it keeps open.
+#[derive(Clone)]
+struct Source {
+    _file: Arc<File>,
+    dataset: Arc<DatasetState>,
+}
+
+/// A part of the dataset and the source that has it, both with an end.
+struct Piece {
+    source: Source,
+    from: Selection,
+    to: Selection,
+}
+
+impl Virtual {
+    /// The mapping of a dataset of `rank`, at an object of the global heap.
+    pub(super) fn load(file: &File, address: u64, index: u32, rank: usize) -> Result<Self> {
+        let mut mappings = Vec::new();
+        if address != UNDEFINED {
+            let sizes = file.medium().sizes();
+            let mut id = address.to_le_bytes()[..usize::from(sizes.offset)].to_vec();
+            id.extend_from_slice(&index.to_le_bytes());
+            let bytes = file.global_heap().object(&id)?;
+            let context = Context::new(sizes).at(address);
+            mappings = virtual_mapping::decode(&bytes, rank, &context)?;
+        }
+        Ok(Self { file: file.weak(), mappings, sources: Mutex::default() })
+    }
+
+    /// The mappings, as they are stored.
+    pub fn mappings(&self) -> &[VirtualMapping] {
+        &self.mappings
+    }
+
+    /// The dimensions that the sources give the dataset now.
+    pub(super) fn dims(&self, stored: &Dims) -> Result<Dims> {
+        let mut dims = stored.clone();
+        let endless = self.mappings.iter().filter_map(|mapping| unlimited_axis(&mapping.target));
+        let axes: Vec<usize> = endless.map(|(axis, _)| axis).collect();
+        if axes.is_empty() {
+            return Ok(dims);
+        }
+        let _deeper = Deeper::enter()?;
+        axes.iter().for_each(|&axis| dims[axis] = 0);
+        let vast = Dims::from_elem(UNLIMITED - 1, dims.len());
+        let mut grow = |target: &Selection| {
+            if let Some((_, last)) = target.bounds(&vast) {
+                for &axis in &axes {
+                    dims[axis] = dims[axis].max(last[axis].saturating_add(1));
+                }
+            }
+        };
+        for mapping in &self.mappings {
+            match unlimited_axis(&mapping.target) {
+                None if !mapping.target.is_all() => grow(&mapping.target),
+                None => {}
+                Some(_) => self.pieces(mapping)?.iter().for_each(|piece| grow(&piece.to)),
+            }
+        }
+        Ok(dims)
+    }
+
+    /// The parts of a mapping that have a source.
+    fn pieces(&self, mapping: &VirtualMapping) -> Result<Vec<Piece>> {
+        let Some((axis, parameters)) = unlimited_axis(&mapping.target) else {
+            let (file, dataset) = (plain(&mapping.file), plain(&mapping.dataset));
+            let Some(source) = self.source(&file, &dataset)? else { return Ok(Vec::new()) };
+            let (from, to) = (mapping.source.clone(), mapping.target.clone());
+            return Ok(vec![Piece { source, from, to }]);
+        };
+        if !is_numbered(&mapping.file) && !is_numbered(&mapping.dataset) {
+            let (file, dataset) = (plain(&mapping.file), plain(&mapping.dataset));
+            let Some(source) = self.source(&file, &dataset)? else { return Ok(Vec::new()) };
+            let dims = source.dataset.dims();
+            let from = mapping.source.clip(&dims)?;
+            let to = first_cells(&mapping.target, axis, parameters, from.count(&dims))?;
+            return Ok(vec![Piece { source, from, to }]);
+        }
+        let mut pieces = Vec::new();
+        for number in 0..MAX_BLOCKS {
+            let (file, dataset) =
+                (numbered(&mapping.file, number), numbered(&mapping.dataset, number));
+            let Some(source) = self.source(&file, &dataset)? else { break };
+            let mut parameters = parameters;
+            if parameters.block == UNLIMITED {
+                // Blocks that touch are one without end: a source tells where to cut.
+                let cells = mapping.source.count(&source.dataset.dims());
+                let layers = (cells / layer(&mapping.target, axis)).max(1);
+                (parameters.block, parameters.stride) = (layers, layers);
+            }
+            let to = block(&mapping.target, axis, parameters, number)?;
+            pieces.push(Piece { source, from: mapping.source.clone(), to });
+        }
+        Ok(pieces)
+    }
+
+    /// A source, or nothing if it is missing.
+    fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
+        let key = (file_name.to_owned(), path.to_owned());
+        if let Some(source) = self.kept().get(&key) {
+            return Ok(Some(source.clone()));
+        }
+        let Some(own) = self.file.upgrade() else {
+            return Err(Error::Invalid("the file of a virtual dataset is closed".into()));
+        };
+        let here = file_name == ".";
+        let file = match here {
+            true => own,
+            false => match outside::open(&own, file_name, outside::VIRTUAL_FOLDERS) {
+                Ok(file) => file,
+                Err(_) => return Ok(None),
+            },
+        };
+        let found = group::resolve(&file, &file.root()?, path);
+        let Ok(found) = found else { return Ok(None) };
+        let file = found.file.unwrap_or(file);
+        let open = || DatasetState::open(&file, &found.object);
+        let dataset = file.dataset(found.object.address(), open)?;
+        let source = Source { _file: file, dataset };
+        // A file that kept itself open would never be closed.
+        if !here {
+            let mut kept = self.kept();
+            if kept.len() >= KEPT {
+                kept.clear();
+            }
+            kept.insert(key, source.clone());
+        }
+        Ok(Some(source))
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Source>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads cells and puts them into their places: `wanted` says which, in order of the cells.
+    pub(super) fn read(
+        &self,
+        geometry: &Geometry,
+        datatype: &Datatype,
+        wanted: &[Segment],
+        target: &Target<'_>,
+    ) -> Result<()> {
+        if datatype.has_varlen() {
+            return Err(Error::Unsupported("virtual datasets of variable-length data".into()));
+        }
+        let _deeper = Deeper::enter()?;
+        let (dims, size) = (geometry.dims(), datatype.size());
+        // Elements are collected one after another in the order of `wanted`.
+        let mut count = 0;
+        let mut collected = Vec::with_capacity(wanted.len());
+        for segment in wanted {
+            collected.push(Segment { memory: count, ..*segment });
+            count += segment.len;
+        }
+        let mut elements = zeros(count.saturating_mul(size as u64))?;
+        fill_with(&mut elements, geometry.fill());
+        for mapping in &self.mappings {
+            for piece in self.pieces(mapping)? {
+                piece.read(&dims, &collected, datatype, &mut elements)?;
+            }
+        }
+        for (segment, place) in wanted.iter().zip(&collected) {
+            let (start, length) = (place.memory as usize * size, place.len as usize * size);
+            target.place(segment.memory, &elements[start..start + length])?;
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    /// Puts what this source has of the wanted cells into their places.
+    fn read(
+        &self,
+        dims: &Dims,
+        wanted: &[Segment],
+        datatype: &Datatype,
+        elements: &mut [u8],
+    ) -> Result<()> {
+        let source = &self.source.dataset;
+        let (source_dims, size) = (source.dims(), datatype.size());
+        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
+        let to = self.to.clip(dims)?;
+        let from = self.from.clip(&source_dims)?;
+        let outside = |(start, end): (Dims, Dims)| {
+            linear(&end, dims) < first.cell || linear(&start, dims) >= last.cell + last.len
+        };
+        if to.bounds(dims).is_none_or(outside) {
+            return Ok(());
+        }
+        if to.count(dims) != from.count(&source_dims) {
+            // A source that has become smaller, or never was as large as the mapping says.
+            return Err(Error::Invalid(format!(
+                "a mapping of {} cell(s) of a source to {}",
+                from.count(&source_dims),
+                to.count(dims)
+            )));
+        }
+        if to.count(dims) == 0 {
+            return Ok(());
+        }
+        let mut pairs = overlap(&segments(&to, dims, &from, &source_dims)?, wanted);
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        // Elements arrive in the order of the source's cells.
+        pairs.sort_unstable_by_key(|pair| pair.cell);
+        let cells = source_dims.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
+        let cells = cells.ok_or_else(|| Error::Invalid("a source without end".into()))?;
+        let runs = pairs.iter().map(|pair| Run { start: pair.cell, len: pair.len });
+        let selection = CellSet::from_runs(cells, runs)?.to_selection(&source_dims)?;
+        let count: u64 = pairs.iter().map(|pair| pair.len).sum();
+        let mut values = zeros(count.saturating_mul(size as u64))?;
+        source.read(&selection, datatype, crate::buffer::Output::zeroed(&mut values))?;
+        let mut rest = values.as_slice();
+        for pair in pairs {
+            let (now, later) = rest.split_at(pair.len as usize * size);
+            let start = pair.memory as usize * size;
+            elements[start..start + now.len()].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+/// The runs in which two selections correspond: `cell` in the first, `memory` in the second, in
+/// order of the first's cells.
+pub(super) fn segments(
+    first: &Selection,
+    first_dims: &[u64],
+    second: &Selection,
+    second_dims: &[u64],
+) -> Result<Vec<Segment>> {
+    let grid = ChunkGrid::new(first_dims, first_dims)?;
+    let mut segments = Vec::new();
+    for part in plan(first, first_dims, &grid, second, second_dims)? {
+        for segment in part.segments(first_dims) {
+            if segments.len() >= MAX_RUNS {
+                let what = format!("selections of more than {MAX_RUNS} runs in virtual datasets");
+                return Err(Error::Unsupported(what));
+            }
+            segments.push(segment);
+        }
+    }
+    segments.sort_unstable_by_key(|segment: &Segment| segment.cell);
+    Ok(segments)
+}
+
+/// The number of a cell in row-major order.
+fn linear(cell: &[u64], dims: &[u64]) -> u64 {
+    cell.iter()
+        .zip(dims)
+        .fold(0, |number, (&index, &side)| number.saturating_mul(side).saturating_add(index))
+}
+
+/// From "virtual cell to source cell" and "virtual cell to place": "source cell to place".
+fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
+    let (mut pairs, mut first) = (Vec::new(), 0);
+    for place in wanted {
+        let end = place.cell + place.len;
+        first += sources[first..].partition_point(|source| source.cell + source.len <= place.cell);
+        for source in sources[first..].iter().take_while(|source| source.cell < end) {
+            let start = source.cell.max(place.cell);
+            let len = end.min(source.cell + source.len) - start;
+            let cell = source.memory + (start - source.cell);
+            pairs.push(Segment { cell, memory: place.memory + (start - place.cell), len });
+        }
+    }
+    pairs
+}
+
+/// The axis along which a selection has no end, and its parameters there.
+fn unlimited_axis(selection: &Selection) -> Option<(usize, HyperslabAxis)> {
+    let axes = selection.regular()?;
+    let endless = |axis: &HyperslabAxis| axis.count == UNLIMITED || axis.block == UNLIMITED;
+    axes.iter().position(endless).map(|place| (place, axes[place]))
+}
+
+/// An unlimited selection with other parameters along its unlimited axis.
+fn with_axis(selection: &Selection, axis: usize, parameters: HyperslabAxis) -> Result<Selection> {
+    let mut axes = selection.regular().unwrap_or_default();
+    if let Some(place) = axes.get_mut(axis) {
+        *place = parameters;
+    }
+    let column = |field: fn(&HyperslabAxis) -> u64| axes.iter().map(field).collect::<Vec<u64>>();
+    Ok(Selection::hyperslab(
+        &column(|axis| axis.start),
+        &column(|axis| axis.stride),
+        &column(|axis| axis.count),
+        &column(|axis| axis.block),
+    )?)
+}
+
+/// Block `number` of an unlimited selection.
+fn block(
+    selection: &Selection,
+    axis: usize,
+    parameters: HyperslabAxis,
+    number: u64,
+) -> Result<Selection> {
+    let start = number.checked_mul(parameters.stride).and_then(|s| s.checked_add(parameters.start));
+    let start = start.ok_or_else(|| Error::Invalid("a virtual dataset without end".into()))?;
+    with_axis(selection, axis, HyperslabAxis { start, count: 1, ..parameters })
+}
+
+/// How many cells a selection has at one place of its unlimited axis.
+fn layer(selection: &Selection, axis: usize) -> u64 {
+    let axes = selection.regular().unwrap_or_default();
+    let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);
+    let counts = others.map(|(_, axis)| axis.count.saturating_mul(axis.block));
+    counts.fold(1, u64::saturating_mul).max(1)
+}
+
+/// The first `count` cells of an unlimited selection, which come in whole layers across its axis.
+fn first_cells(
+    selection: &Selection,
+    axis: usize,
+    parameters: HyperslabAxis,
+    count: u64,
+) -> Result<Selection> {
+    let layers = count / layer(selection, axis);
+    if parameters.block == UNLIMITED || layers <= parameters.block {
+        let one =
+            HyperslabAxis { count: u64::from(layers > 0), block: layers.max(1), ..parameters };
+        return match layers {
+            0 => Ok(Selection::none()),
+            _ => with_axis(
+                selection,
+                axis,
+                HyperslabAxis { stride: one.block.max(one.stride), ..one },
+            ),
+        };
+    }
+    let (blocks, rest) = (layers / parameters.block, layers % parameters.block);
+    let whole = with_axis(selection, axis, HyperslabAxis { count: blocks, ..parameters })?;
+    if rest == 0 {
+        return Ok(whole);
+    }
+    let start = parameters.start.saturating_add(blocks.saturating_mul(parameters.stride));
+    let last = HyperslabAxis { start, count: 1, block: rest, ..parameters };
+    let vast = vec![UNLIMITED - 1; selection.rank().unwrap_or_default()];
+    Ok(whole.or(&with_axis(selection, axis, last)?, &vast)?)
+}
+
+/// Whether a name stands for many: it has a `%b`.
+fn is_numbered(name: &str) -> bool {
+    name.replace("%%", "").contains("%b")
+}
+
+fn numbered(name: &str, number: u64) -> String {
+    name.split("%%")
+        .map(|part| part.replace("%b", &number.to_string()))
+        .collect::<Vec<_>>()
+        .join("%")
+}
+
+fn plain(name: &str) -> String {
+    name.replace("%%", "%")
+}
+
+/// One virtual dataset deeper than before, as long as it lives.
+struct Deeper;
+
+impl Deeper {
+    fn enter() -> Result<Self> {
+        NESTING.with(|nesting| match nesting.get() {
+            depth if depth < MAX_NESTING => {
+                nesting.set(depth + 1);
+                Ok(Self)
+            }
+            _ => Err(Error::Invalid("virtual datasets that lead to each other in a circle".into())),
+        })
+    }
+}
+
+impl Drop for Deeper {
+    fn drop(&mut self) {
+        NESTING.with(|nesting| nesting.set(nesting.get() - 1));
+    }
+}
+
+/// The extent of a virtual dataset with the dimensions that its sources give it.
+pub(super) fn extent(stored: &Extent, dims: &Dims) -> Result<Extent> {
+    match stored {
+        Extent::Simple { .. } => Ok(Extent::with_max(dims, stored.max_dims())?),
+        other => Ok(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_take_the_place_of_their_mark() {
+        assert_eq!(numbered("a%b-%%b.h5", 12), "a12-%b.h5");
+        assert!(is_numbered("x%b") && !is_numbered("x%%b"));
+        assert_eq!(plain("50%%"), "50%");
+    }
+
+    #[test]
+    fn unlimited_selections_end_where_their_cells_do() {
+        let endless = Selection::hyperslab(&[1, 0], &[5, 1], &[UNLIMITED, 1], &[2, 3]).unwrap();
+        let (axis, parameters) = unlimited_axis(&endless).unwrap();
+        assert_eq!(axis, 0);
+        let five = first_cells(&endless, axis, parameters, 15).unwrap();
+        let dims = [20, 3];
+        let rows: Vec<u64> = (0..20).filter(|&row| five.contains(&[row, 0])).collect();
+        assert_eq!((five.count(&dims), rows), (15, vec![1, 2, 6, 7, 11]));
+        assert_eq!(first_cells(&endless, axis, parameters, 0).unwrap().count(&dims), 0);
+        let third = block(&endless, axis, parameters, 2).unwrap();
+        assert_eq!(third.bounds(&dims).unwrap().0.as_slice(), [11, 0]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Other files that a file names: of external links, of virtual datasets, with raw data.
+//!
+//! Where they are looked for is libhdf5's rule: an absolute path as it is; otherwise, or if nothing
+//! is there, in the folders of an environment variable (`${ORIGIN}` stands for the file's own), in
+//! the file's own folder, and then as the path says.
+
+use crate::file::File;
+use crate::open_files::{Opening, open_path};
+use crate::{Error, Result};
+use pumice_store::Locking;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Names folders of the targets of external links.
+pub(crate) const LINK_FOLDERS: &str = "HDF5_EXT_PREFIX";
+/// Names folders of the sources of virtual datasets.
+pub(crate) const VIRTUAL_FOLDERS: &str = "HDF5_VDS_PREFIX";
+/// Names the folder of external raw data.
+const DATA_FOLDER: &str = "HDF5_EXTFILE_PREFIX";
+
+const ORIGIN: &str = "${ORIGIN}";
+
+/// Opens the file that `file` calls `name`, for reading.
+pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>> {
+    let mut failure = Error::NotFound(format!("no file \"{name}\""));
+    for path in candidates(file, name, variable) {
+        // Pipes and devices may never answer.
+        if !path.is_file() {
+            continue;
+        }
+        match open_path(&path, Opening::Read, file.cache().clone(), Locking::default()) {
+            Ok(found) => return Ok(found),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn candidates(file: &File, name: &str, variable: &str) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let mut name = Path::new(name);
+    if name.is_absolute() {
+        paths.push(name.to_path_buf());
+        // What is not where it was may have moved together with the file.
+        name = name.file_name().map_or(name, Path::new);
+    }
+    let folders = std::env::var(variable).unwrap_or_default();
+    let folders = folders.split(':').filter(|folder| !folder.is_empty());
+    paths.extend(folders.map(|folder| origin(file, folder).join(name)));
+    if let Some(own) = file.path().and_then(Path::parent) {
+        paths.push(own.join(name));
+    }
+    paths.push(name.to_path_buf());
+    paths
+}
+
+fn origin(file: &File, folder: &str) -> PathBuf {
+    let Some(rest) = folder.strip_prefix(ORIGIN) else { return folder.into() };
+    let own = file.path().and_then(Path::parent).unwrap_or(Path::new(""));
+    own.join(rest.trim_start_matches('/'))
+}
+
+/// Where external raw data is: as the path says, unless the environment names a folder.
+pub(crate) fn data_path(file: &File, name: &str) -> PathBuf {
+    match std::env::var(DATA_FOLDER) {
+        Ok(folder) if !folder.is_empty() && !Path::new(name).is_absolute() => {
+            origin(file, &folder).join(name)
+        }
+        _ => name.into(),
+    }
+}

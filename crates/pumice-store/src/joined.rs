@@ -1,0 +1,183 @@
+//! Parts of several files as one store: external raw data, families of files, split files.
+//! Read only.
+
+use crate::{FileStore, Store};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What lies between and behind the bytes that files have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// They read as zeros, as far as there is a part.
+    Zeros,
+    /// They are the end of the store: reading there is an error.
+    Errors,
+}
+
+/// A part of a file, and where in the store it stands.
+#[derive(Debug)]
+pub struct Part {
+    /// Where in the store it begins.
+    pub start: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file it begins.
+    pub offset: u64,
+}
+
+/// Parts of files, opened when they are first needed.
+///
+/// ```
+/// use pumice_store::{Gaps, JoinedStore, Part, Store};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+/// std::fs::write(&a, "pumi")?;
+/// std::fs::write(&b, "--ce")?;
+/// let part = |start, path, offset| Part { start, length: 4, path, offset };
+/// let store = JoinedStore::new(vec![part(0, a, 0), part(4, b, 2)], Gaps::Zeros);
+/// let mut bytes = [1; 8];
+/// store.read_at(0, &mut bytes)?;
+/// assert_eq!(&bytes, b"pumice\0\0");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct JoinedStore {
+    parts: Vec<(Part, OnceLock<FileStore>)>,
+    gaps: Gaps,
+}
+
+impl JoinedStore {
+    /// A store of these parts, which must not overlap.
+    pub fn new(mut parts: Vec<Part>, gaps: Gaps) -> Self {
+        parts.sort_by_key(|part| part.start);
+        let parts = parts.into_iter().map(|part| (part, OnceLock::new())).collect();
+        Self { parts, gaps }
+    }
+
+    /// Reads as much of `buffer` as the part at `place` has; gives how much that is.
+    fn read_part(&self, place: usize, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let (part, file) = &self.parts[place];
+        let inside = offset - part.start;
+        let wanted = buffer.len().min(usize::try_from(part.length - inside).unwrap_or(usize::MAX));
+        let file = match file.get() {
+            Some(file) => file,
+            None => {
+                let opened = open(&part.path)?;
+                file.get_or_init(|| opened)
+            }
+        };
+        let at = part.offset.checked_add(inside).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let have = usize::try_from(file.len()?.saturating_sub(at)).unwrap_or(usize::MAX);
+        let read = wanted.min(have);
+        file.read_at(at, &mut buffer[..read])?;
+        if read < wanted && self.gaps == Gaps::Errors {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer[read..wanted].fill(0);
+        Ok(wanted)
+    }
+}
+
+/// Opens a file, but no pipe or device, which may never answer.
+fn open(path: &Path) -> io::Result<FileStore> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    if !path.metadata().map_err(named)?.is_file() {
+        return Err(named(io::Error::other("not a regular file")));
+    }
+    FileStore::open(path).map_err(named)
+}
+
+impl Store for JoinedStore {
+    fn len(&self) -> io::Result<u64> {
+        let Some((last, _)) = self.parts.last() else { return Ok(0) };
+        match self.gaps {
+            Gaps::Zeros => Ok(last.start.saturating_add(last.length)),
+            Gaps::Errors => {
+                let have = open(&last.path)?.len()?.saturating_sub(last.offset);
+                Ok(last.start.saturating_add(have.min(last.length)))
+            }
+        }
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = offset.checked_add(done as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let before = self.parts.partition_point(|(part, _)| part.start <= at);
+            let place = before.checked_sub(1).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let (part, _) = &self.parts[place];
+            if at - part.start >= part.length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            done += self.read_part(place, at, &mut buffer[done..])?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn set_len(&self, _len: u64) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "parts of several files are only read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(gaps: Gaps) -> (tempfile::TempDir, JoinedStore) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "0123").unwrap();
+        std::fs::write(folder.path().join("b"), "xx45").unwrap();
+        let part = |start, length, name, offset| Part {
+            start,
+            length,
+            path: folder.path().join(name),
+            offset,
+        };
+        let parts = vec![part(4, 6, "b", 2), part(0, 4, "a", 0), part(20, 4, "missing", 0)];
+        let store = JoinedStore::new(parts, gaps);
+        (folder, store)
+    }
+
+    #[test]
+    fn reads_cross_parts_and_short_files_end_in_zeros() {
+        let (_folder, store) = store(Gaps::Zeros);
+        let mut bytes = [9; 10];
+        store.read_at(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"012345\0\0\0\0");
+        assert_eq!(store.len().unwrap(), 24);
+    }
+
+    #[test]
+    fn missing_files_and_places_without_a_part_are_errors() {
+        let (_folder, store) = store(Gaps::Zeros);
+        let error = store.read_at(20, &mut [0; 2]).unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+        assert!(store.read_at(12, &mut [0]).is_err());
+        assert!(store.read_at(u64::MAX, &mut [0; 2]).is_err());
+        assert!(store.write_at(0, &[1]).is_err());
+    }
+
+    #[test]
+    fn short_files_can_be_errors() {
+        let (_folder, store) = store(Gaps::Errors);
+        assert!(store.read_at(4, &mut [0; 2]).is_ok());
+        assert!(store.read_at(4, &mut [0; 3]).is_err());
+    }
+}
