@@ -2,7 +2,7 @@
 //!
 //! The policies are the very ones that run in the cache, and are told the same. After each access
 //! chunks leave, coldest first, until the rest fit; that may be the chunk just used, as in the
-//! cache. [`optimum`] knows the future; [`PrivateCaches`] is HDF5 with a cache for each dataset.
+//! cache. [`optimum()`] knows the future; [`PrivateCaches`] is HDF5 with a cache for each dataset.
 //!
 //! ```
 //! use pumice_cache::PolicyKind;
