@@ -12,6 +12,9 @@ pub(crate) trait Access<L: Layout>: Send {
     /// Whether chunks are changed.
     const WRITES: bool;
 
+    /// Whether nobody has asked for the chunk yet.
+    const AHEAD: bool = false;
+
     /// How much of the chunk is needed.
     fn part(&self, layout: &L) -> Part;
 
@@ -122,6 +125,51 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         drop(body);
         shared.budget.touch(slot, self.visit(layout, &slot.key));
         Ok(Served::Done)
+    }
+}
+
+/// A load ahead of a read.
+pub(crate) struct Ahead;
+
+impl<L: Layout> Access<L> for Ahead {
+    const WRITES: bool = false;
+    const AHEAD: bool = true;
+
+    fn part(&self, _: &L) -> Part {
+        Part::All
+    }
+
+    fn intent(&self, _: &L, _: &L::Key) -> Intent {
+        Intent::UpdateExisting
+    }
+
+    fn growth(&self, _: &L, _: &L::Key, _: bool) -> u64 {
+        0
+    }
+
+    fn worth_keeping(&self, _: &L, _: &L::Key) -> bool {
+        true
+    }
+
+    fn visit(&self, _: &L, _: &L::Key) -> Visit {
+        Visit { write: false, share: 0.0 }
+    }
+
+    fn direct(&mut self, _: &L, _: &L::Key) -> Result<bool, L::Error> {
+        Ok(false)
+    }
+
+    fn absent(&mut self, _: &L, _: &L::Key) -> Result<(), L::Error> {
+        Ok(())
+    }
+
+    fn apply(&mut self, _: &L, _: &L::Key, _: &mut L::Chunk) -> Result<Outcome, L::Error> {
+        Ok(Outcome::Keep)
+    }
+
+    fn serve(&mut self, _: &Shared<L>, slot: &Arc<Slot<L>>, _: bool) -> Result<Served, L::Error> {
+        let here = slot.read().chunk_with(Part::All).is_some();
+        Ok(if here { Served::Done } else { Served::Missed })
     }
 }
 

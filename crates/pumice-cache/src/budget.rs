@@ -49,6 +49,8 @@ struct State<L: Layout> {
     /// The part of `resident` that is about to leave.
     doomed: u64,
     dirty: usize,
+    /// What the dirty chunks take.
+    dirty_bytes: u64,
     /// Room that only encodings may take: the largest to expect of the chunks that are dirty or
     /// may become so.
     spare: u64,
@@ -80,6 +82,8 @@ struct Resident<L: Layout> {
     /// The shares of the chunk that were read and written since each was last whole.
     read: f32,
     written: f32,
+    /// Whether all of it has been written at least once.
+    complete: bool,
 }
 
 /// A use of a chunk.
@@ -104,6 +108,7 @@ impl<L: Layout> Resident<L> {
         let done = *sum >= WHOLE;
         if done {
             *sum = 0.0;
+            self.complete |= write;
         }
         let member = &self.slot.member;
         Usage { dataset: member.id, write, done, hint: member.options().hint }
@@ -221,6 +226,10 @@ impl<L: Layout> State<L> {
             record(recorder, slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
+        // Loading it ahead counted as the use that this is.
+        if slot.take_ahead() {
+            return;
+        }
         if let Some(curve) = &mut self.curve {
             curve.access(slot.hash, weight, true);
         }
@@ -233,6 +242,7 @@ impl<L: Layout> State<L> {
             resident.dirty = true;
             resident.slot.member.counters.dirty.add(1);
             self.dirty += 1;
+            self.dirty_bytes += resident.footprint.allocated;
         }
         self.spare = self.spare.max(encoding_size(resident.footprint.used));
     }
@@ -245,6 +255,7 @@ impl<L: Layout> State<L> {
         resident.stuck = false;
         resident.slot.member.counters.dirty.subtract(1);
         self.dirty -= 1;
+        self.dirty_bytes -= resident.footprint.allocated;
         self.policy.clean(id);
         self.review_spare();
     }
@@ -275,6 +286,7 @@ impl<L: Layout> Budget<L> {
             peak: 0,
             doomed: 0,
             dirty: 0,
+            dirty_bytes: 0,
             spare: 0,
             operations: 0,
             evictions: 0,
@@ -328,6 +340,11 @@ impl<L: Layout> Budget<L> {
             policy.admit(id, identity, resident.weight(), usage);
         }
         state.policy = policy;
+    }
+
+    /// Tells the policy what will be used.
+    pub(crate) fn expect(&self, identities: &[u64]) {
+        self.state.lock().policy.expect(identities);
     }
 
     /// Counts memory that is neither in a chunk nor in flight.
@@ -461,9 +478,10 @@ impl<L: Layout> Budget<L> {
             used: state.clock,
             read: 0.0,
             written: 0.0,
+            complete: false,
         };
         let usage = resident.usage(visit);
-        if self.recorder.on() {
+        if self.recorder.on() && !slot.is_ahead() {
             record(&self.recorder, slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
@@ -505,8 +523,11 @@ impl<L: Layout> Budget<L> {
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return };
         let before = std::mem::replace(&mut resident.footprint, footprint).allocated;
-        let doomed = resident.doomed;
+        let (doomed, was_dirty) = (resident.doomed, resident.dirty);
         let after = footprint.allocated;
+        if was_dirty {
+            state.dirty_bytes = state.dirty_bytes - before + after;
+        }
         state.resident = state.resident - before + after;
         if doomed {
             state.doomed = state.doomed - before + after;

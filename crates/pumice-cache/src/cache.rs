@@ -38,6 +38,7 @@ pub(crate) struct Shared<L: Layout> {
     config: Mutex<Config>,
     members: Mutex<Members<L>>,
     destroyed: AtomicBool,
+    pub(crate) writing_early: AtomicBool,
 }
 
 struct Members<L: Layout> {
@@ -75,6 +76,7 @@ impl<L: Layout> ChunkCache<L> {
             config: Mutex::new(config),
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
             destroyed: AtomicBool::new(false),
+            writing_early: AtomicBool::new(false),
         };
         shared.budget.set_curve(shared.config.lock().curve());
         ChunkCache { shared: Arc::new(shared) }
@@ -106,14 +108,29 @@ impl<L: Layout> ChunkCache<L> {
         let hash = member.hash(&key);
         let second = parts.next();
         if second.is_none()
-            && let Some(result) = self.shared.read_resident(member, hash, &key, &mut request)
+            && let Some((result, ahead)) =
+                self.shared.read_resident(member, hash, &key, &mut request)
         {
+            if ahead {
+                self.follow(member, std::slice::from_ref(&key));
+            }
             return result;
         }
         let all = std::iter::once((key, request)).chain(second).chain(parts);
         let items = reads(member, all);
-        let _place = member.order.enter(Kind::Read, keys(&items));
-        self.shared.run(items)
+        let keys = keys(&items);
+        let place = member.order.enter(Kind::Read, keys.clone());
+        // One chunk leaves threads idle, which can load the next ones meanwhile.
+        let alone = keys.len() == 1;
+        if alone {
+            self.follow(member, &keys);
+        }
+        let served = self.shared.run(items);
+        drop(place);
+        if !alone {
+            self.follow(member, &keys);
+        }
+        served
     }
 
     /// Serves reads of several datasets as one request: it has one place in the order of them all,
@@ -157,8 +174,11 @@ impl<L: Layout> ChunkCache<L> {
         if items.is_empty() {
             return Ok(());
         }
-        let _place = member.order.enter(Kind::Write, keys(&items));
-        self.shared.run(items)
+        let place = member.order.enter(Kind::Write, keys(&items));
+        let served = self.shared.run(items);
+        drop(place);
+        self.write_early();
+        served
     }
 
     /// Applies writes to several datasets as one request: nobody sees some of them and not the
@@ -171,8 +191,11 @@ impl<L: Layout> ChunkCache<L> {
         P: IntoIterator<Item = (L::Key, L::Write<'a>)>,
     {
         let items = self.gather(requests, |key, request| (key, Writing(request)))?;
-        let _places = enter_all(Kind::Write, &items);
-        self.shared.run(items)
+        let places = enter_all(Kind::Write, &items);
+        let served = self.shared.run(items);
+        drop(places);
+        self.write_early();
+        served
     }
 
     /// The parts of a request, those of one dataset together, datasets in their order.
@@ -370,7 +393,7 @@ impl<L: Layout> Shared<L> {
         hash: u64,
         key: &L::Key,
         request: &mut L::Read<'_>,
-    ) -> Option<Result<(), L::Error>> {
+    ) -> Option<(Result<(), L::Error>, bool)> {
         let slot = member.table.find(hash, key)?;
         let body = slot.read();
         if member.order.claimed(hash) {
@@ -379,10 +402,11 @@ impl<L: Layout> Shared<L> {
         let chunk = body.chunk_with(member.layout.part(request))?;
         let result = shield(|| member.layout.scatter(key, chunk, request));
         drop(body);
+        let ahead = slot.is_ahead();
         let share = member.layout.read_share(key, request);
         self.budget.touch_or_skip(&slot, Visit { write: false, share });
         member.counters.hits.add(1);
-        Some(result)
+        Some((result, ahead))
     }
 
     /// Flushes datasets, which are in their order.
@@ -395,6 +419,7 @@ impl<L: Layout> Shared<L> {
     fn close(&self, member: &Arc<Member<L>>) -> Result<(), L::Error> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         let result = self.flush_members(std::slice::from_ref(member), false);
+        member.order.close();
         member.table.slots().iter().for_each(|slot| self.discard(slot));
         drop(place);
         let mut members = self.members.lock();

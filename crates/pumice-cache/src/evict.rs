@@ -161,6 +161,7 @@ impl<L: Layout> Shared<L> {
         evicted: bool,
     ) {
         let chunk = body.chunk.take();
+        slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
         let _ = shield::<(), L::Error>(|| {
             drop(chunk);

@@ -4,6 +4,8 @@
 //! number of threads, also one after another.
 
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs numbered tasks to the end.
@@ -23,6 +25,12 @@ pub trait Executor: Send + Sync {
 
     /// How many tasks run at once at most.
     fn threads(&self) -> usize;
+
+    /// Runs a task beside the caller if a thread is idle; `false`: none is, and the task is dropped.
+    fn spawn(&self, task: Box<dyn FnOnce() + Send>) -> bool {
+        drop(task);
+        false
+    }
 }
 
 /// Runs every task on the calling thread.
@@ -55,7 +63,7 @@ pub struct Rayon {
     threads: usize,
     /// Pool threads that are working or about to. Helpers beyond them would queue behind another
     /// request's work, and the request that called for them would wait for nothing.
-    busy: AtomicUsize,
+    busy: Arc<AtomicUsize>,
 }
 
 impl Rayon {
@@ -71,7 +79,7 @@ impl Rayon {
                     .build()?,
             ),
         };
-        Ok(Rayon { pool, threads, busy: AtomicUsize::new(0) })
+        Ok(Rayon { pool, threads, busy: Arc::default() })
     }
 
     /// As many threads as the machine runs at once.
@@ -108,8 +116,9 @@ impl Executor for Rayon {
         };
         pool.in_place_scope(|scope| {
             for _ in 0..helpers {
+                let release = Release(Arc::clone(&self.busy));
                 scope.spawn(|_| {
-                    let _release = Release(&self.busy);
+                    let _release = release;
                     work();
                 });
             }
@@ -120,12 +129,23 @@ impl Executor for Rayon {
     fn threads(&self) -> usize {
         self.threads
     }
+
+    fn spawn(&self, task: Box<dyn FnOnce() + Send>) -> bool {
+        let Some(pool) = self.pool.as_ref().filter(|_| self.recruit(1) == 1) else { return false };
+        let release = Release(Arc::clone(&self.busy));
+        pool.spawn(move || {
+            let _release = release;
+            // Nobody is there to whom a panic could be told.
+            let _ = catch_unwind(AssertUnwindSafe(task));
+        });
+        true
+    }
 }
 
 /// Gives a pool thread back, also when its task panics.
-struct Release<'a>(&'a AtomicUsize);
+struct Release(Arc<AtomicUsize>);
 
-impl Drop for Release<'_> {
+impl Drop for Release {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

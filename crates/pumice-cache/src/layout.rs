@@ -210,6 +210,14 @@ pub trait Layout: Send + Sync + 'static {
         true
     }
 
+    /// The chunks that will be read next, at most `count`, nearest first: `now` is what is read now,
+    /// `recent` the first chunks of the last requests before, oldest first. None of those: the
+    /// program says that chunks are read in the order of storage.
+    fn successors(&self, recent: &[Self::Key], now: &[Self::Key], count: usize) -> Vec<Self::Key> {
+        let _ = (recent, now, count);
+        Vec::new()
+    }
+
     /// Whether every request should first try to go direct (contiguous storage): the cache then
     /// only keeps the order of requests.
     fn bypass(&self) -> bool {

@@ -20,7 +20,7 @@
 //! - **Failure.** A layout that fails or panics fails its request and nothing else.
 //!
 //! What it does not do: it does not order writes to the file across chunks, does not survive a
-//! crash, and does not read ahead.
+//! crash.
 //!
 //! # Example
 //!
@@ -137,6 +137,7 @@ mod absent;
 mod access;
 mod adaptive;
 mod admission;
+mod ahead;
 mod budget;
 mod cache;
 mod config;

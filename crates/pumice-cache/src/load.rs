@@ -136,6 +136,9 @@ impl<L: Layout> Shared<L> {
             (false, _) if task.transient => Ok(()),
             _ => {
                 let visit = task.item.access.visit(layout, key);
+                if A::AHEAD {
+                    claim.slot().set_ahead();
+                }
                 self.publish(claim, chunk, task.estimate, visit, room);
                 Ok(())
             }

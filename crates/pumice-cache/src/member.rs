@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use crate::absent::Name;
+use crate::ahead::Course;
 use crate::config::DatasetOptions;
 use crate::layout::{Footprint, Layout, Part};
 use crate::order::Order;
 use crate::policy::Hint;
 use crate::slot::Table;
 use crate::stats::Counters;
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 
 /// A registered dataset.
 ///
@@ -27,6 +28,8 @@ pub(crate) struct Member<L: Layout> {
     pub(crate) table: Table<L>,
     pub(crate) order: Order<L::Key>,
     pub(crate) counters: Counters,
+    /// Where its reads are going.
+    pub(crate) course: Mutex<Course<L::Key>>,
     hasher: FixedState,
     /// The largest chunk so far: the estimate for chunks of which nothing is known.
     largest: AtomicU64,
@@ -47,6 +50,7 @@ impl<L: Layout> Member<L> {
             table: Table::new(),
             order: Order::new(hasher.clone()),
             counters: Counters::default(),
+            course: Mutex::new(Course::new()),
             hasher,
             largest: AtomicU64::new(0),
             shape: AtomicU64::new(0),

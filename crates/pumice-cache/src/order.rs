@@ -67,6 +67,7 @@ struct State<K> {
     flushes: SmallVec<[u64; 1]>,
     /// The last exclusive inside: later requests need wait for no earlier one.
     exclusive: Option<u64>,
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -105,6 +106,7 @@ impl<K: Clone + Eq + Hash> Order<K> {
             writes: 0,
             flushes: SmallVec::new(),
             exclusive: None,
+            closed: false,
         };
         Order {
             state: Mutex::new(state),
@@ -125,6 +127,21 @@ impl<K: Clone + Eq + Hash> Order<K> {
         let place = self.take_place(&mut state, kind, keys);
         Self::wait(state, place.id);
         place
+    }
+
+    /// Takes a place for a read unless it would have to wait, or the dataset is closed.
+    pub(crate) fn try_enter(&self, keys: Keys<K>) -> Option<Place<'_, K>> {
+        let mut state = self.state.lock();
+        let written = |key| state.chunks.get(key).is_some_and(|uses| uses.write.is_some());
+        if state.closed || state.exclusive.is_some() || keys.iter().any(written) {
+            return None;
+        }
+        Some(self.take_place(&mut state, Kind::Read, keys))
+    }
+
+    /// Refuses those who need not have a place from now on.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
     }
 
     /// Takes a place in each of several orders in one step, then waits in all of them.

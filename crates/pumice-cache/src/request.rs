@@ -96,7 +96,7 @@ impl<L: Layout, A> Task<'_, L, A> {
 
 /// Chunks that one thread handles together.
 pub(crate) struct Group<'m, L: Layout, A> {
-    tasks: Vec<Task<'m, L, A>>,
+    pub(crate) tasks: Vec<Task<'m, L, A>>,
     estimate: u64,
     encoding: u64,
     /// Where the last chunk to be loaded ends.
@@ -127,7 +127,7 @@ impl<'m, L: Layout, A> Group<'m, L, A> {
         }
     }
 
-    fn need(&self) -> Need {
+    pub(crate) fn need(&self) -> Need {
         Need::Load { bytes: self.estimate, encoding: self.encoding }
     }
 
@@ -155,7 +155,7 @@ pub(crate) struct Round<'m, L: Layout, A> {
 }
 
 impl<'m, L: Layout, A> Round<'m, L, A> {
-    fn new(executor: Arc<dyn Executor>) -> Self {
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
         Round {
             executor,
             retry: Mutex::new(Vec::new()),
@@ -308,7 +308,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Finds out how each chunk comes to be, and what memory that takes.
-    fn plan<'m, A: Access<L>>(
+    pub(crate) fn plan<'m, A: Access<L>>(
         &self,
         items: Vec<Item<'m, L, A>>,
     ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
@@ -393,7 +393,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Divides chunks into groups of neighbours.
-    fn group<'m, A>(
+    pub(crate) fn group<'m, A>(
         &self,
         mut tasks: Vec<Task<'m, L, A>>,
         round: &Round<'m, L, A>,

@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use crate::layout::{Layout, Part};
 use crate::member::Member;
 use crate::sync::{
-    Arc, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    Arc, AtomicBool, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 
 /// A table's parts, each with its own lock. Few: every open dataset has them, and they are held for
@@ -33,6 +33,8 @@ pub(crate) struct Slot<L: Layout> {
     pub(crate) hash: u64,
     /// The budget's number of this slot; changes only under the budget's lock.
     pub(crate) id: AtomicU32,
+    /// Whether it was loaded ahead and nobody has used it yet.
+    ahead: AtomicBool,
     body: RwLock<Body<L>>,
     loading: Mutex<bool>,
     loaded: Condvar,
@@ -65,6 +67,31 @@ impl<L: Layout> Slot<L> {
 
     pub(crate) fn id(&self) -> u32 {
         self.id.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_ahead(&self) {
+        self.member.counters.prefetched.add(1);
+        self.ahead.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.ahead.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was loaded ahead and this is its first use.
+    pub(crate) fn take_ahead(&self) -> bool {
+        let first = self.is_ahead() && self.ahead.swap(false, Ordering::Relaxed);
+        if first {
+            self.member.counters.prefetch_useful.add(1);
+        }
+        first
+    }
+
+    /// Counts a chunk that leaves without having been used.
+    pub(crate) fn count_wasted(&self) {
+        if self.ahead.swap(false, Ordering::Relaxed) {
+            self.member.counters.prefetch_wasted.add(1);
+        }
     }
 
     /// Waits until the slot is ready or gone.
@@ -183,6 +210,7 @@ fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot
         key: key.clone(),
         hash,
         id: AtomicU32::new(NOT_RESIDENT),
+        ahead: AtomicBool::new(false),
         body: RwLock::new(Body { chunk: None, values: false, version: 0 }),
         loading: Mutex::new(true),
         loaded: Condvar::new(),

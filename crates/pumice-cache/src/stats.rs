@@ -39,6 +39,14 @@ pub struct Stats {
     pub decode_nanoseconds: u64,
     /// Chunks that are known not to be stored and were not looked up again.
     pub known_absent: u64,
+    /// Chunks that were loaded ahead of the read that wanted them.
+    pub prefetched: u64,
+    /// Those of them that were used.
+    pub prefetch_useful: u64,
+    /// Those of them that left before they were used.
+    pub prefetch_wasted: u64,
+    /// Chunks written back by an idle thread before they had to be.
+    pub written_early: u64,
     /// Chunks that have changes that are not written back now.
     pub dirty: u64,
     /// Bytes that chunks take now.
@@ -77,6 +85,10 @@ impl AddAssign for Stats {
         self.evictions_over_maximum += other.evictions_over_maximum;
         self.evictions_on_flush += other.evictions_on_flush;
         self.known_absent += other.known_absent;
+        self.prefetched += other.prefetched;
+        self.prefetch_useful += other.prefetch_useful;
+        self.prefetch_wasted += other.prefetch_wasted;
+        self.written_early += other.written_early;
         self.dirty += other.dirty;
         self.resident += other.resident;
         self.peak = self.peak.max(other.peak);
@@ -98,6 +110,10 @@ pub(crate) struct Counters {
     pub(crate) evictions_over_maximum: Counter,
     pub(crate) evictions_on_flush: Counter,
     pub(crate) known_absent: Counter,
+    pub(crate) prefetched: Counter,
+    pub(crate) prefetch_useful: Counter,
+    pub(crate) prefetch_wasted: Counter,
+    pub(crate) written_early: Counter,
     pub(crate) dirty: Counter,
     pub(crate) resident: Counter,
 }
@@ -125,6 +141,10 @@ impl Counters {
             evictions_over_maximum: self.evictions_over_maximum.value(),
             evictions_on_flush: self.evictions_on_flush.value(),
             known_absent: self.known_absent.value(),
+            prefetched: self.prefetched.value(),
+            prefetch_useful: self.prefetch_useful.value(),
+            prefetch_wasted: self.prefetch_wasted.value(),
+            written_early: self.written_early.value(),
             dirty: self.dirty.value(),
             resident: self.resident.value(),
             ..Stats::default()

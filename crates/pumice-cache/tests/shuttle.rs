@@ -29,7 +29,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
         all.unwrap_or(2000) / share
     };
     let mut config = shuttle::Config::new();
-    config.stack_size = 1 << 18;
+    config.stack_size = 1 << 19;
     let again = Arc::clone(&model);
     shuttle::Runner::new(RandomScheduler::new(runs(1)), config.clone()).run(move || model());
     shuttle::Runner::new(PctScheduler::new(3, runs(2)), config).run(move || again());
@@ -54,14 +54,31 @@ impl Executor for Threads {
             }
         };
         thread::scope(|scope| {
-            (1..self.0.min(count)).for_each(|_| drop(scope.spawn(work)));
+            let helpers: Vec<_> = (1..self.0.min(count)).map(|_| scope.spawn(work)).collect();
             work();
+            // The end of a scope waits without asking again whether it must: the end of a scope
+            // around this one would wake it too early.
+            while !helpers.iter().all(|helper| helper.is_finished()) {
+                thread::yield_now();
+            }
         });
     }
 
     fn threads(&self) -> usize {
         self.0
     }
+
+    fn spawn(&self, task: Box<dyn FnOnce() + Send>) -> bool {
+        thread::spawn(task);
+        true
+    }
+}
+
+/// A cache of so many chunks with threads of its own.
+fn busy_bench(resident: u64, active: u64) -> Bench {
+    let config = Config::default().executor(Arc::new(Threads(2)));
+    let config = config.resident_limit(resident * CHUNK).active_limit(active * CHUNK);
+    Bench::new(config, Toy::new(CELLS))
 }
 
 #[test]
@@ -370,4 +387,167 @@ fn play(bench: &Bench, own: usize) {
         }
     }
     assert_eq!(bench.get(0).unwrap()[own], model[0]);
+}
+
+#[test]
+fn what_is_loaded_ahead_is_never_older_than_what_was_written() {
+    check(|| {
+        let bench = busy_bench(4, 12);
+        bench.toy.store(0..3, |_, _| 1);
+        bench.cache.prefetch(&bench.dataset, 0..3);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.put_many(0..2, &[2; CELLS]).unwrap());
+            scope.spawn(|| bench.cache.flush(&bench.dataset, true).unwrap());
+            bench.cache.prefetch(&bench.dataset, [1, 2]);
+            let one = bench.get(1).unwrap();
+            assert!(one == [1; CELLS] || one == [2; CELLS]);
+        });
+        bench.cache.prefetch(&bench.dataset, 0..3);
+        assert_eq!(bench.get_many(0..3).unwrap(), [[2; CELLS], [2; CELLS], [1; CELLS]]);
+    });
+}
+
+#[test]
+fn a_dataset_is_closed_while_its_chunks_are_loaded_ahead() {
+    check(|| {
+        let Bench { toy, cache, dataset } = busy_bench(4, 12);
+        toy.store(0..3, |_, _| 1);
+        cache.prefetch(&dataset, 0..2);
+        cache.prefetch(&dataset, 1..3);
+        dataset.close().unwrap();
+        assert_eq!(cache.stats().resident, 0);
+        let again = cache.register(Arc::clone(&toy), DatasetOptions::default());
+        cache.prefetch(&again, 0..2);
+        drop(again);
+        assert_eq!(cache.stats().resident, 0);
+    });
+}
+
+#[test]
+fn a_failure_ahead_of_a_read_harms_nobody() {
+    check(|| {
+        let bench = busy_bench(4, 12);
+        bench.toy.store(0..2, |_, _| 1);
+        let first = AtomicBool::new(true);
+        bench.toy.set_hook(move |name, _| {
+            if name == "decode" && first.swap(false, Ordering::Relaxed) {
+                std::panic::resume_unwind(Box::new("told to"));
+            }
+            Ok(())
+        });
+        bench.cache.prefetch(&bench.dataset, 0..2);
+        let failed = bench.get(0).is_err();
+        assert_eq!(bench.get_many(0..2).or_else(|_| bench.get_many(0..2)).unwrap()[1], [1; CELLS]);
+        assert!(!failed || bench.get(0).unwrap() == [1; CELLS]);
+    });
+}
+
+#[test]
+fn what_is_written_early_and_changed_again_is_written_again() {
+    // So large that bookkeeping does not matter: more than half of the limit is dirty.
+    const LARGE: usize = 4096;
+    check(|| {
+        let limit = 4 * (2 * LARGE as u64 + BOOK);
+        let config = Config::default().executor(Arc::new(Threads(2)));
+        let config = config.resident_limit(limit).active_limit(3 * limit);
+        let bench = Bench::new(config, Toy::new(LARGE));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                bench.put_many(0..3, &[1; LARGE]).unwrap();
+                bench.put(0, 0, &[2]).unwrap();
+            });
+            bench.put(4, 0, &[3; LARGE]).unwrap();
+            bench.put(4, 1, &[4]).unwrap();
+        });
+        bench.flush().unwrap();
+        let stored = |key: u64| bench.toy.stored(key).unwrap()[..2].to_vec();
+        assert_eq!((stored(0), stored(4)), (vec![Some(2), Some(1)], vec![Some(3), Some(4)]));
+    });
+}
+
+#[test]
+fn a_stored_chunk_is_seen_whole_or_not_at_all() {
+    check(|| {
+        let bench = bench(1, 6);
+        bench.put_many(0..2, &[1; CELLS]).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let encoded = Encoded { bytes: image(&[2; CELLS]), tag: () };
+                bench.cache.write_stored(&bench.dataset, &0, &encoded).unwrap();
+            });
+            scope.spawn(|| bench.put(1, 0, &[3]).unwrap());
+            scope.spawn(|| {
+                let (_, bytes) = bench.cache.read_stored(&bench.dataset, &0).unwrap().unwrap();
+                assert!(bytes == image(&[1; CELLS]) || bytes == image(&[2; CELLS]));
+            });
+            let chunk = bench.get(0).unwrap();
+            assert!(chunk == [1; CELLS] || chunk == [2; CELLS]);
+        });
+        assert_eq!(bench.get(0).unwrap(), [2; CELLS]);
+        bench.cache.flush(&bench.dataset, true).unwrap();
+        assert_eq!(
+            (bench.get(0).unwrap()[0], bench.get(1).unwrap()[..2].to_vec()),
+            (2, vec![3, 1])
+        );
+    });
+}
+
+#[test]
+fn writes_of_many_datasets_in_any_order_are_each_seen_whole() {
+    check(|| {
+        let bench = bench(2, 8);
+        let (_, other) = bench.sibling();
+        let (one, two) = (&bench.dataset, &other);
+        let write = |first, second, value: u8| {
+            let data = [value; CELLS];
+            let put = || [(0, Write::Put { start: 0, data: &data })];
+            bench.cache.write_many([(first, put()), (second, put())]).unwrap();
+        };
+        write(one, two, 1);
+        thread::scope(|scope| {
+            scope.spawn(|| write(one, two, 2));
+            scope.spawn(|| write(two, one, 3));
+            scope.spawn(|| bench.cache.flush_all(true).unwrap());
+            let (mut a, mut b) = ([0; CELLS], [0; CELLS]);
+            let read = |out| [(0, Read::Values { start: 0, out })];
+            bench.cache.read_many([(two, read(&mut b[..])), (one, read(&mut a[..]))]).unwrap();
+            assert_eq!(a, b);
+        });
+    });
+}
+
+#[test]
+fn settings_change_under_load() {
+    check(|| {
+        let bench = bench(3, 8);
+        bench.toy.store(0..2, |_, _| 1);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.put_many(1..4, &[2; CELLS]).unwrap());
+            scope.spawn(|| {
+                let config = bench.cache.config().policy(PolicyKind::Lru);
+                bench
+                    .cache
+                    .configure(config.resident_limit(CHUNK).active_limit(5 * CHUNK))
+                    .unwrap();
+            });
+            bench.get_many(0..2).unwrap();
+        });
+        assert!(bench.stats().resident <= DATA);
+        assert_eq!(bench.get_many(0..4).unwrap()[1..], [[2; CELLS]; 3]);
+    });
+}
+
+#[test]
+fn a_chunk_that_came_to_be_is_not_taken_for_absent() {
+    check(|| {
+        let config = Config::default().resident_limit(1 << 20).active_limit(1 << 21);
+        let bench = Bench::new(config, Toy::new(CELLS));
+        thread::scope(|scope| {
+            scope.spawn(|| bench.get_many(0..2).unwrap());
+            scope.spawn(|| bench.cache.flush(&bench.dataset, true).unwrap());
+            bench.put(0, 0, &[1]).unwrap();
+            bench.cache.flush(&bench.dataset, true).unwrap();
+            assert_eq!(bench.get_many(0..2).unwrap()[0][0], 1);
+        });
+    });
 }

@@ -28,6 +28,9 @@ pub(crate) struct Demand {
     pub(crate) stuck: bool,
 }
 
+/// So many uses of other chunks, and twice the number of chunks, a chunk loaded ahead has time.
+const PATIENCE: u64 = 64;
+
 /// What a chunk gives when it is told to leave: first its unused memory, if that is much.
 fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
     let Footprint { allocated, used } = resident.footprint;
@@ -41,7 +44,7 @@ impl<L: Layout> Budget<L> {
         let mut chosen = state.choose(demand, true);
         let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
         if found < demand.bytes && demand.dirty != Dirty::Stop {
-            // Reservations of datasets give way to the cache's limits.
+            // Reservations of datasets, and work ahead, give way to the cache's limits.
             chosen = state.choose(demand, false);
         }
         self.doom(&mut state, chosen)
@@ -81,7 +84,10 @@ impl<L: Layout> Budget<L> {
         let mut victims = Victims { budget: self, slots: Vec::new(), dirty };
         for id in chosen {
             let Some(resident) = &mut state.residents[id as usize] else { continue };
-            resident.doomed = true;
+            // A policy that names a chunk twice must not have it written twice.
+            if std::mem::replace(&mut resident.doomed, true) {
+                continue;
+            }
             resident.saving = resident.dirty;
             victims.slots.push(Arc::clone(&resident.slot));
             if resident.dirty {
@@ -99,6 +105,12 @@ impl<L: Layout> State<L> {
         self.residents[id as usize].as_ref().map_or(0, gain)
     }
 
+    /// Whether it was loaded ahead of a read that may still come.
+    fn awaits_use(&self, resident: &Resident<L>) -> bool {
+        let patience = PATIENCE + 2 * self.residents.len() as u64;
+        resident.slot.is_ahead() && self.clock - resident.used < patience
+    }
+
     fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
         let mut chosen = Vec::new();
         let (mut found, mut wanted, mut alone) = (0_u64, demand.bytes, true);
@@ -113,6 +125,9 @@ impl<L: Layout> State<L> {
             }
             if resident.dirty && demand.dirty != Dirty::Take {
                 return demand.dirty == Dirty::Skip;
+            }
+            if keep_minimum && self.awaits_use(resident) {
+                return true;
             }
             let weight = gain(resident);
             if keep_minimum && !kept.may_lose(&resident.slot, weight) {

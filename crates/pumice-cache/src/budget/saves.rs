@@ -56,6 +56,42 @@ impl<L: Layout> Budget<L> {
         slots
     }
 
+    /// Whether dirty chunks take more than one in `part` bytes of the resident limit.
+    pub(crate) fn many_dirty(&self, part: u64) -> bool {
+        let state = self.state.lock();
+        state.dirty_bytes > state.resident_limit / part
+    }
+
+    /// Takes the coldest dirty chunks for saving that were written as a whole, at most `count`, as
+    /// long as the dirty ones take more than one in `part` bytes of the resident limit.
+    pub(crate) fn cold_dirty(&self, part: u64, count: usize) -> Option<Saving<'_, L>> {
+        let mut state = self.state.lock();
+        let mut excess = state.dirty_bytes.saturating_sub(state.resident_limit / part);
+        let mut chosen = Vec::new();
+        state.policy.coldest(&mut |id| {
+            if chosen.len() == count || excess == 0 {
+                return false;
+            }
+            let Some(resident) = &state.residents[id as usize] else { return true };
+            let busy = resident.saving || resident.doomed || resident.stuck;
+            if resident.dirty && resident.complete && !busy {
+                excess = excess.saturating_sub(resident.footprint.allocated);
+                chosen.push(id);
+            }
+            true
+        });
+        let mut saving = Saving { budget: self, slots: Vec::with_capacity(chosen.len()) };
+        for id in chosen {
+            let Some(resident) = &mut state.residents[id as usize] else { continue };
+            if std::mem::replace(&mut resident.saving, true) {
+                continue;
+            }
+            saving.slots.push(Arc::clone(&resident.slot));
+        }
+        drop(state);
+        (!saving.slots.is_empty()).then_some(saving)
+    }
+
     /// Notes that chunks could not be written back, as far as they are still dirty.
     pub(crate) fn mark_stuck(&self, slots: &[Arc<Slot<L>>]) {
         let mut state = self.state.lock();

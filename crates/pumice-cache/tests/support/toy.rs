@@ -379,6 +379,20 @@ impl Layout for Toy {
         Ok(outcome)
     }
 
+    fn read_share(&self, _: &u64, read: &Read<'_>) -> f32 {
+        match read {
+            Read::Values { out, .. } => out.len() as f32 / self.cells as f32,
+            Read::Defined(_) => 0.0,
+        }
+    }
+
+    fn write_share(&self, _: &u64, write: &Write<'_>) -> f32 {
+        match write {
+            Write::Put { data, .. } => data.len() as f32 / self.cells as f32,
+            Write::Erase { .. } => 0.0,
+        }
+    }
+
     fn part(&self, read: &Read<'_>) -> Part {
         match read {
             Read::Values { .. } => Part::All,
@@ -454,6 +468,25 @@ impl Layout for Toy {
         chunk.gather(write);
         stored.copy_from_slice(&encode(&chunk));
         Ok(true)
+    }
+
+    fn successors(&self, recent: &[u64], now: &[u64], count: usize) -> Vec<u64> {
+        let stride = match recent {
+            [] => now.len() as u64,
+            [.., first, second] => {
+                let stride = second.wrapping_sub(*first);
+                if now[0].wrapping_sub(*second) != stride {
+                    return Vec::new();
+                }
+                stride
+            }
+            _ => return Vec::new(),
+        };
+        let steps = 1..=(count / now.len()) as u64;
+        let all = steps.flat_map(|step| {
+            now.iter().map(move |key| key.wrapping_add(stride.wrapping_mul(step)))
+        });
+        all.filter(|key| *key < 1 << 40).collect()
     }
 
     fn bypass(&self) -> bool {

@@ -65,6 +65,12 @@ impl Geometry {
         &self.chunk
     }
 
+    /// How many chunks it takes along each axis to cover the extent.
+    pub fn chunk_counts(&self) -> Dims {
+        let dims = self.dims.read().unwrap_or_else(PoisonError::into_inner);
+        dims.iter().zip(&self.chunk).map(|(&length, &side)| length.div_ceil(side.max(1))).collect()
+    }
+
     /// How many cells a chunk has.
     pub fn cells_per_chunk(&self) -> u64 {
         self.cells_per_chunk

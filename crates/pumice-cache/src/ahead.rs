@@ -1,0 +1,193 @@
+//! Work ahead of requests, on threads that are idle: chunks that will be read are loaded, chunks that
+//! will have to be written are written.
+//!
+//! Nothing here is ever waited for by a request except in its turn: loading ahead takes a read's
+//! place in the order, and only if it need not wait for it; it takes room only if it need not wait
+//! or write for it. What fails is forgotten: the request that needs the chunk will see for itself.
+//! Without idle threads there is no work ahead, except for what [`ChunkCache::prefetch`] asks for.
+
+use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+
+use crate::access::Ahead;
+use crate::cache::{ChunkCache, Dataset, Shared};
+use crate::layout::Layout;
+use crate::member::Member;
+use crate::order::Keys;
+use crate::policy::Hint;
+use crate::request::{Item, Round};
+use crate::shield::shield;
+use crate::sync::{Arc, Ordering};
+
+/// Chunks to have ready for each thread.
+const PER_THREAD: usize = 4;
+/// A request of more chunks than this is large enough to keep all threads busy by itself.
+const SMALL: usize = 16;
+/// The part of the resident limit that may be loaded ahead for one dataset, and the parts beyond
+/// which dirty chunks are written early and down to which: one in so many bytes.
+const AHEAD: u64 = 8;
+const DIRTY: u64 = 2;
+const WRITTEN: u64 = 4;
+/// Chunks written early in one go.
+const BATCH: usize = 16;
+
+/// What a dataset's requests tell of the next ones.
+pub(crate) struct Course<K> {
+    /// The first chunks of the last requests.
+    recent: SmallVec<[K; 2]>,
+    /// What the program said it will read.
+    expected: VecDeque<K>,
+}
+
+impl<K: Clone + Eq> Course<K> {
+    pub(crate) fn new() -> Self {
+        Course { recent: SmallVec::new(), expected: VecDeque::new() }
+    }
+
+    /// Which chunks will be read after `now`, at most `count`.
+    fn next<L: Layout<Key = K>>(
+        &mut self,
+        layout: &L,
+        hint: Hint,
+        now: &[K],
+        count: usize,
+    ) -> Vec<K> {
+        if let Some(last) = now.last()
+            && let Some(at) = self.expected.iter().take(4 * count).position(|key| key == last)
+        {
+            self.expected.drain(..=at);
+        }
+        if !self.expected.is_empty() {
+            return self.expected.iter().take(count).cloned().collect();
+        }
+        let Some(first) = now.first() else { return Vec::new() };
+        let next = match (hint, &*self.recent) {
+            (Hint::Random, _) => return Vec::new(),
+            // Again the same chunk: that says nothing.
+            (_, [.., last]) if last == first => return Vec::new(),
+            (Hint::Sequential, _) => layout.successors(&[], now, count),
+            (_, [_, _]) => layout.successors(&self.recent, now, count),
+            _ => Vec::new(),
+        };
+        if self.recent.len() == 2 {
+            self.recent.remove(0);
+        }
+        self.recent.push(first.clone());
+        next
+    }
+}
+
+impl<L: Layout> ChunkCache<L> {
+    /// Loads chunks that will be read soon. Says whether that has begun: it is not waited for, and
+    /// without an idle thread nothing happens; a cache without threads loads them at once.
+    ///
+    /// ```
+    /// # use pumice_cache::*;
+    /// # fn example<L: Layout<Key = u64>>(cache: &ChunkCache<L>, dataset: &Dataset<L>) {
+    /// cache.prefetch(dataset, 10..20);
+    /// # }
+    /// ```
+    pub fn prefetch(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
+        let Ok(member) = self.member(dataset) else { return false };
+        let keys: Keys<L::Key> = keys.into_iter().collect();
+        if self.shared.executor().threads() > 1 {
+            return self.load_ahead(member, keys);
+        }
+        self.shared.load_ahead(member, keys);
+        true
+    }
+
+    /// Says which chunks will be read next, in their order: the policy keeps them rather than
+    /// others, and idle threads load them a little ahead of the reads. Replaces what was said before.
+    pub fn will_read(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) {
+        let Ok(member) = self.member(dataset) else { return };
+        let keys: VecDeque<_> = keys.into_iter().collect();
+        let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
+        self.shared.budget.expect(&identities);
+        member.course.lock().expected = keys;
+        self.follow(member, &[]);
+    }
+
+    /// Loads ahead what a read of `now` lets expect.
+    pub(crate) fn follow(&self, member: &Arc<Member<L>>, now: &[L::Key]) {
+        let hint = member.options().hint;
+        let threads = self.shared.executor().threads();
+        if threads == 1 || now.len() > SMALL || hint == Hint::Random || member.goes_direct() {
+            return;
+        }
+        let (resident_limit, _) = self.shared.budget.limits();
+        let room = resident_limit / AHEAD / member.largest().max(1);
+        let count = (PER_THREAD * threads).min(usize::try_from(room).unwrap_or(usize::MAX));
+        let next = shield::<_, L::Error>(|| {
+            Ok(member.course.lock().next(&*member.layout, hint, now, count))
+        });
+        let Ok(mut next) = next else { return };
+        let all = next.len();
+        next.retain(|key| member.table.find(member.hash(key), key).is_none());
+        // Many at a time: half of what shall be ready may be used up first.
+        if !next.is_empty() && next.len() * 2 >= all {
+            self.load_ahead(member, next.into_iter().collect());
+        }
+    }
+
+    fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) -> bool {
+        let (shared, member) = (Arc::clone(&self.shared), Arc::clone(member));
+        self.shared.executor().spawn(Box::new(move || shared.load_ahead(&member, keys)))
+    }
+
+    /// Lets an idle thread write chunks that will have to be written, if there are many of them.
+    pub(crate) fn write_early(&self) {
+        let executor = self.shared.executor();
+        if executor.threads() == 1 || !self.shared.budget.many_dirty(DIRTY) {
+            return;
+        }
+        if self.shared.writing_early.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let begun = executor.spawn(Box::new(move || {
+            shared.write_early();
+            shared.writing_early.store(false, Ordering::Release);
+        }));
+        if !begun {
+            self.shared.writing_early.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl<L: Layout> Shared<L> {
+    /// Loads what can be loaded without waiting.
+    fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) {
+        let Some(_place) = member.order.try_enter(keys.clone()) else { return };
+        let items = keys.into_iter().map(|key| Item::new(member, key, Ahead));
+        let missing = |item: &Item<'_, L, Ahead>| member.table.find(item.hash, &item.key).is_none();
+        let items: Vec<_> = items.filter(missing).collect();
+        let round = Round::new(self.executor());
+        let loaded = shield(|| {
+            let mut tasks = self.plan(items)?;
+            tasks.retain(|task| !task.transient);
+            for group in self.group(tasks, &round) {
+                let Some(mut room) = self.try_room(group.need()) else { break };
+                self.handle(group.tasks, &mut room, &round)?;
+            }
+            Ok(())
+        });
+        // The request that needs the chunk will meet the error itself.
+        drop::<Result<(), L::Error>>(loaded);
+        let _ = self.trim(false);
+        self.trim_member(member);
+    }
+
+    /// Writes the coldest dirty chunks that have been written as a whole, until few are left.
+    fn write_early(&self) {
+        while let Some(cold) = self.budget.cold_dirty(WRITTEN, BATCH) {
+            let slots = cold.slots().to_vec();
+            let members = slots.iter().map(|slot| &slot.member.counters);
+            members.for_each(|counters| counters.written_early.add(1));
+            if self.save(cold).is_err() {
+                return self.budget.mark_stuck(&slots);
+            }
+        }
+    }
+}
