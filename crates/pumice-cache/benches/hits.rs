@@ -134,4 +134,26 @@ fn main() {
         let parts = out.chunks_mut(CHUNK).zip(0..).map(|(out, part)| ([5, key + part], out));
         cache.read(&dataset, parts).expect("plain reads work");
     });
+    scale(&cache, &dataset);
+}
+
+/// Prints how many times as many hits two threads have as one, in their best of five rounds.
+fn scale(cache: &ChunkCache<Plain>, dataset: &Dataset<Plain>) {
+    let run = |threads: u64| {
+        let hit = |thread: u64| {
+            let mut out = vec![0; CHUNK];
+            for round in 0..200_000 {
+                let key = [6, 32 * thread + round % 32];
+                cache.read(dataset, [(key, &mut out[..])]).expect("plain reads work");
+            }
+        };
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            (0..threads).for_each(|thread| drop(scope.spawn(move || hit(thread))))
+        });
+        200_000.0 * threads as f64 / start.elapsed().as_secs_f64()
+    };
+    let best = |threads| (0..5).map(|_| run(threads)).fold(0.0, f64::max);
+    let (one, two) = (best(1), best(2));
+    println!("{:45} {:8.2} times", "hits of two threads, of one", two / one);
 }
