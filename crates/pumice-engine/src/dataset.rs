@@ -152,6 +152,21 @@ impl DatasetState {
         }
     }
 
+    /// What the chunk cache was told about it.
+    pub fn cache_options(&self) -> DatasetOptions {
+        self.cached.options()
+    }
+
+    /// Tells the chunk cache something else about it from now on.
+    pub fn set_cache_options(&self, options: DatasetOptions) {
+        self.cached.set_options(options);
+    }
+
+    /// What the chunk cache did for it so far.
+    pub fn cache_stats(&self) -> pumice_cache::Stats {
+        self.cache().dataset_stats(&self.cached)
+    }
+
     /// Writes back its dirty chunks and hands its changed metadata to the next commit.
     pub fn flush(&self, cache: &Cache) -> Result<()> {
         self.write_back(cache)?;

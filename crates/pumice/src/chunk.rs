@@ -1,6 +1,6 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
-use crate::Dataset;
+use crate::{CacheOptions, Dataset, Stats};
 use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
 
@@ -106,6 +106,31 @@ impl Dataset {
         let what =
             "structured chunks have sections, which this cannot tell: ask for structured chunks";
         self.at(Err(Error::Invalid(what.into())))
+    }
+
+    /// What the chunk cache was told about this dataset.
+    pub fn cache_options(&self) -> CacheOptions {
+        self.state.cache_options()
+    }
+
+    /// Tells the chunk cache how this dataset is going to be used, and what of the memory it may
+    /// have. Counts for all handles to the dataset, until the last one is gone.
+    ///
+    /// ```
+    /// use pumice::{CacheOptions, Hint};
+    /// # let file = pumice::File::in_memory()?;
+    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("d")?;
+    /// // Read from the first cell to the last: what is passed need not be kept.
+    /// dataset.set_cache_options(CacheOptions::default().hint(Hint::Sequential));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn set_cache_options(&self, options: CacheOptions) {
+        self.state.set_cache_options(options);
+    }
+
+    /// What the chunk cache did for this dataset since it was opened.
+    pub fn cache_stats(&self) -> Stats {
+        self.state.cache_stats()
     }
 
     fn info(&self, offset: &[u64], record: &ChunkRecord) -> ChunkInfo {

@@ -115,7 +115,8 @@ pub use file::{File, FileOptions};
 pub use filters::{Section, SectionFilters, Sections};
 pub use group::{Group, Member, MemberKind, Node};
 pub use info::FileInfo;
-pub use pumice_cache::{CurvePoint, PolicyKind, Sizing, Stats, simulate, trace};
+pub use pumice_cache::DatasetOptions as CacheOptions;
+pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
 pub use pumice_engine::dataset::Columns;
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{
