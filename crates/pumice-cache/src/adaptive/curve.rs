@@ -13,7 +13,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 /// Chunks followed at most.
-const MOST: usize = 8192;
+const MOST: usize = 1024;
 /// How many times as many times as chunks the tree has place for.
 const TIMES: usize = 4;
 /// Classes to a doubling, as a power of two.
