@@ -14,8 +14,10 @@ use hashbrown::HashMap;
 
 /// Chunks followed at most.
 const MOST: usize = 1024;
-/// How many times as many times as chunks the tree has place for.
+/// How many times as many times as chunks the tree has place for, and for how many at least: the
+/// smaller it is, the more of it is in the processor's cache.
 const TIMES: usize = 4;
+const LEAST: usize = 256;
 /// Classes to a doubling, as a power of two.
 const FINE: u32 = 3;
 /// Distances below this are one class.
@@ -96,7 +98,7 @@ impl Curve {
             return;
         }
         if self.sums.is_empty() {
-            self.sums = vec![0; TIMES * self.most + 1];
+            self.sums = vec![0; LEAST + 1];
             self.distances = vec![0.0; CLASSES];
         }
         if identity == self.last && hit {
@@ -104,7 +106,7 @@ impl Curve {
             return;
         }
         self.last = identity;
-        if self.now as usize == TIMES * self.most {
+        if self.now as usize + 1 == self.sums.len() {
             self.renumber();
         }
         let time = self.now;
@@ -152,7 +154,8 @@ impl Curve {
     fn renumber(&mut self) {
         let mut order: Vec<_> = self.chunks.iter().map(|(key, one)| (one.time, *key)).collect();
         order.sort_unstable();
-        self.sums.iter_mut().for_each(|sum| *sum = 0);
+        self.sums.clear();
+        self.sums.resize((TIMES * order.len()).max(LEAST) + 1, 0);
         self.total = 0;
         self.now = 0;
         for (_, key) in order {
