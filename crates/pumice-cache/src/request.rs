@@ -38,6 +38,8 @@ const LOOKUP: usize = 4096;
 /// Chunks and bytes that make a group; more would leave other threads idle for long.
 const GROUP_CHUNKS: usize = 256;
 const GROUP_BYTES: u64 = 4 << 20;
+/// More than any chunk can take. What a damaged file says may be larger; sums of these stay numbers.
+const LARGEST: u64 = 1 << 48;
 /// Below this, copying is quicker than telling another thread to.
 const WORTH_SHARING: u64 = 1 << 20;
 
@@ -574,7 +576,8 @@ fn estimate<'m, L: Layout, A: Access<L>>(
         },
         Step::Resident => {
             let estimate = item.access.growth(layout, key, false);
-            let encoding = encoding_size(member.largest().saturating_add(estimate));
+            let encoding = encoding_size(member.largest().saturating_add(estimate)).min(LARGEST);
+            let estimate = estimate.min(LARGEST);
             return Task { item, step, estimate, encoding, transient: false };
         }
         Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
@@ -585,8 +588,8 @@ fn estimate<'m, L: Layout, A: Access<L>>(
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
     let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
-    let estimate = transit.saturating_add(stays).saturating_add(now);
-    Task { item, step, estimate, encoding: later, transient }
+    let estimate = transit.saturating_add(stays).saturating_add(now).min(LARGEST);
+    Task { item, step, estimate, encoding: later.min(LARGEST), transient }
 }
 
 fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {

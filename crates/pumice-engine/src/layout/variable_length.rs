@@ -32,6 +32,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const HEAP: &str = "heap of a structured chunk";
+/// Bytes that the references of a new dense chunk may take: as the shape of a chunk is what a file
+/// says, it must not decide alone.
+const MAX_REFERENCES: u64 = 512 << 20;
+
 /// The share of a heap in memory that may be waste, in percent.
 const WASTE: u32 = 25;
 /// How many bytes of memory a byte of a section may become before that counts as damage: an object
@@ -134,7 +138,14 @@ impl VariableLength {
         if self.is_sparse() {
             return Ok(HeapChunk::new(SparseChunk::empty(cells), Vec::new()));
         }
-        let mut values = super::dense::zeros(self.geometry.chunk_bytes())?;
+        let bytes = self.geometry.chunk_bytes();
+        if bytes > MAX_REFERENCES {
+            return Err(Error::Invalid(format!(
+                "a chunk of {cells} variable-length cells needs {bytes} bytes for references alone, \
+                 at most {MAX_REFERENCES} are taken: choose smaller chunks"
+            )));
+        }
+        let mut values = super::dense::zeros(bytes)?;
         super::request::fill_with(&mut values, self.geometry.fill());
         let entries = SparseChunk::new(CellSet::full(cells), Some(values));
         Ok(HeapChunk::new(entries, Vec::new()))
