@@ -40,11 +40,13 @@ pub(crate) struct Course<K> {
     expected: VecDeque<K>,
 }
 
-impl<K: Clone + Eq> Course<K> {
-    pub(crate) fn new() -> Self {
+impl<K> Default for Course<K> {
+    fn default() -> Self {
         Course { recent: SmallVec::new(), expected: VecDeque::new() }
     }
+}
 
+impl<K: Clone + Eq> Course<K> {
     /// Which chunks will be read after `now`, at most `count`.
     fn next<L: Layout<Key = K>>(
         &mut self,
@@ -105,7 +107,7 @@ impl<L: Layout> ChunkCache<L> {
         let keys: VecDeque<_> = keys.into_iter().collect();
         let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
         self.shared.budget.expect(&identities);
-        member.course.lock().expected = keys;
+        member.course.lock().get_or_insert_default().expected = keys;
         self.follow(member, &[]);
     }
 
@@ -120,7 +122,8 @@ impl<L: Layout> ChunkCache<L> {
         let room = resident_limit / AHEAD / member.largest().max(1);
         let count = (PER_THREAD * threads).min(usize::try_from(room).unwrap_or(usize::MAX));
         let next = shield::<_, L::Error>(|| {
-            Ok(member.course.lock().next(&*member.layout, hint, now, count))
+            let mut course = member.course.lock();
+            Ok(course.get_or_insert_default().next(&*member.layout, hint, now, count))
         });
         let Ok(mut next) = next else { return };
         let all = next.len();
@@ -184,7 +187,7 @@ impl<L: Layout> Shared<L> {
         while let Some(cold) = self.budget.cold_dirty(WRITTEN, BATCH) {
             let slots = cold.slots().to_vec();
             let members = slots.iter().map(|slot| &slot.member.counters);
-            members.for_each(|counters| counters.written_early.add(1));
+            members.for_each(|counters| counters.rare().written_early.add(1));
             if self.save(cold).is_err() {
                 return self.budget.mark_stuck(&slots);
             }

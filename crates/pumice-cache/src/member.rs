@@ -28,8 +28,8 @@ pub(crate) struct Member<L: Layout> {
     pub(crate) table: Table<L>,
     pub(crate) order: Order<L::Key>,
     pub(crate) counters: Counters,
-    /// Where its reads are going.
-    pub(crate) course: Mutex<Course<L::Key>>,
+    /// Where its reads are going, once anybody could follow.
+    pub(crate) course: Mutex<Option<Box<Course<L::Key>>>>,
     hasher: FixedState,
     /// The largest chunk so far: the estimate for chunks of which nothing is known.
     largest: AtomicU64,
@@ -50,7 +50,7 @@ impl<L: Layout> Member<L> {
             table: Table::new(),
             order: Order::new(hasher.clone()),
             counters: Counters::default(),
-            course: Mutex::new(Course::new()),
+            course: Mutex::new(None),
             hasher,
             largest: AtomicU64::new(0),
             shape: AtomicU64::new(0),

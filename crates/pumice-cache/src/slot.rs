@@ -70,7 +70,7 @@ impl<L: Layout> Slot<L> {
     }
 
     pub(crate) fn set_ahead(&self) {
-        self.member.counters.prefetched.add(1);
+        self.member.counters.rare().prefetched.add(1);
         self.ahead.store(true, Ordering::Relaxed);
     }
 
@@ -82,7 +82,7 @@ impl<L: Layout> Slot<L> {
     pub(crate) fn take_ahead(&self) -> bool {
         let first = self.is_ahead() && self.ahead.swap(false, Ordering::Relaxed);
         if first {
-            self.member.counters.prefetch_useful.add(1);
+            self.member.counters.rare().prefetch_useful.add(1);
         }
         first
     }
@@ -90,7 +90,7 @@ impl<L: Layout> Slot<L> {
     /// Counts a chunk that leaves without having been used.
     pub(crate) fn count_wasted(&self) {
         if self.ahead.swap(false, Ordering::Relaxed) {
-            self.member.counters.prefetch_wasted.add(1);
+            self.member.counters.rare().prefetch_wasted.add(1);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Counters of what the cache did: per dataset, and summed for the cache.
 
 use std::ops::AddAssign;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What happened so far.
@@ -107,15 +108,22 @@ pub(crate) struct Counters {
     pub(crate) bytes_fetched: Counter,
     pub(crate) bytes_written: Counter,
     pub(crate) decode_nanoseconds: Counter,
+    pub(crate) known_absent: Counter,
+    pub(crate) dirty: Counter,
+    pub(crate) resident: Counter,
+    /// Made when first counted: many datasets may be open of which little is to be told.
+    rare: OnceLock<Box<Rare>>,
+}
+
+/// Counters that most datasets never need.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
     pub(crate) evictions_over_maximum: Counter,
     pub(crate) evictions_on_flush: Counter,
-    pub(crate) known_absent: Counter,
     pub(crate) prefetched: Counter,
     pub(crate) prefetch_useful: Counter,
     pub(crate) prefetch_wasted: Counter,
     pub(crate) written_early: Counter,
-    pub(crate) dirty: Counter,
-    pub(crate) resident: Counter,
 }
 
 /// Why a chunk leaves.
@@ -127,7 +135,14 @@ pub(crate) enum Reason {
 }
 
 impl Counters {
+    pub(crate) fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
+    }
+
     pub(crate) fn read(&self) -> Stats {
+        let rare = |counter: fn(&Rare) -> &Counter| {
+            self.rare.get().map_or(0, |rare| counter(rare).value())
+        };
         Stats {
             hits: self.hits.value(),
             misses: self.misses.value(),
@@ -138,13 +153,13 @@ impl Counters {
             bytes_fetched: self.bytes_fetched.value(),
             bytes_written: self.bytes_written.value(),
             decode_nanoseconds: self.decode_nanoseconds.value(),
-            evictions_over_maximum: self.evictions_over_maximum.value(),
-            evictions_on_flush: self.evictions_on_flush.value(),
+            evictions_over_maximum: rare(|rare| &rare.evictions_over_maximum),
+            evictions_on_flush: rare(|rare| &rare.evictions_on_flush),
             known_absent: self.known_absent.value(),
-            prefetched: self.prefetched.value(),
-            prefetch_useful: self.prefetch_useful.value(),
-            prefetch_wasted: self.prefetch_wasted.value(),
-            written_early: self.written_early.value(),
+            prefetched: rare(|rare| &rare.prefetched),
+            prefetch_useful: rare(|rare| &rare.prefetch_useful),
+            prefetch_wasted: rare(|rare| &rare.prefetch_wasted),
+            written_early: rare(|rare| &rare.written_early),
             dirty: self.dirty.value(),
             resident: self.resident.value(),
             ..Stats::default()
@@ -154,8 +169,8 @@ impl Counters {
     pub(crate) fn count_eviction(&self, reason: Reason) {
         let counter = match reason {
             Reason::Room => &self.evictions,
-            Reason::Maximum => &self.evictions_over_maximum,
-            Reason::Flush => &self.evictions_on_flush,
+            Reason::Maximum => &self.rare().evictions_over_maximum,
+            Reason::Flush => &self.rare().evictions_on_flush,
         };
         counter.add(1);
     }
