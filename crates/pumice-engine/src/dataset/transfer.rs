@@ -125,7 +125,12 @@ impl DatasetState {
     }
 
     /// Which cells of which chunk go to or come from which place in memory.
-    fn parts(&self, selection: &Selection, dims: &Dims, options: &TransferOptions) -> Result<Plan> {
+    pub(super) fn parts(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        options: &TransferOptions,
+    ) -> Result<Plan> {
         let grid = self.grid(dims)?;
         Ok(match &options.memory {
             Some((places, shape)) => plan(selection, dims, &grid, places, shape)?,
@@ -377,7 +382,7 @@ impl DatasetState {
         self.check_with(selection, dims, memory_type, buffer, &TransferOptions::default())
     }
 
-    fn check_with(
+    pub(super) fn check_with(
         &self,
         selection: &Selection,
         dims: &Dims,
