@@ -11,7 +11,7 @@ use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
-use pumice_store::{ReadOp, WriteOp};
+use pumice_store::WriteOp;
 
 impl DatasetState {
     /// The record of the chunk whose first cell is at `offset`, if it is stored.
@@ -42,10 +42,7 @@ impl DatasetState {
         let (table, key) = (self.chunks()?, self.chunk_key(offset)?);
         let _still = self.written_back()?;
         let Some(record) = table.lookup(&[key])?.pop().flatten() else { return Ok(None) };
-        let mut bytes = crate::layout::dense::zeros(record.size)?;
-        let read = ReadOp { offset: record.address, buffer: &mut bytes };
-        table.medium().fetch(&mut [read])?;
-        Ok(Some((bytes, record)))
+        Ok(Some((table.read(&record)?, record)))
     }
 
     /// Stores `bytes` as the chunk at `offset`, which they must decode to with the filters that

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 use pumice_cache::{Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
 use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
-use pumice_store::{ReadOp, WriteOp};
+use pumice_store::WriteOp;
 
 /// What becomes of a chunk.
 enum Fate {
@@ -101,8 +101,7 @@ impl DatasetState {
         record: ChunkRecord,
         cells: Option<CellSet>,
     ) -> Result<Option<u64>> {
-        let mut bytes = crate::layout::dense::zeros(record.size)?;
-        table.medium().fetch(&mut [ReadOp { offset: record.address, buffer: &mut bytes }])?;
+        let bytes = table.read(&record)?;
         let stored = self.layout.stored(record);
         let mut chunk: Chunk = self.layout.decode(key, bytes, &stored, Part::All)?;
         if let Some(cells) = cells

@@ -10,7 +10,6 @@ use crate::buffer::Output;
 use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Selection, plan};
-use pumice_store::ReadOp;
 use pumice_types::{Conversion, Datatype, Transform};
 
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
@@ -152,9 +151,7 @@ impl DatasetState {
                 dense.scatter_absent(&mut request)?;
                 continue;
             };
-            let mut bytes = crate::layout::dense::zeros(record.size)?;
-            let read = ReadOp { offset: record.address, buffer: &mut bytes };
-            table.medium().fetch(&mut [read])?;
+            let bytes = table.read(&record)?;
             dense.scatter(&dense.decode_unverified(&key, bytes, &record)?, &mut request)?;
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
+use pumice_store::ReadOp;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
@@ -76,6 +77,14 @@ impl ChunkTable {
             self.check(record)?;
         }
         Ok(found)
+    }
+
+    /// The stored bytes of a chunk.
+    pub fn read(&self, record: &ChunkRecord) -> Result<Vec<u8>> {
+        self.check(record)?;
+        let mut bytes = super::dense::zeros(record.size)?;
+        self.medium.fetch(&mut [ReadOp { offset: record.address, buffer: &mut bytes }])?;
+        Ok(bytes)
     }
 
     /// Refuses a record that does not lie inside the file.
