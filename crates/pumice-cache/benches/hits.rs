@@ -149,7 +149,7 @@ fn scale(cache: &ChunkCache<Plain>, dataset: &Dataset<Plain>) {
         };
         let start = Instant::now();
         std::thread::scope(|scope| {
-            (0..threads).for_each(|thread| drop(scope.spawn(move || hit(thread))))
+            (0..threads).for_each(|thread| drop(scope.spawn(move || hit(thread))));
         });
         200_000.0 * threads as f64 / start.elapsed().as_secs_f64()
     };

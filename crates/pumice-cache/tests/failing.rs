@@ -160,7 +160,12 @@ fn a_request_that_needs_an_eviction_learns_of_its_failure_and_nothing_is_lost() 
             bench.put_many(0..40, &[8; 256]).unwrap();
             bench.flush().unwrap();
             assert!((0..40).all(|key| bench.get(key).unwrap() == [8; 256]));
-            assert!(bench.stats().resident <= 8 * 512);
+            // Reads in a row let chunks be loaded ahead, which may still be under way.
+            let patience = std::time::Instant::now();
+            while bench.stats().resident > 8 * 512 {
+                assert!(patience.elapsed().as_secs() < 10, "{:?}", bench.stats());
+                std::thread::yield_now();
+            }
         });
     }
 }

@@ -30,11 +30,12 @@ struct Entry {
 /// ```
 /// use pumice_cache::{Policy, TinyLfu, Usage};
 /// let mut policy = TinyLfu::new(100);
-/// policy.admit(0, 7, 99, Usage::default());
-/// policy.touch(0, Usage::default());
-/// policy.admit(1, 8, 99, Usage::default());
+/// for id in 0..100 {
+///     policy.admit(id, u64::from(id), 1, Usage::default());
+/// }
+/// (0..100).filter(|id| *id != 7).for_each(|id| policy.touch(id, Usage::default()));
 /// policy.coldest(&mut |id| {
-///     assert_eq!(id, 1, "used less often");
+///     assert_eq!(id, 7, "used once only");
 ///     false
 /// });
 /// ```
