@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod atlas;
 mod cells;
 mod cli;
 mod commands;

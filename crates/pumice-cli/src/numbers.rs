@@ -41,6 +41,108 @@ fn trim_zeros(out: &mut String, start: usize) {
     out.truncate(kept);
 }
 
+/// How C's `printf` writes a float: `%[flags][width][.precision]` and one of `eEfFgG`, with any text
+/// around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FloatFormat {
+    before: String,
+    after: String,
+    flags: String,
+    width: usize,
+    precision: usize,
+    letter: char,
+}
+
+impl FloatFormat {
+    /// Understands a format; nothing if it is not one for floats.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (before, rest) = text.split_once('%')?;
+        let flags: String = rest.chars().take_while(|letter| "-+ #0".contains(*letter)).collect();
+        let rest = &rest[flags.len()..];
+        let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
+        let (width, rest) = rest.split_at(digits(rest));
+        let (precision, rest) = match rest.strip_prefix('.') {
+            Some(rest) => {
+                let (number, rest) = rest.split_at(digits(rest));
+                (Some(number), rest)
+            }
+            None => (None, rest),
+        };
+        let rest = rest.trim_start_matches(['l', 'L']);
+        let letter = rest.chars().next().filter(|letter| "eEfFgG".contains(*letter))?;
+        // Nobody needs thousands of digits, and no text shall be vast.
+        let number = |text: &str| text.parse::<usize>().unwrap_or(0).min(4096);
+        Some(Self {
+            before: before.to_owned(),
+            after: rest[1..].to_owned(),
+            width: number(width),
+            precision: precision.map_or(6, number),
+            flags,
+            letter,
+        })
+    }
+
+    /// Appends a float.
+    pub(crate) fn push(&self, out: &mut String, value: f64) {
+        let magnitude = value.abs();
+        let mut text = match self.letter {
+            _ if value.is_nan() => "nan".to_owned(),
+            _ if value.is_infinite() => "inf".to_owned(),
+            'f' | 'F' => format!("{magnitude:.*}", self.precision),
+            'e' | 'E' => exponential(magnitude, self.precision),
+            _ => general(magnitude, self.precision.max(1)),
+        };
+        if self.letter.is_ascii_uppercase() {
+            text.make_ascii_uppercase();
+        }
+        let has = |flag: char| self.flags.contains(flag);
+        let sign = match value.is_sign_negative() {
+            true => "-",
+            false if has('+') => "+",
+            false if has(' ') => " ",
+            false => "",
+        };
+        let missing = self.width.saturating_sub(text.len() + sign.len());
+        let zeros = has('0') && !has('-') && value.is_finite();
+        let (left, middle, right) = match (zeros, has('-')) {
+            (true, _) => (0, missing, 0),
+            (false, true) => (0, 0, missing),
+            (false, false) => (missing, 0, 0),
+        };
+        let (before, after) = (&self.before, &self.after);
+        let zeros = "0".repeat(middle);
+        // Writing to a string does not fail.
+        let _ = write!(out, "{before}{:left$}{sign}{zeros}{text}{:right$}{after}", "", "");
+    }
+}
+
+/// `%e` of a number without a sign.
+fn exponential(value: f64, precision: usize) -> String {
+    let text = format!("{value:.precision$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// `%g` of a number without a sign.
+fn general(value: f64, digits: usize) -> String {
+    let text = format!("{value:.*e}", digits - 1);
+    let exponent = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
+    let exponent: i64 = exponent.unwrap_or(0);
+    if exponent < -4 || exponent >= digits as i64 {
+        let text = exponential(value, digits - 1);
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
+        let mut mantissa = mantissa.to_owned();
+        trim_zeros(&mut mantissa, 0);
+        return format!("{mantissa}e{exponent}");
+    }
+    let decimals = (digits as i64 - 1 - exponent).max(0) as usize;
+    let mut text = format!("{value:.decimals$}");
+    trim_zeros(&mut text, 0);
+    text
+}
+
 /// A count with commas between groups of three digits.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -148,6 +250,27 @@ mod tests {
             let mut text = String::from("10.0");
             push_general(&mut text, value);
             assert_eq!(text, format!("10.0{expected}"));
+        }
+    }
+
+    #[test]
+    fn formats_are_those_of_printf() {
+        for (format, value, expected) in [
+            ("%.3f", 1.25, "1.250"),
+            ("%10.3e", -1234.5, "-1.234e+03"),
+            ("<%-8.2g>", 0.000012345, "<1.2e-05 >"),
+            ("%08.2f", -1.5, "-0001.50"),
+            ("%+G", 1e20, "+1E+20"),
+            ("%lf", 2.0, "2.000000"),
+            ("%.17g", 0.1, "0.10000000000000001"),
+            ("%6.1f", f64::NAN, "   nan"),
+        ] {
+            let mut text = String::new();
+            FloatFormat::parse(format).unwrap().push(&mut text, value);
+            assert_eq!(text, expected, "{format}");
+        }
+        for wrong in ["", "%", "%d", "%s", "5"] {
+            assert_eq!(FloatFormat::parse(wrong), None);
         }
     }
 

@@ -4,26 +4,48 @@
 //! one line in a table; everything else is the same in both. Unlike h5dump, text that is valid
 //! UTF-8 is printed as it is.
 
-use crate::numbers;
+use crate::atlas::{self, Atlas};
+use crate::numbers::{self, FloatFormat};
 use anyhow::{Result, bail};
 use pumice::types::{
-    ByteOrder, Conversion, Datatype, Element, Enumeration, Integer, StringPadding, VarLen,
-    VarLenKind,
+    ByteOrder, Conversion, Datatype, Element, Enumeration, Integer, ReferenceKind, StringPadding,
+    VarLen, VarLenKind,
 };
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Columns of one level of indentation.
 pub(crate) const INDENT: usize = 3;
+
+/// How values look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Style {
+    /// As in XML: blanks between values, markup escaped in text.
+    pub(crate) xml: bool,
+    /// Special characters in text are written as `\n` and the like.
+    pub(crate) escape: bool,
+    /// Integers of one byte are characters.
+    pub(crate) characters: bool,
+    /// The format of floats, as C's `printf` takes it.
+    pub(crate) float: Option<FloatFormat>,
+    /// Bits of integers to print: the lowest one, how many.
+    pub(crate) bits: Option<(u32, u32)>,
+    /// The name of the file and the paths of its objects, for references.
+    pub(crate) names: Option<Arc<(String, Atlas)>>,
+}
 
 /// Turns elements of one datatype into text.
 pub(crate) struct Renderer {
     size: usize,
     kind: Kind,
+    style: Arc<Style>,
 }
 
 enum Kind {
     Signed(Conversion),
     Unsigned(Conversion),
+    Character,
+    Object,
     Float(Conversion),
     Text(StringPadding),
     Enum(Enumeration),
@@ -38,7 +60,17 @@ enum Kind {
 impl Renderer {
     /// How elements of `datatype` are printed.
     pub(crate) fn new(datatype: &Datatype) -> Result<Self> {
+        Self::styled(datatype, &Style::default())
+    }
+
+    /// How elements of `datatype` are printed in a style.
+    pub(crate) fn styled(datatype: &Datatype, style: &Style) -> Result<Self> {
+        Self::build(datatype, &Arc::new(style.clone()))
+    }
+
+    fn build(datatype: &Datatype, style: &Arc<Style>) -> Result<Self> {
         let kind = match datatype {
+            Datatype::Integer(Integer { size: 1, .. }) if style.characters => Kind::Character,
             Datatype::Integer(Integer { signed: true, .. }) => Kind::Signed(to::<i64>(datatype)?),
             Datatype::Integer(_) => Kind::Unsigned(to::<u64>(datatype)?),
             Datatype::Float(_) => Kind::Float(to::<f64>(datatype)?),
@@ -46,16 +78,15 @@ impl Renderer {
             Datatype::Enum(enumeration) => Kind::Enum(enumeration.clone()),
             Datatype::Bitfield(_) | Datatype::Opaque(_) | Datatype::Time(_) => Kind::Hex,
             Datatype::Compound(compound) => {
-                let members = compound
-                    .members
-                    .iter()
-                    .map(|member| Ok((member.offset as usize, Renderer::new(&member.datatype)?)));
+                let members = compound.members.iter().map(|member| {
+                    Ok((member.offset as usize, Self::build(&member.datatype, style)?))
+                });
                 Kind::Compound(members.collect::<Result<_>>()?)
             }
             Datatype::Array(array) => Kind::Array {
                 row: array.dims.last().map_or(1, |&length| length as usize).max(1),
                 holds_arrays: holds_arrays(&array.base),
-                base: Box::new(Renderer::new(&array.base)?),
+                base: Box::new(Self::build(&array.base, style)?),
             },
             Datatype::Complex(complex) => {
                 Kind::Complex(to::<f64>(&Datatype::Float(complex.base.clone()))?)
@@ -63,12 +94,15 @@ impl Renderer {
             Datatype::VarLen(varlen) => match varlen.kind {
                 VarLenKind::String { .. } => Kind::VariableText(varlen.clone()),
                 VarLenKind::Sequence => {
-                    Kind::Sequence(varlen.clone(), Box::new(Renderer::new(&varlen.base)?))
+                    Kind::Sequence(varlen.clone(), Box::new(Self::build(&varlen.base, style)?))
                 }
             },
+            Datatype::Reference(reference) if reference.kind == ReferenceKind::Object => {
+                Kind::Object
+            }
             other => bail!("values of class {} cannot be printed yet", other.class_name()),
         };
-        Ok(Self { size: datatype.size(), kind })
+        Ok(Self { size: datatype.size(), kind, style: style.clone() })
     }
 
     /// Bytes of an element.
@@ -90,45 +124,223 @@ impl Renderer {
     fn push(&self, out: &mut String, element: &[u8], heap: &[u8], level: Option<usize>) {
         match &self.kind {
             Kind::Signed(conversion) => {
-                let _ = write!(out, "{}", i64::from_ne_bytes(convert(conversion, element)));
+                let value = i64::from_ne_bytes(convert(conversion, element));
+                let _ = write!(out, "{}", self.bits(value));
             }
             Kind::Unsigned(conversion) => {
-                let _ = write!(out, "{}", u64::from_ne_bytes(convert(conversion, element)));
+                let value = u64::from_ne_bytes(convert(conversion, element));
+                let _ = write!(out, "{}", self.bits(value as i64) as u64);
             }
-            Kind::Float(conversion) => push_float(out, conversion, element),
-            Kind::Text(padding) => push_text(out, element, *padding),
+            Kind::Character => self.push_character(out, element.first().copied().unwrap_or(0)),
+            Kind::Object => self.push_object(out, element),
+            Kind::Float(conversion) => self.push_float(out, conversion, element),
+            Kind::Text(padding) => self.push_text(out, element, *padding),
             Kind::Enum(enumeration) => push_enum(out, enumeration, element),
             Kind::Hex => push_hex(out, element.iter()),
-            Kind::Compound(members) => push_compound(out, members, element, heap, level),
+            Kind::Compound(members) => self.push_compound(out, members, element, heap, level),
             Kind::Array { row, holds_arrays, base } => {
-                push_array(out, (*row, *holds_arrays), base, (element, heap), level);
+                self.push_array(out, (*row, *holds_arrays), base, (element, heap), level);
             }
             Kind::Complex(conversion) => {
                 let (real, imaginary) = element.split_at(element.len() / 2);
-                push_float(out, conversion, real);
+                self.push_float(out, conversion, real);
                 let start = out.len();
-                push_float(out, conversion, imaginary);
+                self.push_float(out, conversion, imaginary);
                 if !out[start..].starts_with('-') {
                     out.insert(start, '+');
                 }
                 out.push('i');
             }
             Kind::VariableText(varlen) => match varlen.payload(element, heap) {
-                Ok(Some(text)) => push_text(out, text, StringPadding::NullTerminate),
+                Ok(Some(text)) => self.push_text(out, text, StringPadding::NullTerminate),
                 // What leads out of the heap was refused when it was read.
                 _ => out.push_str("NULL"),
             },
             Kind::Sequence(varlen, base) => {
                 let payload = varlen.payload(element, heap).ok().flatten().unwrap_or_default();
-                out.push('(');
+                let (before, between, after) = match self.style.xml {
+                    true => (" ", " ", ""),
+                    false => ("(", ", ", ")"),
+                };
+                out.push_str(before);
                 for (index, part) in payload.chunks_exact(base.size.max(1)).enumerate() {
-                    out.push_str(if index > 0 { ", " } else { "" });
+                    out.push_str(if index > 0 { between } else { "" });
                     base.push(out, part, heap, level.map(|level| level + 1));
                 }
-                out.push(')');
+                out.push_str(after);
             }
         }
     }
+
+    /// The bits of an integer that are wanted.
+    fn bits(&self, value: i64) -> i64 {
+        let Some((low, count)) = self.style.bits else { return value };
+        let width = self.size as u32 * 8;
+        if low >= width.min(64) {
+            return 0;
+        }
+        let mask = if count >= 64 { u64::MAX } else { (1 << count) - 1 };
+        let bits = (value >> low) as u64 & mask;
+        let unused = 64u32.saturating_sub(width);
+        match self.kind {
+            Kind::Signed(_) => (bits << unused) as i64 >> unused,
+            _ => (bits << unused >> unused) as i64,
+        }
+    }
+
+    fn push_float(&self, out: &mut String, conversion: &Conversion, element: &[u8]) {
+        let value = f64::from_ne_bytes(convert(conversion, element));
+        match &self.style.float {
+            Some(format) => format.push(out, value),
+            None => numbers::push_general(out, value),
+        }
+    }
+
+    /// A reference to an object: what it is, and the file's name and its path.
+    fn push_object(&self, out: &mut String, element: &[u8]) {
+        let mut address = [0; 8];
+        let size = element.len().min(8);
+        address[..size].copy_from_slice(&element[..size]);
+        let address = u64::from_le_bytes(address);
+        let Some(names) = &self.style.names else {
+            let _ = write!(out, "{address}");
+            return;
+        };
+        let (file, atlas) = &**names;
+        let kind = match atlas.kind(address) {
+            Some(atlas::Kind::Group) => "GROUP",
+            Some(atlas::Kind::Dataset) => "DATASET",
+            Some(atlas::Kind::Datatype) => "DATATYPE",
+            None => return out.push_str("NULL"),
+        };
+        let path = atlas.path(address).unwrap_or_default();
+        let _ = write!(out, "{kind} \"{file}{path}\"");
+    }
+
+    fn push_character(&self, out: &mut String, byte: u8) {
+        match byte {
+            b'\n' | b'\r' if !self.style.escape => {
+                // h5dump sets continued lines in by eleven columns.
+                let _ = write!(out, "{}{:11}", byte as char, "");
+            }
+            b'"' | b'\\' if self.style.escape => out.extend(['\\', byte as char]),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' if self.style.escape => out.push_str("\\t"),
+            0x08 if self.style.escape => out.push_str("\\b"),
+            0x0c if self.style.escape => out.push_str("\\f"),
+            b'\t' | 0x08 | 0x0c | 0x20..0x7f => out.push(byte as char),
+            // A C compiler's `char` has a sign.
+            byte => {
+                let _ = write!(out, "\\{:03o}", i32::from(byte as i8));
+            }
+        }
+    }
+
+    fn push_text(&self, out: &mut String, element: &[u8], padding: StringPadding) {
+        let end = match padding {
+            StringPadding::NullTerminate => element.iter().position(|&byte| byte == 0),
+            _ if self.style.xml => element.iter().position(|&byte| byte == 0),
+            _ => None,
+        };
+        let text = &element[..end.unwrap_or(element.len())];
+        out.push('"');
+        if self.style.xml {
+            out.push_str(&xml_text(&String::from_utf8_lossy(text)));
+        } else {
+            for piece in text.utf8_chunks() {
+                for letter in piece.valid().chars() {
+                    match u8::try_from(letter) {
+                        Ok(byte @ 0..0x80) => self.push_character(out, byte),
+                        _ => out.push(letter),
+                    }
+                }
+                for byte in piece.invalid() {
+                    let _ = write!(out, "\\{byte:03o}");
+                }
+            }
+        }
+        out.push('"');
+    }
+
+    fn push_compound(
+        &self,
+        out: &mut String,
+        members: &[(usize, Renderer)],
+        element: &[u8],
+        heap: &[u8],
+        level: Option<usize>,
+    ) {
+        let (xml, mut first) = (self.style.xml, true);
+        if !xml {
+            out.push('{');
+        }
+        for (offset, renderer) in members {
+            if !first {
+                out.push_str(if xml { " " } else { "," });
+            }
+            match level {
+                _ if xml => {}
+                Some(level) => push_line(out, level + 1),
+                None if !first => out.push(' '),
+                None => {}
+            }
+            first = false;
+            let member = element.get(*offset..offset.saturating_add(renderer.size));
+            renderer.push(out, member.unwrap_or(&[]), heap, level.map(|level| level + 1));
+        }
+        if xml {
+            return;
+        }
+        if let Some(level) = level {
+            push_line(out, level);
+        }
+        out.push('}');
+    }
+
+    fn push_array(
+        &self,
+        out: &mut String,
+        (row, holds_arrays): (usize, bool),
+        base: &Renderer,
+        (element, heap): (&[u8], &[u8]),
+        level: Option<usize>,
+    ) {
+        let xml = self.style.xml;
+        out.push_str(if xml { "" } else { "[ " });
+        for (index, part) in element.chunks_exact(base.size.max(1)).enumerate() {
+            if index > 0 {
+                out.push_str(if xml { "" } else { "," });
+                match level {
+                    Some(level) if index % row == 0 && !xml => push_line(out, level + 1),
+                    Some(level) if holds_arrays => {
+                        out.push_str("\n ");
+                        let _ = write!(out, "{:1$}", "", (level + 1) * INDENT);
+                    }
+                    _ => out.push(' '),
+                }
+            }
+            base.push(out, part, heap, level.map(|level| level + 1));
+        }
+        out.push_str(if xml { "" } else { " ]" });
+    }
+}
+
+/// Text between quotes in XML.
+pub(crate) fn xml_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\'' => out.push_str("&apos;"),
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            letter => out.push(letter),
+        }
+    }
+    out
 }
 
 fn to<T: Element>(datatype: &Datatype) -> Result<Conversion> {
@@ -140,10 +352,6 @@ fn convert(conversion: &Conversion, element: &[u8]) -> [u8; 8] {
     // The sizes are those that the conversion was made for; on others the number stays 0.
     let _ = conversion.convert(element, &mut converted);
     converted
-}
-
-fn push_float(out: &mut String, conversion: &Conversion, element: &[u8]) {
-    numbers::push_general(out, f64::from_ne_bytes(convert(conversion, element)));
 }
 
 fn push_hex<'a>(out: &mut String, bytes: impl ExactSizeIterator<Item = &'a u8>) {
@@ -163,85 +371,6 @@ fn push_enum(out: &mut String, enumeration: &Enumeration, element: &[u8]) {
         (None, order) if order == ByteOrder::NATIVE => push_hex(out, element.iter()),
         (None, _) => push_hex(out, element.iter().rev()),
     }
-}
-
-fn push_text(out: &mut String, element: &[u8], padding: StringPadding) {
-    let end = match padding {
-        StringPadding::NullTerminate => element.iter().position(|&byte| byte == 0),
-        _ => None,
-    };
-    let text = &element[..end.unwrap_or(element.len())];
-    out.push('"');
-    for piece in text.utf8_chunks() {
-        for letter in piece.valid().chars() {
-            match letter {
-                // h5dump sets continued lines in by eleven columns.
-                '\n' | '\r' => {
-                    let _ = write!(out, "{letter}{:11}", "");
-                }
-                '\t' | '\u{8}' | '\u{c}' => out.push(letter),
-                control if control.is_ascii_control() => {
-                    let _ = write!(out, "\\{:03o}", control as u32);
-                }
-                letter => out.push(letter),
-            }
-        }
-        for byte in piece.invalid() {
-            let _ = write!(out, "\\{byte:03o}");
-        }
-    }
-    out.push('"');
-}
-
-fn push_compound(
-    out: &mut String,
-    members: &[(usize, Renderer)],
-    element: &[u8],
-    heap: &[u8],
-    level: Option<usize>,
-) {
-    out.push('{');
-    for (index, (offset, renderer)) in members.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        match level {
-            Some(level) => push_line(out, level + 1),
-            None if index > 0 => out.push(' '),
-            None => {}
-        }
-        let member = element.get(*offset..offset.saturating_add(renderer.size));
-        renderer.push(out, member.unwrap_or(&[]), heap, level.map(|level| level + 1));
-    }
-    if let Some(level) = level {
-        push_line(out, level);
-    }
-    out.push('}');
-}
-
-fn push_array(
-    out: &mut String,
-    (row, holds_arrays): (usize, bool),
-    base: &Renderer,
-    (element, heap): (&[u8], &[u8]),
-    level: Option<usize>,
-) {
-    out.push_str("[ ");
-    for (index, part) in element.chunks_exact(base.size.max(1)).enumerate() {
-        if index > 0 {
-            out.push(',');
-            match level {
-                Some(level) if index % row == 0 => push_line(out, level + 1),
-                Some(level) if holds_arrays => {
-                    out.push_str("\n ");
-                    let _ = write!(out, "{:1$}", "", (level + 1) * INDENT);
-                }
-                _ => out.push(' '),
-            }
-        }
-        base.push(out, part, heap, level.map(|level| level + 1));
-    }
-    out.push_str(" ]");
 }
 
 fn push_line(out: &mut String, level: usize) {

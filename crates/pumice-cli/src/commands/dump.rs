@@ -11,6 +11,7 @@ mod properties;
 mod sink;
 mod superblock;
 mod values;
+mod xml;
 
 use super::Outcome;
 use crate::failure::Misuse;
@@ -20,6 +21,7 @@ use objects::Dumper;
 use options::{FLAGS, Options};
 use pumice::File;
 use sink::Sinks;
+use xml::XmlDumper;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
@@ -37,9 +39,6 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
         return Ok(Outcome::Complete);
     }
-    if options.xml {
-        bail!("XML is not supported yet");
-    }
     let mut outcome = Outcome::Complete;
     let mut sinks = Sinks::open(&options)?;
     for name in &options.files {
@@ -53,6 +52,11 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
 }
 
 fn dump(file: &File, name: &str, options: &Options, sinks: &mut Sinks) -> Result<Outcome> {
+    if options.xml {
+        let mut dumper = XmlDumper::new(file, options, sinks);
+        dumper.run()?;
+        return Ok(dumper.outcome);
+    }
     writeln!(sinks.text(), "HDF5 \"{name}\" {{")?;
     let mut outcome = Outcome::Complete;
     if options.contents {
@@ -61,7 +65,7 @@ fn dump(file: &File, name: &str, options: &Options, sinks: &mut Sinks) -> Result
         if options.superblock {
             superblock::print(file, sinks.text())?;
         }
-        let mut dumper = Dumper::new(file, options, sinks);
+        let mut dumper = Dumper::new(file, name, options, sinks);
         dumper.run()?;
         outcome = dumper.outcome;
     }

@@ -2,6 +2,7 @@
 
 use super::options::{Options, Subset, Wanted};
 use super::sink::Sinks;
+use crate::atlas::Atlas;
 use crate::cells::Hyperslab;
 use crate::commands::Outcome;
 use crate::ddl::dataspace;
@@ -13,25 +14,32 @@ use pumice::types::ddl::indented;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, MemberKind, Node,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Prints what it visits.
 pub(super) struct Dumper<'a> {
     file: &'a File,
+    name: &'a str,
     pub(super) options: &'a Options,
     pub(super) sinks: &'a mut Sinks,
     pub(super) indent: usize,
     pub(super) outcome: Outcome,
     /// Addresses of objects that were printed.
     shown: HashSet<u64>,
-    /// The first path of each object in the file, once somebody asked.
-    paths: Option<HashMap<u64, String>>,
+    /// The file's name and the first path of each object in it, once somebody asked.
+    names: Option<Arc<(String, Atlas)>>,
 }
 
 impl<'a> Dumper<'a> {
-    pub(super) fn new(file: &'a File, options: &'a Options, sinks: &'a mut Sinks) -> Self {
+    pub(super) fn new(
+        file: &'a File,
+        name: &'a str,
+        options: &'a Options,
+        sinks: &'a mut Sinks,
+    ) -> Self {
         let (shown, outcome) = (HashSet::new(), Outcome::Complete);
-        Self { file, options, sinks, indent: 0, outcome, shown, paths: None }
+        Self { file, name, options, sinks, indent: 0, outcome, shown, names: None }
     }
 
     pub(super) fn run(&mut self) -> Result<()> {
@@ -203,13 +211,13 @@ impl<'a> Dumper<'a> {
     }
 
     fn first_path(&mut self, address: u64) -> Option<String> {
-        if self.paths.is_none() {
-            let mut atlas = Atlas::default();
-            // What cannot be walked has no path; it was reported where it was asked for.
-            let _ = walker::walk(self.file, &mut atlas);
-            self.paths = Some(atlas.0);
-        }
-        self.paths.as_ref()?.get(&address).cloned()
+        self.names().1.path(address).map(str::to_owned)
+    }
+
+    /// The name of the file and the paths of its objects.
+    pub(super) fn names(&mut self) -> Arc<(String, Atlas)> {
+        let (file, name) = (self.file, self.name);
+        self.names.get_or_insert_with(|| Arc::new((name.to_owned(), Atlas::of(file)))).clone()
     }
 
     fn dataset_with(
@@ -267,17 +275,10 @@ impl<'a> Dumper<'a> {
     }
 
     fn attributes(&mut self, attributes: pumice::Result<Vec<Attribute>>) -> Result<()> {
-        let mut attributes = match attributes {
-            Ok(attributes) => attributes,
+        let attributes = match attributes {
+            Ok(attributes) => self.options.sorted(attributes),
             Err(error) => return self.survive(Err(error.into())),
         };
-        let tracked = attributes.iter().all(|attribute| attribute.creation_order().is_some());
-        if self.options.by_creation && tracked {
-            attributes.sort_by_key(Attribute::creation_order);
-        }
-        if self.options.descending {
-            attributes.reverse();
-        }
         for attribute in &attributes {
             self.open("ATTRIBUTE", attribute.name())?;
             let shown = self.attribute_body(attribute);
@@ -450,31 +451,6 @@ impl Visitor for Named<'_, '_> {
 
     fn failed(&mut self, path: &str, error: Error) -> Result<()> {
         self.dumper.failed(path, error)
-    }
-}
-
-/// Remembers the first path of every object.
-#[derive(Default)]
-struct Atlas(HashMap<u64, String>);
-
-impl Visitor for Atlas {
-    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
-        self.0.insert(group.address(), path.to_owned());
-        Ok(true)
-    }
-
-    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        self.0.insert(dataset.address(), path.to_owned());
-        Ok(())
-    }
-
-    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
-        self.0.insert(datatype.address(), path.to_owned());
-        Ok(())
-    }
-
-    fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
-        Ok(())
     }
 }
 

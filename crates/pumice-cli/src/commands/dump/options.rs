@@ -1,8 +1,11 @@
 //! What `pumice dump` and h5dump can be asked.
 
 use crate::flags::{self, Flag, Takes};
+use crate::numbers::FloatFormat;
+use crate::value::Style;
 use crate::walker::Order;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use pumice::Attribute;
 
 const NOTHING: Takes = Takes::Nothing;
 
@@ -113,6 +116,13 @@ pub(super) enum Binary {
     Big,
 }
 
+/// By what an XML file is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Schema {
+    Schema,
+    Definition,
+}
+
 /// Everything that was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
@@ -140,6 +150,15 @@ pub(super) struct Options {
     pub(super) description: Option<Option<String>>,
     pub(super) dense: bool,
     pub(super) xml: bool,
+    pub(super) schema: Schema,
+    pub(super) schema_place: Option<String>,
+    /// What stands before the names of XML elements.
+    pub(super) namespace: String,
+    pub(super) float: Option<FloatFormat>,
+    /// Ranges of bits to print: the lowest one, how many.
+    pub(super) bits: Vec<(u32, u32)>,
+    pub(super) regions: bool,
+    pub(super) error_stack: bool,
     pub(super) files: Vec<String>,
 }
 
@@ -168,6 +187,13 @@ impl Default for Options {
             description: None,
             dense: false,
             xml: false,
+            schema: Schema::Schema,
+            schema_place: None,
+            namespace: "hdf5:".into(),
+            float: None,
+            bits: Vec::new(),
+            regions: false,
+            error_stack: false,
             files: Vec::new(),
         }
     }
@@ -176,6 +202,23 @@ impl Default for Options {
 impl Options {
     pub(super) fn order(&self) -> Order {
         Order { by_creation: self.by_creation, descending: self.descending }
+    }
+
+    /// How values look.
+    pub(super) fn style(&self) -> Style {
+        Style { escape: self.escape, float: self.float.clone(), ..Style::default() }
+    }
+
+    /// Attributes in the order asked for.
+    pub(super) fn sorted(&self, mut attributes: Vec<Attribute>) -> Vec<Attribute> {
+        let tracked = attributes.iter().all(|attribute| attribute.creation_order().is_some());
+        if self.by_creation && tracked {
+            attributes.sort_by_key(Attribute::creation_order);
+        }
+        if self.descending {
+            attributes.reverse();
+        }
+        attributes
     }
 
     pub(super) fn parse(arguments: &[String]) -> Result<Self> {
@@ -239,9 +282,23 @@ impl Options {
             'b' => self.binary = Some(binary(value)?),
             'O' => self.description = Some(value.map(str::to_owned)),
             '7' => self.dense = true,
-            'x' | 'u' => self.xml = true,
+            'x' => (self.xml, self.schema) = (true, Schema::Schema),
+            'u' => {
+                (self.xml, self.schema) = (true, Schema::Definition);
+                self.namespace.clear();
+            }
+            'D' => self.schema_place = Some(text()),
+            'X' => self.namespace = text().trim_start_matches(':').to_owned(),
+            'm' => {
+                let format = FloatFormat::parse(&text());
+                self.float = Some(format.ok_or_else(|| anyhow!("{:?} formats no floats", text()))?);
+            }
+            'M' if after_dataset => self.bits = bits(&text())?,
+            'M' => bail!("option \"-M\" can only be used after --dataset option"),
+            'R' => self.regions = true,
+            'E' => self.error_stack = true,
             'f' | '5' if matches!(value, Some("sec2" | "stdio" | "core")) => {}
-            'm' | 'M' | 'R' | 'f' | '5' | '6' | 'D' | 'X' => {
+            'f' | '5' | '6' => {
                 bail!("option \"-{letter}\" is not supported yet")
             }
             // Flags without effect.
@@ -271,6 +328,24 @@ impl Options {
 fn number(text: &str) -> i64 {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-');
     text[..end.unwrap_or(text.len())].parse().unwrap_or(0)
+}
+
+/// Pairs of a lowest bit and a number of bits.
+fn bits(text: &str) -> Result<Vec<(u32, u32)>> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|word| word.parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() % 2 == 0);
+    let numbers = numbers.ok_or_else(|| anyhow!("Bad mask list({text})"))?;
+    let mut pairs = Vec::new();
+    for pair in numbers.chunks_exact(2) {
+        let (low, count) = (pair[0], pair[1]);
+        ensure!(low < 64, "Packed Bit offset value({low}) must be between 0 and 63");
+        ensure!(count > 0, "Packed Bit length value({count}) must be positive.");
+        let end = low.saturating_add(count);
+        ensure!(end <= 64, "Packed Bit offset+length value({end}) too large. Max is 64");
+        pairs.push((low, count));
+    }
+    ensure!(pairs.len() <= 8, "Too many masks requested (max. 8). Mask list({text})");
+    Ok(pairs)
 }
 
 fn columns(columns: usize) -> usize {

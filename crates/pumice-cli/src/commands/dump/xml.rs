@@ -1,0 +1,567 @@
+//! A file as XML, in the manner of `h5dump --xml`: one element for each object, by a schema or a
+//! document type definition.
+
+mod types;
+
+use super::options::{Options, Schema};
+use super::sink::Sinks;
+use crate::atlas::Atlas;
+use crate::cells::{self, Hyperslab};
+use crate::commands::Outcome;
+use crate::failure;
+use crate::numbers::FloatFormat;
+use crate::value::{INDENT, Renderer, Style, xml_text};
+use crate::walker::{self, Kind, Visitor};
+use anyhow::{Context, Result};
+use pumice::types::{ReferenceKind, VarLenKind};
+use pumice::{
+    AllocationTime, Attribute, CommittedDatatype, Dataset, Datatype, Error, Extent, File, Fill,
+    FillTime, FilterSpec, Group, Heaped, LayoutKind, MemberKind, UNLIMITED,
+};
+use std::collections::HashMap;
+
+/// Where h5dump says that the schema is.
+const SCHEMA: &str = "http://www.hdfgroup.org/HDF5/XML/schema/HDF5-File.xsd";
+const DEFINITION: &str = "http://www.hdfgroup.org/DTDs/HDF5-File.dtd";
+
+/// Prints what it visits.
+pub(super) struct XmlDumper<'a> {
+    file: &'a File,
+    options: &'a Options,
+    sinks: &'a mut Sinks,
+    pub(super) outcome: Outcome,
+    indent: usize,
+    atlas: Atlas,
+    /// Numbers of paths that no object has.
+    invented: HashMap<String, u64>,
+    /// How many objects were met again.
+    repeated: u64,
+}
+
+impl<'a> XmlDumper<'a> {
+    pub(super) fn new(file: &'a File, options: &'a Options, sinks: &'a mut Sinks) -> Self {
+        Self {
+            file,
+            options,
+            sinks,
+            outcome: Outcome::Complete,
+            indent: 0,
+            atlas: Atlas::of(file),
+            invented: HashMap::new(),
+            repeated: 0,
+        }
+    }
+
+    pub(super) fn run(&mut self) -> Result<()> {
+        self.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+        let place = self.options.schema_place.as_deref();
+        let prefix = self.options.namespace.clone();
+        let instance = "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"";
+        match self.options.schema {
+            Schema::Definition => {
+                let place = place.unwrap_or(DEFINITION);
+                self.line(&format!("<!DOCTYPE HDF5-File PUBLIC \"HDF5-File.dtd\" \"{place}\">"))?;
+                self.line("<HDF5-File>")?;
+            }
+            Schema::Schema if prefix.is_empty() => {
+                let place = place.unwrap_or(SCHEMA);
+                let schema = format!("xsi:noNamespaceSchemaLocation=\"{place}\"");
+                self.line(&format!("<HDF5-File {instance} {schema}>"))?;
+            }
+            Schema::Schema => {
+                let name = prefix.trim_end_matches(':');
+                let home = "http://hdfgroup.org/HDF5/XML/schema/HDF5-File";
+                let schema = format!("xsi:schemaLocation=\"{home} {SCHEMA}\"");
+                self.line(&format!(
+                    "<{prefix}HDF5-File xmlns:{name}=\"{home}.xsd\" {instance} {schema}>"
+                ))?;
+            }
+        }
+        let (file, order) = (self.file, self.options.order());
+        walker::walk_in_order(file, order, self)?;
+        self.line(&format!("</{prefix}HDF5-File>"))
+    }
+
+    pub(super) fn line(&mut self, text: &str) -> Result<()> {
+        let indent = self.indent;
+        Ok(writeln!(self.sinks.text(), "{:1$}{text}", "", indent)?)
+    }
+
+    /// A tag alone on its line; `{}` stands for the namespace.
+    fn tag(&mut self, text: &str) -> Result<()> {
+        let prefix = self.options.namespace.clone();
+        self.line(&text.replacen("{}", &prefix, 1))
+    }
+
+    fn open(&mut self, name: &str) -> Result<()> {
+        self.tag(&format!("<{{}}{name}>"))?;
+        self.indent += INDENT;
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str) -> Result<()> {
+        self.indent = self.indent.saturating_sub(INDENT);
+        self.tag(&format!("</{{}}{name}>"))
+    }
+
+    /// What names the object at a path. A path without an object gets a number of its own.
+    fn identifier(&mut self, path: &str, address: Option<u64>) -> String {
+        let path = if path.is_empty() { "/" } else { path };
+        let next = u64::MAX - 1 - self.invented.len() as u64;
+        let number = match address.or_else(|| self.address(path)) {
+            Some(address) => address,
+            None => *self.invented.entry(path.to_owned()).or_insert(next),
+        };
+        format!("xid_{number}")
+    }
+
+    fn address(&self, path: &str) -> Option<u64> {
+        self.file.node(path).ok().map(|node| node.address())
+    }
+
+    /// The attributes that tell an object's parent.
+    fn parent(&mut self, path: &str) -> (String, String) {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let parent = if parent.is_empty() { "/" } else { parent };
+        (self.identifier(parent, None), escape_name(parent))
+    }
+
+    fn attributes(&mut self, attributes: pumice::Result<Vec<Attribute>>) -> Result<()> {
+        match attributes {
+            Ok(attributes) => {
+                for attribute in self.options.sorted(attributes) {
+                    self.attribute(&attribute)?;
+                }
+                Ok(())
+            }
+            Err(error) => self.failed("", error),
+        }
+    }
+
+    fn attribute(&mut self, attribute: &Attribute) -> Result<()> {
+        self.open(&format!("Attribute Name=\"{}\"", escape_name(attribute.name())))?;
+        self.dataspace(attribute.extent())?;
+        self.datatype_of(attribute.datatype(), attribute.committed_datatype())?;
+        let shown = self.options.attribute_values && !attribute.extent().is_null();
+        if !shown {
+            self.no_data()?;
+            return self.close("Attribute");
+        }
+        let values = cells::read_attribute(attribute);
+        match (attribute.datatype(), values) {
+            (_, Err(error)) => self.survive(Err(error))?,
+            (Datatype::Reference(reference), Ok(values)) => {
+                self.references(reference.kind, &values, attribute.datatype().size(), INDENT)?;
+            }
+            (datatype, Ok(values)) => {
+                self.note(datatype, 0)?;
+                self.values(datatype, |print| print(&values))?;
+            }
+        }
+        self.close("Attribute")
+    }
+
+    fn dataspace(&mut self, extent: &Extent) -> Result<()> {
+        self.open("Dataspace")?;
+        match extent {
+            Extent::Null => self.line("<!-- unknown dataspace -->")?,
+            Extent::Scalar => self.tag("<{}ScalarDataspace />")?,
+            extent => {
+                self.open(&format!("SimpleDataspace Ndims=\"{}\"", extent.dims().len()))?;
+                for (now, max) in extent.dims().iter().zip(extent.max_dims()) {
+                    let max = match *max {
+                        UNLIMITED => "UNLIMITED".to_owned(),
+                        max => max.to_string(),
+                    };
+                    self.tag(&format!("<{{}}Dimension  DimSize=\"{now}\" MaxDimSize=\"{max}\"/>"))?;
+                }
+                self.close("SimpleDataspace")?;
+            }
+        }
+        self.close("Dataspace")
+    }
+
+    /// A datatype, or the place of a committed one.
+    fn datatype_of(&mut self, datatype: &Datatype, committed: Option<u64>) -> Result<()> {
+        let Some(address) = committed else {
+            self.open("DataType")?;
+            self.print_type(datatype)?;
+            return self.close("DataType");
+        };
+        let path = self.atlas.path(address).map(escape_name);
+        let path = path.map_or(String::new(), |path| format!(" H5Path=\"{path}\" "));
+        self.tag(&format!("<{{}}NamedDataTypePtr OBJ-XID=\"xid_{address}\"{path}/>"))
+    }
+
+    /// h5dump's word about values whose form the schema leaves open.
+    fn note(&mut self, datatype: &Datatype, less: usize) -> Result<()> {
+        let (what, less) = match datatype {
+            Datatype::Compound(_) => ("compound", less),
+            Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => ("VL", less * 2),
+            _ => return Ok(()),
+        };
+        let indent = self.indent;
+        self.indent = indent.saturating_sub(less * INDENT);
+        self.line(&format!("<!-- Note: format of {what} data not specified -->"))?;
+        self.indent = indent;
+        Ok(())
+    }
+
+    /// Values, one on a line. `feed` hands over all of them, piece by piece.
+    fn values(
+        &mut self,
+        datatype: &Datatype,
+        feed: impl FnOnce(&mut dyn FnMut(&Heaped) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        self.open("Data")?;
+        self.tag("<{}DataFromFile>")?;
+        let indent = self.indent;
+        let style = Style { xml: true, ..self.options.style() };
+        let shown = Renderer::styled(datatype, &style).and_then(|renderer| {
+            let (out, mut text) = (self.sinks.text(), String::new());
+            feed(&mut |values: &Heaped| {
+                for element in values.elements.chunks_exact(renderer.size().max(1)) {
+                    text.clear();
+                    renderer.push_lines(&mut text, element, &values.heap, indent / INDENT);
+                    writeln!(out, "{:indent$}{text}", "")?;
+                }
+                Ok(())
+            })
+        });
+        if shown.is_err() {
+            self.line("Unable to print data.")?;
+        }
+        self.survive(shown)?;
+        self.tag("</{}DataFromFile>")?;
+        self.close("Data")
+    }
+
+    fn references(
+        &mut self,
+        kind: ReferenceKind,
+        values: &Heaped,
+        size: usize,
+        less: usize,
+    ) -> Result<()> {
+        let indent = self.indent;
+        self.indent = indent.saturating_sub(less);
+        self.tag("<{}Data>")?;
+        if kind == ReferenceKind::Object {
+            self.tag("<{}DataFromFile>")?;
+            self.indent += INDENT;
+            for element in values.elements.chunks_exact(size.max(1)) {
+                let mut address = [0; 8];
+                address[..size.min(8)].copy_from_slice(&element[..size.min(8)]);
+                let path = self.atlas.path(u64::from_le_bytes(address));
+                let path = path.map_or("NULL".to_owned(), xml_text);
+                self.line(&format!("\"{path}\""))?;
+            }
+            self.indent -= INDENT;
+            self.tag("</{}DataFromFile>")?;
+        } else {
+            self.line("<!-- Note: Region references not supported -->")?;
+            self.tag("<{}NoData />")?;
+        }
+        self.tag("</{}Data>")?;
+        self.indent = indent;
+        Ok(())
+    }
+
+    fn no_data(&mut self) -> Result<()> {
+        self.open("Data")?;
+        self.tag("<{}NoData/>")?;
+        self.close("Data")
+    }
+
+    fn dataset_body(&mut self, dataset: &Dataset) -> Result<()> {
+        self.layout(dataset)?;
+        self.fill(dataset)?;
+        self.dataspace(&dataset.extent()?)?;
+        self.datatype_of(dataset.datatype(), dataset.committed_datatype())?;
+        self.attributes(dataset.attributes())?;
+        if !self.options.values || dataset.storage_size()? == 0 {
+            return self.no_data();
+        }
+        let slab = Hyperslab::whole(&dataset.shape());
+        if let Datatype::Reference(reference) = dataset.datatype() {
+            let values = cells::read(dataset, &slab.selection()?)?;
+            return self.references(reference.kind, &values, dataset.datatype().size(), INDENT);
+        }
+        self.note(dataset.datatype(), 1)?;
+        self.values(dataset.datatype(), |print| {
+            cells::for_each_piece(dataset, &slab, |_, _, piece| print(piece))
+        })
+    }
+
+    fn layout(&mut self, dataset: &Dataset) -> Result<()> {
+        let kind = match dataset.layout() {
+            LayoutKind::Contiguous => "<{}ContiguousLayout/>",
+            LayoutKind::Compact => "<{}CompactLayout/>",
+            LayoutKind::Chunked | LayoutKind::Sparse => "",
+            _ => return Ok(()),
+        };
+        self.open("StorageLayout")?;
+        if !kind.is_empty() {
+            self.tag(kind)?;
+            return self.close("StorageLayout");
+        }
+        let chunk = dataset.chunk().unwrap_or_default();
+        self.open(&format!("ChunkedLayout Ndims=\"{}\"", chunk.len()))?;
+        for side in chunk {
+            self.tag(&format!("<{{}}ChunkDimension DimSize=\"{side}\" />"))?;
+        }
+        self.open("RequiredFilter")?;
+        self.indent += INDENT;
+        for filter in dataset.filters() {
+            self.filter(&filter)?;
+        }
+        self.indent -= INDENT;
+        self.close("RequiredFilter")?;
+        self.close("ChunkedLayout")?;
+        self.close("StorageLayout")
+    }
+
+    fn filter(&mut self, filter: &FilterSpec) -> Result<()> {
+        let value = |index: usize| filter.parameters.get(index).copied();
+        match filter.id {
+            1 => self.tag(&format!("<{{}}Deflate Level=\"{}\"/>", value(0).unwrap_or(6))),
+            2 => self.tag("<{}Shuffle />"),
+            3 => self.tag("<{}Fletcher32 />"),
+            4 => {
+                let (options, pixels) = (value(0).unwrap_or(0), value(1));
+                let has = |bit: u32| options & bit != 0;
+                let pixels = pixels.map_or("-1".to_owned(), |pixels| pixels.to_string());
+                let mode = match (has(2), has(1)) {
+                    (true, _) => "Mode =\"Hardware\" ",
+                    (_, true) => "Mode =\"K13\" ",
+                    _ => "",
+                };
+                let coding = if has(4) { "Entropy" } else { "NN" };
+                let order = if has(8) { "LSB" } else { "MSB" };
+                let header = if has(128) { "Header=\"Raw\"" } else { "" };
+                self.tag(&format!(
+                    "<{{}}SZIP Pixels_per_block=\"{pixels}\" {mode}Coding=\"{coding}\" \
+                     ByteOrder=\"{order}\" {header}/>"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fill(&mut self, dataset: &Dataset) -> Result<()> {
+        let creation = dataset.creation()?;
+        let time = match creation.fill_time {
+            FillTime::Allocation => "FillOnAlloc",
+            FillTime::Never => "FillNever",
+            FillTime::IfSet => "FillIfSet",
+        };
+        let allocation = match creation.allocation_time {
+            AllocationTime::Early => "Early",
+            AllocationTime::Incremental => "Incremental",
+            AllocationTime::Late => "Late",
+            AllocationTime::Default => "?",
+        };
+        self.open(&format!("FillValueInfo FillTime=\"{time}\" AllocationTime=\"{allocation}\""))?;
+        self.open("FillValue")?;
+        let default = creation.fill == Fill::Default && creation.fill_time == FillTime::IfSet;
+        match &creation.fill {
+            Fill::Value(bytes) => self.fill_value(dataset.datatype(), bytes)?,
+            Fill::Default if !default => {
+                let zeros = vec![0; dataset.datatype().size()];
+                self.fill_value(dataset.datatype(), &zeros)?;
+            }
+            _ => self.tag("<{}NoFill/>")?,
+        }
+        self.close("FillValue")?;
+        self.close("FillValueInfo")
+    }
+
+    fn fill_value(&mut self, datatype: &Datatype, bytes: &[u8]) -> Result<()> {
+        self.open("Data")?;
+        let what = match datatype {
+            Datatype::String(_) => Some("String fill values"),
+            Datatype::Array(_) => Some("Array fill values"),
+            Datatype::Time(_) => Some("Time fill"),
+            Datatype::Compound(_) => Some("Compound fill"),
+            Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => Some("VL fill"),
+            Datatype::VarLen(_) => Some("String fill values"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            self.line(&format!("<!-- {what} not yet implemented. -->"))?;
+            self.tag("<{}NoData />")?;
+        } else {
+            self.tag("<{}DataFromFile>")?;
+            let mut text = String::new();
+            let style = Style { xml: true, float: FloatFormat::parse("%f"), ..Style::default() };
+            let renderer = Renderer::styled(datatype, &style);
+            renderer?.push_inline(&mut text, bytes, &[]);
+            self.line(&format!("\"{text}\""))?;
+            self.tag("</{}DataFromFile>")?;
+        }
+        self.close("Data")
+    }
+
+    /// Tells a failure and goes on, unless nobody listens any more.
+    fn survive(&mut self, done: Result<()>) -> Result<()> {
+        match done {
+            Err(error) if failure::is_broken_pipe(&error) => Err(error),
+            Err(error) => {
+                failure::report(&error);
+                self.outcome = Outcome::Incomplete;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn name_and_place(&mut self, path: &str, address: u64) -> String {
+        let name = escape_name(walker::name(path));
+        format!("Name=\"{name}\" OBJ-XID=\"xid_{address}\"")
+    }
+}
+
+impl Visitor for XmlDumper<'_> {
+    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        let address = group.address();
+        if path == "/" {
+            self.tag(&format!("<{{}}RootGroup OBJ-XID=\"xid_{address}\" H5Path=\"/\">"))?;
+            self.indent += INDENT;
+        } else {
+            let (parent, parent_path) = self.parent(path);
+            let begin = self.name_and_place(path, address);
+            self.tag(&format!(
+                "<{{}}Group {begin} H5Path=\"{}\" Parents=\"{parent}\" \
+                 H5ParentPaths=\"{parent_path}\" >",
+                escape_name(path)
+            ))?;
+            self.indent += INDENT;
+        }
+        self.attributes(group.attributes())?;
+        Ok(true)
+    }
+
+    fn leave_group(&mut self, path: &str) -> Result<()> {
+        self.close(if path == "/" { "RootGroup" } else { "Group" })
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        let (parent, parent_path) = self.parent(path);
+        let begin = self.name_and_place(path, dataset.address());
+        self.open(&format!(
+            "Dataset {begin} H5Path= \"{}\" Parents=\"{parent}\" H5ParentPaths=\"{parent_path}\"",
+            escape_name(path)
+        ))?;
+        let indent = self.indent;
+        let shown = self.dataset_body(dataset).with_context(|| path.to_owned());
+        self.survive(shown)?;
+        self.indent = indent;
+        self.close("Dataset")
+    }
+
+    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        let (parent, parent_path) = self.parent(path);
+        let begin = self.name_and_place(path, datatype.address());
+        self.open(&format!(
+            "NamedDataType {begin} H5Path=\"{}\" Parents=\"{parent}\" \
+             H5ParentPaths=\"{parent_path}\"",
+            escape_name(path)
+        ))?;
+        self.open("DataType")?;
+        self.print_type(datatype.datatype())?;
+        self.close("DataType")?;
+        self.close("NamedDataType")
+    }
+
+    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        let identifier = self.identifier(path, None);
+        let (parent, parent_path) = self.parent(path);
+        let name = escape_name(walker::name(path));
+        let begin = format!(
+            "LinkName=\"{name}\" OBJ-XID=\"{identifier}\" H5SourcePath=\"{}\"",
+            escape_name(path)
+        );
+        let end = format!("Parents=\"{parent}\" H5ParentPaths=\"{parent_path}\" />");
+        match kind {
+            MemberKind::SoftLink(target) => {
+                let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+                let absolute = match target.starts_with('/') {
+                    true => target.clone(),
+                    false => format!("{folder}/{target}"),
+                };
+                let object = self.address(&absolute);
+                let object =
+                    object.map_or(" ".to_owned(), |address| format!("TargetObj=\"xid_{address}\" "));
+                let target = escape_name(target);
+                self.tag(&format!("<{{}}SoftLink {begin} TargetPath=\"{target}\" {object}{end}"))
+            }
+            MemberKind::ExternalLink(file, target) => self.tag(&format!(
+                "<{{}}ExternalLink {begin} TargetFilename=\"{}\"  TargetPath=\"{}\"  {end}",
+                escape_name(file),
+                escape_name(target)
+            )),
+            MemberKind::UserDefinedLink(class) => {
+                self.tag(&format!("<{{}}UserDefined {begin} LinkClass=\"{class}\"  {end}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
+        let (parent, parent_path) = self.parent(path);
+        let identifier = self.identifier(first, None);
+        let name = escape_name(walker::name(path));
+        let (first, path) = (escape_name(first), escape_name(path));
+        if kind != Kind::Datatype {
+            self.repeated += 1;
+        }
+        let number = self.repeated;
+        let parents = format!("Parents=\"{parent}\" H5ParentPaths=\"{parent_path}\"");
+        match kind {
+            Kind::Group => {
+                self.open(&format!(
+                    "Group Name=\"{name}\" OBJ-XID=\"{identifier}-{number}\" H5Path=\"{first}\" \
+                     {parents}"
+                ))?;
+                let pointer = format!("OBJ-XID=\"{identifier}\" H5Path=\"{first}\" {parents}");
+                self.tag(&format!("<{{}}GroupPtr {pointer} />"))?;
+                self.close("Group")
+            }
+            Kind::Dataset => {
+                self.open(&format!(
+                    "Dataset Name=\"{name}\" OBJ-XID=\"{identifier}-{number}\" H5Path=\"{path}\" \
+                     {parents}"
+                ))?;
+                let pointer = format!("OBJ-XID=\"{identifier}\" H5Path=\"{first}\"");
+                self.tag(&format!("<{{}}DatasetPtr {pointer}/>"))?;
+                self.close("Dataset")
+            }
+            Kind::Datatype => {
+                self.open(&format!(
+                    "NamedDataType Name=\"{name}\" OBJ-XID=\"{identifier}\" H5Path=\"{path}\" \
+                     {parents}"
+                ))?;
+                let pointer = format!("OBJ-XID=\"{identifier}\" H5Path=\"{first}\"");
+                self.tag(&format!("<{{}}NamedDatatypePtr {pointer}/>"))?;
+                self.close("NamedDataType")
+            }
+        }
+    }
+
+    fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
+        self.survive(Err(error.into()))
+    }
+}
+
+/// A name as the value of an XML attribute.
+pub(super) fn escape_name(name: &str) -> String {
+    xml_text(name).replace("\\\"", "&quot;").replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(super::escape_name("a<b>'c'&\"d\"\\"), "a&lt;b&gt;&apos;c&apos;&amp;&quot;d&quot;\\");
+    }
+}
