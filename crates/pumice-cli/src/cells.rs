@@ -14,6 +14,8 @@ use std::ops::Range;
 const MAX_CELLS: u64 = 1 << 20;
 /// About how many bytes these may have.
 const MAX_BYTES: u64 = 16 << 20;
+/// How many times that much is compared at once: most of it is equal and nothing is made of it.
+const PAIR_LENGTH: u64 = 2;
 /// About how many stored bytes a band of rows has at first.
 const BAND_BYTES: u64 = 4 << 20;
 /// Into how many bands the rows of a dataset are split at first, at most.
@@ -136,6 +138,26 @@ pub(crate) fn for_each_piece(
     for_each_selection(slab, limit(dataset), |before, selection| {
         visit(before, selection, &read(dataset, selection)?)
     })
+}
+
+/// Reads the same cells of two datasets piece by piece, in row-major order. `visit` gets the number
+/// of selected cells before the piece, the selections, and the elements with their heaps.
+pub(crate) fn for_each_pair(
+    datasets: [&Dataset; 2],
+    slabs: &[Hyperslab; 2],
+    mut visit: impl FnMut(u64, [&Selection; 2], [Heaped; 2]) -> Result<()>,
+) -> Result<()> {
+    let limit = limit(datasets[0]).min(limit(datasets[1])).saturating_mul(PAIR_LENGTH);
+    if slabs[0] == slabs[1] {
+        return for_each_selection(&slabs[0], limit, |before, selection| {
+            let values = [read(datasets[0], selection)?, read(datasets[1], selection)?];
+            visit(before, [selection, selection], values)
+        });
+    }
+    // Parts at different places are cut differently; they are seldom large.
+    let selections = [slabs[0].selection()?, slabs[1].selection()?];
+    let values = [read(datasets[0], &selections[0])?, read(datasets[1], &selections[1])?];
+    visit(0, [&selections[0], &selections[1]], values)
 }
 
 /// The elements of a selection in the file's type, and their heap.

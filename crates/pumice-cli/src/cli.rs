@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Import(Import),
     Ls(Ls),
     Dump(Dump),
+    Diff(Diff),
     Spy(Spy),
     Read(Read),
     Erase(Erase),
@@ -109,6 +110,19 @@ pub(crate) struct Ls {
 pub(crate) struct Dump {
     /// h5dump's options and files; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS] FILE")]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Compare two files or two objects, with h5diff's options
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Diff {
+    /// h5diff's options, two files and perhaps objects; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS] FILE1 FILE2 [OBJECT1 [OBJECT2]"
+    )]
     pub(crate) arguments: Vec<String>,
 }
 

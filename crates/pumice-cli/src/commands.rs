@@ -1,6 +1,7 @@
 //! One file per command. Each takes its arguments and writes its answer to standard output.
 
 mod cache;
+mod diff;
 mod dump;
 mod erase;
 mod import;
@@ -22,13 +23,18 @@ pub(crate) enum Outcome {
     Complete,
     /// Some objects failed and were reported; the rest was done.
     Incomplete,
+    /// A comparison found differences.
+    Different,
+    /// A comparison failed.
+    Error,
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Complete => ExitCode::SUCCESS,
-            Outcome::Incomplete => ExitCode::FAILURE,
+            Outcome::Incomplete | Outcome::Different => ExitCode::FAILURE,
+            Outcome::Error => ExitCode::from(2),
         }
     }
 }
@@ -38,11 +44,13 @@ impl From<Outcome> for ExitCode {
 pub(crate) enum Tool {
     Dump,
     Ls,
+    Diff,
 }
 
 impl Tool {
     /// All of them, with their names.
-    pub(crate) const ALL: [(&'static str, Tool); 2] = [("h5dump", Tool::Dump), ("h5ls", Tool::Ls)];
+    pub(crate) const ALL: &'static [(&'static str, Tool)] =
+        &[("h5dump", Tool::Dump), ("h5ls", Tool::Ls), ("h5diff", Tool::Diff)];
 
     /// The tool that a program's path names.
     pub(crate) fn named(path: &str) -> Option<Self> {
@@ -57,6 +65,7 @@ impl Tool {
         match self {
             Self::Dump => dump::run(arguments, name),
             Self::Ls => ls::run(arguments, name),
+            Self::Diff => diff::run(arguments, name),
         }
     }
 }
@@ -67,6 +76,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Import(arguments) => import::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
+        Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),

@@ -16,6 +16,8 @@ pub(crate) enum Takes {
     Value(&'static str),
     /// It may have one, called so in the help.
     Perhaps(&'static str),
+    /// It may have one in the same word, called so in the help.
+    Attached(&'static str),
 }
 
 /// One flag of a tool.
@@ -85,7 +87,7 @@ fn long<'a>(
     let next = after.split_first().filter(|(word, _)| !word.starts_with('-'));
     let (value, rest) = match (flag.takes, given, next) {
         (Takes::Nothing, Some(_), _) => bail!("option \"--{}\" has no value", flag.long),
-        (Takes::Nothing, None, _) => (None, after),
+        (Takes::Nothing | Takes::Attached(_), None, _) => (None, after),
         (_, Some(value), _) => (Some(value), after),
         (Takes::Value(_), None, Some((word, rest))) => (Some(word.clone()), rest),
         (Takes::Value(_), None, None) => bail!("option \"--{}\" needs a value", flag.long),
@@ -112,6 +114,7 @@ fn letters<'a>(
                 continue;
             }
             _ if !attached.is_empty() => (Some(attached.to_owned()), after),
+            Takes::Attached(_) => (None, after),
             Takes::Perhaps(_) => perhaps(after),
             Takes::Value(_) => match after.split_first() {
                 Some((word, rest)) => (Some(word.clone()), rest),
@@ -145,7 +148,7 @@ pub(crate) fn describe(table: &[Flag]) -> String {
         let value = match flag.takes {
             Takes::Nothing => String::new(),
             Takes::Value(name) => format!("={name}"),
-            Takes::Perhaps(name) => format!("[={name}]"),
+            Takes::Perhaps(name) | Takes::Attached(name) => format!("[={name}]"),
         };
         let left = format!("  {letter}--{}{value}", flag.long);
         let mut lines = flag.help.lines();

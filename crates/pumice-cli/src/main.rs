@@ -19,6 +19,7 @@ mod matrix_market;
 mod numbers;
 mod picture;
 mod progress;
+mod subset;
 mod value;
 mod walker;
 mod window;

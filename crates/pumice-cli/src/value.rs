@@ -380,6 +380,7 @@ fn push_line(out: &mut String, level: usize) {
 fn holds_arrays(datatype: &Datatype) -> bool {
     match datatype {
         Datatype::Array(_) => true,
+        Datatype::VarLen(varlen) => holds_arrays(&varlen.base),
         Datatype::Compound(compound) => {
             compound.members.iter().any(|member| holds_arrays(&member.datatype))
         }

@@ -1,12 +1,13 @@
 //! Groups, datasets, attributes, links and committed datatypes in the data description language.
 
-use super::options::{Options, Subset, Wanted};
+use super::options::{Options, Wanted};
 use super::sink::Sinks;
 use crate::atlas::Atlas;
 use crate::cells::Hyperslab;
 use crate::commands::Outcome;
 use crate::ddl::dataspace;
 use crate::failure;
+use crate::subset::Subset;
 use crate::value::INDENT;
 use crate::walker::{self, Kind, Visitor};
 use anyhow::{Context, Result, anyhow, ensure};
@@ -226,7 +227,8 @@ impl<'a> Dumper<'a> {
         dataset: &Dataset,
         subset: Option<&Subset>,
     ) -> Result<()> {
-        let slab = slab(dataset, subset)?;
+        let slab = subset.map(|subset| subset.slab(&dataset.shape())).transpose();
+        let slab = slab.with_context(|| dataset.path().to_owned())?;
         self.open("DATASET", name)?;
         if let Some(comment) = dataset.comment() {
             let indent = self.indent - INDENT;
@@ -395,6 +397,10 @@ impl Visitor for Dumper<'_> {
             Kind::Dataset => "DATASET",
             Kind::Datatype => "DATATYPE",
         };
+        if kind == Kind::Datatype {
+            let name = walker::name(path);
+            return self.line(&format!("DATATYPE \"{name}\" HARDLINK \"{first}\""));
+        }
         self.open(keyword, walker::name(path))?;
         self.line(&format!("HARDLINK \"{first}\""))?;
         self.end()
@@ -549,29 +555,4 @@ fn split_attribute(path: &str) -> (String, String) {
     let (object, name) = cut.map_or(("", path), |at| (&path[..at], &path[at + 1..]));
     let object = if object.is_empty() { "/" } else { object };
     (object.to_owned(), name.replace("\\/", "/"))
-}
-
-/// The part of a dataset that a subset names.
-fn slab(dataset: &Dataset, subset: Option<&Subset>) -> Result<Option<Hyperslab>> {
-    let Some(subset) = subset else { return Ok(None) };
-    let shape = dataset.shape();
-    ensure!(!shape.is_empty(), "a scalar has no parts to select");
-    let given = |name: &str, list: &Option<Vec<u64>>, default| {
-        let list = list.clone().unwrap_or_else(|| vec![default; shape.len()]);
-        let (found, wanted) = (list.len(), shape.len());
-        let relation = if found > wanted { "exceed" } else { "does not match" };
-        ensure!(
-            found == wanted,
-            "number of {name} dims ({found}) {relation} dataset dims ({wanted})"
-        );
-        Ok(list)
-    };
-    let slab = Hyperslab {
-        start: given("start", &subset.start, 0)?,
-        stride: given("stride", &subset.stride, 1)?,
-        count: given("count", &subset.count, 1)?,
-        block: given("block", &subset.block, 1)?,
-    };
-    slab.check(&shape).with_context(|| dataset.path().to_owned())?;
-    Ok(Some(slab))
 }

@@ -2,9 +2,10 @@
 
 use crate::flags::{self, Flag, Takes};
 use crate::numbers::FloatFormat;
+use crate::subset::{self, Subset};
 use crate::value::Style;
 use crate::walker::Order;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use pumice::Attribute;
 
 const NOTHING: Takes = Takes::Nothing;
@@ -96,15 +97,6 @@ pub(super) enum Wanted {
     Link(String),
     Datatype(String),
     Any(String),
-}
-
-/// Lists of a hyperslab; those not given are 0 (start) or 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Subset {
-    pub(super) start: Option<Vec<u64>>,
-    pub(super) stride: Option<Vec<u64>>,
-    pub(super) count: Option<Vec<u64>>,
-    pub(super) block: Option<Vec<u64>>,
 }
 
 /// In which form values are written to a file.
@@ -309,16 +301,16 @@ impl Options {
 
     fn subset(&mut self, letter: char, text: &str, after_dataset: bool) -> Result<()> {
         let last = self.wanted.last_mut().filter(|_| after_dataset);
-        let Some(Wanted::Dataset(_, subset)) = last else {
+        let Some(Wanted::Dataset(_, wanted)) = last else {
             bail!("option \"-{letter}\" can only be used after --dataset option");
         };
-        let subset = subset.get_or_insert_default();
-        let list = Some(list(text)?);
+        let part = wanted.get_or_insert_default();
+        let list = Some(subset::list(text)?);
         match letter {
-            's' => subset.start = list,
-            'S' => subset.stride = list,
-            'c' => subset.count = list,
-            _ => subset.block = list,
+            's' => part.start = list,
+            'S' => part.stride = list,
+            'c' => part.count = list,
+            _ => part.block = list,
         }
         Ok(())
     }
@@ -369,23 +361,10 @@ fn binary(form: Option<&str>) -> Result<Binary> {
     })
 }
 
-fn list(text: &str) -> Result<Vec<u64>> {
-    let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().with_context(|| format!("\"{word}\" in \"{text}\""))).collect()
-}
-
 /// A dataset, perhaps with a subset as in `name[start;stride;count;block]`.
 fn dataset(text: &str, compact: bool) -> Result<Wanted> {
-    let Some((name, lists)) = text.split_once('[').filter(|_| compact) else {
-        return Ok(Wanted::Dataset(text.to_owned(), None));
-    };
-    let mut lists = lists.trim_end_matches(']').split(';').map(|part| match part.trim() {
-        "" => Ok(None),
-        part => list(part).map(Some),
-    });
-    let mut next = || lists.next().transpose().map(Option::flatten);
-    let subset = Subset { start: next()?, stride: next()?, count: next()?, block: next()? };
-    Ok(Wanted::Dataset(name.to_owned(), Some(subset)))
+    let (name, subset) = Subset::split(text, compact)?;
+    Ok(Wanted::Dataset(name, subset))
 }
 
 #[cfg(test)]

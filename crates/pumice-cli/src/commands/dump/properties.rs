@@ -93,14 +93,8 @@ impl Dumper<'_> {
             3 => self.line("CHECKSUM FLETCHER32"),
             4 => self.szip(value(0), value(1)),
             5 => self.line("COMPRESSION NBIT"),
-            6 => {
-                let scale = match value(0) {
-                    2 => format!("MIN BITS {}", value(1)),
-                    0 => format!("D_SCALE {}", value(1)),
-                    _ => format!("E_SCALE {}", value(1)),
-                };
-                self.line(&format!("COMPRESSION SCALEOFFSET {{ {scale} }}"))
-            }
+            // h5dump prints the kind of scaling here.
+            6 => self.line(&format!("COMPRESSION SCALEOFFSET {{ MIN BITS {} }}", value(0))),
             id => {
                 self.begin("USER_DEFINED_FILTER {")?;
                 self.line(&format!("FILTER_ID {id}"))?;

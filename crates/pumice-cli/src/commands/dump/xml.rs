@@ -151,7 +151,7 @@ impl<'a> XmlDumper<'a> {
         match (attribute.datatype(), values) {
             (_, Err(error)) => self.survive(Err(error))?,
             (Datatype::Reference(reference), Ok(values)) => {
-                self.references(reference.kind, &values, attribute.datatype().size(), INDENT)?;
+                self.references(reference.kind, &values, attribute.datatype().size(), 0)?;
             }
             (datatype, Ok(values)) => {
                 self.note(datatype, 0)?;
@@ -490,8 +490,8 @@ impl Visitor for XmlDumper<'_> {
                     false => format!("{folder}/{target}"),
                 };
                 let object = self.address(&absolute);
-                let object =
-                    object.map_or(" ".to_owned(), |address| format!("TargetObj=\"xid_{address}\" "));
+                let object = object
+                    .map_or(" ".to_owned(), |address| format!("TargetObj=\"xid_{address}\" "));
                 let target = escape_name(target);
                 self.tag(&format!("<{{}}SoftLink {begin} TargetPath=\"{target}\" {object}{end}"))
             }
@@ -562,6 +562,9 @@ pub(super) fn escape_name(name: &str) -> String {
 mod tests {
     #[test]
     fn names_are_escaped() {
-        assert_eq!(super::escape_name("a<b>'c'&\"d\"\\"), "a&lt;b&gt;&apos;c&apos;&amp;&quot;d&quot;\\");
+        assert_eq!(
+            super::escape_name("a<b>'c'&\"d\"\\"),
+            "a&lt;b&gt;&apos;c&apos;&amp;&quot;d&quot;\\"
+        );
     }
 }

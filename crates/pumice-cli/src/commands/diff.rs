@@ -1,0 +1,99 @@
+//! `pumice diff`, and h5diff: what differs between two files, or between two objects.
+//!
+//! Takes h5diff's flags, prints what it prints and ends with its exit codes: 0 for no difference, 1
+//! for differences, 2 for errors. Values are compared block by block, so that memory stays bounded.
+
+mod attributes;
+mod datasets;
+mod elements;
+mod objects;
+mod options;
+mod report;
+mod types;
+
+use super::{Outcome, output};
+use crate::failure::{self, Misuse};
+use crate::flags;
+use anyhow::{Result, bail};
+use objects::Differ;
+use options::{FLAGS, Options};
+use pumice::File;
+use std::io::Write;
+
+/// Runs with the words behind the command's name.
+pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(error) => {
+            println!("{error:#}");
+            bail!(Misuse(format!("`{program} --help` tells what can be asked")))
+        }
+    };
+    if options.help {
+        print!("{}", help(program));
+        return Ok(Outcome::Complete);
+    }
+    if options.version {
+        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+        return Ok(Outcome::Complete);
+    }
+    let mut out = output();
+    if let Some(wrong) = options.contradiction() {
+        writeln!(out, "{wrong}")?;
+        out.flush()?;
+        return Ok(Outcome::Error);
+    }
+    let outcome = compare(&options, &mut out);
+    out.flush()?;
+    match outcome {
+        Err(error) if !failure::is_broken_pipe(&error) => {
+            failure::report(&error);
+            Ok(Outcome::Error)
+        }
+        other => other,
+    }
+}
+
+fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
+    let mut files = Vec::new();
+    for name in &options.files {
+        match File::open(name) {
+            Ok(file) => files.push(file),
+            Err(error) => {
+                writeln!(out, "h5diff: <{name}>: unable to open file")?;
+                return Err(error.into());
+            }
+        }
+    }
+    let mut differ = Differ::new([&files[0], &files[1]], options, out);
+    let found = differ.run()?;
+    differ.conclude()?;
+    Ok(match (differ.failed, found > 0 || differ.unlike) {
+        (true, _) => Outcome::Error,
+        (false, true) => Outcome::Different,
+        (false, false) => Outcome::Complete,
+    })
+}
+
+fn help(program: &str) -> String {
+    format!(
+        "Compare two files, or two objects.
+
+Usage: {program} [OPTIONS] FILE1 FILE2 [OBJECT1 [OBJECT2]]
+
+Without objects, everything of the two files is compared, path by path; with one, that object of both
+files; with two, these. A dataset may be followed by a part of it, as in \"/matrix[0,0;;2,8]\".
+
+Options:
+{}
+Examples:
+  {program} one.h5 two.h5                      are they the same?
+  {program} -r one.h5 two.h5 /matrix           list values that differ
+  {program} -d 0.001 one.h5 two.h5             differences up to 0.001 do not count
+  {program} --defined one.h5 two.h5 /matrix    compare where cells are defined, too
+
+Exit codes: 0 no differences, 1 differences, 2 error.
+",
+        flags::describe(FLAGS)
+    )
+}

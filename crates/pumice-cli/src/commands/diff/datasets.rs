@@ -1,0 +1,166 @@
+//! Two datasets, block by block.
+
+use super::elements::{Plan, Reference};
+use super::objects::Differ;
+use super::report::Report;
+use super::types::sign;
+use crate::atlas::{Atlas, Kind};
+use crate::cells::{self, Hyperslab};
+use crate::walker;
+use anyhow::{Context, Result, ensure};
+use pumice::{Dataset, LayoutKind};
+use std::rc::Rc;
+
+impl Differ<'_> {
+    /// Compares two datasets; answers how many values differ. `paths` are told in messages.
+    pub(super) fn datasets(&mut self, paths: [&str; 2], pair: [&Dataset; 2]) -> Result<u64> {
+        let [first, second] = pair;
+        let list = self.lists_incomparable();
+        let mut comparable = true;
+        if first.storage_size()? == 0 || second.storage_size()? == 0 {
+            let is_virtual = |dataset: &Dataset| dataset.layout() == LayoutKind::Virtual;
+            let [one, other] = paths;
+            if is_virtual(first) || is_virtual(second) {
+                if list {
+                    self.print(&format!("Warning: <{one}> or <{other}> is a virtual dataset\n"))?;
+                }
+            } else {
+                if list {
+                    self.print(&format!(
+                        "Not comparable: <{one}> or <{other}> is an empty dataset\n"
+                    ))?;
+                }
+                comparable = self.incomparable();
+            }
+        }
+        let types = [first.datatype(), second.datatype()];
+        let extents = [first.extent()?, second.extent()?];
+        let subsets = self.subsets();
+        let bounds = if subsets.is_some() { [&extents[0]; 2] } else { [&extents[0], &extents[1]] };
+        comparable &= self.comparable(paths, types, bounds, false)?;
+        if comparable
+            && let (Some(one), Some(other)) = (sign(types[0]), sign(types[1]))
+            && one != other
+        {
+            if list {
+                self.print(&format!(
+                    "Not comparable: <{}> has sign {one} and <{}> has sign {other}\n",
+                    paths[0], paths[1]
+                ))?;
+            }
+            comparable = self.incomparable();
+        }
+        if !comparable || extents.iter().any(|extent| extent.is_null()) {
+            return Ok(0);
+        }
+        let names = paths.map(|path| walker::name(path).to_owned());
+        let slabs = match subsets {
+            Some([one, other]) => [one.slab(&first.shape())?, other.slab(&second.shape())?],
+            None => [Hyperslab::whole(&first.shape()), Hyperslab::whole(&second.shape())],
+        };
+        ensure!(slabs[0].shape() == slabs[1].shape(), "the parts differ in shape");
+        let found = self.values(names, pair, slabs);
+        found.with_context(|| format!("{} and {}", first.path(), second.path()))
+    }
+
+    fn values(
+        &mut self,
+        names: [String; 2],
+        [first, second]: [&Dataset; 2],
+        slabs: [Hyperslab; 2],
+    ) -> Result<u64> {
+        let plan = Plan::new(first.datatype(), second.datatype())?;
+        let atlases = if plan.has_references() { Some(self.atlases()) } else { None };
+        let defined = self.options.defined && (first.is_sparse() || second.is_sparse());
+        let (options, shape) = (self.options, first.shape());
+        let part = slabs[0] != Hyperslab::whole(&shape);
+        let mut report = Report::new(&mut *self.out, options, names.clone(), &shape);
+        let (mut found, mut pending) = (0, Vec::new());
+        cells::for_each_pair([first, second], &slabs, |before, selections, values| {
+            let most = options.count.map(|most| most.saturating_sub(found));
+            if most == Some(0) {
+                return Ok(());
+            }
+            if defined {
+                let cells = [first.defined(selections[0])?, second.defined(selections[1])?];
+                let both = cells[0].and(&cells[1], &shape).map_err(pumice::Error::from)?;
+                for (own, text) in
+                    cells.iter().zip(["defined         -", "-               defined"])
+                {
+                    let own = own.not_b(&both, &shape).map_err(pumice::Error::from)?;
+                    for run in own.runs(&shape) {
+                        found += run.len;
+                        for cell in run.start..run.start + run.len {
+                            report.tell(cell, None, false, text)?;
+                        }
+                    }
+                }
+                let values = [cells::read(first, &both)?, cells::read(second, &both)?];
+                let places: Vec<u64> =
+                    both.runs(&shape).flat_map(|run| run.start..run.start + run.len).collect();
+                found += plan.compare_cells(&values, &places, most, &mut report, &mut pending)?;
+                return Ok(());
+            }
+            let [first, second] = values;
+            if part {
+                let places: Vec<u64> = selections[0]
+                    .runs(&shape)
+                    .flat_map(|run| run.start..run.start + run.len)
+                    .collect();
+                let values = [first, second];
+                found += plan.compare_cells(&values, &places, most, &mut report, &mut pending)?;
+            } else {
+                found +=
+                    plan.compare_block(&first, &second, before, most, &mut report, &mut pending)?;
+            }
+            Ok(())
+        })?;
+        Ok(found + self.references(&names, pending, atlases)?)
+    }
+
+    /// Compares what references lead to.
+    pub(super) fn references(
+        &mut self,
+        names: &[String; 2],
+        pending: Vec<Reference>,
+        atlases: Option<Rc<[Atlas; 2]>>,
+    ) -> Result<u64> {
+        let Some(atlases) = atlases else { return Ok(0) };
+        let mut found = 0;
+        for Reference { first, second } in pending {
+            let kinds = (atlases[0].kind(first), atlases[1].kind(second));
+            let [one, other] = names;
+            match kinds {
+                (Some(Kind::Dataset), Some(Kind::Dataset)) => {
+                    let paths = [atlases[0].path(first), atlases[1].path(second)];
+                    let paths = paths.map(Option::unwrap_or_default);
+                    let (one_file, other_file) = (self.files[0], self.files[1]);
+                    let pair = [one_file.dataset(paths[0])?, other_file.dataset(paths[1])?];
+                    if self.depth < 16 {
+                        self.depth += 1;
+                        let result = self.datasets([one, other], [&pair[0], &pair[1]]);
+                        self.depth -= 1;
+                        found += result?;
+                    }
+                }
+                (first, second) if first == second => {
+                    if self.options.verbose {
+                        self.print(&format!(
+                            "Warning: Comparison not possible of object types referenced: \
+                             <{one}> and <{other}>\n"
+                        ))?;
+                    }
+                    self.incomparable();
+                }
+                _ => {
+                    self.print(&format!(
+                        "Different object types referenced: <{one}> and <{other}>"
+                    ))?;
+                    self.incomparable();
+                    self.failed = true;
+                }
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,77 @@
+//! Where differences are told: a header before the first one, then a line for each.
+
+use super::options::Options;
+use super::types::dimensions;
+use crate::cells;
+use std::io::{self, Write};
+
+/// The differences of one pair of arrays.
+pub(super) struct Report<'a> {
+    out: &'a mut dyn Write,
+    pub(super) options: &'a Options,
+    /// Names of the two arrays.
+    pub(super) names: [String; 2],
+    dims: Vec<u64>,
+    /// The extent that places are counted in, if only a part is compared.
+    began: bool,
+    place: Vec<u64>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(
+        out: &'a mut dyn Write,
+        options: &'a Options,
+        names: [String; 2],
+        dims: &[u64],
+    ) -> Self {
+        Self { out, options, names, dims: dims.to_vec(), began: false, place: Vec::new() }
+    }
+
+    /// Tells a difference at the cell `linear`. `character`: which one of a text. `relative`: whether
+    /// a relative difference is told.
+    pub(super) fn tell(
+        &mut self,
+        linear: u64,
+        character: Option<usize>,
+        relative: bool,
+        text: &str,
+    ) -> io::Result<()> {
+        if !self.options.shows_values() {
+            return Ok(());
+        }
+        if !self.began {
+            self.began = true;
+            self.header(relative)?;
+        }
+        if self.dims.is_empty() {
+            match character {
+                Some(character) => write!(self.out, "[ {character}]")?,
+                None => write!(self.out, "      ")?,
+            }
+        } else {
+            cells::coordinates(linear, &self.dims, &mut self.place);
+            write!(self.out, "[ ")?;
+            for coordinate in &self.place {
+                write!(self.out, "{coordinate} ")?;
+            }
+            write!(self.out, "]")?;
+        }
+        writeln!(self.out, "          {text}")
+    }
+
+    fn header(&mut self, relative: bool) -> io::Result<()> {
+        let dims = dimensions(&self.dims);
+        writeln!(self.out, "{:<16}{dims}{:11}{dims}", "size:", "")?;
+        let [first, second] = &self.names;
+        if relative {
+            writeln!(
+                self.out,
+                "{:<15} {first:<15} {second:<15} {:<15} {:<15}",
+                "position", "difference", "relative"
+            )?;
+            return writeln!(self.out, "{:-<72}", "");
+        }
+        writeln!(self.out, "{:<15} {first:<15} {second:<15} {:<20}", "position", "difference")?;
+        writeln!(self.out, "{:-<60}", "")
+    }
+}
