@@ -98,6 +98,13 @@ impl Hyperslab {
         self.start[axis] + index / block * self.stride[axis] + index % block
     }
 
+    /// The coordinates of the selected cell `number`, counted in row-major order.
+    pub(crate) fn coordinates(&self, number: u64) -> Vec<u64> {
+        let mut index = Vec::new();
+        coordinates(number, &self.shape(), &mut index);
+        index.iter().enumerate().map(|(axis, &number)| self.coordinate(axis, number)).collect()
+    }
+
     /// One beyond the last coordinate of an axis, if it can be told.
     fn end(&self, axis: usize) -> Option<u64> {
         let (count, block) = (self.count[axis], self.block[axis]);
@@ -408,11 +415,14 @@ numbers! { i64, u64, f64 }
 
 /// Where the cells of a list of coordinates are in row-major order.
 fn linear_cells(coordinates: &[u64], shape: &[u64]) -> Vec<u64> {
-    let place = |point: &[u64]| {
-        let axes = point.iter().zip(shape);
-        axes.fold(0, |linear, (&coordinate, &length)| linear * length + coordinate)
-    };
-    coordinates.chunks_exact(shape.len().max(1)).map(place).collect()
+    coordinates.chunks_exact(shape.len().max(1)).map(|point| linear(point, shape)).collect()
+}
+
+/// Where a cell is in row-major order.
+pub(crate) fn linear(point: &[u64], shape: &[u64]) -> u64 {
+    point.iter().zip(shape).fold(0u64, |linear, (&coordinate, &length)| {
+        linear.wrapping_mul(length).wrapping_add(coordinate)
+    })
 }
 
 /// Visits the defined cells of a band in any order, as runs in row-major order: first cell, length.

@@ -12,11 +12,13 @@ pub(crate) struct LineStyle {
     pub(crate) columns: usize,
     /// Whether lines begin with coordinates.
     pub(crate) coordinates: bool,
+    /// Whether each element has a line of its own.
+    pub(crate) apart: bool,
 }
 
 impl Default for LineStyle {
     fn default() -> Self {
-        Self { columns: 80, coordinates: true }
+        Self { columns: 80, coordinates: true, apart: false }
     }
 }
 
@@ -110,7 +112,7 @@ impl<'a, W: Write> DataLines<'a, W> {
 
     fn write(&mut self) -> io::Result<()> {
         let wide = self.column + self.text.len() + 1 > self.style.columns;
-        if self.new_line || wide || self.column == 0 {
+        if self.new_line || wide || self.column == 0 || self.style.apart {
             self.begin_line()?;
         } else {
             self.out.write_all(b" ")?;
@@ -140,6 +142,47 @@ impl<'a, W: Write> DataLines<'a, W> {
         write!(self.out, "{:1$}{2}", "", (self.level - 1) * INDENT, self.prefix)?;
         self.column = self.prefix.len() + self.level * INDENT;
         Ok(())
+    }
+}
+
+/// Prints bytes as characters, as `h5dump --string` does: lines in quotes, a new one for each row.
+pub(crate) struct CharacterLines<'a, W> {
+    out: &'a mut W,
+    renderer: &'a Renderer,
+    columns: usize,
+    indent: usize,
+    /// h5dump's idea of the current column; 0 before the first character.
+    column: usize,
+    text: String,
+}
+
+impl<'a, W: Write> CharacterLines<'a, W> {
+    /// Lines that begin at column `indent`.
+    pub(crate) fn new(
+        out: &'a mut W,
+        renderer: &'a Renderer,
+        indent: usize,
+        columns: usize,
+    ) -> Self {
+        Self { out, renderer, columns, indent, column: 0, text: String::new() }
+    }
+
+    pub(crate) fn push(&mut self, new_line: bool, byte: &[u8]) -> io::Result<()> {
+        self.text.clear();
+        self.renderer.push_inline(&mut self.text, byte, &[]);
+        let wide = self.column + self.text.len() + 1 > self.columns;
+        if new_line || wide || self.column == 0 {
+            let end = if self.column > 0 { "\"\n" } else { "" };
+            write!(self.out, "{end}{:1$}\"", "", self.indent)?;
+            self.column = self.indent + INDENT + 1;
+        }
+        self.column += self.text.len();
+        self.out.write_all(self.text.as_bytes())
+    }
+
+    /// Ends the last line.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        if self.column > 0 { self.out.write_all(b"\"\n") } else { Ok(()) }
     }
 }
 

@@ -36,6 +36,13 @@ pub(crate) fn report(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{beginning}: {}", chain(error));
 }
 
+/// Tells something that does not end the work.
+pub(crate) fn warn(text: &str) {
+    let beginning = BEGINNING.get().map_or("pumice error", String::as_str);
+    let beginning = beginning.trim_end_matches(" error");
+    let _ = writeln!(io::stderr(), "{beginning} warning: {text}");
+}
+
 /// An error and its causes, outermost first. A cause that the text before it ends with already is
 /// not repeated: many errors quote theirs.
 fn chain(error: &anyhow::Error) -> String {

@@ -196,12 +196,17 @@ impl Renderer {
         }
     }
 
-    /// A reference to an object: what it is, and the file's name and its path.
-    fn push_object(&self, out: &mut String, element: &[u8]) {
+    /// The address that a reference to an object has.
+    pub(crate) fn address(&self, element: &[u8]) -> u64 {
         let mut address = [0; 8];
         let size = element.len().min(8);
         address[..size].copy_from_slice(&element[..size]);
-        let address = u64::from_le_bytes(address);
+        u64::from_le_bytes(address)
+    }
+
+    /// A reference to an object: what it is, and the file's name and its path.
+    fn push_object(&self, out: &mut String, element: &[u8]) {
+        let address = self.address(element);
         let Some(names) = &self.style.names else {
             let _ = write!(out, "{address}");
             return;

@@ -256,7 +256,8 @@ impl<'a, W: Write> Lister<'a, W> {
         writeln!(self.out, "    Data:")?;
         if !extent.is_null() {
             let renderer = Renderer::new(dataset.datatype())?;
-            let style = LineStyle { columns: self.options.columns, coordinates: false };
+            let style =
+                LineStyle { columns: self.options.columns, coordinates: false, apart: false };
             // Three levels of three columns, as h5ls has it.
             let mut lines = DataLines::new(self.out, &renderer, 6, style);
             let slab = Hyperslab::whole(&dataset.shape());

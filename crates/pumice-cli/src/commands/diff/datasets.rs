@@ -6,6 +6,7 @@ use super::report::Report;
 use super::types::sign;
 use crate::atlas::{Atlas, Kind};
 use crate::cells::{self, Hyperslab};
+use crate::failure;
 use crate::walker;
 use anyhow::{Context, Result, ensure};
 use pumice::{Dataset, LayoutKind};
@@ -60,6 +61,14 @@ impl Differ<'_> {
         };
         ensure!(slabs[0].shape() == slabs[1].shape(), "the parts differ in shape");
         let found = self.values(names, pair, slabs);
+        if let Err(error) = &found
+            && error.chain().any(|cause| cause.to_string().contains("is not available"))
+        {
+            failure::warn(&format!(
+                "dataset <{}> cannot be read, user defined filter is not available",
+                paths[0]
+            ));
+        }
         found.with_context(|| format!("{} and {}", first.path(), second.path()))
     }
 

@@ -385,7 +385,8 @@ fn floats(
     match verdict {
         Verdict::Equal => return Ok(0),
         Verdict::Different => {
-            report.tell(place, None, false, line("%g").trim_end_matches(' '))?;
+            let text = line("%g");
+            report.tell(place, None, false, &text[..text.len() - 1])?;
         }
         Verdict::Relative(_) => {
             let share = match single {

@@ -20,8 +20,12 @@ use std::sync::Arc;
 
 /// Prints what it visits.
 pub(super) struct Dumper<'a> {
-    file: &'a File,
+    pub(super) file: &'a File,
     name: &'a str,
+    /// The bits of integers that are being printed.
+    pub(super) bits: Option<(u32, u32)>,
+    /// How many references were followed to where we are.
+    pub(super) depth: usize,
     pub(super) options: &'a Options,
     pub(super) sinks: &'a mut Sinks,
     pub(super) indent: usize,
@@ -40,7 +44,18 @@ impl<'a> Dumper<'a> {
         sinks: &'a mut Sinks,
     ) -> Self {
         let (shown, outcome) = (HashSet::new(), Outcome::Complete);
-        Self { file, name, options, sinks, indent: 0, outcome, shown, names: None }
+        Self {
+            file,
+            name,
+            options,
+            sinks,
+            indent: 0,
+            outcome,
+            shown,
+            names: None,
+            bits: None,
+            depth: 0,
+        }
     }
 
     pub(super) fn run(&mut self) -> Result<()> {
@@ -67,7 +82,7 @@ impl<'a> Dumper<'a> {
             && matches!(kind, MemberKind::SoftLink(_))
             && self.file.dataset(path).is_err()
         {
-            self.link(path, &kind)?;
+            self.link(path, path, &kind)?;
             // The link is an answer, too.
             failure::report(&anyhow!("{path}: component not found"));
             return Ok(());
@@ -141,7 +156,7 @@ impl<'a> Dumper<'a> {
 
     fn wanted_link(&mut self, path: &str) -> Result<()> {
         match self.member(path) {
-            Some((_, kind)) if is_link(&kind) => self.link(path, &kind),
+            Some((_, kind)) if is_link(&kind) => self.link(path, path, &kind),
             Some(_) => Err(anyhow!("\"{path}\" is not a link")),
             None => Err(anyhow!("unable to get link info from \"{path}\"")),
         }
@@ -195,7 +210,7 @@ impl<'a> Dumper<'a> {
                 Found::Group => self.wanted_group(&path),
                 Found::Datatype => self.wanted_datatype(&path),
                 Found::Attribute => self.wanted_attribute(&path),
-                Found::Link => self.link(wanted, &self.member(&path).context("a link")?.1),
+                Found::Link => self.link(wanted, &path, &self.member(&path).context("a link")?.1),
             };
             self.survive(shown)?;
         }
@@ -300,7 +315,7 @@ impl<'a> Dumper<'a> {
         self.attribute_data(attribute)
     }
 
-    fn link(&mut self, name: &str, kind: &MemberKind) -> Result<()> {
+    fn link(&mut self, name: &str, path: &str, kind: &MemberKind) -> Result<()> {
         match kind {
             MemberKind::SoftLink(target) => {
                 self.open("SOFTLINK", name)?;
@@ -310,6 +325,11 @@ impl<'a> Dumper<'a> {
                 self.open("EXTERNAL_LINK", name)?;
                 self.line(&format!("TARGETFILE \"{file}\""))?;
                 self.line(&format!("TARGETPATH \"{target}\""))?;
+                if self.options.error_stack && self.file.node(path).is_err() {
+                    failure::warn(&format!(
+                        "unable to open external file, external link file name = '{file}'"
+                    ));
+                }
             }
             MemberKind::UserDefinedLink(class) => {
                 self.open("USERDEFINED_LINK", name)?;
@@ -383,7 +403,7 @@ impl Visitor for Dumper<'_> {
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        self.link(walker::name(path), kind)
+        self.link(walker::name(path), path, kind)
     }
 
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {

@@ -3,11 +3,13 @@
 use super::objects::Dumper;
 use super::options::Binary;
 use super::sink::Stream;
+use crate::atlas::Kind;
 use crate::cells::{self, Defined, Hyperslab};
-use crate::ddl::{DataLines, LineStyle};
-use crate::value::Renderer;
+use crate::ddl::{CharacterLines, DataLines, LineStyle};
+use crate::value::{INDENT, Renderer, Style};
 use anyhow::{Context, Result};
-use pumice::{Attribute, Dataset, Extent};
+use pumice::types::ReferenceKind;
+use pumice::{Attribute, Dataset, Datatype, Extent};
 use std::io::Write;
 
 impl Dumper<'_> {
@@ -22,6 +24,24 @@ impl Dumper<'_> {
     }
 
     pub(super) fn data(
+        &mut self,
+        dataset: &Dataset,
+        extent: &Extent,
+        slab: &Hyperslab,
+        subset: bool,
+    ) -> Result<()> {
+        for index in 0..self.options.bits.len().max(1) {
+            self.bits = self.options.bits.get(index).copied();
+            if let Some((low, count)) = self.bits {
+                self.line(&format!("PACKED_BITS OFFSET={low} LENGTH={count}"))?;
+            }
+            self.data_once(dataset, extent, slab, subset)?;
+        }
+        self.bits = None;
+        Ok(())
+    }
+
+    fn data_once(
         &mut self,
         dataset: &Dataset,
         extent: &Extent,
@@ -47,14 +67,33 @@ impl Dumper<'_> {
         if extent.is_null() {
             return Ok(());
         }
+        if is_object_reference(dataset.datatype()) {
+            let values = cells::read(dataset, &slab.selection()?)?;
+            return self.references(&values.elements, dataset.datatype());
+        }
         let defined_only = dataset.is_sparse() && !self.options.dense;
         let datatype = match defined_only {
             true => cells::value_type(dataset.datatype()),
             false => dataset.datatype().clone(),
         };
-        let renderer = Renderer::new(&datatype).with_context(|| dataset.path().to_owned())?;
-        let (indent, style) = (self.indent, self.style());
+        let renderer = self.renderer(&datatype).with_context(|| dataset.path().to_owned())?;
+        let (indent, style) = (self.indent, self.line_style());
+        let characters = self.prints_characters(&datatype) && !defined_only;
         let mut out = self.stream(Stream::Values)?;
+        if characters {
+            let shape = slab.shape();
+            let row = shape.last().copied().unwrap_or(1).max(1);
+            let mut lines =
+                CharacterLines::new(&mut out, &renderer, indent + INDENT, style.columns);
+            let printed = cells::for_each_piece(dataset, slab, |before, _, piece| {
+                for (index, byte) in (before..).zip(piece.elements.chunks_exact(1)) {
+                    lines.push(index % row == 0, byte)?;
+                }
+                Ok(())
+            });
+            lines.finish()?;
+            return printed;
+        }
         let mut lines = DataLines::new(&mut out, &renderer, indent, style);
         let printed = if defined_only {
             defined_values(dataset, slab, renderer.size(), &mut lines)
@@ -65,6 +104,46 @@ impl Dumper<'_> {
         };
         lines.finish()?;
         printed
+    }
+
+    /// How values of a datatype look here.
+    pub(super) fn renderer(&mut self, datatype: &Datatype) -> Result<Renderer> {
+        let names = if datatype.has_references() { Some(self.names()) } else { None };
+        let characters = self.prints_characters(datatype);
+        let style = Style { names, characters, bits: self.bits, ..self.options.style() };
+        Renderer::styled(datatype, &style)
+    }
+
+    fn prints_characters(&self, datatype: &Datatype) -> bool {
+        let byte = matches!(datatype, Datatype::Integer(integer) if integer.size == 1);
+        self.options.characters && byte
+    }
+
+    /// References to objects: what they lead to, and of datasets the values.
+    fn references(&mut self, elements: &[u8], datatype: &Datatype) -> Result<()> {
+        let size = datatype.size();
+        let renderer = self.renderer(datatype)?;
+        let names = self.names();
+        self.indent += INDENT;
+        for element in elements.chunks_exact(size.max(1)) {
+            let mut text = String::new();
+            renderer.push_inline(&mut text, element, &[]);
+            self.line(&text)?;
+            let address = renderer.address(element);
+            if names.1.kind(address) != Some(Kind::Dataset) || self.depth > 0 {
+                continue;
+            }
+            let dataset = self.file.dataset(names.1.path(address).unwrap_or_default())?;
+            let (extent, slab) = (dataset.extent()?, Hyperslab::whole(&dataset.shape()));
+            self.indent += INDENT;
+            self.depth += 1;
+            let shown = self.data(&dataset, &extent, &slab, false);
+            self.depth -= 1;
+            self.indent -= INDENT;
+            self.survive(shown)?;
+        }
+        self.indent -= INDENT;
+        Ok(())
     }
 
     fn bytes(&mut self, dataset: &Dataset, slab: &Hyperslab, form: Binary) -> Result<()> {
@@ -94,16 +173,28 @@ impl Dumper<'_> {
     }
 
     fn attribute_values(&mut self, attribute: &Attribute) -> Result<()> {
-        let renderer = Renderer::new(attribute.datatype())?;
         if attribute.extent().is_null() {
             return Ok(());
         }
         let values = cells::read_attribute(attribute)?;
-        let (indent, style) = (self.indent, self.style());
+        if is_object_reference(attribute.datatype()) {
+            return self.references(&values.elements, attribute.datatype());
+        }
+        let renderer = self.renderer(attribute.datatype())?;
+        let (indent, style) = (self.indent, self.line_style());
+        let characters = self.prints_characters(attribute.datatype());
         let mut out = self.stream(Stream::Attributes)?;
-        let mut lines = DataLines::new(&mut out, &renderer, indent, style);
         let (dims, mut place) = (attribute.extent().dims(), Vec::new());
         let elements = values.elements.chunks_exact(renderer.size().max(1));
+        if characters {
+            let mut lines =
+                CharacterLines::new(&mut out, &renderer, indent + INDENT, style.columns);
+            for (index, element) in elements.enumerate() {
+                lines.push(at(index as u64, dims, &mut place), element)?;
+            }
+            return Ok(lines.finish()?);
+        }
+        let mut lines = DataLines::new(&mut out, &renderer, indent, style);
         for (index, element) in elements.enumerate() {
             let row_begins = at(index as u64, dims, &mut place);
             lines.push(&place, row_begins, element, &values.heap)?;
@@ -122,10 +213,17 @@ impl Dumper<'_> {
         Ok(out)
     }
 
-    fn style(&self) -> LineStyle {
-        LineStyle { columns: self.options.columns, coordinates: self.options.indices }
+    fn line_style(&self) -> LineStyle {
+        let apart = self.options.float.is_some();
+        let columns = if apart { 65_535 } else { self.options.columns };
+        LineStyle { columns, coordinates: self.options.indices, apart }
     }
 }
+
+fn is_object_reference(datatype: &Datatype) -> bool {
+    matches!(datatype, Datatype::Reference(reference) if reference.kind == ReferenceKind::Object)
+}
+
 /// The coordinates of an element, and whether a row begins with it.
 fn at(index: u64, dims: &[u64], place: &mut Vec<u64>) -> bool {
     if dims.is_empty() {
@@ -153,73 +251,69 @@ fn all_values<W: Write>(
     })
 }
 
+/// The cells of a subset as h5dump orders them: a block that is several planes thick is printed row
+/// by row of all its planes, with coordinates counted on from the first cell of that row.
 fn subset_values<W: Write>(
     dataset: &Dataset,
     slab: &Hyperslab,
     size: usize,
     lines: &mut DataLines<'_, W>,
 ) -> Result<()> {
-    let outer = slab.block.len().saturating_sub(2);
-    if slab.block[..outer].iter().any(|&block| block > 1) {
-        return thick_values(dataset, slab, size, lines);
-    }
-    let (extent, shape) = (dataset.shape(), slab.shape());
-    let row = shape.last().copied().unwrap_or(1).max(1);
-    let rows = if shape.len() > 2 { shape[shape.len() - 2] } else { u64::MAX };
-    let plane = rows.saturating_mul(row);
-    let (mut selected, mut place) = (Vec::new(), Vec::new());
-    cells::for_each_piece(dataset, slab, |before, _, piece| {
-        for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
-            if index > 0 && index % plane == 0 {
-                lines.interrupt()?;
-            }
-            cells::coordinates(index - index % row, &shape, &mut selected);
-            let first = selected.iter().enumerate();
-            let first = first.map(|(axis, &number)| slab.coordinate(axis, number));
-            // Counted on from the row's first cell, as h5dump does.
-            let linear = first.zip(&extent).fold(0u64, |linear, (coordinate, &length)| {
-                linear.wrapping_mul(length).wrapping_add(coordinate)
-            });
-            cells::coordinates(linear.wrapping_add(index % row), &extent, &mut place);
-            lines.push(&place, index % row == 0, element, &piece.heap)?;
-        }
-        Ok(())
-    })
-}
-
-/// A subset whose blocks are more than one plane thick: h5dump prints a row of all planes of a block
-/// together.
-fn thick_values<W: Write>(
-    dataset: &Dataset,
-    slab: &Hyperslab,
-    size: usize,
-    lines: &mut DataLines<'_, W>,
-) -> Result<()> {
     let (rank, extent) = (slab.block.len(), dataset.shape());
+    let outer = rank.saturating_sub(2);
+    let thick = slab.block[..outer].iter().any(|&block| block > 1);
+    let mut place = Vec::new();
+    let mut row = |part: &Hyperslab, length: u64, lines: &mut DataLines<'_, W>| {
+        cells::for_each_piece(dataset, part, |before, _, piece| {
+            for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
+                let (number, cell) = (index / length, index % length);
+                let first = match thick {
+                    true => part.start.clone(),
+                    false => part.coordinates(number * length),
+                };
+                cells::coordinates(
+                    cells::linear(&first, &extent).wrapping_add(cell),
+                    &extent,
+                    &mut place,
+                );
+                lines.push(&place, cell == 0, element, &piece.heap)?;
+            }
+            Ok(())
+        })
+    };
     let shape = slab.shape();
-    let row_axis = rank - 2;
-    let mut counts = slab.count[..row_axis].to_vec();
-    counts.push(shape[row_axis]);
-    let (mut index, mut place) = (Vec::new(), Vec::new());
+    if outer == 0 {
+        return row(slab, shape.last().copied().unwrap_or(1).max(1), lines);
+    }
+    // The parts: one for each block of the outer axes, and of thick ones for each row.
+    let mut counts = match thick {
+        true => slab.count[..outer].to_vec(),
+        false => shape[..outer].to_vec(),
+    };
+    if thick {
+        counts.push(shape[outer]);
+    }
+    let mut index = Vec::new();
     for number in 0..counts.iter().product::<u64>() {
         cells::coordinates(number, &counts, &mut index);
-        if number > 0 && index[row_axis] == 0 {
+        if number > 0 && (!thick || index[outer] == 0) {
             lines.interrupt()?;
         }
         let mut part = slab.clone();
-        for (axis, number) in index[..row_axis].iter().enumerate() {
-            part.start[axis] += number * slab.stride[axis];
+        for (axis, &number) in index[..outer].iter().enumerate() {
             part.count[axis] = 1;
+            if thick {
+                part.start[axis] += number * slab.stride[axis];
+            } else {
+                (part.start[axis], part.block[axis]) = (slab.coordinate(axis, number), 1);
+            }
         }
-        part.start[row_axis] = slab.coordinate(row_axis, index[row_axis]);
-        (part.count[row_axis], part.block[row_axis]) = (1, 1);
-        let first = part.start.iter().zip(&extent).fold(0u64, |linear, (start, length)| {
-            linear.wrapping_mul(*length).wrapping_add(*start)
-        });
-        let piece = cells::read(dataset, &part.selection()?)?;
-        for (cell, element) in (0..).zip(piece.elements.chunks_exact(size.max(1))) {
-            cells::coordinates(first.wrapping_add(cell), &extent, &mut place);
-            lines.push(&place, cell == 0, element, &piece.heap)?;
+        if thick {
+            part.start[outer] = slab.coordinate(outer, index[outer]);
+            (part.count[outer], part.block[outer]) = (1, 1);
+            row(&part, u64::MAX, lines)?;
+        } else {
+            row(&part, shape[rank - 1].max(1), lines)?;
         }
     }
     Ok(())
