@@ -87,7 +87,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
     }
 
     fn visit(&self, layout: &L, key: &L::Key) -> Visit {
-        Visit { write: false, share: layout.read_share(key, &self.0) }
+        Visit { write: false, share: layout.read_share(key, &self.0), hit: false }
     }
 
     fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool {
@@ -123,7 +123,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         let Some(chunk) = body.chunk_with(layout.part(&self.0)) else { return Ok(Served::Missed) };
         layout.scatter(&slot.key, chunk, &mut self.0)?;
         drop(body);
-        shared.budget.touch(slot, self.visit(layout, &slot.key));
+        shared.budget.touch(Arc::clone(slot), self.visit(layout, &slot.key));
         Ok(Served::Done)
     }
 }
@@ -152,7 +152,7 @@ impl<L: Layout> Access<L> for Ahead {
     }
 
     fn visit(&self, _: &L, _: &L::Key) -> Visit {
-        Visit { write: false, share: 0.0 }
+        Visit { write: false, share: 0.0, hit: false }
     }
 
     fn direct(&mut self, _: &L, _: &L::Key) -> Result<bool, L::Error> {
@@ -189,7 +189,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
     }
 
     fn visit(&self, layout: &L, key: &L::Key) -> Visit {
-        Visit { write: true, share: layout.write_share(key, &self.0) }
+        Visit { write: true, share: layout.write_share(key, &self.0), hit: false }
     }
 
     fn worth_keeping(&self, _layout: &L, _key: &L::Key) -> bool {
@@ -235,7 +235,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
             return Ok(Served::Crowded);
         };
         let outcome = self.gather(shared, slot, body, was_dirty)?;
-        shared.budget.touch(slot, self.visit(&slot.member.layout, &slot.key));
+        shared.budget.touch(Arc::clone(slot), self.visit(&slot.member.layout, &slot.key));
         Ok(match outcome {
             Outcome::Keep => Served::Done,
             Outcome::Delete => Served::Emptied,

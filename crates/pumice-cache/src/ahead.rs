@@ -127,7 +127,7 @@ impl<L: Layout> ChunkCache<L> {
         });
         let Ok(mut next) = next else { return };
         let all = next.len();
-        next.retain(|key| member.table.find(member.hash(key), key).is_none());
+        next.retain(|key| self.shared.table.find(member, member.hash(key), key).is_none());
         // Many at a time: half of what shall be ready may be used up first.
         if !next.is_empty() && next.len() * 2 >= all {
             self.load_ahead(member, next.into_iter().collect());
@@ -164,7 +164,8 @@ impl<L: Layout> Shared<L> {
     fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) {
         let Some(_place) = member.order.try_enter(keys.clone()) else { return };
         let items = keys.into_iter().map(|key| Item::new(member, key, Ahead));
-        let missing = |item: &Item<'_, L, Ahead>| member.table.find(item.hash, &item.key).is_none();
+        let missing =
+            |item: &Item<'_, L, Ahead>| self.table.find(member, item.hash, &item.key).is_none();
         let items: Vec<_> = items.filter(missing).collect();
         let round = Round::new(self.executor());
         let loaded = shield(|| {

@@ -16,22 +16,34 @@
 
 mod choice;
 mod guards;
+mod resident;
 mod saves;
+mod touches;
 
 pub(crate) use choice::{Demand, Dirty};
 pub(crate) use guards::{Reservation, Saving, Victims};
+pub(crate) use resident::{Visit, bookkeeping, encoding_size};
+
+use resident::{Resident, WHOLE};
+use touches::Touches;
 
 use crate::adaptive::Curve;
 use crate::layout::{Footprint, Layout};
+use crate::list::Links;
+use crate::member::Member;
 use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::stats::Stats;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
 
 pub(crate) struct Budget<L: Layout> {
     state: Mutex<State<L>>,
     changed: Condvar,
+    touches: Touches<L>,
+    /// The limits; they change only under the lock.
+    resident_limit: AtomicU64,
+    active_limit: AtomicU64,
     /// Records uses, in the order in which the policy is told of them.
     pub(crate) recorder: Recorder,
 }
@@ -41,8 +53,10 @@ struct State<L: Layout> {
     curve: Option<Box<Curve>>,
     residents: Vec<Option<Resident<L>>>,
     free: Vec<u32>,
-    resident_limit: u64,
+    /// The residents of each dataset; their ends are with the dataset.
+    links: Links,
     active_limit: u64,
+    resident_limit: u64,
     resident: u64,
     flight: u64,
     peak: u64,
@@ -64,71 +78,6 @@ struct State<L: Layout> {
     changes: u64,
     waiting: usize,
 }
-
-struct Resident<L: Layout> {
-    slot: Arc<Slot<L>>,
-    footprint: Footprint,
-    dirty: bool,
-    /// Somebody is writing it back.
-    saving: bool,
-    /// Somebody is evicting it.
-    doomed: bool,
-    /// It has lost its values, and the policy knows it by another identity.
-    reduced: bool,
-    /// It could not be written back: others leave rather than this.
-    stuck: bool,
-    /// When it was last used.
-    used: u64,
-    /// The shares of the chunk that were read and written since each was last whole.
-    read: f32,
-    written: f32,
-    /// Whether all of it has been written at least once.
-    complete: bool,
-}
-
-/// A use of a chunk.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visit {
-    pub(crate) write: bool,
-    /// The share of the chunk that is used, from 0 to 1; 0 if it is not known.
-    pub(crate) share: f32,
-}
-
-impl<L: Layout> Resident<L> {
-    /// What it counts for in the limits: its memory, and what the cache needs to keep it.
-    fn weight(&self) -> u64 {
-        self.footprint.allocated + bookkeeping::<L>()
-    }
-
-    /// Adds a use to what is known of the chunk.
-    fn usage(&mut self, visit: Visit) -> Usage {
-        let Visit { write, share } = visit;
-        let sum = if write { &mut self.written } else { &mut self.read };
-        *sum += share;
-        let done = *sum >= WHOLE;
-        if done {
-            *sum = 0.0;
-            self.complete |= write;
-        }
-        let member = &self.slot.member;
-        Usage { dataset: member.id, write, done, hint: member.options().hint }
-    }
-}
-
-/// What the cache needs to keep one chunk: the slot and its counts, its entries in the dataset's
-/// table, in the books and with the policy.
-pub(crate) const fn bookkeeping<L: Layout>() -> u64 {
-    let slot = size_of::<Slot<L>>() + 2 * size_of::<usize>();
-    let table = 2 * size_of::<usize>();
-    let books = size_of::<Option<Resident<L>>>();
-    (slot + table + books + POLICY_ENTRY) as u64
-}
-
-/// About what a policy needs for one resident chunk.
-const POLICY_ENTRY: usize = 64;
-
-/// Shares that sum to this make the whole chunk: they are rounded.
-const WHOLE: f32 = 0.9999;
 
 /// What room is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +165,7 @@ impl<L: Layout> State<L> {
         resident.filter(|resident| std::ptr::eq(&*resident.slot, slot))
     }
 
-    fn touch(&mut self, slot: &Slot<L>, visit: Visit, recorder: &Recorder) {
+    fn touch(&mut self, slot: &Slot<L>, visit: Visit, awaited: bool, recorder: &Recorder) {
         self.clock += 1;
         let clock = self.clock;
         let Some(resident) = self.get(slot) else { return };
@@ -227,7 +176,7 @@ impl<L: Layout> State<L> {
         }
         let weight = resident.weight();
         // Loading it ahead counted as the use that this is.
-        if slot.take_ahead() {
+        if awaited {
             return;
         }
         if let Some(curve) = &mut self.curve {
@@ -242,7 +191,7 @@ impl<L: Layout> State<L> {
             resident.dirty = true;
             resident.slot.member.counters.dirty.add(1);
             self.dirty += 1;
-            self.dirty_bytes += resident.footprint.allocated;
+            self.dirty_bytes += resident.weight();
         }
         self.spare = self.spare.max(encoding_size(resident.footprint.used));
     }
@@ -255,7 +204,7 @@ impl<L: Layout> State<L> {
         resident.stuck = false;
         resident.slot.member.counters.dirty.subtract(1);
         self.dirty -= 1;
-        self.dirty_bytes -= resident.footprint.allocated;
+        self.dirty_bytes -= resident.weight();
         self.policy.clean(id);
         self.review_spare();
     }
@@ -266,12 +215,6 @@ fn record(recorder: &Recorder, identity: u64, bytes: u64, usage: Usage) {
     recorder.record(identity, Access { dataset, bytes, write, done, ..Access::default() });
 }
 
-/// How many bytes the encoding of a chunk that uses so many is expected to take: filters may add a
-/// little.
-pub(crate) fn encoding_size(used: u64) -> u64 {
-    used.saturating_add(used / 16).saturating_add(64)
-}
-
 impl<L: Layout> Budget<L> {
     pub(crate) fn new(policy: Box<dyn Policy>, resident_limit: u64, active_limit: u64) -> Self {
         let state = State {
@@ -279,6 +222,7 @@ impl<L: Layout> Budget<L> {
             curve: None,
             residents: Vec::new(),
             free: Vec::new(),
+            links: Links::default(),
             resident_limit,
             active_limit,
             resident: 0,
@@ -294,38 +238,48 @@ impl<L: Layout> Budget<L> {
             changes: 0,
             waiting: 0,
         };
-        Budget { state: Mutex::new(state), changed: Condvar::new(), recorder: Recorder::default() }
+        Budget {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            touches: Touches::new(),
+            resident_limit: AtomicU64::new(resident_limit),
+            active_limit: AtomicU64::new(active_limit),
+            recorder: Recorder::default(),
+        }
     }
 
     /// The resident and the active limit.
     pub(crate) fn limits(&self) -> (u64, u64) {
-        let state = self.state.lock();
-        (state.resident_limit, state.active_limit)
+        let resident = self.resident_limit.load(Ordering::Relaxed);
+        // Should they be changing at this moment.
+        (resident, self.active_limit.load(Ordering::Relaxed).max(resident))
     }
 
     pub(crate) fn set_limits(&self, resident: u64, active: u64) {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         state.resident_limit = resident;
         state.active_limit = active.max(resident);
+        self.resident_limit.store(resident, Ordering::Relaxed);
+        self.active_limit.store(state.active_limit, Ordering::Relaxed);
         state.policy.set_capacity(resident);
         self.announce(state);
     }
 
     /// Measures the miss-ratio curve from now on, or no longer.
     pub(crate) fn set_curve(&self, curve: Option<Box<Curve>>) {
-        self.state.lock().curve = curve;
+        self.lock_settled().curve = curve;
     }
 
     /// Works on the curve, if there is one, knowing how many chunks are resident.
     pub(crate) fn with_curve<T>(&self, work: impl FnOnce(&mut Curve, u64) -> T) -> Option<T> {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let chunks = (state.residents.len() - state.free.len()) as u64;
         state.curve.as_deref_mut().map(|curve| work(curve, chunks))
     }
 
     /// Lets another policy rank the chunks, beginning with the order of the one before.
     pub(crate) fn set_policy(&self, mut policy: Box<dyn Policy>) {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let mut order = Vec::with_capacity(state.residents.len());
         state.policy.coldest(&mut |id| {
             order.push(id);
@@ -344,7 +298,7 @@ impl<L: Layout> Budget<L> {
 
     /// Tells the policy what will be used.
     pub(crate) fn expect(&self, identities: &[u64]) {
-        self.state.lock().policy.expect(identities);
+        self.lock_settled().policy.expect(identities);
     }
 
     /// Counts memory that is neither in a chunk nor in flight.
@@ -356,7 +310,7 @@ impl<L: Layout> Budget<L> {
 
     /// Adds what is known only here.
     pub(crate) fn complete(&self, stats: &mut Stats) {
-        let state = self.state.lock();
+        let state = self.lock_settled();
         (stats.peak, stats.in_flight) = (state.peak, state.flight);
         stats.bookkeeping = state.resident.saturating_sub(stats.resident);
     }
@@ -461,7 +415,7 @@ impl<L: Layout> Budget<L> {
         footprint: Footprint,
         visit: Visit,
     ) {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let estimate = estimate.min(reservation.bytes);
         reservation.bytes -= estimate;
         state.flight -= estimate;
@@ -492,6 +446,7 @@ impl<L: Layout> Budget<L> {
             (state.residents.len() - 1) as u32
         });
         state.residents[id as usize] = Some(resident);
+        state.links.push_back(&mut slot.member.residents.lock(), id);
         slot.id.store(id, Ordering::Relaxed);
         state.policy.admit(id, slot.hash, weight, usage);
         if let Some(curve) = &mut state.curve {
@@ -550,7 +505,7 @@ impl<L: Layout> Budget<L> {
     /// new place among the chunks, and the policy remembers the old one for the whole chunk.
     pub(crate) fn reduce(&self, slot: &Slot<L>, footprint: Footprint) {
         self.charge(slot, footprint, false);
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let id = slot.id();
         if let Some(resident) = state.get(slot) {
             resident.reduced = true;
@@ -561,26 +516,21 @@ impl<L: Layout> Budget<L> {
         }
     }
 
-    /// Notes a use; when the books are in use it is not worth waiting, and a use goes uncounted.
-    pub(crate) fn touch_or_skip(&self, slot: &Slot<L>, visit: Visit) {
-        if let Some(mut state) = self.state.try_lock() {
-            state.touch(slot, visit, &self.recorder);
-        } else if self.recorder.on() {
-            self.touch(slot, visit);
-        }
-    }
-
-    pub(crate) fn touch(&self, slot: &Slot<L>, visit: Visit) {
-        self.state.lock().touch(slot, visit, &self.recorder);
-    }
-
     /// Notes a use of a chunk that does not stay.
     pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
         if self.recorder.on() {
-            let Visit { write, share } = visit;
+            let Visit { write, share, .. } = visit;
             let usage = Usage { write, done: share >= WHOLE, ..Usage::of(slot.member.id) };
             record(&self.recorder, slot.hash, bytes + bookkeeping::<L>(), usage);
         }
+    }
+
+    /// A dataset's resident chunks.
+    pub(crate) fn slots(&self, member: &Member<L>) -> Vec<Arc<Slot<L>>> {
+        let state = self.state.lock();
+        let ids = state.links.iter(&member.residents.lock()).collect::<Vec<_>>();
+        let slot = |id: u32| state.residents[id as usize].as_ref().map(|one| Arc::clone(&one.slot));
+        ids.into_iter().filter_map(slot).collect()
     }
 
     pub(crate) fn condition(&self, slot: &Slot<L>) -> Option<Condition> {
@@ -608,6 +558,7 @@ impl<L: Layout> Budget<L> {
             false => state.policy.remove(id),
         }
         slot.id.store(NOT_RESIDENT, Ordering::Relaxed);
+        state.links.remove(&mut slot.member.residents.lock(), id);
         let gone = state.residents[id as usize].take();
         state.free.push(id);
         self.announce(state);

@@ -14,6 +14,7 @@ use crate::member::Member;
 use crate::order::{Keys, Kind, Order, Place};
 use crate::request::{Item, runs};
 use crate::shield::shield;
+use crate::slot::Table;
 use crate::stats::Stats;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::trace::TraceError;
@@ -32,6 +33,7 @@ pub struct ChunkCache<L: Layout> {
 /// What the clones of a cache share.
 pub(crate) struct Shared<L: Layout> {
     pub(crate) budget: Budget<L>,
+    pub(crate) table: Table<L>,
     pub(crate) absent: Absent<L::Key>,
     pub(crate) admission: Admission,
     pub(crate) adaptive: Mutex<Option<Adaptive>>,
@@ -70,6 +72,7 @@ impl<L: Layout> ChunkCache<L> {
         let (resident, active) = config.limits();
         let shared = Shared {
             budget: Budget::new(config.policy.build(resident), resident, active),
+            table: Table::new(),
             absent: Absent::new(),
             admission: Admission::new(),
             adaptive: Mutex::new(config.adaptive()),
@@ -252,7 +255,7 @@ impl<L: Layout> ChunkCache<L> {
         let entries = members.iter().map(|member| (&member.order, Kind::Exclusive, Keys::new()));
         let _places = Order::enter_all(entries.collect());
         for member in &members {
-            let dirty = self.shared.budget.dirty_among(member.table.slots());
+            let dirty = self.shared.budget.dirty_among(self.shared.budget.slots(member));
             if !dirty.is_empty() {
                 let bytes = self.shared.budget.footprint_of(&dirty);
                 let (dataset, chunks) = (member.layout.label(), dirty.len());
@@ -260,7 +263,7 @@ impl<L: Layout> ChunkCache<L> {
             }
         }
         self.shared.destroyed.store(true, Ordering::Relaxed);
-        let slots = members.iter().flat_map(|member| member.table.slots());
+        let slots = members.iter().flat_map(|member| self.shared.budget.slots(member));
         slots.for_each(|slot| self.shared.discard(&slot));
         Ok(())
     }
@@ -275,6 +278,7 @@ impl<L: Layout> ChunkCache<L> {
 
     /// What all datasets did so far, closed ones included.
     pub fn stats(&self) -> Stats {
+        self.shared.budget.settle();
         let members = self.shared.members.lock();
         let mut stats = members.closed;
         members.open.iter().for_each(|member| stats += member.counters.read());
@@ -284,6 +288,7 @@ impl<L: Layout> ChunkCache<L> {
 
     /// What one dataset did so far.
     pub fn dataset_stats(&self, dataset: &Dataset<L>) -> Stats {
+        self.shared.budget.settle();
         dataset.member.counters.read()
     }
 
@@ -293,11 +298,13 @@ impl<L: Layout> ChunkCache<L> {
     /// [`trace`](crate::trace) for what is recorded and [`simulate`](crate::simulate) for what it
     /// is good for.
     pub fn start_trace(&self, to: impl std::io::Write + Send + 'static) -> Result<(), TraceError> {
+        self.shared.budget.settle();
         self.shared.budget.recorder.start(Box::new(to))
     }
 
     /// Ends the recording, if there is one; returns the first error that it met.
     pub fn stop_trace(&self) -> Result<(), TraceError> {
+        self.shared.budget.settle();
         self.shared.budget.recorder.stop()
     }
 
@@ -394,7 +401,7 @@ impl<L: Layout> Shared<L> {
         key: &L::Key,
         request: &mut L::Read<'_>,
     ) -> Option<(Result<(), L::Error>, bool)> {
-        let slot = member.table.find(hash, key)?;
+        let slot = self.table.find(member, hash, key)?;
         let body = slot.read();
         if member.order.claimed(hash) {
             return None;
@@ -404,8 +411,7 @@ impl<L: Layout> Shared<L> {
         drop(body);
         let ahead = slot.is_ahead();
         let share = member.layout.read_share(key, request);
-        self.budget.touch_or_skip(&slot, Visit { write: false, share });
-        member.counters.hits.add(1);
+        self.budget.touch(slot, Visit { write: false, share, hit: true });
         Some((result, ahead))
     }
 
@@ -420,8 +426,10 @@ impl<L: Layout> Shared<L> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         let result = self.flush_members(std::slice::from_ref(member), false);
         member.order.close();
-        member.table.slots().iter().for_each(|slot| self.discard(slot));
+        self.budget.slots(member).iter().for_each(|slot| self.discard(slot));
         drop(place);
+        // Notes of its uses refer to the dataset, too.
+        self.budget.settle();
         let mut members = self.members.lock();
         members.open.retain(|other| !Arc::ptr_eq(other, member));
         members.closed += member.counters.read();

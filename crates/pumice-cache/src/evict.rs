@@ -103,7 +103,7 @@ impl<L: Layout> Shared<L> {
             if maximum == u64::MAX || bytes == 0 {
                 return;
             }
-            let slots = member.table.slots();
+            let slots = self.budget.slots(member);
             let Some(victims) = self.budget.victims_among(&slots, bytes) else { return };
             // Whoever flushes or closes the dataset learns of it.
             let _ = self.evict(victims, Reason::Maximum);
@@ -169,7 +169,7 @@ impl<L: Layout> Shared<L> {
         });
         self.budget.strike(slot, evicted);
         drop(body);
-        slot.member.table.remove(slot);
+        self.table.remove(slot);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::access::Reading;
 use crate::cache::{Shared, writes};
-use crate::layout::{Encoded, Layout};
+use crate::layout::Layout;
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};
 use crate::request::Item;
@@ -25,19 +25,19 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         // Reads that had no place may still be running: each holds its chunk's lock, and having
         // that lock they have asked whether an exclusive is inside. None can begin after this.
-        member.table.slots().iter().for_each(|slot| drop(slot.write()));
+        shared.budget.slots(member).iter().for_each(|slot| drop(slot.write()));
         member.shape.fetch_add(1, Ordering::Relaxed);
         Exclusive { shared, member, _place: place }
     }
 
     /// Stores a chunk's bytes as they are given, in place of whatever the chunk was.
-    pub fn write_stored(&self, key: &L::Key, encoded: &Encoded<L::Tag>) -> Result<(), L::Error> {
-        self.shared.write_stored(self.member, key, encoded)
+    pub fn write_stored(&self, key: &L::Key, bytes: &[u8], tag: L::Tag) -> Result<(), L::Error> {
+        self.shared.write_stored(self.member, key, bytes, tag)
     }
 
     /// The dataset's chunks that are in memory, in order.
     pub fn resident_keys(&self) -> Vec<L::Key> {
-        let slots = self.member.table.slots();
+        let slots = self.shared.budget.slots(self.member);
         let mut keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
         keys.sort_unstable();
         keys
@@ -47,7 +47,8 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     ///
     /// What is stored of it stays.
     pub fn discard(&self, key: &L::Key) -> bool {
-        let Some(slot) = self.member.table.find(self.member.hash(key), key) else { return false };
+        let Exclusive { shared, member, .. } = self;
+        let Some(slot) = shared.table.find(member, member.hash(key), key) else { return false };
         self.shared.discard(&slot);
         true
     }

@@ -146,6 +146,7 @@ mod evict;
 mod exclusive;
 mod executor;
 mod layout;
+mod list;
 mod load;
 mod member;
 mod order;

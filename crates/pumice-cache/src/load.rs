@@ -25,8 +25,8 @@ const SURE: usize = 64 << 20;
 pub(crate) const HOLE: u64 = 4096;
 
 /// A chunk that this request brings.
-struct Claimed<'m, L: Layout, A> {
-    claim: Claim<L>,
+struct Claimed<'m, 't, L: Layout, A> {
+    claim: Claim<'t, L>,
     task: Task<'m, L, A>,
     bytes: Vec<u8>,
 }
@@ -64,14 +64,14 @@ impl<L: Layout> Shared<L> {
     }
 
     /// The right to bring the chunk; `None`: it is served already, or somebody else brings it.
-    fn claim<'m, A: Access<L>>(
-        &self,
+    fn claim<'m, 't, A: Access<L>>(
+        &'t self,
         mut task: Task<'m, L, A>,
         round: &Round<'m, L, A>,
-    ) -> Result<Option<Claimed<'m, L, A>>, L::Error> {
+    ) -> Result<Option<Claimed<'m, 't, L, A>>, L::Error> {
         let member = task.item.member;
         loop {
-            let slot = match member.table.claim(member, task.item.hash, &task.item.key) {
+            let slot = match self.table.claim(member, task.item.hash, &task.item.key) {
                 Found::Claimed(claim) if !matches!(task.step, Step::Resident) => {
                     return Ok(Some(Claimed { claim, task, bytes: Vec::new() }));
                 }
@@ -101,7 +101,7 @@ impl<L: Layout> Shared<L> {
     fn clear(&self, slot: &Arc<Slot<L>>) {
         let gone = slot.read().chunk.is_none();
         if gone {
-            slot.member.table.remove(slot);
+            self.table.remove(slot);
         } else {
             // Lost the race to another who clears it, or who has put all of the chunk there: then
             // the next look at the table tells.
@@ -112,7 +112,7 @@ impl<L: Layout> Shared<L> {
     /// Decodes or creates a chunk, handles it and puts it into its slot.
     fn bring<A: Access<L>>(
         &self,
-        claimed: Claimed<'_, L, A>,
+        claimed: Claimed<'_, '_, L, A>,
         room: &mut Reservation<'_, L>,
     ) -> Result<(), L::Error> {
         let Claimed { claim, mut task, bytes } = claimed;
@@ -147,7 +147,7 @@ impl<L: Layout> Shared<L> {
 
     fn publish(
         &self,
-        claim: Claim<L>,
+        claim: Claim<'_, L>,
         chunk: L::Chunk,
         estimate: u64,
         visit: Visit,
@@ -170,8 +170,8 @@ impl<L: Layout> Shared<L> {
 ///
 /// Chunks stand in the order of their offsets. A small hole between two of them is read into a
 /// buffer of no use, so that the store can read them in one piece.
-fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, L, A>]) -> Result<(), L::Error> {
-    let same = |a: &Claimed<'_, L, A>, b: &Claimed<'_, L, A>| a.store() == b.store();
+fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Result<(), L::Error> {
+    let same = |a: &Claimed<'_, '_, L, A>, b: &Claimed<'_, '_, L, A>| a.store() == b.store();
     for same in claimed.chunk_by_mut(same) {
         let Some(first) = same.first() else { continue };
         let layout = &*first.task.item.member.layout;
@@ -204,7 +204,7 @@ fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, L, A>]) -> Result<(
     Ok(())
 }
 
-impl<L: Layout, A: Access<L>> Claimed<'_, L, A> {
+impl<L: Layout, A: Access<L>> Claimed<'_, '_, L, A> {
     fn store(&self) -> StoreId {
         self.task.item.member.layout.store()
     }

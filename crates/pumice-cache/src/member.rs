@@ -9,23 +9,21 @@ use crate::absent::Name;
 use crate::ahead::Course;
 use crate::config::DatasetOptions;
 use crate::layout::{Footprint, Layout, Part};
+use crate::list::Ends;
 use crate::order::Order;
 use crate::policy::Hint;
-use crate::slot::Table;
 use crate::stats::Counters;
 use crate::sync::{Arc, Mutex};
 
-/// A registered dataset.
-///
-/// Slots refer to their member and the member's table refers to them: closing the dataset empties
-/// the table and so breaks the circle.
+/// A registered dataset. Its slots refer to it; the budget knows which they are.
 pub(crate) struct Member<L: Layout> {
     pub(crate) id: u64,
     pub(crate) layout: Arc<L>,
     /// The file it was registered with, if with one.
     pub(crate) file: Option<u64>,
     options: Options,
-    pub(crate) table: Table<L>,
+    /// Its resident chunks; changes only under the budget's lock.
+    pub(crate) residents: Mutex<Ends>,
     pub(crate) order: Order<L::Key>,
     pub(crate) counters: Counters,
     /// Where its reads are going, once anybody could follow.
@@ -47,7 +45,7 @@ impl<L: Layout> Member<L> {
             layout,
             file,
             options: Options::new(options),
-            table: Table::new(),
+            residents: Mutex::new(Ends::NONE),
             order: Order::new(hasher.clone()),
             counters: Counters::default(),
             course: Mutex::new(None),

@@ -6,7 +6,6 @@
 
 mod foresight;
 mod lirs;
-mod list;
 mod lru;
 mod memory;
 mod passes;

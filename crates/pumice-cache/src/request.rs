@@ -271,7 +271,7 @@ impl<L: Layout> Shared<L> {
         let bytes = largest.fold(0, u64::saturating_add);
         filter(items, bytes >= WORTH_SHARING, round, |item| {
             item.crowded = false;
-            let found = item.member.table.find(item.hash, &item.key);
+            let found = self.table.find(item.member, item.hash, &item.key);
             let Some(slot) = found else { return Ok(false) };
             let served = item.access.serve(self, &slot, false)?;
             item.crowded = served == Served::Crowded;
@@ -297,7 +297,7 @@ impl<L: Layout> Shared<L> {
                 return Ok(false);
             }
             // What is here must not be changed behind its back, be it only its defined cells.
-            if A::WRITES && member.table.find(item.hash, &item.key).is_some() {
+            if A::WRITES && self.table.find(member, item.hash, &item.key).is_some() {
                 return Ok(false);
             }
             if A::WRITES {

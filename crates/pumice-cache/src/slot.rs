@@ -1,4 +1,4 @@
-//! A chunk's place in memory, and the table in which a dataset's places are found.
+//! A chunk's place in memory, and the table in which the places of all datasets are found.
 //!
 //! A slot is made when a chunk begins to be loaded or created, and is in the table from then until
 //! the chunk leaves. It is used by whoever holds an `Arc` of it, in the table or not:
@@ -19,14 +19,21 @@ use crate::sync::{
     Arc, AtomicBool, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 
-/// A table's parts, each with its own lock. Few: every open dataset has them, and they are held for
-/// a look only.
-const SHARDS: usize = 4;
+/// The table's parts, each with its own lock. So many that threads that use different chunks seldom
+/// meet; they are the cache's, so that an open dataset costs nothing for them.
+#[cfg(not(shuttle))]
+const SHARDS: usize = 512;
+#[cfg(shuttle)]
+const SHARDS: usize = 2;
 
 /// The number of a slot that the budget does not know.
 pub(crate) const NOT_RESIDENT: u32 = u32::MAX;
 
 /// A place for one chunk.
+///
+/// Aligned so that what is written at each use, the lock and the count of its users, shares no cache
+/// line with another slot.
+#[repr(align(64))]
 pub(crate) struct Slot<L: Layout> {
     pub(crate) member: Arc<Member<L>>,
     pub(crate) key: L::Key,
@@ -63,6 +70,10 @@ impl<L: Layout> Slot<L> {
 
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Body<L>> {
         self.body.write()
+    }
+
+    fn is(&self, member: &Member<L>, hash: u64, key: &L::Key) -> bool {
+        self.hash == hash && std::ptr::eq(&*self.member, member) && self.key == *key
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -111,43 +122,46 @@ impl<L: Layout> Slot<L> {
 /// The right and the duty to load a chunk into a slot.
 ///
 /// Dropped without [`settle`](Claim::settle), the slot is gone and those who wait try themselves.
-pub(crate) struct Claim<L: Layout>(Option<Arc<Slot<L>>>);
+pub(crate) struct Claim<'t, L: Layout> {
+    table: &'t Table<L>,
+    slot: Option<Arc<Slot<L>>>,
+}
 
-impl<L: Layout> Claim<L> {
+impl<L: Layout> Claim<'_, L> {
     pub(crate) fn slot(&self) -> &Arc<Slot<L>> {
-        self.0.as_ref().expect("a claim has its slot until it is settled")
+        self.slot.as_ref().expect("a claim has its slot until it is settled")
     }
 
     /// Tells those who wait that the body holds the chunk.
     pub(crate) fn settle(mut self) {
-        if let Some(slot) = self.0.take() {
+        if let Some(slot) = self.slot.take() {
             slot.settle();
         }
     }
 }
 
-impl<L: Layout> Drop for Claim<L> {
+impl<L: Layout> Drop for Claim<'_, L> {
     fn drop(&mut self) {
-        if let Some(slot) = self.0.take() {
-            slot.member.table.remove(&slot);
+        if let Some(slot) = self.slot.take() {
+            self.table.remove(&slot);
             slot.settle();
         }
     }
 }
 
 /// What a request finds for a chunk it wants to load.
-pub(crate) enum Found<L: Layout> {
+pub(crate) enum Found<'t, L: Layout> {
     /// Nobody had it: the request loads it.
-    Claimed(Claim<L>),
+    Claimed(Claim<'t, L>),
     /// Another request is loading it.
     Loading(Arc<Slot<L>>),
     /// It is here, or was a moment ago.
     Ready(Arc<Slot<L>>),
 }
 
-/// A dataset's slots by key.
+/// All slots, by dataset and key.
 pub(crate) struct Table<L: Layout> {
-    shards: [Shard<L>; SHARDS],
+    shards: Box<[Shard<L>]>,
 }
 
 /// Aligned so that two shards' locks do not share a cache line.
@@ -156,29 +170,28 @@ struct Shard<L: Layout>(Mutex<HashTable<Arc<Slot<L>>>>);
 
 impl<L: Layout> Table<L> {
     pub(crate) fn new() -> Self {
-        Table { shards: std::array::from_fn(|_| Shard(Mutex::new(HashTable::new()))) }
+        Table { shards: (0..SHARDS).map(|_| Shard(Mutex::new(HashTable::new()))).collect() }
     }
 
     fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<Slot<L>>>> {
         &self.shards[(hash >> 40) as usize % SHARDS].0
     }
 
-    pub(crate) fn find(&self, hash: u64, key: &L::Key) -> Option<Arc<Slot<L>>> {
+    pub(crate) fn find(&self, member: &Member<L>, hash: u64, key: &L::Key) -> Option<Arc<Slot<L>>> {
         let shard = self.shard(hash).lock();
-        shard.find(hash, |slot| slot.hash == hash && slot.key == *key).cloned()
+        shard.find(hash, |slot| slot.is(member, hash, key)).cloned()
     }
 
     /// The slot of a chunk, or a claim to a new one.
-    pub(crate) fn claim(&self, member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Found<L> {
+    pub(crate) fn claim(&self, member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Found<'_, L> {
         let slot = {
             let mut shard = self.shard(hash).lock();
-            let found = shard.find(hash, |slot| slot.hash == hash && slot.key == *key);
-            match found {
+            match shard.find(hash, |slot| slot.is(member, hash, key)) {
                 Some(slot) => Arc::clone(slot),
                 None => {
                     let slot = Arc::new(new_slot(member, hash, key));
                     shard.insert_unique(hash, Arc::clone(&slot), |slot| slot.hash);
-                    return Found::Claimed(Claim(Some(slot)));
+                    return Found::Claimed(Claim { table: self, slot: Some(slot) });
                 }
             }
         };
@@ -192,15 +205,6 @@ impl<L: Layout> Table<L> {
         if let Ok(entry) = shard.find_entry(slot.hash, |other| Arc::ptr_eq(other, slot)) {
             entry.remove();
         }
-    }
-
-    /// All slots.
-    pub(crate) fn slots(&self) -> Vec<Arc<Slot<L>>> {
-        let mut all = Vec::new();
-        for shard in &self.shards {
-            all.extend(shard.0.lock().iter().cloned());
-        }
-        all
     }
 }
 

@@ -7,12 +7,13 @@
 
 use crate::absent::PART;
 use crate::cache::{ChunkCache, Dataset, Shared};
-use crate::layout::{Encoded, Fetch, Layout, Stored};
+use crate::layout::{Fetch, Layout, Part, Stored};
 use crate::load::zeroed;
 use crate::member::Member;
 use crate::order::{Keys, Kind};
 use crate::request::look_up;
 use crate::shield::shield;
+use crate::slot::Slot;
 use crate::sync::Arc;
 use crate::writeback::store;
 
@@ -60,11 +61,12 @@ impl<L: Layout> ChunkCache<L> {
         &self,
         dataset: &Dataset<L>,
         key: &L::Key,
-        encoded: &Encoded<L::Tag>,
+        bytes: &[u8],
+        tag: L::Tag,
     ) -> Result<(), L::Error> {
         let member = self.member(dataset)?;
         let _place = member.order.enter(Kind::Write, only(key));
-        self.shared.write_stored(member, key, encoded)
+        self.shared.write_stored(member, key, bytes, tag)
     }
 }
 
@@ -74,7 +76,7 @@ impl<L: Layout> Shared<L> {
         member: &Arc<Member<L>>,
         key: &L::Key,
     ) -> Result<Option<Stored<L::Tag>>, L::Error> {
-        if let Some(slot) = member.table.find(member.hash(key), key) {
+        if let Some(slot) = self.table.find(member, member.hash(key), key) {
             self.save(self.budget.begin_saving(vec![slot]))?;
         }
         let found = shield(|| look_up(&*member.layout, std::slice::from_ref(key)))?;
@@ -100,18 +102,32 @@ impl<L: Layout> Shared<L> {
         &self,
         member: &Arc<Member<L>>,
         key: &L::Key,
-        encoded: &Encoded<L::Tag>,
+        bytes: &[u8],
+        tag: L::Tag,
     ) -> Result<(), L::Error> {
         let hash = member.hash(key);
         self.forget_absent(member, hash, key);
-        let slot = member.table.find(hash, key);
+        let slot = self.table.find(member, hash, key);
         // A dirty image must not be written back over the new bytes.
         let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
-        shield(|| store(member, key, encoded))?;
+        let stored = shield(|| store(member, key, bytes, tag));
         if let Some(slot) = &slot {
-            self.remove(slot, slot.write(), false);
+            match stored {
+                Ok(()) => self.remove(slot, slot.write(), false),
+                Err(_) => self.spoil(slot),
+            }
         }
-        Ok(())
+        stored
+    }
+
+    /// Notes that what is stored of a chunk may no longer be what is in its slot: a chunk that is
+    /// stored in place may be half overwritten.
+    fn spoil(&self, slot: &Slot<L>) {
+        let mut body = slot.write();
+        if body.chunk_with(Part::All).is_some() {
+            body.version += 1;
+            self.budget.begin_change(slot, true);
+        }
     }
 }
 

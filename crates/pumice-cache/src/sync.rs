@@ -10,11 +10,25 @@ use std::sync as primitives;
 #[cfg(shuttle)]
 use shuttle::sync as primitives;
 
-pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, Ordering};
+pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub(crate) use primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use std::sync::Arc;
 
 use std::sync::{PoisonError, TryLockError};
+
+/// A number of this thread: small, and not soon another's.
+#[cfg(not(shuttle))]
+pub(crate) fn thread_number() -> usize {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    thread_local!(static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.with(|number| *number)
+}
+
+/// All threads of a model share a number, and so whatever numbers divide.
+#[cfg(shuttle)]
+pub(crate) fn thread_number() -> usize {
+    0
+}
 
 /// A mutex without poisoning.
 #[derive(Debug, Default)]

@@ -118,8 +118,8 @@ impl<L: Layout> Shared<L> {
         key: &L::Key,
         chunk: &L::Chunk,
     ) -> Result<(), L::Error> {
-        let encoded = member.layout.encode(key, chunk)?;
-        store(member, key, &encoded)
+        let Encoded { bytes, tag } = member.layout.encode(key, chunk)?;
+        store(member, key, &bytes, tag)
     }
 
     /// Writes back all dirty chunks of datasets whose writes are held back.
@@ -128,12 +128,12 @@ impl<L: Layout> Shared<L> {
         members: &[Arc<Member<L>>],
         evict: bool,
     ) -> Result<(), L::Error> {
-        let slots = members.iter().flat_map(|member| member.table.slots()).collect();
+        let slots = members.iter().flat_map(|member| self.budget.slots(member)).collect();
         let mut dirty = self.budget.dirty_among(slots);
         dirty.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
         let result = self.save(self.budget.begin_saving(dirty));
         if evict {
-            let slots = members.iter().flat_map(|member| member.table.slots());
+            let slots = members.iter().flat_map(|member| self.budget.slots(member));
             slots.for_each(|slot| self.leave_whole(&slot, Reason::Flush));
         }
         // Requests that ended meanwhile could not let go what was being saved. What cannot be
@@ -175,16 +175,18 @@ impl<'r, L: Layout> Placed<'r, L> {
     /// Finds room; there is at least one chunk.
     fn new(chunks: &'r [Ready<L>]) -> Result<Self, L::Error> {
         let member = &*chunks[0].slot.member;
-        let place = |chunk: &Ready<L>| placement(&chunk.slot.key, &chunk.encoded);
+        let place = |chunk: &Ready<L>| {
+            let Encoded { bytes, tag } = &chunk.encoded;
+            placement(&chunk.slot.key, bytes, tag.clone())
+        };
         let mut placements: Vec<_> = chunks.iter().map(place).collect();
         member.layout.insert(&mut placements)?;
         Ok(Placed { chunks, member, placements })
     }
 }
 
-fn placement<K: Clone, T: Clone>(key: &K, encoded: &Encoded<T>) -> Placement<K, T> {
-    let (len, tag) = (encoded.bytes.len() as u64, encoded.tag.clone());
-    Placement { key: key.clone(), len, tag, offset: 0 }
+fn placement<K: Clone, T>(key: &K, bytes: &[u8], tag: T) -> Placement<K, T> {
+    Placement { key: key.clone(), len: bytes.len() as u64, tag, offset: 0 }
 }
 
 /// Writes chunks of datasets in one store, in the order in which they lie there.
@@ -203,11 +205,12 @@ fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
 pub(crate) fn store<L: Layout>(
     member: &Member<L>,
     key: &L::Key,
-    encoded: &Encoded<L::Tag>,
+    bytes: &[u8],
+    tag: L::Tag,
 ) -> Result<(), L::Error> {
-    let (layout, mut placements) = (&*member.layout, [placement(key, encoded)]);
+    let (layout, mut placements) = (&*member.layout, [placement(key, bytes, tag)]);
     layout.insert(&mut placements)?;
-    let put = Put { offset: placements[0].offset, bytes: &encoded.bytes };
+    let put = Put { offset: placements[0].offset, bytes };
     let written = shield(|| layout.put(&[put]));
     let settled = layout.settle(&placements, written.is_ok());
     written.and(settled)?;

@@ -16,10 +16,6 @@ fn put(data: &[u8]) -> Write<'_> {
     Write::Put { start: 0, data }
 }
 
-fn encoded(values: &[u8]) -> Encoded<()> {
-    Encoded { bytes: image(values), tag: () }
-}
-
 /// Counts calls of one callback.
 fn count(toy: &Toy, callback: &'static str) -> Arc<AtomicU64> {
     let counter = Arc::new(AtomicU64::new(0));
@@ -183,7 +179,7 @@ fn a_stored_chunk_replaces_whatever_was_there() {
     bench.get(0).unwrap(); // clean
     bench.put(1, 0, &[2]).unwrap(); // dirty
     for key in 0..3 {
-        bench.cache.write_stored(&bench.dataset, &key, &encoded(&[7; 4])).unwrap();
+        bench.cache.write_stored(&bench.dataset, &key, &image(&[7; 4]), ()).unwrap();
         assert_eq!(bench.get(key).unwrap(), [7; 4]);
     }
     bench.flush().unwrap();
@@ -198,7 +194,7 @@ fn a_stored_chunk_that_cannot_be_written_leaves_the_chunk_as_it_was() {
         bench.toy.set_hook(
             move |name, _| if name == callback { Err(ToyError::Told(name)) } else { Ok(()) },
         );
-        let failed = bench.cache.write_stored(&bench.dataset, &0, &encoded(&[7; 4]));
+        let failed = bench.cache.write_stored(&bench.dataset, &0, &image(&[7; 4]), ());
         assert_eq!(failed, Err(ToyError::Told(callback)));
         bench.toy.clear_hook();
         assert_eq!(bench.get(0).unwrap(), [2; 4]);

@@ -481,8 +481,8 @@ fn a_stored_chunk_is_seen_whole_or_not_at_all() {
         bench.put_many(0..2, &[1; CELLS]).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let encoded = Encoded { bytes: image(&[2; CELLS]), tag: () };
-                bench.cache.write_stored(&bench.dataset, &0, &encoded).unwrap();
+                let bytes = image(&[2; CELLS]);
+                bench.cache.write_stored(&bench.dataset, &0, &bytes, ()).unwrap();
             });
             scope.spawn(|| bench.put(1, 0, &[3]).unwrap());
             scope.spawn(|| {

@@ -40,7 +40,7 @@ fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
 impl<L: Layout> Budget<L> {
     /// Chooses what leaves, coldest first.
     pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let mut chosen = state.choose(demand, true);
         let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
         if found < demand.bytes && demand.dirty != Dirty::Stop {
@@ -56,7 +56,7 @@ impl<L: Layout> Budget<L> {
         slots: &[Arc<Slot<L>>],
         bytes: u64,
     ) -> Option<Victims<'_, L>> {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let mut candidates = Vec::with_capacity(slots.len());
         for slot in slots {
             let Some(resident) = state.get(slot) else { continue };

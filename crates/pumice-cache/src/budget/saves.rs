@@ -65,7 +65,7 @@ impl<L: Layout> Budget<L> {
     /// Takes the coldest dirty chunks for saving that were written as a whole, at most `count`, as
     /// long as the dirty ones take more than one in `part` bytes of the resident limit.
     pub(crate) fn cold_dirty(&self, part: u64, count: usize) -> Option<Saving<'_, L>> {
-        let mut state = self.state.lock();
+        let mut state = self.lock_settled();
         let mut excess = state.dirty_bytes.saturating_sub(state.resident_limit / part);
         let mut chosen = Vec::new();
         state.policy.coldest(&mut |id| {
@@ -75,7 +75,7 @@ impl<L: Layout> Budget<L> {
             let Some(resident) = &state.residents[id as usize] else { return true };
             let busy = resident.saving || resident.doomed || resident.stuck;
             if resident.dirty && resident.complete && !busy {
-                excess = excess.saturating_sub(resident.footprint.allocated);
+                excess = excess.saturating_sub(resident.weight());
                 chosen.push(id);
             }
             true

@@ -26,11 +26,11 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::foresight::{Forecast, Foresight};
-use super::list::List;
 use super::memory::{Memory, Trait};
 use super::passes::{Passes, Rank};
 use super::recency_set::RecencySet;
 use super::{Hint, Policy, Usage};
+use crate::list::List;
 
 /// Which part of the capacity is kept for chunks read in sequence.
 const RING: u64 = 8;

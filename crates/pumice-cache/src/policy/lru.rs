@@ -2,8 +2,8 @@
 //!
 //! Simple and fast, and useless on a loop that is a little longer than the cache.
 
-use super::list::List;
 use super::{Policy, Usage};
+use crate::list::List;
 
 /// The order of last use.
 ///

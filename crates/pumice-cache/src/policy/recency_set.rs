@@ -19,7 +19,7 @@
 
 use hashbrown::HashTable;
 
-use super::list::{Ends, Links, List};
+use crate::list::{Ends, Links, List};
 
 /// How many times the capacity ghosts may have weighed.
 const GHOSTS: u64 = 16;

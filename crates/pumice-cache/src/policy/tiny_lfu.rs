@@ -8,8 +8,8 @@
 //! The main part is a segmented LRU: chunks used again there are *protected*, up to 80 parts in a
 //! hundred of it.
 
-use super::list::{Ends, Links};
 use super::{Policy, Usage};
+use crate::list::{Ends, Links};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {

@@ -6,8 +6,8 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::list::{Ends, Links, List};
 use super::{Policy, Usage};
+use crate::list::{Ends, Links, List};
 
 /// A list of datasets, and a list of chunks for each.
 ///

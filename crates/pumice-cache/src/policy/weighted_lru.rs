@@ -5,8 +5,8 @@
 //! datasets; HDF5's own caches, one for each dataset, are
 //! [`PrivateCaches`](crate::simulate::PrivateCaches).
 
-use super::list::{Ends, Links, List};
 use super::{Policy, Usage};
+use crate::list::{Ends, Links, List};
 
 /// HDF5's default.
 const W0: f64 = 0.75;

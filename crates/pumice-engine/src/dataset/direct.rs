@@ -1,9 +1,9 @@
 //! Stored chunks as they are in the file: looked up, read and written without filters.
 //!
-//! Order with cached data: what the cache has changed of a chunk is written back before its stored
-//! bytes are read, and a chunk that is replaced leaves the cache before the index names the new
-//! bytes. The dataset's other requests are held back meanwhile; in a file that is only read nothing
-//! can move, and nobody waits.
+//! Single chunks are requests to the cache like any other: what it has changed of a chunk is written
+//! back before the stored bytes are read, and a chunk that is replaced leaves it. Only a list of all
+//! chunks holds the dataset's other requests back; in a file that is only read nothing can move, and
+//! nobody waits.
 
 use super::DatasetState;
 use crate::layout::{ChunkTable, Storage};
@@ -11,15 +11,14 @@ use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
-use pumice_store::WriteOp;
 
 impl DatasetState {
     /// The record of the chunk whose first cell is at `offset`, if it is stored.
     pub fn chunk_record(&self, offset: &[u64]) -> Result<Option<ChunkRecord>> {
         let _no_resize = self.gate();
-        let (table, key) = (self.chunks()?, self.chunk_key(offset)?);
-        let _still = self.written_back()?;
-        Ok(table.lookup(&[key])?.pop().flatten())
+        self.chunks()?;
+        let found = self.cache().find_stored(&self.cached, &self.chunk_key(offset)?)?;
+        Ok(found.map(|stored| stored.tag))
     }
 
     /// All stored chunks in row-major order: the first cell of each, and its record.
@@ -39,10 +38,9 @@ impl DatasetState {
     /// The stored bytes of a chunk, and its record, if it is stored.
     pub fn read_chunk(&self, offset: &[u64]) -> Result<Option<(Vec<u8>, ChunkRecord)>> {
         let _no_resize = self.gate();
-        let (table, key) = (self.chunks()?, self.chunk_key(offset)?);
-        let _still = self.written_back()?;
-        let Some(record) = table.lookup(&[key])?.pop().flatten() else { return Ok(None) };
-        Ok(Some((table.read(&record)?, record)))
+        self.chunks()?;
+        let found = self.cache().read_stored(&self.cached, &self.chunk_key(offset)?)?;
+        Ok(found.map(|(stored, bytes)| (bytes, stored.tag)))
     }
 
     /// Stores `bytes` as the chunk at `offset`, which they must decode to with the filters that
@@ -51,12 +49,12 @@ impl DatasetState {
         self.medium().require_writable()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
-        let Storage::Dense(dense, table) = &self.layout.storage else {
+        let Storage::Dense(dense, _) = &self.layout.storage else {
             return Err(Error::Invalid("only dense chunks are stored with one filter mask".into()));
         };
         dense.check_stored(&key, bytes.len() as u64, filter_mask)?;
         let record = ChunkRecord { filter_mask, ..ChunkRecord::dense(0, bytes.len() as u64) };
-        self.store(table, &key, record, bytes)
+        self.cache().write_stored(&self.cached, &key, bytes, record)
     }
 
     /// Stores sections as the structured chunk at `offset`. The record says how they lie in `bytes`.
@@ -65,43 +63,14 @@ impl DatasetState {
         self.medium().require_writable()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
-        let table = match &self.layout.storage {
-            Storage::Sparse(sparse, table) => {
-                sparse.check_stored(&key, bytes, &record)?;
-                table
-            }
-            Storage::VariableLength(layout, table) => {
-                layout.check_stored(&key, bytes, &record)?;
-                table
-            }
+        match &self.layout.storage {
+            Storage::Sparse(sparse, _) => sparse.check_stored(&key, bytes, &record)?,
+            Storage::VariableLength(layout, _) => layout.check_stored(&key, bytes, &record)?,
             _ => {
                 return Err(Error::Invalid("only structured chunks are stored by sections".into()));
             }
-        };
-        self.store(table, &key, record, bytes)
-    }
-
-    /// Puts bytes in the place of a chunk, in file and cache.
-    fn store(
-        &self,
-        table: &ChunkTable,
-        key: &Dims,
-        record: ChunkRecord,
-        bytes: &[u8],
-    ) -> Result<()> {
-        let exclusive = self.cache().exclusive(&self.cached);
-        // In place the old bytes are gone with the first new one; elsewhere they count until then.
-        if table.is_in_place() {
-            exclusive.discard(key);
         }
-        let address = table.reserve(key, record)?;
-        let write = WriteOp { offset: address, bytes };
-        if let Err(error) = table.medium().put(&mut [write]) {
-            table.cancel(address);
-            return Err(error);
-        }
-        exclusive.discard(key);
-        table.enter(address)
+        self.cache().write_stored(&self.cached, &key, bytes, record)
     }
 
     /// Writes back what the cache has changed, and keeps it so until the answer is dropped.

@@ -1,4 +1,4 @@
-//! Doubly linked lists threaded through an array: the policies' recency orders.
+//! Doubly linked lists threaded through an array: the policies' recency orders, datasets' chunks.
 //!
 //! A list stores no values: its members are small integers, and the links of integer `i` sit at
 //! position `i`. All operations take constant time. An integer is a member at most once.
@@ -24,7 +24,7 @@ impl Default for Ends {
 
 /// Where a list begins and ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     front: u32,
     back: u32,
     len: usize,
@@ -32,30 +32,30 @@ pub(super) struct Ends {
 
 impl Ends {
     /// The ends of an empty list.
-    pub(super) const NONE: Ends = Ends { front: END, back: END, len: 0 };
+    pub(crate) const NONE: Ends = Ends { front: END, back: END, len: 0 };
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The oldest member.
-    pub(super) fn front(&self) -> Option<u32> {
+    pub(crate) fn front(&self) -> Option<u32> {
         (self.front != END).then_some(self.front)
     }
 
     /// The youngest member.
-    pub(super) fn back(&self) -> Option<u32> {
+    pub(crate) fn back(&self) -> Option<u32> {
         (self.back != END).then_some(self.back)
     }
 }
 
 /// Links for several lists that have no member in common. The caller knows who is in which.
 #[derive(Debug, Default)]
-pub(super) struct Links(Vec<Link>);
+pub(crate) struct Links(Vec<Link>);
 
 impl Links {
     /// Whether `member` is in any of the lists.
-    pub(super) fn contains(&self, member: u32) -> bool {
+    pub(crate) fn contains(&self, member: u32) -> bool {
         self.0.get(member as usize).is_some_and(|link| link.next != OUT)
     }
 
@@ -70,17 +70,17 @@ impl Links {
     }
 
     /// All members of a list, front to back.
-    pub(super) fn iter(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(ends.front(), |&member| self.after(member))
     }
 
     /// All members of a list, back to front.
-    pub(super) fn iter_back(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter_back(&self, ends: &Ends) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(ends.back(), |&member| self.before(member))
     }
 
     /// Makes `member`, which is in this list or in none, its youngest.
-    pub(super) fn push_back(&mut self, ends: &mut Ends, member: u32) {
+    pub(crate) fn push_back(&mut self, ends: &mut Ends, member: u32) {
         if ends.back == member {
             return;
         }
@@ -99,7 +99,7 @@ impl Links {
     }
 
     /// Makes `member`, which is in no list, the oldest of this one.
-    pub(super) fn push_front(&mut self, ends: &mut Ends, member: u32) {
+    pub(crate) fn push_front(&mut self, ends: &mut Ends, member: u32) {
         let Some(front) = ends.front() else { return self.push_back(ends, member) };
         let index = member as usize;
         if index >= self.0.len() {
@@ -112,7 +112,7 @@ impl Links {
     }
 
     /// Takes `member` out of this list; `false`: it was in none.
-    pub(super) fn remove(&mut self, ends: &mut Ends, member: u32) -> bool {
+    pub(crate) fn remove(&mut self, ends: &mut Ends, member: u32) -> bool {
         if !self.contains(member) {
             return false;
         }
@@ -133,13 +133,13 @@ impl Links {
 
 /// An ordered set of small integers.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub(crate) struct List {
     links: Links,
     ends: Ends,
 }
 
 impl List {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         List { links: Links::default(), ends: Ends::NONE }
     }
 
@@ -148,32 +148,32 @@ impl List {
         self.ends.len
     }
 
-    pub(super) fn contains(&self, member: u32) -> bool {
+    pub(crate) fn contains(&self, member: u32) -> bool {
         self.links.contains(member)
     }
 
     /// The oldest member.
-    pub(super) fn front(&self) -> Option<u32> {
+    pub(crate) fn front(&self) -> Option<u32> {
         self.ends.front()
     }
 
     /// All members, front to back.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.links.iter(&self.ends)
     }
 
     /// All members, back to front.
-    pub(super) fn iter_back(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter_back(&self) -> impl Iterator<Item = u32> + '_ {
         self.links.iter_back(&self.ends)
     }
 
     /// Makes `member` the youngest, whether it was a member or not.
-    pub(super) fn push_back(&mut self, member: u32) {
+    pub(crate) fn push_back(&mut self, member: u32) {
         self.links.push_back(&mut self.ends, member);
     }
 
     /// Takes `member` out; `false`: it was not in.
-    pub(super) fn remove(&mut self, member: u32) -> bool {
+    pub(crate) fn remove(&mut self, member: u32) -> bool {
         self.links.remove(&mut self.ends, member)
     }
 }

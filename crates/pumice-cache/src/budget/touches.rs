@@ -1,0 +1,109 @@
+//! Uses of resident chunks: each thread notes them for itself, and the policy is told of many at
+//! once.
+//!
+//! A hit must not write where other threads' hits write. So it only leaves a note in a stripe that
+//! hardly any other thread uses. Full stripes are emptied by their threads when the books are free;
+//! who is about to choose, count or admit chunks empties all stripes first, so that the policy knows
+//! all uses before the next choice, and a single thread's in their order.
+//!
+//! Lock order: a stripe, then, if it can be had without waiting, the books.
+
+use super::{Budget, State, Visit};
+use crate::layout::Layout;
+use crate::slot::Slot;
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, thread_number};
+
+/// Threads that have a stripe for themselves.
+const STRIPES: usize = 16;
+/// So many notes are told at once; when the books are in use, after so many more it is tried again,
+/// and so many are waited for.
+const BATCH: usize = 64;
+const AGAIN: usize = 16;
+const MOST: usize = 256;
+
+/// A use that the policy has not been told of.
+struct Touch<L: Layout> {
+    slot: Arc<Slot<L>>,
+    visit: Visit,
+    /// Whether it was loaded ahead, and this was its first use.
+    awaited: bool,
+}
+
+/// Aligned so that two threads' notes do not share a cache line.
+#[repr(align(64))]
+struct Stripe<L: Layout>(Mutex<Vec<Touch<L>>>);
+
+pub(super) struct Touches<L: Layout> {
+    stripes: [Stripe<L>; STRIPES],
+    pending: Pending,
+}
+
+/// Whether there may be notes. Read at every hit, but written once for many.
+#[repr(align(64))]
+struct Pending(AtomicBool);
+
+impl<L: Layout> Touches<L> {
+    pub(super) fn new() -> Self {
+        let stripes = std::array::from_fn(|_| Stripe(Mutex::new(Vec::new())));
+        Touches { stripes, pending: Pending(AtomicBool::new(false)) }
+    }
+}
+
+impl<L: Layout> Budget<L> {
+    /// Notes a use of a resident chunk.
+    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) {
+        let awaited = slot.take_ahead();
+        let mut notes = self.touches.stripes[thread_number() % STRIPES].0.lock();
+        notes.push(Touch { slot, visit, awaited });
+        let count = notes.len();
+        if count >= BATCH && count % AGAIN == 0 {
+            let state = match count < MOST {
+                true => self.state.try_lock(),
+                false => None,
+            };
+            if state.is_some() || count >= MOST {
+                let batch = std::mem::replace(&mut *notes, Vec::with_capacity(BATCH));
+                drop(notes);
+                return self.tell(state, batch);
+            }
+        }
+        drop(notes);
+        let Pending(pending) = &self.touches.pending;
+        if !pending.load(Ordering::Acquire) {
+            pending.store(true, Ordering::Release);
+        }
+    }
+
+    /// Tells the policy of all uses so far.
+    pub(crate) fn settle(&self) {
+        let Touches { stripes, pending: Pending(pending) } = &self.touches;
+        // Who leaves a note after its stripe was emptied sees the mark gone, and sets it again.
+        if !pending.load(Ordering::Acquire) || !pending.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        for Stripe(notes) in stripes {
+            let batch = std::mem::take(&mut *notes.lock());
+            if !batch.is_empty() {
+                self.tell(None, batch);
+            }
+        }
+    }
+
+    /// The books, after all uses so far were entered.
+    pub(super) fn lock_settled(&self) -> MutexGuard<'_, State<L>> {
+        self.settle();
+        self.state.lock()
+    }
+
+    fn tell(&self, state: Option<MutexGuard<'_, State<L>>>, batch: Vec<Touch<L>>) {
+        let mut state = state.unwrap_or_else(|| self.state.lock());
+        for Touch { slot, visit, awaited } in &batch {
+            state.touch(slot, *visit, *awaited, &self.recorder);
+            if visit.hit {
+                slot.member.counters.hits.add(1);
+            }
+        }
+        // Chunks that have left meanwhile may take their dataset with them: not under the lock.
+        drop(state);
+    }
+}
