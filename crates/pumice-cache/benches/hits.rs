@@ -1,7 +1,7 @@
-//! What a hit costs: `cargo bench -p pumice-cache`.
+//! What a hit costs: `cargo bench -p pumice-cache`, or a part of it: `... -- 'two threads'`.
 //!
 //! The layout copies whole chunks of 4 KiB; the copy alone is measured beside, so that the
-//! difference is the cache's.
+//! difference is the cache's. One chunk of 1 MiB is copied for comparison with a plain copy.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,6 +10,13 @@ use std::time::Instant;
 use pumice_cache::*;
 
 const CHUNK: usize = 4096;
+const LARGE: usize = 1 << 20;
+/// The first coordinate of chunks of 1 MiB.
+const LARGE_CHUNKS: u64 = 9;
+
+fn size(key: &[u64; 2]) -> usize {
+    if key[0] == LARGE_CHUNKS { LARGE } else { CHUNK }
+}
 
 struct Plain;
 
@@ -22,10 +29,12 @@ impl Layout for Plain {
     type Error = CacheError;
 
     fn lookup(&self, keys: &[[u64; 2]]) -> Result<Lookups<()>, CacheError> {
-        Ok(keys.iter().map(|_| Some(Stored::new(0, CHUNK as u64, ()))).collect())
+        Ok(keys.iter().map(|key| Some(Stored::new(0, size(key) as u64, ()))).collect())
     }
 
-    fn fetch(&self, _: &mut [Fetch<'_>]) -> Result<(), CacheError> {
+    fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), CacheError> {
+        // Memory that was never written is not copied like other memory.
+        reads.iter_mut().for_each(|read| read.buffer.fill(1));
         Ok(())
     }
 
@@ -39,8 +48,8 @@ impl Layout for Plain {
         Ok(bytes)
     }
 
-    fn new_chunk(&self, _: &[u64; 2], _: bool) -> Result<Vec<u8>, CacheError> {
-        Ok(vec![0; CHUNK])
+    fn new_chunk(&self, key: &[u64; 2], _: bool) -> Result<Vec<u8>, CacheError> {
+        Ok(vec![0; size(key)])
     }
 
     fn encode(&self, _: &[u64; 2], chunk: &Vec<u8>) -> Result<Encoded<()>, CacheError> {
@@ -88,8 +97,17 @@ impl Layout for Plain {
     }
 }
 
+/// Whether the command line asks for this.
+fn wanted(name: &str) -> bool {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word))
+}
+
 /// Prints the nanoseconds of one of `each` things that `work` does, the best of five.
 fn measure(name: &str, each: usize, mut work: impl FnMut()) {
+    if !wanted(name) {
+        return;
+    }
     let rounds = 200_000 / each.max(1);
     let time = |_| {
         let start = Instant::now();
@@ -110,6 +128,11 @@ fn main() {
     measure("copy of 4 KiB", 1, || {
         next = (next + 1) % 64;
         black_box(&mut out[..CHUNK]).copy_from_slice(&chunks[next as usize]);
+    });
+    measure("copy of 64 chunks of 4 KiB, each", 64, || {
+        for (out, chunk) in out.chunks_mut(CHUNK).zip(&chunks) {
+            black_box(out).copy_from_slice(chunk);
+        }
     });
     measure("hit, one chunk a read", 1, || {
         next = (next + 1) % 64;
@@ -134,26 +157,69 @@ fn main() {
         let parts = out.chunks_mut(CHUNK).zip(0..).map(|(out, part)| ([5, key + part], out));
         cache.read(&dataset, parts).expect("plain reads work");
     });
-    scale(&cache, &dataset);
+    copy_large(&cache, &dataset);
+    scale();
 }
 
-/// Prints how many times as many hits two threads have as one, in their best of five rounds.
-fn scale(cache: &ChunkCache<Plain>, dataset: &Dataset<Plain>) {
-    let run = |threads: u64| {
-        let hit = |thread: u64| {
-            let mut out = vec![0; CHUNK];
-            for round in 0..200_000 {
-                let key = [6, 32 * thread + round % 32];
-                cache.read(dataset, [(key, &mut out[..])]).expect("plain reads work");
-            }
-        };
+/// Measures copies of 1 MiB, with and without the cache, in turns.
+fn copy_large(cache: &ChunkCache<Plain>, dataset: &Dataset<Plain>) {
+    let name = "copy of a resident chunk of 1 MiB";
+    if !wanted(name) {
+        return;
+    }
+    let (chunk, mut out) = (vec![1; LARGE], vec![0; LARGE]);
+    let time = |work: &mut dyn FnMut()| {
+        let start = Instant::now();
+        (0..100).for_each(|_| work());
+        start.elapsed().as_secs_f64()
+    };
+    let (mut plain, mut cached) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..20 {
+        plain = plain.min(time(&mut || black_box(&mut out[..]).copy_from_slice(black_box(&chunk))));
+        cached = cached.min(time(&mut || {
+            let part = ([LARGE_CHUNKS, 0], &mut out[..]);
+            cache.read(dataset, [part]).expect("plain reads work");
+        }));
+    }
+    println!("{name:45} {:8.2} of the speed of a plain copy", plain / cached);
+}
+
+/// Prints how many times as many hits two threads have as one, in their best of five rounds; once in
+/// one cache, once each in its own, which is what the machine can do.
+fn scale() {
+    let name = "hits of two threads, of one";
+    if !wanted(name) {
+        return;
+    }
+    let make = || {
+        let cache = ChunkCache::new(Config::default());
+        let dataset = cache.register(Arc::new(Plain), DatasetOptions::default());
+        (cache, dataset)
+    };
+    let (shared, own) = (make(), [make(), make()]);
+    let hit = |(cache, dataset): &(ChunkCache<Plain>, Dataset<Plain>), thread: u64| {
+        let mut out = vec![0; CHUNK];
+        for round in 0..200_000 {
+            let key = [6, 32 * thread + round % 32];
+            cache.read(dataset, [(key, &mut out[..])]).expect("plain reads work");
+        }
+    };
+    let run = |caches: &[&(ChunkCache<Plain>, Dataset<Plain>)]| {
         let start = Instant::now();
         std::thread::scope(|scope| {
-            (0..threads).for_each(|thread| drop(scope.spawn(move || hit(thread))));
+            for (cache, thread) in caches.iter().zip(0..) {
+                scope.spawn(move || hit(cache, thread));
+            }
         });
-        200_000.0 * threads as f64 / start.elapsed().as_secs_f64()
+        200_000.0 * caches.len() as f64 / start.elapsed().as_secs_f64()
     };
-    let best = |threads| (0..5).map(|_| run(threads)).fold(0.0, f64::max);
-    let (one, two) = (best(1), best(2));
-    println!("{:45} {:8.2} times", "hits of two threads, of one", two / one);
+    let (mut one, mut two, mut apart) = (0_f64, 0_f64, 0_f64);
+    for _ in 0..10 {
+        one = one.max(run(&[&shared]));
+        two = two.max(run(&[&shared, &shared]));
+        apart = apart.max(run(&[&own[0], &own[1]]));
+    }
+    let line = "hits of two threads, each in a cache of its own";
+    println!("{name:45} {:8.2} times", two / one);
+    println!("{line:45} {:8.2} times", apart / one);
 }

@@ -108,16 +108,21 @@ impl<L: Layout> ChunkCache<L> {
         let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
         self.shared.budget.expect(&identities);
         member.course.lock().get_or_insert_default().expected = keys;
-        self.follow(member, &[]);
+        if self.follows(member, 0) {
+            self.follow(member, &[]);
+        }
     }
 
-    /// Loads ahead what a read of `now` lets expect.
+    /// Whether a read of so many chunks leaves room for work ahead.
+    pub(crate) fn follows(&self, member: &Member<L>, chunks: usize) -> bool {
+        let random = member.options().hint == Hint::Random;
+        chunks <= SMALL && !random && !member.goes_direct() && self.shared.executor().threads() > 1
+    }
+
+    /// Loads ahead what a read of `now`, which is followed, lets expect.
     pub(crate) fn follow(&self, member: &Arc<Member<L>>, now: &[L::Key]) {
         let hint = member.options().hint;
         let threads = self.shared.executor().threads();
-        if threads == 1 || now.len() > SMALL || hint == Hint::Random || member.goes_direct() {
-            return;
-        }
         let (resident_limit, _) = self.shared.budget.limits();
         let room = resident_limit / AHEAD / member.largest().max(1);
         let count = (PER_THREAD * threads).min(usize::try_from(room).unwrap_or(usize::MAX));

@@ -38,7 +38,7 @@ use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
 
 pub(crate) struct Budget<L: Layout> {
-    state: Mutex<State<L>>,
+    state: Apart<Mutex<State<L>>>,
     changed: Condvar,
     touches: Touches<L>,
     /// The limits; they change only under the lock.
@@ -46,6 +46,18 @@ pub(crate) struct Budget<L: Layout> {
     active_limit: AtomicU64,
     /// Records uses, in the order in which the policy is told of them.
     pub(crate) recorder: Recorder,
+}
+
+/// Aligned so that what is written all the time shares no cache line with what is read at every hit.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 struct State<L: Layout> {
@@ -239,7 +251,7 @@ impl<L: Layout> Budget<L> {
             waiting: 0,
         };
         Budget {
-            state: Mutex::new(state),
+            state: Apart(Mutex::new(state)),
             changed: Condvar::new(),
             touches: Touches::new(),
             resident_limit: AtomicU64::new(resident_limit),
@@ -272,7 +284,7 @@ impl<L: Layout> Budget<L> {
 
     /// Works on the curve, if there is one, knowing how many chunks are resident.
     pub(crate) fn with_curve<T>(&self, work: impl FnOnce(&mut Curve, u64) -> T) -> Option<T> {
-        let mut state = self.lock_settled();
+        let mut state = self.state.lock();
         let chunks = (state.residents.len() - state.free.len()) as u64;
         state.curve.as_deref_mut().map(|curve| work(curve, chunks))
     }

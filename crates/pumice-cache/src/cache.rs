@@ -114,7 +114,7 @@ impl<L: Layout> ChunkCache<L> {
             && let Some((result, ahead)) =
                 self.shared.read_resident(member, hash, &key, &mut request)
         {
-            if ahead {
+            if ahead && self.follows(member, 1) {
                 self.follow(member, std::slice::from_ref(&key));
             }
             return result;
@@ -122,16 +122,16 @@ impl<L: Layout> ChunkCache<L> {
         let all = std::iter::once((key, request)).chain(second).chain(parts);
         let items = reads(member, all);
         let keys = keys(&items);
-        let place = member.order.enter(Kind::Read, keys.clone());
+        let small = if self.follows(member, keys.len()) { keys.clone() } else { Keys::new() };
+        let place = member.order.enter(Kind::Read, keys);
         // One chunk leaves threads idle, which can load the next ones meanwhile.
-        let alone = keys.len() == 1;
-        if alone {
-            self.follow(member, &keys);
+        if let [_] = &*small {
+            self.follow(member, &small);
         }
         let served = self.shared.run(items);
         drop(place);
-        if !alone {
-            self.follow(member, &keys);
+        if small.len() > 1 {
+            self.follow(member, &small);
         }
         served
     }

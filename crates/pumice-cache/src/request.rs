@@ -191,8 +191,7 @@ impl<L: Layout> Shared<L> {
     /// Serves a request that has its turn; chunks of one dataset stand together.
     pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
         let members = tally(&items);
-        self.arrive(expected_bytes(&members));
-        let served = self.run_rounds(items);
+        let served = self.run_rounds(items, &members);
         self.review();
         // Also after a failure: what was loaded until then must not stay over the limit. What cannot
         // be written back stays; its own dataset's flush tells.
@@ -201,12 +200,17 @@ impl<L: Layout> Shared<L> {
         served
     }
 
-    fn run_rounds<'m, A: Access<L>>(&self, mut items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
+    fn run_rounds<'m, A: Access<L>>(
+        &self,
+        mut items: Vec<Item<'m, L, A>>,
+        asked: &Tally<'m, L>,
+    ) -> Result<(), L::Error> {
         let executor = self.executor();
-        let mut first = true;
+        // Counted in the first round only.
+        let mut asked = Some(asked);
         loop {
             let round = Round::new(Arc::clone(&executor));
-            let outcome = self.run_round(items, &round, first);
+            let outcome = self.run_round(items, &round, asked.take());
             for slot in std::mem::take(&mut *round.emptied.lock()) {
                 self.delete(&slot)?;
             }
@@ -217,7 +221,6 @@ impl<L: Layout> Shared<L> {
                 slot.wait();
             }
             items = retry.into_iter().map(|retry| retry.item).collect();
-            first = false;
         }
     }
 
@@ -225,13 +228,15 @@ impl<L: Layout> Shared<L> {
         &self,
         items: Vec<Item<'m, L, A>>,
         round: &Round<'m, L, A>,
-        first: bool,
+        asked: Option<&Tally<'m, L>>,
     ) -> Result<(), L::Error> {
-        let asked = if first { tally(&items) } else { Tally::new() };
         let missed = self.serve_resident(items, round);
         round.result()?;
-        if first {
-            count_hits(&asked, &tally(&missed));
+        if let Some(asked) = asked {
+            count_hits(asked, &tally(&missed));
+            if !missed.is_empty() {
+                self.arrive(expected_bytes(asked));
+            }
         }
         let missed = self.go_direct(missed, round);
         round.result()?;
@@ -480,31 +485,25 @@ impl<L: Layout> Shared<L> {
 
 /// Handles each item, on several threads if `share`, and returns those not done, in their order.
 fn filter<'m, L: Layout, A: Access<L>>(
-    items: Vec<Item<'m, L, A>>,
+    mut items: Vec<Item<'m, L, A>>,
     share: bool,
     round: &Round<'m, L, A>,
     handle: impl Fn(&mut Item<'m, L, A>) -> Result<bool, L::Error> + Sync,
 ) -> Vec<Item<'m, L, A>> {
-    let handle_all = |items: Vec<Item<'m, L, A>>| {
-        let mut rest = Vec::new();
-        for mut item in items {
-            let mut done = false;
-            round.attempt(|| handle(&mut item).map(|answer| done = answer));
-            if !done {
-                rest.push(item);
-            }
-        }
-        rest
+    let left = |item: &mut Item<'m, L, A>| {
+        let mut done = false;
+        round.attempt(|| handle(item).map(|answer| done = answer));
+        !done
     };
     let threads = round.executor.threads();
     if !share || items.len() == 1 || threads == 1 {
-        return handle_all(items);
+        items.retain_mut(left);
+        return items;
     }
     let shares = divide(items, threads * 4);
     round.executor.run(shares.len(), &|i| {
-        let mut share = shares[i].lock();
-        let items = std::mem::take(&mut *share);
-        *share = handle_all(items);
+        // Each share has its own thread: the lock is for the compiler.
+        shares[i].lock().retain_mut(left);
     });
     shares.into_iter().flat_map(Mutex::into_inner).collect()
 }

@@ -26,6 +26,7 @@ impl<L: Layout> ChunkCache<L> {
     /// How many requests for chunks would miss at other sizes of the cache, by what was asked for
     /// lately; at the sizes where it changes. Empty if it is not measured.
     pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
+        self.shared.budget.settle();
         self.shared.budget.with_curve(|curve, _| curve.points()).unwrap_or_default()
     }
 }
@@ -47,6 +48,7 @@ impl<L: Layout> Shared<L> {
             return;
         }
         let Some(mut adaptive) = self.adaptive.try_lock() else { return };
+        self.budget.settle();
         // Files are read before the books are locked.
         let memory = adaptive.as_ref().and_then(|adaptive| adaptive.surroundings.memory());
         let (size, _) = self.budget.limits();

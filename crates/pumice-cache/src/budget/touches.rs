@@ -11,15 +11,15 @@
 use super::{Budget, State, Visit};
 use crate::layout::Layout;
 use crate::slot::Slot;
-use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, thread_number};
+use crate::sync::{Arc, AtomicU32, Mutex, MutexGuard, Ordering, thread_number};
 
 /// Threads that have a stripe for themselves.
 const STRIPES: usize = 16;
 /// So many notes are told at once; when the books are in use, after so many more it is tried again,
 /// and so many are waited for.
-const BATCH: usize = 64;
-const AGAIN: usize = 16;
-const MOST: usize = 256;
+const BATCH: usize = 256;
+const AGAIN: usize = 32;
+const MOST: usize = 1024;
 
 /// A use that the policy has not been told of.
 struct Touch<L: Layout> {
@@ -38,14 +38,14 @@ pub(super) struct Touches<L: Layout> {
     pending: Pending,
 }
 
-/// Whether there may be notes. Read at every hit, but written once for many.
+/// A bit for each stripe that may have notes. Read at every hit, but written once for many.
 #[repr(align(64))]
-struct Pending(AtomicBool);
+struct Pending(AtomicU32);
 
 impl<L: Layout> Touches<L> {
     pub(super) fn new() -> Self {
         let stripes = std::array::from_fn(|_| Stripe(Mutex::new(Vec::new())));
-        Touches { stripes, pending: Pending(AtomicBool::new(false)) }
+        Touches { stripes, pending: Pending(AtomicU32::new(0)) }
     }
 }
 
@@ -53,7 +53,8 @@ impl<L: Layout> Budget<L> {
     /// Notes a use of a resident chunk.
     pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) {
         let awaited = slot.take_ahead();
-        let mut notes = self.touches.stripes[thread_number() % STRIPES].0.lock();
+        let stripe = thread_number() % STRIPES;
+        let mut notes = self.touches.stripes[stripe].0.lock();
         notes.push(Touch { slot, visit, awaited });
         let count = notes.len();
         if count >= BATCH && count % AGAIN == 0 {
@@ -69,19 +70,21 @@ impl<L: Layout> Budget<L> {
         }
         drop(notes);
         let Pending(pending) = &self.touches.pending;
-        if !pending.load(Ordering::Acquire) {
-            pending.store(true, Ordering::Release);
+        if pending.load(Ordering::Acquire) & (1 << stripe) == 0 {
+            pending.fetch_or(1 << stripe, Ordering::AcqRel);
         }
     }
 
     /// Tells the policy of all uses so far.
     pub(crate) fn settle(&self) {
         let Touches { stripes, pending: Pending(pending) } = &self.touches;
-        // Who leaves a note after its stripe was emptied sees the mark gone, and sets it again.
-        if !pending.load(Ordering::Acquire) || !pending.swap(false, Ordering::AcqRel) {
+        if pending.load(Ordering::Acquire) == 0 {
             return;
         }
-        for Stripe(notes) in stripes {
+        // Who leaves a note after its stripe was emptied sees the bit gone, and sets it again.
+        let marked = pending.swap(0, Ordering::AcqRel);
+        let marked = stripes.iter().enumerate().filter(|(stripe, _)| marked >> stripe & 1 == 1);
+        for (_, Stripe(notes)) in marked {
             let batch = std::mem::take(&mut *notes.lock());
             if !batch.is_empty() {
                 self.tell(None, batch);
@@ -99,9 +102,10 @@ impl<L: Layout> Budget<L> {
         let mut state = state.unwrap_or_else(|| self.state.lock());
         for Touch { slot, visit, awaited } in &batch {
             state.touch(slot, *visit, *awaited, &self.recorder);
-            if visit.hit {
-                slot.member.counters.hits.add(1);
-            }
+        }
+        for same in batch.chunk_by(|a, b| Arc::ptr_eq(&a.slot.member, &b.slot.member)) {
+            let hits = same.iter().filter(|touch| touch.visit.hit).count();
+            same[0].slot.member.counters.hits.add(hits as u64);
         }
         // Chunks that have left meanwhile may take their dataset with them: not under the lock.
         drop(state);
