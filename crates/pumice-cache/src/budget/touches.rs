@@ -57,7 +57,7 @@ impl<L: Layout> Budget<L> {
         let mut notes = self.touches.stripes[stripe].0.lock();
         notes.push(Touch { slot, visit, awaited });
         let count = notes.len();
-        if count >= BATCH && count % AGAIN == 0 {
+        if count >= BATCH && count.is_multiple_of(AGAIN) {
             let state = match count < MOST {
                 true => self.state.try_lock(),
                 false => None,
