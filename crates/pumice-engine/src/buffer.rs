@@ -25,29 +25,82 @@ pub fn zeroed<T: bytemuck::Pod>(count: usize) -> Result<Vec<T>> {
     let memory = bytemuck::allocation::try_zeroed_vec(count);
     let mut memory: Vec<T> =
         memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells")))?;
-    advise(bytemuck::cast_slice_mut(&mut memory));
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
+    advise(bytes.as_mut_ptr(), bytes.len());
     Ok(memory)
 }
 
+/// Room for a result of which every element will be written: nothing is put there before.
+///
+/// Zeroing 48 MB took 6 of the 30 ms in which 4 million cells were read into three columns: the calling
+/// thread did it alone, before any chunk was read.
+pub struct Room<T> {
+    memory: Vec<T>,
+    count: usize,
+}
+
+impl<T: bytemuck::Pod> Room<T> {
+    /// Room for `count` elements, or an error where there is not enough memory.
+    pub fn new(count: usize) -> Result<Self> {
+        let mut memory = Vec::new();
+        let none = |_| Error::Invalid(format!("no memory for {count} cells"));
+        memory.try_reserve_exact(count).map_err(none)?;
+        let spare = memory.spare_capacity_mut();
+        advise(spare.as_mut_ptr().cast(), size_of_val(spare));
+        Ok(Self { memory, count })
+    }
+
+    /// The same, with zeros in it.
+    pub fn zeroed(count: usize) -> Result<Self> {
+        Ok(Self { memory: zeroed(count)?, count })
+    }
+
+    /// How many elements there is room for.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no room.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The room as something to write to.
+    pub fn output(&mut self) -> Output<'_> {
+        let (start, len) = (self.memory.as_mut_ptr().cast(), self.count * size_of::<T>());
+        Output { start, len, zeroed: false, buffer: PhantomData }
+    }
+
+    /// The elements.
+    ///
+    /// # Safety
+    /// Every byte of the room must have been written, or have been zeroed.
+    pub unsafe fn into_vec(mut self) -> Vec<T> {
+        // SAFETY: `new` has reserved as much, and the caller promises that it was written; any bytes
+        // are a value of a type that is `Pod`.
+        unsafe { self.memory.set_len(self.count) };
+        self.memory
+    }
+}
+
 #[cfg(target_os = "linux")]
-fn advise(memory: &mut [u8]) {
-    if memory.len() < LARGE {
+fn advise(start: *mut u8, len: usize) {
+    if len < LARGE {
         return;
     }
-    let start = memory.as_mut_ptr();
     let skip = start.align_offset(LARGE_PAGE);
-    let Some(len) = memory.len().checked_sub(skip).map(|len| len / LARGE_PAGE * LARGE_PAGE) else {
+    let Some(len) = len.checked_sub(skip).map(|len| len / LARGE_PAGE * LARGE_PAGE) else {
         return;
     };
-    // SAFETY: the pages lie inside `memory`, which is borrowed exclusively. The advice changes how
-    // they are backed, never what they contain; if it is refused, nothing happens.
+    // SAFETY: both callers have just allocated these `len` bytes, of which whole pages are named. The
+    // advice changes how they are backed, never what they contain; if it is refused, nothing happens.
     let _ = unsafe {
         rustix::mm::madvise(start.add(skip).cast(), len, rustix::mm::Advice::LinuxHugepage)
     };
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise(_memory: &mut [u8]) {}
+fn advise(_start: *mut u8, _len: usize) {}
 
 /// A byte buffer that threads write to side by side.
 pub struct Output<'a> {
@@ -91,7 +144,8 @@ impl<'a> Output<'a> {
         self.len == 0
     }
 
-    /// The bytes from `start` on, `len` of them.
+    /// The bytes from `start` on, `len` of them. They are to be written; what is in them before means
+    /// nothing, and may never have been written ([`Room`]).
     ///
     /// # Panics
     /// If they do not lie in the buffer.

@@ -142,8 +142,9 @@ impl Layout for DatasetLayout {
     ) -> Result<Chunk> {
         match &self.storage {
             Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.decode(key, bytes, &stored.tag)?)),
-            Storage::Sparse(sparse, _) => {
-                Ok(Chunk::Sparse(sparse.decode(key, bytes, &stored.tag, part)?))
+            Storage::Sparse(sparse, table) => {
+                let changed = table.medium().is_writable();
+                Ok(Chunk::Sparse(sparse.decode(key, &bytes, &stored.tag, part, changed)?))
             }
             Storage::VariableLength(layout, _) => {
                 Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))

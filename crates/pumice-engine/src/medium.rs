@@ -62,6 +62,11 @@ impl Medium {
         self.writable
     }
 
+    /// Whether changes are allowed.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
     /// Fails unless changes are allowed.
     pub fn require_writable(&self) -> Result<()> {
         if self.writable {

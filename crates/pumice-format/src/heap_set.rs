@@ -10,9 +10,9 @@
 //! (4 bytes), slot (2), index (2) and zeros; all zeros is null. The section's checksum is not part
 //! of what is decoded here.
 
-use crate::global_heap::{self, Collection, MAX_INDEX};
+use crate::global_heap::{Collection, MAX_INDEX};
 use crate::{Context, DecodeError};
-use pumice_bytes::{Reader, Writer};
+use pumice_bytes::Reader;
 use std::ops::Range;
 
 const STRUCTURE: &str = "heap of a structured chunk";
@@ -30,16 +30,15 @@ pub const PER_COLLECTION: usize = MAX_INDEX as usize;
 ///
 /// ```
 /// use pumice_format::Context;
-/// use pumice_format::heap_set::{HeapSet, HeapSetWriter, Reference};
+/// use pumice_format::heap_set::HeapSet;
 ///
-/// let context = Context::default();
-/// let mut writer = HeapSetWriter::new(&context);
-/// let place = writer.push(b"abc").unwrap();
-/// assert_eq!(place, (0, 1));
-/// let image = writer.finish();
-/// assert_eq!(image.len(), 68);
+/// let mut image = b"HGLS\x01\0\0\0\x01\0\0\0".to_vec();
+/// image.extend([28u64, 40].map(u64::to_le_bytes).concat());
+/// image.extend(b"GCOL\x01\0\0\0");
+/// image.extend([40u64, 1, 3].map(u64::to_le_bytes).concat());
+/// image.extend(b"abc\0\0\0\0\0");
 ///
-/// let heap = HeapSet::decode(&image, &context)?;
+/// let heap = HeapSet::decode(&image, &Context::default())?;
 /// assert_eq!(&image[heap.object(0, 1).unwrap()], b"abc");
 /// # Ok::<(), pumice_format::DecodeError>(())
 /// ```
@@ -167,85 +166,6 @@ impl Reference {
     }
 }
 
-/// Builds a heap: objects in the order they come, in as few collections as their indexes allow.
-#[derive(Clone, Debug)]
-pub struct HeapSetWriter {
-    context: Context,
-    /// Room for the head and one slot, then the collections.
-    image: Vec<u8>,
-    /// Where each collection begins.
-    starts: Vec<usize>,
-    /// Objects in the last collection.
-    objects: u16,
-}
-
-impl HeapSetWriter {
-    /// A heap without objects.
-    pub fn new(context: &Context) -> Self {
-        Self { context: *context, image: Vec::new(), starts: Vec::new(), objects: 0 }
-    }
-
-    /// Makes room for `objects` objects of `bytes` bytes together.
-    pub fn reserve(&mut self, objects: usize, bytes: usize) {
-        let each = global_heap::object_length(8, &self.context);
-        self.image.reserve(objects.saturating_mul(each).saturating_add(bytes).saturating_add(64));
-    }
-
-    /// Adds an object; returns its slot and index, or `None` if there is no room for another.
-    pub fn push(&mut self, object: &[u8]) -> Option<(u16, u16)> {
-        if self.starts.is_empty() || self.objects == MAX_INDEX {
-            self.close();
-            if self.starts.len() == MAX_SLOTS {
-                return None;
-            }
-            if self.starts.is_empty() {
-                self.image.put_zeros(HEAD + self.entry());
-            }
-            self.starts.push(self.image.len());
-            self.objects = 0;
-            global_heap::put_header(0, &self.context, &mut self.image);
-        }
-        self.objects += 1;
-        global_heap::put_object(self.objects, object, &self.context, &mut self.image);
-        Some(((self.starts.len() - 1) as u16, self.objects))
-    }
-
-    /// The image, without a checksum; nothing if there are no objects.
-    pub fn finish(mut self) -> Vec<u8> {
-        let Some(&first) = self.starts.first() else { return Vec::new() };
-        self.close();
-        let slots = self.starts.len();
-        let head = HEAD + slots * self.entry();
-        let mut front = Vec::with_capacity(head);
-        front.put_bytes(SIGNATURE);
-        front.put_bytes(&[VERSION, 0, 0, 0]);
-        front.put_u32(slots as u32);
-        let length = self.image.len();
-        let ends = self.starts.iter().skip(1).chain([&length]);
-        for (&start, &end) in self.starts.iter().zip(ends) {
-            let width = self.context.length_width();
-            front.put_uint((start - first + head) as u64, width);
-            front.put_uint((end - start) as u64, width);
-        }
-        self.image.splice(..first, front);
-        self.image
-    }
-
-    fn entry(&self) -> usize {
-        2 * self.context.length_width()
-    }
-
-    /// Enters the size of the last collection into its header.
-    fn close(&mut self) {
-        let Some(&start) = self.starts.last() else { return };
-        let size = ((self.image.len() - start) as u64).to_le_bytes();
-        let width = self.context.length_width();
-        if let Some(place) = self.image.get_mut(start + 8..start + 8 + width) {
-            place.iter_mut().zip(size).for_each(|(to, from)| *to = from);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,10 +174,17 @@ mod tests {
         Context::default()
     }
 
+    /// The heap that is stored without filters for these objects.
+    fn image(objects: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let lengths: Vec<u32> = objects.iter().map(|one| one.as_ref().len() as u32).collect();
+        let bytes: Vec<u8> = objects.iter().flat_map(|one| one.as_ref().to_vec()).collect();
+        let stored = pumice_filter::Pipeline::default().encode_heap(&lengths, &bytes).unwrap();
+        let checksum = stored.bytes.len() - 4;
+        stored.bytes[..checksum].to_vec()
+    }
+
     #[test]
     fn the_documented_heap_of_one_string_has_its_bytes() {
-        let mut writer = HeapSetWriter::new(&context());
-        assert_eq!(writer.push(b"abc"), Some((0, 1)));
         let mut wanted = b"HGLS\x01\0\0\0\x01\0\0\0".to_vec();
         wanted.extend(28u64.to_le_bytes());
         wanted.extend(40u64.to_le_bytes());
@@ -266,21 +193,21 @@ mod tests {
         wanted.extend(1u64.to_le_bytes());
         wanted.extend(3u64.to_le_bytes());
         wanted.extend(b"abc\0\0\0\0\0");
-        assert_eq!(writer.finish(), wanted);
+        assert_eq!(image(&[b"abc"]), wanted);
+        let heap = HeapSet::decode(&wanted, &context()).unwrap();
+        assert_eq!(heap.object(0, 1), Some(60..63));
     }
 
     #[test]
     fn objects_beyond_the_highest_index_open_another_collection() {
-        let mut writer = HeapSetWriter::new(&context());
-        let places: Vec<_> = (0..70_000u32)
-            .map(|n| writer.push(&n.to_le_bytes()[..(n % 5) as usize]).unwrap())
-            .collect();
-        let image = writer.finish();
+        let objects: Vec<_> =
+            (0..70_000u32).map(|n| n.to_le_bytes()[..(n % 5) as usize].to_vec()).collect();
+        let image = image(&objects);
         let heap = HeapSet::decode(&image, &context()).unwrap();
-        assert_eq!(places[65_535], (1, 1));
-        for (n, &(slot, index)) in (0u32..).zip(&places) {
-            let object = &image[heap.object(slot, index).unwrap()];
-            assert_eq!(object, &n.to_le_bytes()[..(n % 5) as usize]);
+        for (n, object) in objects.iter().enumerate() {
+            let (slot, index) = (n / PER_COLLECTION, n % PER_COLLECTION + 1);
+            let place = heap.object(slot as u16, index as u16).unwrap();
+            assert_eq!(&image[place], object);
         }
         assert_eq!(heap.object(2, 1), None);
         assert_eq!(heap.object(1, 4466), None);
@@ -288,9 +215,7 @@ mod tests {
 
     #[test]
     fn unused_slots_are_accepted_and_gaps_are_not() {
-        let mut writer = HeapSetWriter::new(&context());
-        writer.push(b"abc").unwrap();
-        let image = writer.finish();
+        let image = image(&[b"abc"]);
         let mut two = image[..12].to_vec();
         two[8] = 2;
         two.extend([0; 16]);
@@ -323,11 +248,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_and_every_prefix_is_answered() {
-        let mut writer = HeapSetWriter::new(&context());
-        for text in [&b"abc"[..], b"", b"defghijkl"] {
-            writer.push(text).unwrap();
-        }
-        let image = writer.finish();
+        let image = image(&[&b"abc"[..], b"", b"defghijkl"]);
         for end in 0..image.len() {
             assert!(HeapSet::decode(&image[..end], &context()).is_err());
         }

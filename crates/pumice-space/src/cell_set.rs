@@ -135,18 +135,28 @@ impl CellSet {
             return Err(wrong(last));
         }
         // Without early exit, so that many are compared at once.
-        let ascending = list.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]));
+        let (mut ascending, mut breaks) = (true, 0u32);
+        for pair in list.windows(2) {
+            ascending &= pair[0] < pair[1];
+            breaks = breaks.wrapping_add(u32::from(pair[1].wrapping_sub(pair[0]) != 1));
+        }
         if !ascending {
             let pair = list.windows(2).find(|pair| pair[0] >= pair[1]);
             return Err(wrong(pair.map_or(0, |pair| pair[1])));
         }
-        Ok(Self::from_ascending(cells, list))
+        let runs = u64::from(breaks) + u64::from(!list.is_empty());
+        Ok(Self::from_known(cells, list, runs))
     }
 
     /// As [`from_list`](Self::from_list), for a list that is known to be right.
     fn from_ascending(cells: u64, list: Vec<u32>) -> Self {
-        let len = list.len() as u64;
         let runs = cell_list::count_runs(&list);
+        Self::from_known(cells, list, runs)
+    }
+
+    /// As [`from_ascending`](Self::from_ascending), for a list of so many runs.
+    fn from_known(cells: u64, list: Vec<u32>, runs: u64) -> Self {
+        let len = list.len() as u64;
         let form = match Smallest::of(cells, len, runs) {
             _ if len == cells => return Self::full(cells),
             Smallest::Cells => Form::Cells(CellList::new(list)),
@@ -171,6 +181,31 @@ impl CellSet {
             Form::Cells(list) => Some(list.cells()),
             _ => None,
         }
+    }
+
+    /// The positions of the cells that lie in `runs`, which ascend, range by range; `None` if the
+    /// set's form is no list.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Run};
+    ///
+    /// let set = CellSet::from_list(100, vec![3, 50, 52, 90])?;
+    /// let runs = [Run { start: 10, len: 45 }, Run { start: 80, len: 20 }];
+    /// let found: Vec<_> = set.list_ranges(runs).unwrap().collect();
+    /// assert_eq!(found, [1..3, 3..4]);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn list_ranges(
+        &self,
+        runs: impl IntoIterator<Item = Run>,
+    ) -> Option<impl Iterator<Item = std::ops::Range<usize>>> {
+        let Form::Cells(list) = &self.form else { return None };
+        let mut at = 0;
+        Some(runs.into_iter().filter_map(move |run| {
+            let start = list.seek(run.start, at);
+            at = list.seek(run.end(), start);
+            (start < at).then_some(start..at)
+        }))
     }
 
     /// From cells in any order, repeated or not.

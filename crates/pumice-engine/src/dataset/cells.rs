@@ -7,7 +7,7 @@
 
 use super::DatasetState;
 use super::transfer::Defined;
-use crate::buffer::{Output, zeroed};
+use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
 use pumice_format::index::ChunkRecord;
@@ -29,26 +29,54 @@ pub struct Columns<C, T> {
     pub values: Vec<T>,
 }
 
-impl<C: Coordinate + bytemuck::Pod, T: Element> Columns<C, T> {
-    fn zeroed(rank: usize, count: usize, values: bool) -> Result<Self> {
-        let coordinates = (0..rank).map(|_| zeroed(count)).collect::<Result<Vec<_>>>()?;
-        Ok(Self { coordinates, values: zeroed(if values { count } else { 0 })? })
+/// Columns that are being filled.
+struct Rooms<C, T> {
+    coordinates: Vec<Room<C>>,
+    values: Option<Room<T>>,
+    len: usize,
+}
+
+impl<C: Coordinate + bytemuck::Pod, T: Element> Rooms<C, T> {
+    /// Room for `len` cells, with values if there is a way to convert them.
+    fn new(rank: usize, len: usize, conversion: Option<&Conversion>) -> Result<Self> {
+        let coordinates = (0..rank).map(|_| Room::new(len)).collect::<Result<Vec<_>>>()?;
+        let values = conversion.map(|conversion| match conversion.overwrites_target() {
+            true => Room::new(len),
+            // Members of a compound that the file has not stay as they are.
+            false => Room::zeroed(len),
+        });
+        Ok(Self { coordinates, values: values.transpose()?, len })
     }
 
-    /// How many cells there are.
-    fn len(&self) -> usize {
-        self.coordinates.first().map_or(self.values.len(), Vec::len)
+    /// Copies cells of other columns, which have been written there, to the place `to`.
+    fn copy(&mut self, to: usize, from: &mut Self, range: Range<usize>) {
+        let columns = self.coordinates.iter_mut().zip(&mut from.coordinates);
+        columns.for_each(|(column, other)| copy(column, to, other, range.clone()));
+        if let (Some(column), Some(other)) = (&mut self.values, &mut from.values) {
+            copy(column, to, other, range);
+        }
     }
 
-    /// Copies cells of other columns to the place `to`.
-    fn copy(&mut self, to: usize, from: &Self, range: Range<usize>) {
-        for (column, other) in self.coordinates.iter_mut().zip(&from.coordinates) {
-            column[to..to + range.len()].copy_from_slice(&other[range.clone()]);
-        }
-        if !self.values.is_empty() {
-            self.values[to..to + range.len()].copy_from_slice(&from.values[range]);
-        }
+    /// The columns.
+    ///
+    /// # Safety
+    /// Every cell must have been put or copied.
+    unsafe fn into_columns(self) -> Columns<C, T> {
+        // SAFETY: the caller's promise; `Sink::put` and `copy` write all columns.
+        let coordinates = self.coordinates.into_iter().map(|room| unsafe { room.into_vec() });
+        let coordinates = coordinates.collect();
+        // SAFETY: as above.
+        let values = self.values.map(|room| unsafe { room.into_vec() });
+        Columns { coordinates, values: values.unwrap_or_default() }
     }
+}
+
+fn copy<E: bytemuck::Pod>(to: &mut Room<E>, place: usize, from: &mut Room<E>, range: Range<usize>) {
+    let (size, len) = (size_of::<E>(), range.len() * size_of::<E>());
+    let (to, from) = (to.output(), from.output());
+    // SAFETY: both rooms are borrowed exclusively, and each has one slice.
+    let (to, from) = unsafe { (to.slice(place * size, len), from.slice(range.start * size, len)) };
+    to.copy_from_slice(from);
 }
 
 /// Columns that threads write to side by side.
@@ -60,15 +88,15 @@ struct Sink<'a, C> {
 
 impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
     fn new<T: Element>(
-        columns: &'a mut Columns<C, T>,
+        rooms: &'a mut Rooms<C, T>,
         conversion: Option<Conversion>,
         fill: &[u8],
     ) -> Result<Self> {
-        let values = Output::zeroed(bytemuck::cast_slice_mut(&mut columns.values));
-        let values = conversion.map(|conversion| Target::new(values, conversion, fill));
-        let columns = columns.coordinates.iter_mut();
-        let columns = columns.map(|column| Output::zeroed(bytemuck::cast_slice_mut(column)));
-        let (columns, values) = (columns.collect(), values.transpose()?);
+        let values = match (rooms.values.as_mut(), conversion) {
+            (Some(room), Some(conversion)) => Some(Target::new(room.output(), conversion, fill)?),
+            _ => None,
+        };
+        let columns = rooms.coordinates.iter_mut().map(Room::output).collect();
         Ok(Self { columns, values, coordinate: std::marker::PhantomData })
     }
 }
@@ -82,6 +110,11 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
         cells: &CellSet,
         values: &[u8],
     ) -> Result<()> {
+        // Who owns the columns counts on every place being written.
+        let wanted = self.values.as_ref().map_or(values.len(), |to| place.len() * to.stored_size());
+        if cells.len() != place.len() as u64 || values.len() != wanted {
+            return Err(Error::Internal("cells without values, or without a place".into()));
+        }
         let (start, len) = (place.start * size_of::<C>(), place.len() * size_of::<C>());
         let columns = self.columns.iter().map(|column| {
             // SAFETY: `places` gives every chunk a range of its own, the same in all columns, and
@@ -134,9 +167,9 @@ impl DatasetState {
         let _no_resize = self.gate();
         let mut shares = self.shares(selection)?;
         let total = self.places(&mut shares)?;
-        let mut columns = Columns::zeroed(dims.len(), total, values)?;
+        let mut rooms = Rooms::new(dims.len(), total, conversion.as_ref())?;
         let fill = self.layout.geometry.fill();
-        let sink = Sink::new(&mut columns, conversion.clone(), fill)?;
+        let sink = Sink::new(&mut rooms, conversion.clone(), fill)?;
         let requests = shares.iter_mut().map(|share| {
             let Share { chunk, cells, whole, origin, place, taken } = share;
             let cells = (!*whole).then(|| cells.clone());
@@ -146,7 +179,7 @@ impl DatasetState {
         });
         self.cache().read(&self.cached, requests)?;
         drop(sink);
-        self.put_together(shares, columns, conversion)
+        self.put_together(shares, rooms, conversion)
     }
 
     /// [`read_columns`](Self::read_columns) of layouts that have no lists of cells.
@@ -167,7 +200,7 @@ impl DatasetState {
             Share { chunk, cells, whole: false, origin, place: None, taken }
         };
         let shares = found.into_iter().map(share).collect();
-        self.put_together(shares, Columns::zeroed(sides.len(), 0, false)?, conversion)
+        self.put_together(shares, Rooms::new(sides.len(), 0, None)?, conversion)
     }
 
     fn shares(&self, selection: &Selection) -> Result<Vec<Share>> {
@@ -215,7 +248,7 @@ impl DatasetState {
     fn put_together<C: Coordinate + bytemuck::Pod, T: Element>(
         &self,
         shares: Vec<Share>,
-        columns: Columns<C, T>,
+        mut rooms: Rooms<C, T>,
         conversion: Option<Conversion>,
     ) -> Result<Columns<C, T>> {
         let count = |share: &Share| match (&share.taken, &share.place) {
@@ -225,17 +258,18 @@ impl DatasetState {
         };
         let placed = |share: &Share| matches!(share.taken, Taken::Placed) || count(share) == 0;
         let total = shares.iter().map(count).sum();
-        if total == columns.len() && shares.iter().all(placed) {
-            return Ok(columns);
+        if total == rooms.len && shares.iter().all(placed) {
+            // SAFETY: the places of the chunks are all places, and every chunk has been put.
+            return Ok(unsafe { rooms.into_columns() });
         }
-        let rank = columns.coordinates.len();
-        let mut all = Columns::zeroed(rank, total, conversion.is_some())?;
+        let rank = rooms.coordinates.len();
+        let mut all = Rooms::new(rank, total, conversion.as_ref())?;
         let mut at = 0;
         let mut places = Vec::with_capacity(shares.len());
         for share in &shares {
             places.push(at..at + count(share));
             if let (Taken::Placed, Some(place)) = (&share.taken, &share.place) {
-                all.copy(at, &columns, place.clone());
+                all.copy(at, &mut rooms, place.clone());
             }
             at += count(share);
         }
@@ -246,6 +280,7 @@ impl DatasetState {
             }
         }
         drop(sink);
-        Ok(all)
+        // SAFETY: each share has as many places as cells, one after another, and was copied or put.
+        Ok(unsafe { all.into_columns() })
     }
 }

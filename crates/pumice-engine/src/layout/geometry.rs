@@ -123,6 +123,12 @@ impl Geometry {
         Ok(Some(CellSet::from_selection(&inside, &self.chunk)?.complement()))
     }
 
+    /// Whether all of these cells of the chunk lie inside the extent.
+    pub fn has_all(&self, key: &Dims, cells: &CellSet) -> bool {
+        let shape = self.inside(key, &self.dims());
+        shape == self.chunk || (!shape.is_empty() && cells.is_inside(&self.chunk, &shape))
+    }
+
     /// The shape of the part of a chunk that lies inside `dims`.
     fn inside(&self, key: &Dims, dims: &[u64]) -> Dims {
         let axes = key.iter().zip(&self.chunk).zip(dims);

@@ -199,6 +199,11 @@ impl<'a> Target<'a> {
         self.fill.len()
     }
 
+    /// Bytes of an element in the file.
+    pub fn stored_size(&self) -> usize {
+        self.conversion.source_size()
+    }
+
     /// Whether values arrive as they are in the file.
     pub fn is_noop(&self) -> bool {
         self.conversion.is_noop()

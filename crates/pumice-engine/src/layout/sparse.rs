@@ -112,7 +112,7 @@ impl Sparse {
     pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let (locations, values) = self.pipelines(key);
         check_sections(record, [locations, values])?;
-        let chunk = self.decode(key, bytes.to_vec(), record, Part::All)?;
+        let chunk = self.decode(key, bytes, record, Part::All, false)?;
         // Decoding drops cells beyond the extent; their values have been announced all the same.
         let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
         let announced = record.sections[VALUES].unfiltered;
@@ -130,13 +130,15 @@ impl Sparse {
         Ok(())
     }
 
-    /// Decodes the sections that `part` needs. `bytes` has at least those sections.
+    /// Decodes the sections that `part` needs. `bytes` has at least those sections. If the chunk may
+    /// be `changed` later, its locations are kept as they are stored.
     pub fn decode(
         &self,
         key: &Dims,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         record: &ChunkRecord,
         part: Part,
+        changed: bool,
     ) -> Result<SparseChunk> {
         let (locations, values) = sections(record)?;
         let (before, filters) = self.pipelines(key);
@@ -153,7 +155,8 @@ impl Sparse {
         }
         let values = self.decode_values(filters, tail, &values.0, record.address, &cells)?;
         // Partial chunks may have other filters by the time they are stored again.
-        let stored = (self.plain.is_none() && !head.is_empty()).then(|| EncodedCells {
+        let keep = changed && self.plain.is_none() && !head.is_empty();
+        let stored = keep.then(|| EncodedCells {
             bytes: head.to_vec(),
             unfiltered: section.unfiltered,
             mask: section.filter_mask,
@@ -185,8 +188,8 @@ impl Sparse {
 
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
     fn mask(&self, key: &Dims, mut chunk: SparseChunk) -> Result<SparseChunk> {
-        if let Some(outside) = self.geometry.outside(key)?
-            && chunk.cells.overlaps(outside.runs()).next().is_some()
+        if !self.geometry.has_all(key, &chunk.cells)
+            && let Some(outside) = self.geometry.outside(key)?
         {
             chunk.erase(self.geometry.element_size(), &outside);
         }
@@ -207,38 +210,27 @@ impl Sparse {
             }
             ReadRequest::Cells { cells, origin, place, values, sink, taken } => {
                 let held = chunk.values.as_deref().unwrap_or_default();
-                let count = chunk.cells.len();
-                let wanted = match cells {
-                    Some(cells) => wanted(cells, dims)?,
-                    None => None,
-                };
+                let wanted = cells.as_ref().filter(|cells| !cells.covers(dims));
                 **taken = match (place, wanted) {
-                    (Some(place), None) if place.len() as u64 == count => {
+                    (Some(place), None) if place.len() as u64 == chunk.cells.len() => {
                         sink.put(place.clone(), dims, origin, &chunk.cells, held)?;
                         Taken::Placed
                     }
-                    (_, None) if *values => Taken::Kept(chunk.cells.clone(), held.to_vec()),
-                    (_, None) => Taken::Kept(chunk.cells.clone(), Vec::new()),
-                    (_, Some(wanted)) if *values => {
-                        let (cells, values) = chunk.extract(element, &wanted);
+                    (_, wanted) => {
+                        let all = Selection::all();
+                        let wanted = wanted.unwrap_or(&all);
+                        let (cells, values) = chunk.select(element, dims, wanted, *values)?;
                         Taken::Kept(cells, values)
                     }
-                    (_, Some(wanted)) => Taken::Kept(chunk.cells.intersection(&wanted), Vec::new()),
                 };
                 Ok(())
             }
             ReadRequest::Defined { cells, found } => {
-                let wanted = wanted(cells, dims)?;
-                **found = Some(match wanted {
-                    Some(wanted) => chunk.cells.intersection(&wanted),
-                    None => chunk.cells.clone(),
-                });
+                **found = Some(chunk.select(element, dims, cells, false)?.0);
                 Ok(())
             }
             ReadRequest::DefinedValues { cells, found } => {
-                let wanted = wanted(cells, dims)?;
-                let wanted = wanted.unwrap_or_else(|| CellSet::full(chunk.cells.cells()));
-                **found = Some(chunk.extract(element, &wanted));
+                **found = Some(chunk.select(element, dims, cells, true)?);
                 Ok(())
             }
             ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
@@ -363,14 +355,6 @@ pub(super) fn check_sections<'a>(
         }
     }
     Ok(())
-}
-
-/// The cells asked for, or `None` for the whole chunk.
-fn wanted(selection: &Selection, dims: &[u64]) -> Result<Option<CellSet>> {
-    if selection.covers(dims) {
-        return Ok(None);
-    }
-    Ok(Some(CellSet::from_selection(selection, dims)?))
 }
 
 /// Both sections with their stored lengths.

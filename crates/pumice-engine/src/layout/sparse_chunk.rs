@@ -6,7 +6,7 @@
 use super::request::{Source, Target, fill_with};
 use crate::Result;
 use pumice_filter::EncodedCells;
-use pumice_space::{CellSet, Run, Segment};
+use pumice_space::{CellSet, Run, Segment, Selection};
 
 /// The defined cells of a chunk and their values.
 #[derive(Clone, Debug)]
@@ -76,6 +76,39 @@ impl SparseChunk {
         let found = self.cells.intersection(wanted);
         let values = self.copy_values(element, &found);
         (found, values)
+    }
+
+    /// The part of a chunk of shape `dims` that `wanted` selects, without values if none are wanted.
+    pub fn select(
+        &self,
+        element: usize,
+        dims: &[u64],
+        wanted: &Selection,
+        values: bool,
+    ) -> Result<(CellSet, Vec<u8>)> {
+        let held = if values { self.values() } else { &[] };
+        if wanted.covers(dims) {
+            return Ok((self.cells.clone(), held.to_vec()));
+        }
+        // Ranges of a list need neither sets nor runs. Points come in any order.
+        let runs = wanted.as_points().is_none().then(|| wanted.runs(dims));
+        if let (Some(runs), Some(list)) = (runs, self.cells.as_list())
+            && let Some(ranges) = self.cells.list_ranges(runs)
+        {
+            let (mut cells, mut found) = (Vec::new(), Vec::new());
+            for range in ranges {
+                cells.extend_from_slice(&list[range.clone()]);
+                if values {
+                    found.extend_from_slice(&held[range.start * element..range.end * element]);
+                }
+            }
+            return Ok((CellSet::from_list(self.cells.cells(), cells)?, found));
+        }
+        let wanted = CellSet::from_selection(wanted, dims)?;
+        match values {
+            true => Ok(self.extract(element, &wanted)),
+            false => Ok((self.cells.intersection(&wanted), Vec::new())),
+        }
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

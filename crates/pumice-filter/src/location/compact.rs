@@ -161,7 +161,7 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
                 check_end(&reader)?;
                 budget.spend(4 * count as u64, NAME, 0).map_err(corrupt)?;
                 spend(budget, cells, count as u64)?;
-                list::decode(numbers, count, cells)
+                CellSet::from_list(cells, numbers.cells(cells)?).map_err(outside)
             } else {
                 shape.collect(Cells::new(numbers), count as u64, reader, budget)
             }

@@ -4,11 +4,10 @@
 //! would write something else (a difference along an axis, runs, the complement, a bitmap) are left to
 //! it.
 
-use super::compact::{self, outside};
-use super::numbers::{BLOCK, Numbers};
+use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, SAMPLES, choose};
-use crate::{FilterError, scratch};
+use crate::scratch;
 use pumice_space::CellSet;
 
 /// The most cells that are read into a list.
@@ -138,31 +137,4 @@ impl Counter {
 fn same(a: &[u32], b: &[u32], by: u64) -> bool {
     let moved = |(a, b): (&u32, &u32)| u64::from(*a) + by == u64::from(*b);
     a.len() == b.len() && a.iter().zip(b).all(moved)
-}
-
-/// The set of `count` cells of `cells` that are the given gaps apart.
-pub(super) fn decode(
-    mut gaps: Numbers<'_>,
-    count: usize,
-    cells: u64,
-) -> Result<CellSet, FilterError> {
-    let mut list: Vec<u32> = Vec::with_capacity(count);
-    let mut block = [0; BLOCK];
-    let mut next = 0u64;
-    while list.len() < count {
-        let gaps = gaps.block(&mut block)?;
-        // Each gap is below 2^48, so the sum of a block is far from overflowing.
-        let end = gaps.iter().sum::<u64>() + next + gaps.len() as u64;
-        if end > cells {
-            return Err(outside(format!("a cell beyond {cells}")));
-        }
-        let mut at = next as u32;
-        list.extend(gaps.iter().map(|&gap| {
-            let cell = at + gap as u32;
-            at = cell + 1;
-            cell
-        }));
-        next = end;
-    }
-    CellSet::from_list(cells, list).map_err(outside)
 }

@@ -12,6 +12,7 @@
 mod bytes;
 mod packed;
 
+use super::compact::outside;
 use super::{NAME, corrupt};
 use crate::FilterError;
 use pumice_bytes::Reader;
@@ -88,6 +89,34 @@ impl<'a> Numbers<'a> {
             form => return Err(corrupt(reader.error("a stream of form 0 to 2", form))),
         };
         Ok(Self { left: count, form })
+    }
+
+    /// The cells that numbers of which none was read are the gaps between, all of them below `cells`,
+    /// which is below 2^32.
+    pub(super) fn cells(mut self, cells: u64) -> Result<Vec<u32>, FilterError> {
+        let count = self.left;
+        if let Form::Packed(packed) = self.form {
+            return packed.cells(count, cells);
+        }
+        let mut list: Vec<u32> = Vec::with_capacity(count);
+        let mut block = [0; BLOCK];
+        let mut next = 0u64;
+        while list.len() < count {
+            let gaps = self.block(&mut block)?;
+            // Each gap is below 2^48, so the sum of a block is far from overflowing.
+            let end = gaps.iter().sum::<u64>() + next + gaps.len() as u64;
+            if end > cells {
+                return Err(outside(format!("a cell beyond {cells}")));
+            }
+            let mut at = next as u32;
+            list.extend(gaps.iter().map(|&gap| {
+                let cell = at + gap as u32;
+                at = cell.wrapping_add(1);
+                cell
+            }));
+            next = end;
+        }
+        Ok(list)
     }
 
     /// How many numbers have not been read.
@@ -195,6 +224,45 @@ mod tests {
                         break;
                     }
                 }
+            }
+        }
+    }
+
+    /// The cells that numbers are the gaps between, one after another.
+    fn summed(bytes: &[u8], count: usize, cells: u64) -> Option<Vec<u32>> {
+        let mut next = 0;
+        let gaps = read(bytes, count).ok()?.into_iter();
+        let list = gaps.map(|gap| {
+            next += gap + 1;
+            (next <= cells).then(|| (next - 1) as u32)
+        });
+        list.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn cells_are_the_sums_of_numbers_whatever_the_bytes(
+            bits in 0u32..22,
+            values in proptest::collection::vec(any::<u64>(), 0..1500),
+            spare in 0u64..3,
+            change in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
+        ) {
+            let values: Vec<u64> = values.iter().map(|value| value & ((1 << bits) - 1)).collect();
+            let cells = (values.iter().sum::<u64>() + values.len() as u64 + spare).saturating_sub(1);
+            let cells = cells.min(u64::from(u32::MAX));
+            let mut out = Vec::new();
+            encode(&values, &mut out);
+            if let Some((at, byte)) = change {
+                let at = at.index(out.len());
+                out[at] = byte;
+            }
+            let mut reader = Reader::new("test", 0, &out);
+            let numbers = Numbers::open(&mut reader, values.len());
+            // Bytes after the numbers are the business of who opens them.
+            if reader.is_empty() {
+                let list = numbers.and_then(|numbers| numbers.cells(cells)).ok();
+                prop_assert_eq!(list, summed(&out, values.len(), cells));
             }
         }
     }

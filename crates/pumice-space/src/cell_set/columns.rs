@@ -91,6 +91,61 @@ impl CellSet {
     }
 }
 
+impl CellSet {
+    /// Whether all cells of a chunk of shape `dims`, which has an axis at least, lie in its corner of
+    /// shape `inside`.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_sorted_cells(20, [3, 11, 12])?;
+    /// assert!(set.is_inside(&[4, 5], &[3, 4]));
+    /// assert!(!set.is_inside(&[4, 5], &[2, 5]) && !set.is_inside(&[4, 5], &[4, 3]));
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn is_inside(&self, dims: &[u64], inside: &[u64]) -> bool {
+        match (dims, inside, &self.form) {
+            (&[_, width], &[rows, columns], Form::Cells(list)) if self.cells <= 1 << 31 => {
+                let division = Division::by(width);
+                // All are looked at, so that many are compared at once.
+                list.cells().iter().fold(true, |all, &cell| {
+                    let (row, column) = division.of(cell);
+                    all & (row < rows) & (column < columns)
+                })
+            }
+            _ => {
+                let mut all = true;
+                self.for_each_box(dims, |ranges, _| {
+                    all &= ranges.iter().zip(inside).all(|((_, last), size)| last < size);
+                });
+                all
+            }
+        }
+    }
+}
+
+/// A division by multiplication: exact for numbers below 2^31, without branches, many at once.
+#[derive(Clone, Copy)]
+struct Division {
+    by: u64,
+    factor: u64,
+    shift: u32,
+}
+
+impl Division {
+    fn by(by: u64) -> Self {
+        let shift = 31 + by.next_power_of_two().trailing_zeros();
+        Self { by, factor: (1u64 << shift).div_ceil(by), shift }
+    }
+
+    /// Quotient and remainder.
+    #[inline(always)]
+    fn of(self, number: u32) -> (u64, u64) {
+        let quotient = (u64::from(number) * self.factor) >> self.shift;
+        (quotient, u64::from(number) - quotient * self.by)
+    }
+}
+
 /// Coordinates of scattered cells below 2^31 in rows of `width`.
 fn put_pairs<C: Coordinate>(
     cells: &[u32],
@@ -99,13 +154,10 @@ fn put_pairs<C: Coordinate>(
     rows: &mut [C],
     columns: &mut [C],
 ) {
-    // A division by multiplication: exact for numbers below 2^31, without branches, many at once.
-    let shift = 31 + width.next_power_of_two().trailing_zeros();
-    let factor = (1u64 << shift).div_ceil(width);
+    let division = Division::by(width);
     let places = rows[..cells.len()].iter_mut().zip(&mut columns[..cells.len()]);
     for (&cell, (to_row, to_column)) in cells.iter().zip(places) {
-        let row = (u64::from(cell) * factor) >> shift;
-        let column = u64::from(cell) - row * width;
+        let (row, column) = division.of(cell);
         (*to_row, *to_column) = (C::narrow(top + row), C::narrow(left + column));
     }
 }

@@ -14,9 +14,10 @@
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
 use super::{BLOCK, MOST_BITS, Number};
-use crate::FilterError;
+use crate::location::compact::outside;
 use crate::location::varint::{put_varint, varint};
 use crate::location::{NAME, corrupt};
+use crate::{FilterError, scratch};
 use pumice_bytes::Reader;
 
 /// How a stream would be packed.
@@ -181,6 +182,87 @@ impl<'a> Packed<'a> {
     }
 }
 
+impl Packed<'_> {
+    /// The `count` cells that the numbers are the gaps between, all of them below `cells`, which is
+    /// below 2^32.
+    ///
+    /// What the upper parts of the first numbers add up to is the place of a one bit, less the ones
+    /// before it: no number has to be known by itself.
+    pub(super) fn cells(mut self, count: usize, cells: u64) -> Result<Vec<u32>, FilterError> {
+        let mut places = scratch::take_numbers(count + 8);
+        let found = find_ones(self.unary.bytes, count, &mut places);
+        let list = found.and_then(|()| self.sum(&places[..count], cells));
+        scratch::give_numbers(places);
+        list
+    }
+
+    /// The cells of numbers whose ones are at these places.
+    fn sum(&mut self, places: &[u32], cells: u64) -> Result<Vec<u32>, FilterError> {
+        let mut list = Vec::with_capacity(places.len());
+        let (mut begin, mut next) = (0, 0);
+        for (block, low_bits) in places.chunks(BLOCK).zip(self.low_bits) {
+            let low_bits = u32::from(*low_bits);
+            let end = block.last().map_or(0, |last| u64::from(*last) + 1);
+            let upper = end - begin - block.len() as u64;
+            if upper <= cells >> low_bits {
+                // The low bits of later blocks may be read, too; they are masked out.
+                let low = sum_low(block, begin as u32, low_bits, self.low, next, &mut list);
+                next = low + (upper << low_bits);
+            }
+            if upper > cells >> low_bits || next > cells {
+                return Err(outside(format!("a cell beyond {cells}")));
+            }
+            self.low = &self.low[(block.len() * low_bits as usize).div_ceil(8)..];
+            begin = end;
+        }
+        Ok(list)
+    }
+}
+
+/// For every byte, the places of its ones; the others mean nothing.
+const ONES: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut found) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[byte][found] = bit as u8;
+                found += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Puts the places of all ones, of which there must be `count`, into `places`, which gets room for
+/// eight more. A byte at a time without any decision, however many ones it has.
+fn find_ones(bytes: &[u8], count: usize, places: &mut Vec<u32>) -> Result<(), FilterError> {
+    let wrong = |found| FilterError::corrupt(NAME, "a one bit for every number", found);
+    if bytes.len() > u32::MAX as usize / 8 {
+        return Err(outside("a unary part that is longer than any chunk"));
+    }
+    if places.len() < count + 8 {
+        places.resize(count + 8, 0);
+    }
+    let (mut at, mut base) = (0, 0u32);
+    for byte in bytes {
+        let Some(place) = places.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) else {
+            return Err(wrong("more"));
+        };
+        *place = ONES[usize::from(*byte)].map(|bit| base + u32::from(bit));
+        at += byte.count_ones() as usize;
+        base += 8;
+    }
+    match at.cmp(&count) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Less => Err(wrong("fewer")),
+        std::cmp::Ordering::Greater => Err(wrong("more")),
+    }
+}
+
 /// Refuses ones after the low bits of the last block. All other blocks fill whole bytes.
 fn check_padding(low_bits: &[u8], count: usize, low: &[u8]) -> Result<(), FilterError> {
     let (Some(low_bits), Some(last)) = (low_bits.last(), low.last()) else {
@@ -243,6 +325,85 @@ fn add_low_any(values: &mut [u64], low_bits: u32, low: &[u8]) {
         *value = *value << low_bits | (word >> (bit % 8) & mask);
         bit += low_bits as usize;
     }
+}
+
+/// Appends the cells of a block: the upper parts so far, which are the places less `begin` and the
+/// ones between, shifted up by `low_bits`; `next`; the low bits so far; and one for each number before.
+/// Returns the cell after the last, less its upper part. Cells that do not fit are cut off.
+fn sum_low(
+    places: &[u32],
+    begin: u32,
+    low_bits: u32,
+    low: &[u8],
+    next: u64,
+    list: &mut Vec<u32>,
+) -> u64 {
+    match low_bits {
+        1 => sum_low_fixed::<1>(places, begin, low, next, list),
+        2 => sum_low_fixed::<2>(places, begin, low, next, list),
+        3 => sum_low_fixed::<3>(places, begin, low, next, list),
+        4 => sum_low_fixed::<4>(places, begin, low, next, list),
+        5 => sum_low_fixed::<5>(places, begin, low, next, list),
+        6 => sum_low_fixed::<6>(places, begin, low, next, list),
+        7 => sum_low_fixed::<7>(places, begin, low, next, list),
+        8 => sum_low_fixed::<8>(places, begin, low, next, list),
+        9 => sum_low_fixed::<9>(places, begin, low, next, list),
+        10 => sum_low_fixed::<10>(places, begin, low, next, list),
+        11 => sum_low_fixed::<11>(places, begin, low, next, list),
+        12 => sum_low_fixed::<12>(places, begin, low, next, list),
+        _ => sum_low_any(places, begin, low_bits, low, next, list),
+    }
+}
+
+fn sum_low_fixed<const BITS: usize>(
+    places: &[u32],
+    mut begin: u32,
+    low: &[u8],
+    mut next: u64,
+    list: &mut Vec<u32>,
+) -> u64 {
+    // As in `add_low_fixed`.
+    let groups = (low.len().saturating_sub(8) / BITS).min(places.len() / GROUP);
+    let (groups, rest) = places.split_at(groups * GROUP);
+    let mut bytes = low;
+    for group in groups.as_chunks::<GROUP>().0 {
+        let window = &bytes[..BITS + 8];
+        let mut cells = [0; GROUP];
+        for (number, cell) in cells.iter_mut().enumerate() {
+            let bit = number * BITS;
+            next += word_at(window, bit / 8) >> (bit % 8) & ((1 << BITS) - 1);
+            *cell = next as u32;
+        }
+        for (number, (cell, place)) in (0..).zip(cells.iter_mut().zip(group)) {
+            let upper = place.wrapping_sub(begin.wrapping_add(number));
+            *cell = cell.wrapping_add(number).wrapping_add(upper << BITS);
+        }
+        list.extend_from_slice(&cells);
+        next += GROUP as u64;
+        begin = begin.wrapping_add(GROUP as u32);
+        bytes = &bytes[BITS..];
+    }
+    sum_low_any(rest, begin, BITS as u32, bytes, next, list)
+}
+
+fn sum_low_any(
+    places: &[u32],
+    begin: u32,
+    low_bits: u32,
+    low: &[u8],
+    mut next: u64,
+    list: &mut Vec<u32>,
+) -> u64 {
+    let mask = (1u64 << low_bits) - 1;
+    let mut bit = 0;
+    for (number, place) in (begin..).zip(places) {
+        next += word_at(low, bit / 8) >> (bit % 8) & mask;
+        let upper = u64::from(place - number) << low_bits;
+        list.push(upper.wrapping_add(next) as u32);
+        next += 1;
+        bit += low_bits as usize;
+    }
+    next
 }
 
 /// The eight bytes from `at` on, zeros beyond the end.
