@@ -189,49 +189,59 @@ impl Packed<'_> {
     /// What the upper parts of the first numbers add up to is the place of a one bit, less the ones
     /// before it: no number has to be known by itself.
     pub(super) fn cells(mut self, count: usize, cells: u64) -> Result<Vec<u32>, FilterError> {
-        let mut places = scratch::take_numbers(count + 8);
-        let found = find_ones(self.unary.bytes, count, &mut places);
-        let list = found.and_then(|()| self.sum(&places[..count], cells));
-        scratch::give_numbers(places);
-        list
+        let mut list = scratch::take_numbers(count + 8);
+        let found = find_ones(self.unary.bytes, count, &mut list);
+        let summed = found.and_then(|()| self.sum(&mut list[..count], cells));
+        let result = summed.map(|()| list[..count].to_vec());
+        scratch::give_numbers(list);
+        result
     }
 
-    /// The cells of numbers whose ones are at these places.
-    fn sum(&mut self, places: &[u32], cells: u64) -> Result<Vec<u32>, FilterError> {
-        let mut list = Vec::with_capacity(places.len());
+    /// Turns the places of ones into cells.
+    fn sum(&mut self, list: &mut [u32], cells: u64) -> Result<(), FilterError> {
         let (mut begin, mut next) = (0, 0);
-        for (block, low_bits) in places.chunks(BLOCK).zip(self.low_bits) {
+        for (block, low_bits) in list.chunks_mut(BLOCK).zip(self.low_bits) {
             let low_bits = u32::from(*low_bits);
             let end = block.last().map_or(0, |last| u64::from(*last) + 1);
-            let upper = end - begin - block.len() as u64;
+            let (upper, bits) = (end - begin - block.len() as u64, block.len() * low_bits as usize);
             if upper <= cells >> low_bits {
                 // The low bits of later blocks may be read, too; they are masked out.
-                let low = sum_low(block, begin as u32, low_bits, self.low, next, &mut list);
-                next = low + (upper << low_bits);
+                next = sum_low(block, begin as u32, low_bits, self.low, next) + (upper << low_bits);
             }
             if upper > cells >> low_bits || next > cells {
                 return Err(outside(format!("a cell beyond {cells}")));
             }
-            self.low = &self.low[(block.len() * low_bits as usize).div_ceil(8)..];
+            self.low = &self.low[bits.div_ceil(8)..];
             begin = end;
         }
-        Ok(list)
+        Ok(())
     }
 }
 
 /// For every byte, the places of its ones; the others mean nothing.
-const ONES: [[u8; 8]; 256] = {
+static ONES: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
     while byte < 256 {
         let (mut bit, mut found) = (0, 0);
         while bit < 8 {
             if byte >> bit & 1 == 1 {
-                table[byte][found] = bit as u8;
+                table[byte][found] = bit;
                 found += 1;
             }
             bit += 1;
         }
+        byte += 1;
+    }
+    table
+};
+
+/// For every byte, how many ones it has.
+static COUNTS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = byte.count_ones() as u8;
         byte += 1;
     }
     table
@@ -252,8 +262,9 @@ fn find_ones(bytes: &[u8], count: usize, places: &mut Vec<u32>) -> Result<(), Fi
         let Some(place) = places.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) else {
             return Err(wrong("more"));
         };
-        *place = ONES[usize::from(*byte)].map(|bit| base + u32::from(bit));
-        at += byte.count_ones() as usize;
+        let ones = &ONES[usize::from(*byte)];
+        place.iter_mut().zip(ones).for_each(|(place, bit)| *place = base + bit);
+        at += usize::from(COUNTS[usize::from(*byte)]);
         base += 8;
     }
     match at.cmp(&count) {
@@ -327,79 +338,60 @@ fn add_low_any(values: &mut [u64], low_bits: u32, low: &[u8]) {
     }
 }
 
-/// Appends the cells of a block: the upper parts so far, which are the places less `begin` and the
-/// ones between, shifted up by `low_bits`; `next`; the low bits so far; and one for each number before.
-/// Returns the cell after the last, less its upper part. Cells that do not fit are cut off.
-fn sum_low(
-    places: &[u32],
-    begin: u32,
-    low_bits: u32,
-    low: &[u8],
-    next: u64,
-    list: &mut Vec<u32>,
-) -> u64 {
+/// Turns the places of a block's ones into cells: the upper parts so far, which are the place less
+/// `begin` and the ones between, shifted up by `low_bits`; `next`; the low bits so far; and one for each
+/// number before. Returns the cell after the last, less its upper part. Cells that do not fit are cut
+/// off.
+fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> u64 {
     match low_bits {
-        1 => sum_low_fixed::<1>(places, begin, low, next, list),
-        2 => sum_low_fixed::<2>(places, begin, low, next, list),
-        3 => sum_low_fixed::<3>(places, begin, low, next, list),
-        4 => sum_low_fixed::<4>(places, begin, low, next, list),
-        5 => sum_low_fixed::<5>(places, begin, low, next, list),
-        6 => sum_low_fixed::<6>(places, begin, low, next, list),
-        7 => sum_low_fixed::<7>(places, begin, low, next, list),
-        8 => sum_low_fixed::<8>(places, begin, low, next, list),
-        9 => sum_low_fixed::<9>(places, begin, low, next, list),
-        10 => sum_low_fixed::<10>(places, begin, low, next, list),
-        11 => sum_low_fixed::<11>(places, begin, low, next, list),
-        12 => sum_low_fixed::<12>(places, begin, low, next, list),
-        _ => sum_low_any(places, begin, low_bits, low, next, list),
+        1 => sum_low_fixed::<1>(list, begin, low, next),
+        2 => sum_low_fixed::<2>(list, begin, low, next),
+        3 => sum_low_fixed::<3>(list, begin, low, next),
+        4 => sum_low_fixed::<4>(list, begin, low, next),
+        5 => sum_low_fixed::<5>(list, begin, low, next),
+        6 => sum_low_fixed::<6>(list, begin, low, next),
+        7 => sum_low_fixed::<7>(list, begin, low, next),
+        8 => sum_low_fixed::<8>(list, begin, low, next),
+        9 => sum_low_fixed::<9>(list, begin, low, next),
+        10 => sum_low_fixed::<10>(list, begin, low, next),
+        11 => sum_low_fixed::<11>(list, begin, low, next),
+        12 => sum_low_fixed::<12>(list, begin, low, next),
+        _ => sum_low_any(list, begin, low_bits, low, next),
     }
 }
 
 fn sum_low_fixed<const BITS: usize>(
-    places: &[u32],
+    list: &mut [u32],
     mut begin: u32,
     low: &[u8],
     mut next: u64,
-    list: &mut Vec<u32>,
 ) -> u64 {
     // As in `add_low_fixed`.
-    let groups = (low.len().saturating_sub(8) / BITS).min(places.len() / GROUP);
-    let (groups, rest) = places.split_at(groups * GROUP);
+    let groups = (low.len().saturating_sub(8) / BITS).min(list.len() / GROUP);
+    let (groups, rest) = list.split_at_mut(groups * GROUP);
     let mut bytes = low;
-    for group in groups.as_chunks::<GROUP>().0 {
+    for group in groups.as_chunks_mut::<GROUP>().0 {
         let window = &bytes[..BITS + 8];
-        let mut cells = [0; GROUP];
-        for (number, cell) in cells.iter_mut().enumerate() {
-            let bit = number * BITS;
+        for (number, cell) in group.iter_mut().enumerate() {
+            let (bit, number) = (number * BITS, number as u32);
             next += word_at(window, bit / 8) >> (bit % 8) & ((1 << BITS) - 1);
-            *cell = next as u32;
+            let upper = cell.wrapping_sub(begin.wrapping_add(number));
+            *cell = (upper << BITS).wrapping_add(next as u32).wrapping_add(number);
         }
-        for (number, (cell, place)) in (0..).zip(cells.iter_mut().zip(group)) {
-            let upper = place.wrapping_sub(begin.wrapping_add(number));
-            *cell = cell.wrapping_add(number).wrapping_add(upper << BITS);
-        }
-        list.extend_from_slice(&cells);
         next += GROUP as u64;
         begin = begin.wrapping_add(GROUP as u32);
         bytes = &bytes[BITS..];
     }
-    sum_low_any(rest, begin, BITS as u32, bytes, next, list)
+    sum_low_any(rest, begin, BITS as u32, bytes, next)
 }
 
-fn sum_low_any(
-    places: &[u32],
-    begin: u32,
-    low_bits: u32,
-    low: &[u8],
-    mut next: u64,
-    list: &mut Vec<u32>,
-) -> u64 {
+fn sum_low_any(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], mut next: u64) -> u64 {
     let mask = (1u64 << low_bits) - 1;
     let mut bit = 0;
-    for (number, place) in (begin..).zip(places) {
+    for (number, cell) in (begin..).zip(list) {
         next += word_at(low, bit / 8) >> (bit % 8) & mask;
-        let upper = u64::from(place - number) << low_bits;
-        list.push(upper.wrapping_add(next) as u32);
+        let upper = u64::from(*cell - number) << low_bits;
+        *cell = upper.wrapping_add(next) as u32;
         next += 1;
         bit += low_bits as usize;
     }
