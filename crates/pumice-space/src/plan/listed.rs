@@ -1,15 +1,13 @@
 //! Transfers of any shape: both sides run by run, cut at chunk borders, sorted by chunk.
 //!
-//! Costs n log n in the number of pieces, which are kept in one list that all parts share.
+//! Costs n log n in the number of pieces, which are kept in one list that all parts share. Points that
+//! a sparse dataset takes one by one have a plan of their own, [`PointPlan`](crate::PointPlan).
 
 use super::Segment;
 use crate::selection::{Kind, Runs, Selection};
 use crate::{CellSet, ChunkGrid, CoordinateWalker, Dims, Run, SpaceError};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-
-/// With so few chunks, a counter for each costs nothing.
-const FEW_CHUNKS: u64 = 1 << 12;
 
 /// A transfer that is worked out in full before its first part is given.
 #[derive(Clone, Debug)]
@@ -46,19 +44,10 @@ impl ListedPlan {
         memory: &Selection,
         memory_dims: &[u64],
     ) -> Result<Self, SpaceError> {
-        let chunks = grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
+        grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
         let fits =
             |dims| crate::extent::product(dims).ok_or(SpaceError::Overflow("cells of an array"));
         fits(memory_dims)?;
-        // Points may cover memory, too, but in an order of their own.
-        let in_order = memory.as_points().is_none() && memory.covers(memory_dims);
-        if let (Kind::Points(points), true) = (&file.0, in_order)
-            && chunks <= FEW_CHUNKS.max(points.coords.len() as u64)
-        {
-            let (segments, parts) = bucket_points(&points.coords, grid, chunks as usize);
-            let (segments, parts) = (Arc::new(segments), parts.into_iter());
-            return Ok(Self { grid: grid.clone(), segments, parts, ascending: false });
-        }
         let mut pieces = Pieces::new(grid, memory.runs(memory_dims));
         match &file.0 {
             Kind::Points(points) => {
@@ -122,52 +111,6 @@ impl ListedPart {
         }
         self.cells().count(&self.chunk_dims) == self.inside
     }
-}
-
-/// Segments by chunk, and the range of each chunk, of points that lie in memory in their order.
-///
-/// The usual way to write a sparse dataset, so it moves little: the points are counted per chunk,
-/// then every point is put straight into its place. Neighbours are joined as they arrive, which
-/// leaves unused places between the ranges.
-fn bucket_points(
-    coords: &[u64],
-    grid: &ChunkGrid,
-    chunks: usize,
-) -> (Vec<Segment>, Vec<(u64, Range<usize>)>) {
-    let (shape, counts) = (grid.chunk(), grid.counts());
-    let points = coords.len() / shape.len().max(1);
-    let mut ends = vec![0usize; chunks];
-    let mut places: Vec<(usize, u64)> = Vec::with_capacity(points);
-    for point in coords.chunks_exact(shape.len()) {
-        let (mut chunk, mut cell) = (0, 0);
-        for ((&at, &size), &count) in point.iter().zip(shape).zip(&counts) {
-            let number = at / size;
-            chunk = chunk * count + number;
-            cell = cell * size + (at - number * size);
-        }
-        ends[chunk as usize] += 1;
-        places.push((chunk as usize, cell));
-    }
-    let mut sum = 0;
-    let starts: Vec<usize> = ends.iter().map(|&count| (sum, sum += count).0).collect();
-    ends.copy_from_slice(&starts);
-    let mut segments = vec![Segment { cell: 0, memory: 0, len: 0 }; points];
-    for (memory, (chunk, cell)) in places.into_iter().enumerate() {
-        let (memory, start, end) = (memory as u64, starts[chunk], &mut ends[chunk]);
-        if let Some(last) = segments[start..*end].last_mut()
-            && last.cell + last.len == cell
-            && last.memory + last.len == memory
-        {
-            last.len += 1;
-            continue;
-        }
-        segments[*end] = Segment { cell, memory, len: 1 };
-        *end += 1;
-    }
-    let ranges = starts.into_iter().zip(ends).map(|(start, end)| start..end);
-    let parts = ranges.enumerate().filter(|(_, range)| !range.is_empty());
-    let parts = parts.map(|(chunk, range)| (chunk as u64, range)).collect();
-    (segments, parts)
 }
 
 /// Pieces of a transfer under construction, in the order of the transfer.
