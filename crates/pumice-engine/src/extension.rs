@@ -6,7 +6,8 @@ use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_format::cache_image::{self, CacheImageInfo};
-use pumice_format::messages::{BTreeK, kind};
+use pumice_format::driver_info::{BLOCK_PREFIX, DriverInfo};
+use pumice_format::messages::{BTreeK, FileSpaceInfo, kind};
 use pumice_format::shared_message_table::{SharedMessageIndex, SharedMessageTableInfo};
 use pumice_format::superblock::Superblock;
 use pumice_format::{Context, UNDEFINED};
@@ -15,12 +16,17 @@ use std::sync::Arc;
 /// What libhdf5 uses where a file does not say.
 const DEFAULT_LEAF_K: u16 = 4;
 const DEFAULT_INTERNAL_K: u16 = 16;
+const DEFAULT_CHUNK_K: u16 = 32;
 
 /// What a superblock extension says.
 #[derive(Debug, Default)]
 pub(crate) struct Extension {
     /// Ranks of version 1 B-trees.
     ranks: Option<BTreeK>,
+    /// How room is found in the file, if it says.
+    pub(crate) file_space: Option<FileSpaceInfo>,
+    /// Of which files the file consists, if it is not one.
+    pub(crate) driver: Option<DriverInfo>,
     /// Where messages are kept that objects share.
     pub(crate) shared_messages: Vec<SharedMessageIndex>,
 }
@@ -29,16 +35,24 @@ impl Extension {
     /// Reads the extension of a file, if it has one. Blocks of a cache image become readable at
     /// their own addresses.
     pub(crate) fn load(medium: &Arc<Medium>, superblock: &Superblock) -> Result<Self> {
+        let mut extension = Self { driver: driver_block(medium, superblock)?, ..Self::default() };
         if superblock.extension_address == UNDEFINED {
-            return Ok(Self::default());
+            return Ok(extension);
         }
         let object = Object::load(medium, superblock.extension_address)?;
-        let mut extension = Self::default();
+        if let Some(raw) = object.message(kind::DRIVER_INFO) {
+            let info = DriverInfo::decode_message(&raw.body, &object.context(&raw))?;
+            extension.driver = Some(info);
+        }
         if let Some(raw) = object.message(kind::CACHE_IMAGE) {
             load_image(medium, CacheImageInfo::decode(&raw.body, &object.context(&raw))?)?;
         }
         if let Some(raw) = object.message(kind::BTREE_K) {
             extension.ranks = Some(BTreeK::decode(&raw.body, &object.context(&raw))?);
+        }
+        if let Some(raw) = object.message(kind::FILE_SPACE_INFO) {
+            let info = FileSpaceInfo::decode(&raw.body, &object.context(&raw))?;
+            extension.file_space = Some(info);
         }
         if let Some(raw) = object.message(kind::SHARED_MESSAGE_TABLE) {
             let info = SharedMessageTableInfo::decode(&raw.body, &object.context(&raw))?;
@@ -58,6 +72,25 @@ impl Extension {
             (None, None) => (DEFAULT_LEAF_K, DEFAULT_INTERNAL_K),
         }
     }
+
+    /// The rank of nodes of version 1 chunk indexes.
+    pub(crate) fn chunk_rank(&self, superblock: &Superblock) -> u16 {
+        let old = superblock.old.as_ref().map(|old| old.chunk_internal_k);
+        let new = self.ranks.map(|ranks| ranks.chunk_internal_k);
+        old.or(new).unwrap_or(DEFAULT_CHUNK_K)
+    }
+}
+
+/// What an older superblock's file driver stored.
+fn driver_block(medium: &Arc<Medium>, superblock: &Superblock) -> Result<Option<DriverInfo>> {
+    let address = superblock.old.as_ref().map_or(UNDEFINED, |old| old.driver_address);
+    if address == UNDEFINED {
+        return Ok(None);
+    }
+    let context = Context::new(medium.sizes()).at(address);
+    let prefix = medium.read(address, BLOCK_PREFIX)?;
+    let bytes = medium.read(address, DriverInfo::block_length(&prefix, &context)?)?;
+    Ok(Some(DriverInfo::decode_block(&bytes, &context)?))
 }
 
 fn load_image(medium: &Arc<Medium>, info: CacheImageInfo) -> Result<()> {

@@ -14,11 +14,13 @@ use crate::fractal_heap::FractalHeap;
 use crate::global_heap::GlobalHeap;
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
+use crate::members::{self, Form};
 use crate::object::Object;
 use crate::open_files::Place;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::ChunkCache;
+use pumice_format::messages::FileSpaceInfo;
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
 use pumice_store::Store;
 use std::collections::BTreeMap;
@@ -65,10 +67,29 @@ impl File {
 
     /// Opens the HDF5 file in a store, for editing if `writable`.
     pub fn open(store: Arc<dyn Store>, cache: Cache, writable: bool) -> Result<Arc<Self>> {
-        let io = |source| Error::Io { action: "read the superblock".into(), source };
-        let total = store.len().map_err(io)?;
-        let (base, superblock) = find_superblock(&*store, total)?;
-        let stored_end = superblock.end_of_file;
+        Self::open_store(store, cache, writable, Form::Single(None))
+    }
+
+    /// Opens the HDF5 file in a store, which may be made of several files.
+    pub(crate) fn open_store(
+        store: Arc<dyn Store>,
+        cache: Cache,
+        writable: bool,
+        form: Form<'_>,
+    ) -> Result<Arc<Self>> {
+        let (base, total, superblock) = find_superblock(&*store)?;
+        // A multi file has an end for each of its members.
+        let stored_end = match form {
+            Form::Multi => superblock.end_of_file.min(total),
+            Form::Single(_) | Form::Family => superblock.end_of_file,
+        };
+        let end = stored_end.min(total).saturating_sub(base);
+        let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
+        let extension = Extension::load(&medium, &superblock);
+        if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
+        {
+            members::refuse(driver, path)?;
+        }
         if stored_end > total {
             return Err(DecodeError::new(
                 "superblock",
@@ -82,10 +103,7 @@ impl File {
             let what = format!("editing a file with superblock version {}", superblock.version);
             return Err(Error::Unsupported(what));
         }
-        let end = stored_end.saturating_sub(base);
-        let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
-        let extension = Extension::load(&medium, &superblock)?;
-        Ok(Self::new(medium, superblock, extension, cache))
+        Ok(Self::new(medium, superblock, extension?, cache))
     }
 
     fn new(
@@ -135,6 +153,18 @@ impl File {
     /// What the file says of itself.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// Half the number of entries of nodes of older structures: symbol table nodes, B-trees of
+    /// groups, B-trees of chunks.
+    pub fn ranks(&self) -> [u16; 3] {
+        let (leaf, internal) = self.extension.group_ranks(&self.superblock);
+        [leaf, internal, self.extension.chunk_rank(&self.superblock)]
+    }
+
+    /// How room is found in the file.
+    pub fn file_space(&self) -> FileSpaceInfo {
+        self.extension.file_space.clone().unwrap_or_default()
     }
 
     /// The path that it was opened by, if it was.
@@ -289,14 +319,15 @@ impl File {
     }
 }
 
-/// The first superblock in a file of `total` bytes, and where it stands.
-fn find_superblock(store: &dyn Store, total: u64) -> Result<(u64, Superblock)> {
+/// The first superblock in a store: where it stands, the store's bytes, and what it says.
+pub(crate) fn find_superblock(store: &dyn Store) -> Result<(u64, u64, Superblock)> {
     let io = |source| Error::Io { action: "read the superblock".into(), source };
+    let total = store.len().map_err(io)?;
     for offset in Superblock::candidates(total) {
         let mut bytes = vec![0; MAX_LENGTH.min((total - offset) as usize)];
         store.read_at(offset, &mut bytes).map_err(io)?;
         if Superblock::is_signature(&bytes) {
-            return Ok((offset, Superblock::decode(&bytes, offset)?));
+            return Ok((offset, total, Superblock::decode(&bytes, offset)?));
         }
     }
     let found = format!("none in {total} byte(s)");

@@ -50,7 +50,7 @@ impl FractalHeap {
         }
         let header = HeapHeader::decode(&bytes, &at)?;
         let pipeline = pipeline_of(&header.pipeline)?;
-        let budget = Budget::new(medium.length()?.saturating_mul(4).saturating_add(ALLOWANCE));
+        let budget = Budget::new(medium.volume()?.saturating_mul(4).saturating_add(ALLOWANCE));
         let medium = medium.clone();
         let (direct, indirect) = Default::default();
         Ok(Self { medium, context, header, pipeline, direct, indirect, huge: None, budget })

@@ -111,7 +111,7 @@ impl GlobalHeap {
     /// Reads the collection at `address`, of which `start` may be known already.
     fn read(&self, address: u64, start: &[u8]) -> Result<Loaded> {
         let context = Context::new(self.medium.sizes()).at(address);
-        let room = self.medium.length()?.saturating_sub(address);
+        let room = self.medium.room(address)?;
         let mut bytes = start.to_vec();
         if bytes.len() < Collection::header_length(&context) {
             let guess = room.min(MIN_COLLECTION as u64) as usize;
@@ -135,7 +135,6 @@ impl GlobalHeap {
 
     /// Reads the collections at all of `addresses`, which ascend, into `found`.
     fn read_all(&self, addresses: &[u64], found: &mut HashMap<u64, Arc<Loaded>>) -> Result<()> {
-        let length = self.medium.length()?;
         let mut rest = addresses;
         while let Some(&first) = rest.first() {
             let near = |pair: &[u64]| pair[1] - pair[0] <= GAP && pair[1] - first <= PIECE;
@@ -143,7 +142,8 @@ impl GlobalHeap {
             let (group, later) = rest.split_at(count);
             rest = later;
             let last = group.last().copied().unwrap_or(first);
-            let end = last.saturating_add(MIN_COLLECTION as u64).min(length);
+            let end = first.saturating_add(self.medium.room(first)?);
+            let end = end.min(last.saturating_add(MIN_COLLECTION as u64));
             let mut bytes = vec![0; end.saturating_sub(first) as usize];
             self.medium.fetch(&mut [ReadOp { offset: first, buffer: &mut bytes }])?;
             for (&address, next) in group.iter().zip(group[1..].iter().chain([&end])) {
@@ -190,7 +190,7 @@ struct Objects<'a> {
 
 impl<'a> Objects<'a> {
     fn new(heap: &'a GlobalHeap, references: usize) -> Result<Self> {
-        let all = heap.medium.length()?.saturating_add(references as u64);
+        let all = heap.medium.volume()?.saturating_add(references as u64);
         let budget = all.saturating_mul(MULTIPLE);
         Ok(Self { heap, found: HashMap::new(), last: None, budget })
     }
@@ -217,9 +217,8 @@ impl<'a> Objects<'a> {
                 known.is_none_or(|loaded| found.insert(*address, loaded.clone()).is_some())
             });
         }
-        let length = self.heap.medium.length()?;
         // An address that leads nowhere is an error of the element that has it.
-        addresses.retain(|&address| address < length);
+        addresses.retain(|&address| self.heap.medium.reaches(address, 1).unwrap_or(false));
         self.heap.read_all(&addresses, &mut found)?;
         self.found = found;
         Ok(())

@@ -8,6 +8,7 @@
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`global_heap`] | where variable-length data lies |
 //! | `extension`, `shared`, `fractal_heap`, `records` | what files of newer formats keep beside their objects |
+//! | `members`, `outside` | files that are one file together; other files that a file names |
 //! | [`index`] | chunk indexes |
 //! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
 //! | [`buffer`] | the caller's memory, filled by many threads |
@@ -27,6 +28,7 @@ pub mod group;
 pub mod index;
 pub mod layout;
 pub mod medium;
+mod members;
 pub mod metadata;
 pub mod object;
 pub mod open_files;

@@ -87,13 +87,31 @@ impl Medium {
         self.state().images.extend(blocks);
     }
 
-    /// Whether [`length`](Self::length) is at least `end`; mostly known without asking the store.
-    pub fn reaches(&self, end: u64) -> Result<bool> {
+    /// How many bytes the file has in all, wherever they lie: what sizes that it states are
+    /// measured against.
+    pub fn volume(&self) -> Result<u64> {
+        let stored = self.store.volume().map_err(|source| self.failed("find the size", source))?;
+        Ok(stored.saturating_sub(self.base).max(self.state().allocator.end()))
+    }
+
+    /// How many bytes there are from `address` on without a gap.
+    pub fn room(&self, address: u64) -> Result<u64> {
+        let length = self.length()?;
+        if address < length {
+            return Ok(length - address);
+        }
+        let Ok(at) = self.absolute(address) else { return Ok(0) };
+        self.store.room(at).map_err(|source| self.failed("find the size", source))
+    }
+
+    /// Whether there are `length` bytes at `address`; mostly known without asking the store.
+    pub fn reaches(&self, address: u64, length: u64) -> Result<bool> {
+        let Some(end) = address.checked_add(length) else { return Ok(false) };
         let seen = self.seen.load(Ordering::Relaxed);
         if self.absolute(end).is_ok_and(|end| end <= seen) {
             return Ok(true);
         }
-        Ok(end <= self.length()?)
+        Ok(length <= self.room(address)?)
     }
 
     fn store_length(&self) -> Result<u64> {
@@ -142,7 +160,11 @@ impl Medium {
         let wanted = at.checked_add(length as u64);
         let seen = self.seen.load(Ordering::Relaxed);
         let total = if wanted.is_some_and(|end| end <= seen) { seen } else { self.store_length()? };
-        let room = usize::try_from(total.saturating_sub(at)).unwrap_or(usize::MAX);
+        let mut room = total.saturating_sub(at);
+        if room == 0 {
+            room = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        }
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         if room == 0 {
             return Err(DecodeError::new(
                 "metadata block",

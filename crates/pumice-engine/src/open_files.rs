@@ -8,6 +8,7 @@
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
 use crate::file::{Cache, File};
+use crate::members::{Form, Several};
 use crate::{Error, Result};
 use pumice_store::{FileStore, Locking, Store};
 use std::collections::HashMap;
@@ -71,7 +72,16 @@ pub fn open_path(
         let action = format!("{} {}", opening.verb(), path.display());
         Error::Io { action, source }
     };
-    let store = Arc::new(opening.open(path).map_err(failed)?);
+    let (store, several) = match opening.open(path) {
+        Ok(store) => (store, None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match Several::find(path) {
+            // The file with the superblock stands for all.
+            Some(several) => (opening.open(&several.first()).map_err(failed)?, Some(several)),
+            None => return Err(failed(error)),
+        },
+        Err(error) => return Err(failed(error)),
+    };
+    let store = Arc::new(store);
     let identity = store.identity().map_err(failed)?;
     let mut files = when_closed(identity);
     if let Some(file) = files.get(&identity).and_then(Weak::upgrade) {
@@ -80,10 +90,16 @@ pub fn open_path(
         return share(file, opening).map_err(failed);
     }
     store.lock(locking, opening != Opening::Read).map_err(failed)?;
-    let file = match opening {
-        Opening::Read => File::open(store.clone(), cache, false),
-        Opening::Edit => File::open(store.clone(), cache, true),
-        Opening::Create | Opening::CreateNew => {
+    let file = match (opening, several) {
+        (Opening::Read, Some(several)) => several.open(cache),
+        (_, Some(_)) => Err(Error::Unsupported("changing a file that consists of several".into())),
+        (Opening::Read, None) => {
+            File::open_store(store.clone(), cache, false, Form::Single(Some(path)))
+        }
+        (Opening::Edit, None) => {
+            File::open_store(store.clone(), cache, true, Form::Single(Some(path)))
+        }
+        (Opening::Create | Opening::CreateNew, None) => {
             store.set_len(0).map_err(failed)?;
             File::create(store.clone(), cache)
         }

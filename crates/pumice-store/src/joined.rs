@@ -58,18 +58,22 @@ impl JoinedStore {
         Self { parts, gaps }
     }
 
+    /// How many bytes a part has.
+    fn part_length(&self, place: usize) -> io::Result<u64> {
+        let (part, file) = &self.parts[place];
+        if self.gaps == Gaps::Zeros {
+            return Ok(part.length);
+        }
+        let have = opened(part, file)?.len()?.saturating_sub(part.offset);
+        Ok(have.min(part.length))
+    }
+
     /// Reads as much of `buffer` as the part at `place` has; gives how much that is.
     fn read_part(&self, place: usize, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let (part, file) = &self.parts[place];
         let inside = offset - part.start;
         let wanted = buffer.len().min(usize::try_from(part.length - inside).unwrap_or(usize::MAX));
-        let file = match file.get() {
-            Some(file) => file,
-            None => {
-                let opened = open(&part.path)?;
-                file.get_or_init(|| opened)
-            }
-        };
+        let file = opened(part, file)?;
         let at = part.offset.checked_add(inside).ok_or(io::ErrorKind::UnexpectedEof)?;
         let have = usize::try_from(file.len()?.saturating_sub(at)).unwrap_or(usize::MAX);
         let read = wanted.min(have);
@@ -80,6 +84,15 @@ impl JoinedStore {
         buffer[read..wanted].fill(0);
         Ok(wanted)
     }
+}
+
+/// The file of a part, opened if it is not.
+fn opened<'s>(part: &Part, file: &'s OnceLock<FileStore>) -> io::Result<&'s FileStore> {
+    if let Some(file) = file.get() {
+        return Ok(file);
+    }
+    let opened = open(&part.path)?;
+    Ok(file.get_or_init(|| opened))
 }
 
 /// Opens a file, but no pipe or device, which may never answer.
@@ -94,14 +107,34 @@ fn open(path: &Path) -> io::Result<FileStore> {
 
 impl Store for JoinedStore {
     fn len(&self) -> io::Result<u64> {
-        let Some((last, _)) = self.parts.last() else { return Ok(0) };
-        match self.gaps {
-            Gaps::Zeros => Ok(last.start.saturating_add(last.length)),
-            Gaps::Errors => {
-                let have = open(&last.path)?.len()?.saturating_sub(last.offset);
-                Ok(last.start.saturating_add(have.min(last.length)))
-            }
+        match (self.gaps, self.parts.last()) {
+            (_, None) => Ok(0),
+            (Gaps::Zeros, Some((last, _))) => Ok(last.start.saturating_add(last.length)),
+            (Gaps::Errors, _) => self.room(0),
         }
+    }
+
+    fn room(&self, offset: u64) -> io::Result<u64> {
+        let first = self.parts.partition_point(|(part, _)| part.start <= offset).saturating_sub(1);
+        let mut end = offset;
+        for place in first..self.parts.len() {
+            let start = self.parts[place].0.start;
+            if start > end {
+                break;
+            }
+            let stop = start.saturating_add(self.part_length(place)?);
+            if stop <= end {
+                break;
+            }
+            end = stop;
+        }
+        Ok(end - offset)
+    }
+
+    fn volume(&self) -> io::Result<u64> {
+        let lengths = (0..self.parts.len()).map(|place| self.part_length(place));
+        // A part that is not there has no bytes.
+        Ok(lengths.fold(0, |sum: u64, length| sum.saturating_add(length.unwrap_or(0))))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
@@ -179,5 +212,15 @@ mod tests {
         let (_folder, store) = store(Gaps::Errors);
         assert!(store.read_at(4, &mut [0; 2]).is_ok());
         assert!(store.read_at(4, &mut [0; 3]).is_err());
+    }
+
+    #[test]
+    fn the_room_ends_where_bytes_end() {
+        let (_folder, store) = store(Gaps::Errors);
+        assert_eq!((store.len().unwrap(), store.volume().unwrap()), (6, 6));
+        assert_eq!(store.room(3).unwrap(), 3);
+        assert_eq!(store.room(5).unwrap(), 1);
+        assert_eq!(store.room(6).unwrap(), 0);
+        assert!(store.room(20).is_err(), "a file is missing");
     }
 }

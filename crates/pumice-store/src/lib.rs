@@ -57,12 +57,22 @@ pub struct WriteOp<'a> {
 /// Calls that touch different bytes may run at the same time from any number of threads. The order
 /// of calls that touch the same bytes is the caller's business.
 pub trait Store: Send + Sync {
-    /// How many bytes there are.
+    /// How many bytes there are from the first one on.
     fn len(&self) -> io::Result<u64>;
 
     /// Whether there are none.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
+    }
+
+    /// How many bytes there are from `offset` on, up to the first place that has none.
+    fn room(&self, offset: u64) -> io::Result<u64> {
+        Ok(self.len()?.saturating_sub(offset))
+    }
+
+    /// How many bytes it has in all: more than [`len`](Self::len) where there are gaps between them.
+    fn volume(&self) -> io::Result<u64> {
+        self.len()
     }
 
     /// Fills `buffer` from `offset` on; `UnexpectedEof` if the store ends before.

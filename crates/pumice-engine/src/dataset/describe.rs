@@ -537,7 +537,7 @@ fn variable_length(
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset
 /// is opened.
 fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
-    let limit = file.medium().length()?.max(LARGE_ELEMENT);
+    let limit = file.medium().volume()?.max(LARGE_ELEMENT);
     if datatype.size() as u64 <= limit {
         return Ok(());
     }

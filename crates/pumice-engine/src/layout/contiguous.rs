@@ -213,10 +213,7 @@ impl Contiguous {
     fn allocate(&self, fill: bool) -> Result<()> {
         let mut place = self.lock();
         if let Place::File(Some(address)) = *place {
-            let inside = match address.checked_add(self.bytes()) {
-                Some(end) => self.medium.reaches(end)?,
-                None => false,
-            };
+            let inside = self.medium.reaches(address, self.bytes())?;
             return if inside { Ok(()) } else { Err(beyond(address, self.medium.length()?)) };
         }
         if !matches!(*place, Place::File(None)) || self.bytes() == 0 {

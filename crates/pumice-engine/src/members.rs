@@ -1,0 +1,249 @@
+//! Files that are one HDF5 file together: families (pieces of one size), split files (metadata and
+//! raw data) and multi files (one file for each kind of data). Read only.
+//!
+//! They are opened by libhdf5's name for the whole: a family by a pattern such as `run%05d.h5`, a
+//! split file `run` by the name that `run-m.h5` and `run-r.h5` have in common (or `run.meta` and
+//! `run.raw`), a multi file `run` as `run-s.h5` and its companions. What the file itself says of its
+//! members wins over these names.
+
+use crate::extension::Extension;
+use crate::file::{Cache, File, find_superblock};
+use crate::medium::Medium;
+use crate::{Error, Result};
+use pumice_format::driver_info::{DriverInfo, MultiMember};
+use pumice_store::{Gaps, JoinedStore, Part};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file with the superblock of a split or multi file: how its name ends, and the endings of all
+/// members unless the file says otherwise.
+const MULTI: [(&str, &[&str]); 3] = [
+    ("-m.h5", &["-m.h5", "-r.h5"]),
+    (".meta", &[".meta", ".raw"]),
+    ("-s.h5", &["-s.h5", "-b.h5", "-r.h5", "-g.h5", "-l.h5", "-o.h5"]),
+];
+
+/// The last address, of which libhdf5 gives each member an equal share unless told otherwise.
+const LAST_ADDRESS: u64 = u64::MAX - 1;
+
+/// Digits of a family's numbers that make sense.
+const MAX_WIDTH: usize = 100;
+
+/// Of what a store is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form<'p> {
+    /// One file, at a path if it is known.
+    Single(Option<&'p Path>),
+    /// Pieces of one size, one after another.
+    Family,
+    /// Files with addresses of their own.
+    Multi,
+}
+
+/// A file that consists of several.
+pub(crate) enum Several {
+    /// Pieces of one size, in order.
+    Family { members: Vec<PathBuf> },
+    /// Files by kind of data; the first one has the superblock.
+    Multi { whole: PathBuf, members: Vec<MultiMember> },
+}
+
+impl Several {
+    /// The file that `path` names as a whole, where there is no file of this name.
+    pub(crate) fn find(path: &Path) -> Option<Self> {
+        if let Some(pattern) = path.to_str().and_then(Pattern::parse) {
+            let names = (0..).map(|number| PathBuf::from(pattern.name(number)));
+            let members: Vec<_> = names.take_while(|name| name.is_file()).collect();
+            return (!members.is_empty()).then_some(Self::Family { members });
+        }
+        let (_, endings) =
+            MULTI.iter().find(|(ending, _)| member_path(path, &format!("%s{ending}")).is_file())?;
+        let share = LAST_ADDRESS / endings.len() as u64;
+        let member = |(place, ending): (usize, &&str)| MultiMember {
+            start: place as u64 * share,
+            used: 0,
+            name: format!("%s{ending}"),
+        };
+        let members = endings.iter().enumerate().map(member).collect();
+        Some(Self::Multi { whole: path.into(), members })
+    }
+
+    /// The file with the superblock.
+    pub(crate) fn first(&self) -> PathBuf {
+        match self {
+            Self::Family { members } => members.first().cloned().unwrap_or_default(),
+            Self::Multi { whole, members } => {
+                members.first().map_or(whole.clone(), |member| member_path(whole, &member.name))
+            }
+        }
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn open(self, cache: Cache) -> Result<Arc<File>> {
+        match self {
+            Self::Family { members } => open_family(&members, cache),
+            Self::Multi { whole, members } => open_multi(&whole, &members, cache),
+        }
+    }
+}
+
+fn open_family(members: &[PathBuf], cache: Cache) -> Result<Arc<File>> {
+    let first = members.first().and_then(|first| first.metadata().ok());
+    let size = first.map_or(0, |metadata| metadata.len()).max(1);
+    let store = family_store(members, size);
+    let store = match driver(&store)? {
+        Some(DriverInfo::Family { member_size }) if member_size != size => {
+            family_store(members, member_size)
+        }
+        Some(DriverInfo::Multi(_)) => return Err(wrong_driver("a family", "a multi file")),
+        _ => store,
+    };
+    File::open_store(store, cache, false, Form::Family)
+}
+
+fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
+    let part = |(place, path): (usize, &PathBuf)| Part {
+        start: (place as u64).saturating_mul(size),
+        length: size,
+        path: path.clone(),
+        offset: 0,
+    };
+    Arc::new(JoinedStore::new(members.iter().enumerate().map(part).collect(), Gaps::Errors))
+}
+
+fn open_multi(whole: &Path, members: &[MultiMember], cache: Cache) -> Result<Arc<File>> {
+    let store = multi_store(whole, members);
+    let store = match driver(&store)? {
+        Some(DriverInfo::Multi(stored)) => {
+            if stored.first().is_none_or(|first| first.start != 0) {
+                let what = "a multi file whose superblock is not at address 0";
+                return Err(Error::Unsupported(what.into()));
+            }
+            multi_store(whole, &stored)
+        }
+        Some(DriverInfo::Family { .. }) => return Err(wrong_driver("a multi file", "a family")),
+        _ => store,
+    };
+    File::open_store(store, cache, false, Form::Multi)
+}
+
+fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {
+    let mut starts: Vec<u64> = members.iter().map(|member| member.start).collect();
+    starts.sort_unstable();
+    let part = |member: &MultiMember| {
+        let next = starts.iter().find(|&&start| start > member.start).unwrap_or(&u64::MAX);
+        let path = member_path(whole, &member.name);
+        Part { start: member.start, length: next - member.start, path, offset: 0 }
+    };
+    Arc::new(JoinedStore::new(members.iter().map(part).collect(), Gaps::Errors))
+}
+
+/// What the file in this store says of the files that it consists of.
+fn driver(store: &Arc<JoinedStore>) -> Result<Option<DriverInfo>> {
+    let (base, total, superblock) = find_superblock(&**store)?;
+    let medium = Medium::new(store.clone(), base, total, superblock.sizes, false);
+    Ok(Extension::load(&Arc::new(medium), &superblock)?.driver)
+}
+
+fn wrong_driver(named: &str, found: &str) -> Error {
+    Error::Invalid(format!("named as {named}, but it is part of {found}"))
+}
+
+/// Fails if what a file's driver stored says that the file is only a part, and tells what to open.
+pub(crate) fn refuse(driver: &DriverInfo, path: Option<&Path>) -> Result<()> {
+    let name = path.and_then(Path::to_str).unwrap_or_default();
+    let (what, whole) = match driver {
+        DriverInfo::Family { .. } => ("a family of files", pattern_of(name)),
+        DriverInfo::Multi(members) => {
+            let what = if members.len() == 2 { "a split file" } else { "a multi file" };
+            let ending = members.first().and_then(|first| first.name.strip_prefix("%s"));
+            (what, ending.and_then(|ending| name.strip_suffix(ending)).map(String::from))
+        }
+        _ => return Ok(()),
+    };
+    let advice = match whole {
+        Some(whole) => format!("open the whole of it as \"{whole}\""),
+        None if matches!(driver, DriverInfo::Family { .. }) => {
+            "open the whole of it by a pattern such as \"name%05d.h5\"".into()
+        }
+        None => "open the whole of it by the name that its files begin with".into(),
+    };
+    Err(Error::Invalid(format!("one member of {what}: {advice}")))
+}
+
+/// The name of a member, whose template has `%s` for the whole.
+fn member_path(whole: &Path, template: &str) -> PathBuf {
+    match template.split_once("%s") {
+        Some((before, after)) => {
+            let mut name = std::ffi::OsString::from(before);
+            name.push(whole);
+            name.push(after);
+            name.into()
+        }
+        None => template.into(),
+    }
+}
+
+/// A family's pattern for the name of its first member.
+fn pattern_of(name: &str) -> Option<String> {
+    let end = name.rfind("0")? + 1;
+    let digits = name[..end].bytes().rev().take_while(|&byte| byte == b'0').count();
+    Some(format!("{}%0{digits}d{}", &name[..end - digits], &name[end..]))
+}
+
+/// A name with a number in it, as in C's `printf`: `%d`, `%5d`, `%05d`.
+struct Pattern {
+    before: String,
+    zeros: bool,
+    width: usize,
+    after: String,
+}
+
+impl Pattern {
+    /// `None` if there is not exactly one number.
+    fn parse(text: &str) -> Option<Self> {
+        let (before, rest) = text.split_once('%')?;
+        let zeros = rest.starts_with('0');
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let width = if digits == 0 { 0 } else { rest[..digits].parse().ok()? };
+        let rest = rest[digits..].trim_start_matches('l');
+        let after = rest.strip_prefix(['d', 'i', 'u'])?;
+        if after.contains('%') || width > MAX_WIDTH {
+            return None;
+        }
+        Some(Self { before: before.into(), zeros, width, after: after.into() })
+    }
+
+    fn name(&self, number: u64) -> String {
+        let Self { before, zeros, width, after } = self;
+        match zeros {
+            true => format!("{before}{number:0width$}{after}"),
+            false => format!("{before}{number:width$}{after}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_those_of_printf() {
+        let name = |pattern: &str, number| Pattern::parse(pattern).map(|found| found.name(number));
+        assert_eq!(name("a%05d.h5", 12).unwrap(), "a00012.h5");
+        assert_eq!(name("a%3d.h5", 12).unwrap(), "a 12.h5");
+        assert_eq!(name("a-%lld", 123).unwrap(), "a-123");
+        for other in ["a.h5", "a%s", "a%d%d", "a%", "a%99999999999999999999d", "a%1000d"] {
+            assert!(Pattern::parse(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_pattern_of_a_first_member_gives_its_name() {
+        for name in ["folder.0/family_00000.h5", "a0", "run-000-x.h5", "00"] {
+            let pattern = pattern_of(name).unwrap();
+            assert_eq!(Pattern::parse(&pattern).unwrap().name(0), name);
+        }
+        assert_eq!(pattern_of("none.h5"), None);
+    }
+}
