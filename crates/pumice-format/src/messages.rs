@@ -20,6 +20,7 @@
 //! | 0x0013 | [`BTreeK`] | 0 | no |
 //! | 0x0015 | [`AttributeInfo`] | 0 | 0 |
 //! | 0x0016 | reference count | 0 | 0 |
+//! | 0x0017 | [`FileSpaceInfo`] | 0, 1 | no |
 //! | 0x0019 | [`StructuredPipeline`] | 1 | 1 |
 //!
 //! All others stay raw. Version 1 object headers pad bodies to multiples of 8, and some writers
@@ -32,6 +33,7 @@ pub mod dataspace;
 pub mod datatype;
 mod dense_info;
 mod external_files;
+mod file_space_info;
 mod fill_value;
 mod group_info;
 mod layout;
@@ -48,6 +50,7 @@ pub use attribute::Attribute;
 pub use attribute_info::AttributeInfo;
 pub use btree_k::BTreeK;
 pub use external_files::{ExternalFile, ExternalFiles};
+pub use file_space_info::{FileSpaceInfo, FileSpaceStrategy};
 pub use fill_value::{AllocationTime, Fill, FillTime, FillValue};
 pub use group_info::GroupInfo;
 pub use layout::{ChunkIndexInfo, Layout, SingleChunk};
@@ -166,6 +169,8 @@ pub enum Message {
     ModificationTime(u32),
     /// Ranks of B-trees.
     BTreeK(BTreeK),
+    /// How room is found in the file.
+    FileSpaceInfo(FileSpaceInfo),
     /// Where an object keeps its attributes.
     AttributeInfo(AttributeInfo),
     /// The number of hard links to an object.
@@ -218,6 +223,7 @@ impl Message {
             kind::SYMBOL_TABLE => Self::SymbolTable(SymbolTable::decode(body, context)?),
             kind::MODIFICATION_TIME => Self::ModificationTime(small::decode_time(body, context)?),
             kind::BTREE_K => Self::BTreeK(BTreeK::decode(body, context)?),
+            kind::FILE_SPACE_INFO => Self::FileSpaceInfo(FileSpaceInfo::decode(body, context)?),
             kind::ATTRIBUTE_INFO => Self::AttributeInfo(AttributeInfo::decode(body, context)?),
             kind::REFERENCE_COUNT => Self::ReferenceCount(small::decode_count(body, context)?),
             kind => Self::Raw { kind, body: body.to_vec() },
@@ -249,6 +255,7 @@ impl Message {
             Self::SymbolTable(_) => kind::SYMBOL_TABLE,
             Self::ModificationTime(_) => kind::MODIFICATION_TIME,
             Self::BTreeK(_) => kind::BTREE_K,
+            Self::FileSpaceInfo(_) => kind::FILE_SPACE_INFO,
             Self::AttributeInfo(_) => kind::ATTRIBUTE_INFO,
             Self::ReferenceCount(_) => kind::REFERENCE_COUNT,
             Self::Shared { kind, .. } | Self::Raw { kind, .. } => *kind,
@@ -278,7 +285,8 @@ impl Message {
             Self::FillValueOld(_)
             | Self::ExternalFiles(_)
             | Self::SymbolTable(_)
-            | Self::BTreeK(_) => {
+            | Self::BTreeK(_)
+            | Self::FileSpaceInfo(_) => {
                 let what = format!("a message of kind {:#06x}", self.kind());
                 return Err(FormatError::unencodable("object header", what));
             }

@@ -2,8 +2,9 @@
 
 use crate::File;
 use pumice_engine::Result;
+pub use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
 
-/// The numbers in a file's superblock.
+/// The numbers in a file's superblock and its extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileInfo {
@@ -21,6 +22,8 @@ pub struct FileInfo {
     pub chunk_internal_k: u16,
     /// Bytes before the superblock that are the user's.
     pub user_block_size: u64,
+    /// How room is found in the file.
+    pub file_space: FileSpaceInfo,
 }
 
 impl File {
@@ -33,15 +36,16 @@ impl File {
     /// ```
     pub fn info(&self) -> Result<FileInfo> {
         let superblock = self.engine().superblock();
-        let old = superblock.old.as_ref();
+        let [group_leaf_k, group_internal_k, chunk_internal_k] = self.engine().ranks();
         Ok(FileInfo {
             superblock_version: superblock.version,
             offset_size: superblock.sizes.offset,
             length_size: superblock.sizes.length,
-            group_internal_k: old.map_or(16, |old| old.group_internal_k),
-            group_leaf_k: old.map_or(4, |old| old.group_leaf_k),
-            chunk_internal_k: old.map_or(32, |old| old.chunk_internal_k),
+            group_internal_k,
+            group_leaf_k,
+            chunk_internal_k,
             user_block_size: superblock.base_address,
+            file_space: self.engine().file_space(),
         })
     }
 }

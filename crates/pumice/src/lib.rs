@@ -115,7 +115,7 @@ pub use dataset::{Dataset, Defined, LayoutKind};
 pub use file::{File, FileOptions};
 pub use filters::{Section, SectionFilters, Sections};
 pub use group::{Group, Member, MemberKind, Node};
-pub use info::FileInfo;
+pub use info::{FileInfo, FileSpaceInfo, FileSpaceStrategy};
 pub use many::{ReadMany, WriteMany};
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};

@@ -1,7 +1,7 @@
 //! What a file says of itself in its superblock.
 
 use anyhow::Result;
-use pumice::File;
+use pumice::{File, FileSpaceStrategy};
 use std::io::Write;
 
 pub(super) fn print(file: &File, out: &mut dyn Write) -> Result<()> {
@@ -20,10 +20,18 @@ pub(super) fn print(file: &File, out: &mut dyn Write) -> Result<()> {
     ] {
         writeln!(out, "   {name} {value}")?;
     }
-    writeln!(out, "   FILE_SPACE_STRATEGY H5F_FSPACE_STRATEGY_FSM_AGGR")?;
-    writeln!(out, "   FREE_SPACE_PERSIST FALSE")?;
-    writeln!(out, "   FREE_SPACE_SECTION_THRESHOLD 1")?;
-    writeln!(out, "   FILE_SPACE_PAGE_SIZE 4096")?;
+    let space = info.file_space;
+    let strategy = match space.strategy {
+        FileSpaceStrategy::FreeSpaceManagers => "FSM_AGGR",
+        FileSpaceStrategy::Paged => "PAGE",
+        FileSpaceStrategy::Aggregators => "AGGR",
+        FileSpaceStrategy::EndOfFile => "NONE",
+    };
+    let persist = if space.persist { "TRUE" } else { "FALSE" };
+    writeln!(out, "   FILE_SPACE_STRATEGY H5F_FSPACE_STRATEGY_{strategy}")?;
+    writeln!(out, "   FREE_SPACE_PERSIST {persist}")?;
+    writeln!(out, "   FREE_SPACE_SECTION_THRESHOLD {}", space.threshold)?;
+    writeln!(out, "   FILE_SPACE_PAGE_SIZE {}", space.page_size)?;
     writeln!(out, "   USER_BLOCK {{\n      USERBLOCK_SIZE {}\n   }}", info.user_block_size)?;
     writeln!(out, "}}")?;
     Ok(())
