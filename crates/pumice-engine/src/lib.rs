@@ -6,7 +6,7 @@
 //! | [`file`](mod@file) | an open file and its commit |
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
-//! | [`global_heap`] | where variable-length data lies |
+//! | [`global_heap`], [`reference`](mod@reference) | where variable-length data lies; what references lead to |
 //! | `extension`, `shared`, `fractal_heap`, `records` | what files of newer formats keep beside their objects |
 //! | `members`, `outside` | files that are one file together; other files that a file names |
 //! | [`index`] | chunk indexes |
@@ -34,6 +34,7 @@ pub mod object;
 pub mod open_files;
 mod outside;
 mod records;
+pub mod reference;
 mod shared;
 
 pub use error::{Error, Result};

@@ -11,6 +11,7 @@
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //! | [`shared_message_table`], [`cache_image`] | what a superblock extension leads to, read only |
 //! | [`driver_info`] | of which files a family, split or multi file consists, read only |
+//! | [`reference`](mod@reference) | references to objects, regions and attributes, read only |
 //! | [`virtual_mapping`] | which datasets have the elements of a virtual one, read only |
 //! | [`fractal_heap`], [`dense`] | links and attributes of objects that have many, read only |
 //!
@@ -56,6 +57,7 @@ pub mod index;
 pub mod local_heap;
 pub mod messages;
 pub mod object_header;
+pub mod reference;
 pub mod shared_message_table;
 mod sizes;
 pub mod structured;

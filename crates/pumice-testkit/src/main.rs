@@ -9,6 +9,7 @@ mod datatype;
 mod lines;
 mod packed;
 mod read;
+mod references;
 mod write;
 
 use anyhow::{Result, bail};
@@ -35,13 +36,16 @@ fn run(arguments: &[String]) -> Result<()> {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
             Ok(())
         }
+        [command, file, path, out] if command == "references" => {
+            references::run(file.as_ref(), path, out.as_ref())
+        }
         [command, file, list, out] if command == "as" => {
             convert::run(file.as_ref(), list.as_ref(), out.as_ref())
         }
         _ => bail!(
             "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
-             bytes FILE.h5 PATH OUT"
+             bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
         ),
     }
 }

@@ -67,6 +67,10 @@ impl Attribute {
         }
     }
 
+    pub(crate) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.inner.name

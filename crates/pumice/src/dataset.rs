@@ -90,6 +90,10 @@ impl Dataset {
         Self { owner, state, path }
     }
 
+    pub(crate) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
     pub(crate) fn state(&self) -> &DatasetState {
         &self.state
     }

@@ -102,6 +102,10 @@ impl Group {
         Ok(Self { owner, object, path: "/".into() })
     }
 
+    pub(crate) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.owner.0
     }
@@ -164,15 +168,7 @@ impl Group {
     /// its file open.
     pub fn node(&self, path: &str) -> Result<Node> {
         let (owner, object) = self.resolve(path)?;
-        let path = self.child_path(path);
-        match kind_of(&object) {
-            MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),
-            MemberKind::Dataset => Ok(Node::Dataset(open_dataset(owner, object, path)?)),
-            MemberKind::Datatype => {
-                Ok(Node::Datatype(CommittedDatatype::new(owner, object, path)?))
-            }
-            _ => Err(Error::Invalid("neither group nor dataset nor datatype".into()).at(&path)),
-        }
+        open(owner, object, self.child_path(path))
     }
 
     /// The group at `path`.
@@ -370,6 +366,16 @@ fn split(path: &str) -> (&str, &str) {
     match path.rfind('/') {
         Some(place) => (&path[..=place], &path[place + 1..]),
         None => ("", path),
+    }
+}
+
+/// What an object is.
+pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Node> {
+    match kind_of(&object) {
+        MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),
+        MemberKind::Dataset => Ok(Node::Dataset(open_dataset(owner, object, path)?)),
+        MemberKind::Datatype => Ok(Node::Datatype(CommittedDatatype::new(owner, object, path)?)),
+        _ => Err(Error::Invalid("neither group nor dataset nor datatype".into()).at(&path)),
     }
 }
 

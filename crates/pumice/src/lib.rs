@@ -99,9 +99,11 @@ pub mod guide;
 mod info;
 mod many;
 mod points;
+mod reference;
 mod select;
 mod structured;
 mod transfer;
+mod walk;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute};
 pub use builder::DatasetBuilder;
@@ -127,9 +129,11 @@ pub use pumice_filter::{
 pub use pumice_space::{Column, Coordinate, Extent, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
+pub use reference::Reference;
 pub use select::{AxisRange, Select};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 pub use transfer::Transfer;
+pub use walk::WalkOrder;
 
 /// Structs as elements of compound datatypes, C-like enums as enumerations.
 ///

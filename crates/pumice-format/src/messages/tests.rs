@@ -41,7 +41,7 @@ fn samples() -> Vec<Message> {
         Message::ModificationTime(1_700_000_000),
         Message::ReferenceCount(2),
         Message::Shared { kind: kind::DATATYPE, location },
-        Message::Raw { kind: 0x17, body: vec![1, 2, 3] },
+        Message::Raw { kind: kind::DRIVER_INFO, body: vec![1, 2, 3] },
     ]
 }
 

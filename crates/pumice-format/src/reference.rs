@@ -1,0 +1,224 @@
+//! References to objects, regions of datasets and attributes, as elements have them. Read only.
+//!
+//! ```text
+//! object            address
+//! region            global heap id; the object there: address, serialised selection
+//! revised, object   type (2), flags, bytes of the token, token (an address)
+//! revised, others   type, flags, size (4 bytes), global heap id; the object there, by type and flags:
+//!                   bytes of the token, token,
+//!                   [length (2 bytes) and name of the file]               flag 1
+//!                   [size (4), rank (4), serialised selection]            type 3
+//!                   [length (2 bytes) and name of the attribute]          type 4
+//! ```
+
+use crate::{Context, DecodeError, UNDEFINED};
+use pumice_bytes::Reader;
+use pumice_types::ReferenceKind;
+
+const STRUCTURE: &str = "reference";
+
+const OBJECT: u8 = 2;
+const REGION: u8 = 3;
+const ATTRIBUTE: u8 = 4;
+const IN_OTHER_FILE: u8 = 1;
+
+/// What an element holds of a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored<'b> {
+    /// It leads nowhere.
+    Null,
+    /// All of it.
+    Whole(Reference),
+    /// The rest is in the global heap.
+    InHeap {
+        /// Type and flags of a revised reference; none of an older one to a region.
+        head: Option<[u8; 2]>,
+        /// Address and index in the global heap.
+        id: &'b [u8],
+    },
+}
+
+/// A reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The file that it leads to, if it is not the one that it is in.
+    pub file: Option<String>,
+    /// The address of the object's header.
+    pub address: u64,
+    /// What of the object is meant.
+    pub target: Target,
+}
+
+/// What of an object a reference means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// All of it.
+    Object,
+    /// Elements of a dataset: a serialised selection.
+    Region(Vec<u8>),
+    /// An attribute of it, by name.
+    Attribute(String),
+}
+
+impl Stored<'_> {
+    /// Decodes an element.
+    ///
+    /// ```
+    /// use pumice_format::Context;
+    /// use pumice_format::reference::{Stored, Target};
+    /// use pumice_types::ReferenceKind;
+    ///
+    /// let element = 0x320u64.to_le_bytes();
+    /// let stored = Stored::decode(ReferenceKind::Object, &element, &Context::default())?;
+    /// let Stored::Whole(reference) = stored else { unreachable!() };
+    /// assert_eq!((reference.address, reference.target), (0x320, Target::Object));
+    /// # Ok::<(), pumice_format::DecodeError>(())
+    /// ```
+    pub fn decode<'b>(
+        kind: ReferenceKind,
+        element: &'b [u8],
+        context: &Context,
+    ) -> Result<Stored<'b>, DecodeError> {
+        let mut reader = context.reader(STRUCTURE, element);
+        match kind {
+            ReferenceKind::Object => {
+                let address = reader.offset(context.offset_width())?;
+                Ok(if is_null(address) { Stored::Null } else { Stored::Whole(object(address)) })
+            }
+            ReferenceKind::Region => heap_id(None, element, context),
+            _ => decode_revised(reader, element, context),
+        }
+    }
+}
+
+fn is_null(address: u64) -> bool {
+    address == 0 || address == UNDEFINED
+}
+
+fn object(address: u64) -> Reference {
+    Reference { file: None, address, target: Target::Object }
+}
+
+fn heap_id<'b>(
+    head: Option<[u8; 2]>,
+    id: &'b [u8],
+    context: &Context,
+) -> Result<Stored<'b>, DecodeError> {
+    let mut reader = context.reader(STRUCTURE, id);
+    let address = reader.offset(context.offset_width())?;
+    reader.u32()?;
+    Ok(if is_null(address) { Stored::Null } else { Stored::InHeap { head, id } })
+}
+
+fn decode_revised<'b>(
+    mut reader: Reader<'_>,
+    element: &'b [u8],
+    context: &Context,
+) -> Result<Stored<'b>, DecodeError> {
+    let head = reader.array::<2>()?;
+    if head == [OBJECT, 0] {
+        return Ok(Stored::Whole(object(token(&mut reader, context)?)));
+    }
+    // Type and flags, then the size of what is in the heap, which knows it itself.
+    heap_id(Some(head), element.get(6..).unwrap_or_default(), context)
+}
+
+/// The address in a token, which begins with its own length.
+fn token(reader: &mut Reader<'_>, context: &Context) -> Result<u64, DecodeError> {
+    let start = reader.clone();
+    let length = usize::from(reader.u8()?);
+    if length != context.offset_width() {
+        return Err(start.error(format!("a token of {} bytes", context.offset_width()), length));
+    }
+    reader.offset(length)
+}
+
+fn text(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+    let start = reader.clone();
+    let length = usize::from(reader.u16()?);
+    let bytes = reader.take(length)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.trim_end_matches('\0').into()),
+        Err(_) => Err(start.error("a name in UTF-8", bytes.escape_ascii())),
+    }
+}
+
+impl Reference {
+    /// Decodes what the global heap has of a reference whose element gave `head`.
+    pub fn decode_heaped(
+        head: Option<[u8; 2]>,
+        bytes: &[u8],
+        context: &Context,
+    ) -> Result<Self, DecodeError> {
+        let mut reader = context.reader(STRUCTURE, bytes);
+        let Some([kind, flags]) = head else {
+            let address = reader.offset(context.offset_width())?;
+            let selection = bytes.get(context.offset_width()..).unwrap_or_default().to_vec();
+            return Ok(Self { file: None, address, target: Target::Region(selection) });
+        };
+        let start = reader.clone();
+        let address = token(&mut reader, context)?;
+        let file = match flags & IN_OTHER_FILE {
+            0 => None,
+            _ => Some(text(&mut reader)?),
+        };
+        let target = match kind {
+            OBJECT => Target::Object,
+            REGION => {
+                let size = reader.u32()? as usize;
+                reader.skip(4)?;
+                Target::Region(reader.take(size)?.to_vec())
+            }
+            ATTRIBUTE => Target::Attribute(text(&mut reader)?),
+            other => return Err(start.error("a reference of type 2, 3 or 4", other)),
+        };
+        Ok(Self { file, address, target })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revised_references_name_files_regions_and_attributes() {
+        let context = Context::default();
+        let mut bytes = vec![8];
+        bytes.extend(0x99u64.to_le_bytes());
+        let plain = bytes.clone();
+        bytes.extend(b"\x04\0a.h5");
+        let mut named = bytes.clone();
+        named.extend(b"\x03\0abc");
+        let found = Reference::decode_heaped(Some([4, 1]), &named, &context).unwrap();
+        assert_eq!((found.address, found.file.as_deref()), (0x99, Some("a.h5")));
+        assert_eq!(found.target, Target::Attribute("abc".into()));
+        let mut region = plain.clone();
+        region.extend([2, 0, 0, 0, 1, 0, 0, 0, 7, 7]);
+        let found = Reference::decode_heaped(Some([3, 0]), &region, &context).unwrap();
+        assert_eq!(found.target, Target::Region(vec![7, 7]));
+        for end in 0..region.len() {
+            assert!(Reference::decode_heaped(Some([3, 0]), &region[..end], &context).is_err());
+        }
+        assert!(Reference::decode_heaped(Some([9, 0]), &plain, &context).is_err());
+    }
+
+    #[test]
+    fn elements_hold_objects_themselves_and_the_rest_in_the_heap() {
+        let (context, kind) = (Context::default(), ReferenceKind::Object2 { version: 1 });
+        let mut element = vec![2, 0, 8];
+        element.extend(0x77u64.to_le_bytes());
+        element.extend([0; 7]);
+        assert_eq!(Stored::decode(kind, &element, &context).unwrap(), Stored::Whole(object(0x77)));
+        element[1] = 1;
+        let stored = Stored::decode(kind, &element, &context).unwrap();
+        assert!(matches!(stored, Stored::InHeap { head: Some([2, 1]), id } if id.len() == 12));
+        assert_eq!(Stored::decode(kind, &[0; 18], &context).unwrap(), Stored::Null);
+        assert_eq!(Stored::decode(ReferenceKind::Object, &[0; 8], &context).unwrap(), Stored::Null);
+        assert_eq!(
+            Stored::decode(ReferenceKind::Region, &[0; 12], &context).unwrap(),
+            Stored::Null
+        );
+        assert!(Stored::decode(ReferenceKind::Region, &[1; 11], &context).is_err());
+    }
+}
