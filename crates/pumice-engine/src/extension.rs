@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::{Error, Result};
 use pumice_format::cache_image::{self, CacheImageInfo};
 use pumice_format::driver_info::{BLOCK_PREFIX, DriverInfo};
-use pumice_format::messages::{BTreeK, FileSpaceInfo, kind};
+use pumice_format::messages::{BTreeK, FileSpaceInfo, Message, kind};
 use pumice_format::shared_message_table::{SharedMessageIndex, SharedMessageTableInfo};
 use pumice_format::superblock::Superblock;
 use pumice_format::{Context, UNDEFINED};
@@ -50,8 +50,9 @@ impl Extension {
         if let Some(raw) = object.message(kind::BTREE_K) {
             extension.ranks = Some(BTreeK::decode(&raw.body, &object.context(&raw))?);
         }
-        if let Some(raw) = object.message(kind::FILE_SPACE_INFO) {
-            let info = FileSpaceInfo::decode(&raw.body, &object.context(&raw))?;
+        if let Some(raw) = object.message(kind::FILE_SPACE_INFO)
+            && let Message::FileSpaceInfo(info) = Message::from_raw(&raw, &object.context(&raw))?
+        {
             extension.file_space = Some(info);
         }
         if let Some(raw) = object.message(kind::SHARED_MESSAGE_TABLE) {

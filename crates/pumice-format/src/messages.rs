@@ -61,7 +61,7 @@ pub use shared::{Shareable, SharedLocation};
 pub use structured_pipeline::{SectionPipeline, StructuredPipeline};
 pub use symbol_table::SymbolTable;
 
-use crate::object_header::{Continuation, MESSAGE_SHARED, RawMessage};
+use crate::object_header::{Continuation, MESSAGE_SHARED, MESSAGE_WAS_UNKNOWN, RawMessage};
 use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_space::Extent;
 use pumice_types::Datatype;
@@ -223,7 +223,10 @@ impl Message {
             kind::SYMBOL_TABLE => Self::SymbolTable(SymbolTable::decode(body, context)?),
             kind::MODIFICATION_TIME => Self::ModificationTime(small::decode_time(body, context)?),
             kind::BTREE_K => Self::BTreeK(BTreeK::decode(body, context)?),
-            kind::FILE_SPACE_INFO => Self::FileSpaceInfo(FileSpaceInfo::decode(body, context)?),
+            // Not as another writer left it that did not know it: libhdf5 ignores it then.
+            kind::FILE_SPACE_INFO if flags & MESSAGE_WAS_UNKNOWN == 0 => {
+                Self::FileSpaceInfo(FileSpaceInfo::decode(body, context)?)
+            }
             kind::ATTRIBUTE_INFO => Self::AttributeInfo(AttributeInfo::decode(body, context)?),
             kind::REFERENCE_COUNT => Self::ReferenceCount(small::decode_count(body, context)?),
             kind => Self::Raw { kind, body: body.to_vec() },

@@ -210,7 +210,8 @@ mod tests {
         element.extend(0x77u64.to_le_bytes());
         element.extend([0; 7]);
         assert_eq!(Stored::decode(kind, &element, &context).unwrap(), Stored::Whole(object(0x77)));
-        element[1] = 1;
+        // The same in another file: a size and an id in the heap follow.
+        (element[1], element[6]) = (1, 0x40);
         let stored = Stored::decode(kind, &element, &context).unwrap();
         assert!(matches!(stored, Stored::InHeap { head: Some([2, 1]), id } if id.len() == 12));
         assert_eq!(Stored::decode(kind, &[0; 18], &context).unwrap(), Stored::Null);

@@ -83,6 +83,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod attribute;
 mod blocks;
 mod builder;

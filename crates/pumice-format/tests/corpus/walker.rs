@@ -157,6 +157,7 @@ impl<'a> Walker<'a> {
                     kind::MODIFICATION_TIME_OLD,
                     kind::SHARED_MESSAGE_TABLE,
                     kind::DRIVER_INFO,
+                    kind::FILE_SPACE_INFO,
                     kind::CACHE_IMAGE,
                 ];
                 if !raw.contains(&kind) {
