@@ -44,7 +44,7 @@ fn write(path: &std::path::Path) -> pumice::Result<()> {
     }
     let diagonal: Vec<[u64; 2]> = (0..70).map(|row| [row, (row * 13) % 90]).collect();
     made[7].write(diagonal, &values[..70])?;
-    let words = file.new_strings().shape([500]).chunk([64]).create("words")?;
+    let words = file.new_strings().shape([500]).chunk([64]).sparse().create("words")?;
     let texts: Vec<String> = (0..500).map(|word| "pumice ".repeat(word % 9)).collect();
     words.write_strings(.., &texts)?;
     file.set_attribute("numbers", vec![1u16, 2, 3])?;

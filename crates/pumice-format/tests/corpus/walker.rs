@@ -228,6 +228,8 @@ fn check_round_trip(message: &Message, context: &Context) {
         // Written in a later version.
         (Message::Layout(Layout::Chunked { version: 1 | 2, .. }), Ok(_)) => {}
         (Message::Pipeline(_), Ok(Message::Pipeline(_))) => {}
+        // Not decoded because of a flag, which is not part of it.
+        (Message::Raw { kind: kind::FILE_SPACE_INFO, .. }, _) => {}
         (message, Ok(back)) => assert_eq!(&back, message),
         (message, Err(error)) => panic!("{message:?} does not come back: {error}"),
     }
