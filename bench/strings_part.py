@@ -80,6 +80,7 @@ def strings_part(arguments, program, work):
                 gc.collect()
                 found[name].append(peer.run(operation))
         if operation == "write":
+            os.sync()
             sizes = {name: os.path.getsize(peer.path) for name, peer in entrants.items()}
         for column, clock in enumerate(("wall", "processor")):
             medians = {n: statistics.median(t[column] for t in times) for n, times in found.items()}

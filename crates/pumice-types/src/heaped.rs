@@ -318,6 +318,15 @@ pub fn move_references(
     heap: &mut [u8],
     place: &dyn Fn(u64) -> u64,
 ) -> Result<(), TypeError> {
+    if let Some(varlen) = datatype.as_flat_varlen() {
+        // A type need not be asked for each of a million strings.
+        for reference in elements.chunks_exact_mut((varlen.size as usize).max(1)) {
+            if let Some((count, old)) = reference_of(reference) {
+                put_reference(reference, count, place(old))?;
+            }
+        }
+        return Ok(());
+    }
     for_each_reference(datatype, elements, &mut |varlen, reference| {
         let Some((count, old)) = reference_of(reference) else { return Ok(()) };
         let new = place(old);

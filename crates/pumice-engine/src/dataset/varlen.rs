@@ -4,8 +4,8 @@
 //! file's global heap: they are read first and followed then, and written after what they refer to.
 
 use super::DatasetState;
-use crate::buffer::Output;
-use crate::layout::request::piece_of;
+use crate::buffer::{Output, reserved, zeroed};
+use crate::layout::request::{Piece, piece_of};
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{CellSet, Dims, Selection, plan};
@@ -49,20 +49,20 @@ impl DatasetState {
         self.join(elements, pieces)
     }
 
-    /// Puts pieces of heap together.
-    fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Vec<u8>>) -> Result<Heaped> {
+    /// Puts pieces of heap together, in the order of the elements: chunks come in any order, but who
+    /// reads strings wants them one after another.
+    fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Piece>) -> Result<Heaped> {
         if pieces.len() <= 1 {
-            return Ok(Heaped { elements, heap: pieces.pop().unwrap_or_default() });
+            let heap = pieces.pop().map(|piece| piece.bytes);
+            return Ok(Heaped { elements, heap: heap.unwrap_or_default() });
         }
-        let total = pieces.iter().map(Vec::len).sum();
-        let mut heap = Vec::new();
-        if heap.try_reserve_exact(total).is_err() {
-            return Err(Error::Invalid(format!("no memory for {total} bytes")));
-        }
-        let mut starts = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            starts.push(heap.len() as u64);
-            heap.extend_from_slice(&piece);
+        let mut heap = reserved(pieces.iter().map(|piece| piece.bytes.len()).sum())?;
+        let mut starts = vec![0; pieces.len()];
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        order.sort_by_key(|&number| pieces[number].first);
+        for number in order {
+            starts[number] = heap.len() as u64;
+            heap.extend_from_slice(&std::mem::take(&mut pieces[number].bytes));
         }
         let place = |old: u64| {
             let (piece, place) = piece_of(old);
@@ -132,6 +132,6 @@ impl DatasetState {
     fn buffer(&self, count: u64) -> Result<Vec<u8>> {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
         let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
-        crate::layout::dense::zeros(size as u64)
+        zeroed(size)
     }
 }

@@ -5,7 +5,7 @@
 //! that is overwritten or erased leaves its bytes behind as waste, until so much is wasted that the
 //! heap is made anew. In a chunk of a dense dataset every cell is defined.
 
-use super::request::{Source, Target};
+use super::request::{Piece, Source, Target};
 use super::sparse_chunk::{SparseChunk, collect};
 use crate::{Error, Result};
 use pumice_space::{CellSet, Run, Segment};
@@ -126,16 +126,18 @@ impl HeapChunk {
     ) -> Result<()> {
         let base = target.open_piece().ok_or_else(no_heap)?;
         let (size, held) = (datatype.size(), self.elements());
-        let mut heap = Vec::new();
+        let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
+        let heap = &mut piece.bytes;
         let mut cursor = self.entries.cells.cursor();
         let mut done = Ok(());
         for segment in segments {
+            piece.first = piece.first.min(segment.memory);
             let wanted = Run { start: segment.cell, len: segment.len };
             cursor.for_each(wanted, |piece| {
                 let start = piece.position as usize * size;
                 let mut elements = held[start..start + piece.len as usize * size].to_vec();
                 let memory = segment.memory + (piece.cell - segment.cell);
-                let placed = heaped::adopt(datatype, &mut elements, &mut heap, base, &self.heap)
+                let placed = heaped::adopt(datatype, &mut elements, heap, base, &self.heap)
                     .map_err(Error::from)
                     .and_then(|()| target.place(memory, &elements));
                 if let Err(error) = placed {
@@ -143,7 +145,7 @@ impl HeapChunk {
                 }
             });
         }
-        target.put_piece(base, heap);
+        target.put_piece(base, piece);
         done
     }
 

@@ -141,7 +141,16 @@ pub struct Target<'a> {
     /// Whether places that get the fill value have it already.
     filled: bool,
     /// What the elements refer to: pieces of heap, if these are wanted.
-    pieces: Option<Mutex<Vec<Vec<u8>>>>,
+    pieces: Option<Mutex<Vec<Piece>>>,
+}
+
+/// What some elements refer to.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    /// The first of the elements.
+    pub(crate) first: u64,
+    /// What they refer to.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A place in a piece of heap: the piece's number, and the byte in it.
@@ -174,12 +183,12 @@ impl<'a> Target<'a> {
     pub(crate) fn open_piece(&self) -> Option<u64> {
         let pieces = self.pieces.as_ref()?;
         let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        pieces.push(Vec::new());
+        pieces.push(Piece::default());
         Some((pieces.len() as u64 - 1) << PIECE_SHIFT)
     }
 
     /// Brings the piece of heap that was opened at `base`.
-    pub(crate) fn put_piece(&self, base: u64, piece: Vec<u8>) {
+    pub(crate) fn put_piece(&self, base: u64, piece: Piece) {
         if let Some(pieces) = &self.pieces
             && let Some(place) =
                 pieces.lock().unwrap_or_else(PoisonError::into_inner).get_mut(piece_of(base).0)
@@ -189,7 +198,7 @@ impl<'a> Target<'a> {
     }
 
     /// All pieces of heap.
-    pub(crate) fn into_pieces(self) -> Vec<Vec<u8>> {
+    pub(crate) fn into_pieces(self) -> Vec<Piece> {
         let pieces = self.pieces.unwrap_or_default();
         pieces.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
