@@ -85,6 +85,7 @@ impl File {
         };
         let end = stored_end.min(total).saturating_sub(base);
         let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
+        medium.note_length(total);
         let extension = Extension::load(&medium, &superblock);
         if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
         {

@@ -114,6 +114,11 @@ impl Medium {
         Ok(length <= self.room(address)?)
     }
 
+    /// Says how long the store is, so that it need not be asked.
+    pub(crate) fn note_length(&self, length: u64) {
+        self.seen.store(length, Ordering::Relaxed);
+    }
+
     fn store_length(&self) -> Result<u64> {
         let length =
             self.store.len().map_err(|source| self.failed("find the file's size", source))?;

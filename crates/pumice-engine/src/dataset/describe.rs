@@ -537,8 +537,8 @@ fn variable_length(
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset
 /// is opened.
 fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
-    let limit = file.medium().volume()?.max(LARGE_ELEMENT);
-    if datatype.size() as u64 <= limit {
+    let size = datatype.size() as u64;
+    if size <= LARGE_ELEMENT || size <= file.medium().volume()? {
         return Ok(());
     }
     Err(Error::Invalid(format!("elements of {} bytes, more than the file has", datatype.size())))
