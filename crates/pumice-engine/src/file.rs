@@ -104,7 +104,9 @@ impl File {
             let what = format!("editing a file with superblock version {}", superblock.version);
             return Err(Error::Unsupported(what));
         }
-        Ok(Self::new(medium, superblock, extension?, cache))
+        let extension = extension?;
+        medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
+        Ok(Self::new(medium, superblock, extension, cache))
     }
 
     fn new(

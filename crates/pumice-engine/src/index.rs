@@ -12,7 +12,7 @@
 //! | fixed array | a limited extent | header, one data block |
 //! | extensible array | one unlimited axis | header, index block, super blocks, data blocks |
 //! | version 2 B-tree | several unlimited axes | header, nodes |
-//! | version 1 B-tree | never by us; read only | nodes |
+//! | version 1 B-tree | in files for HDF5 1.8 and older | nodes |
 //!
 //! Invariants: a block is loaded at most once, and a block that two others claim to own is refused,
 //! so that no file can make an index larger in memory than the file itself or lead it in circles.

@@ -10,13 +10,13 @@
 //!   output of raw data.
 
 use crate::allocator::Allocator;
-use crate::metadata::MetadataIo;
+use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A store with an allocator and staged metadata.
@@ -25,6 +25,7 @@ pub struct Medium {
     base: u64,
     sizes: Sizes,
     writable: bool,
+    chunk_node_rank: AtomicU16,
     state: Mutex<State>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
@@ -49,7 +50,13 @@ impl Medium {
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let state = State { allocator: Allocator::new(end), images: BTreeMap::new() };
         let (seen, changes) = (AtomicU64::new(0), RwLock::new(()));
-        Self { store, base, sizes, writable, state: Mutex::new(state), seen, changes }
+        let (state, chunk_node_rank) = (Mutex::new(state), AtomicU16::new(USUAL_CHUNK_NODE_RANK));
+        Self { store, base, sizes, writable, chunk_node_rank, state, seen, changes }
+    }
+
+    /// Says how large the nodes of version 1 B-trees of chunks are in this file.
+    pub(crate) fn set_chunk_node_rank(&self, rank: u16) {
+        self.chunk_node_rank.store(rank, Ordering::Relaxed);
     }
 
     /// Where the HDF5 part of the file begins: the length of the user block.
@@ -279,6 +286,10 @@ impl Medium {
 impl MetadataIo for Medium {
     fn sizes(&self) -> Sizes {
         self.sizes
+    }
+
+    fn chunk_node_rank(&self) -> u16 {
+        self.chunk_node_rank.load(Ordering::Relaxed)
     }
 
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {

@@ -6,10 +6,18 @@
 use crate::Result;
 use pumice_format::Sizes;
 
+/// What libhdf5 uses unless it is told otherwise.
+pub(crate) const USUAL_CHUNK_NODE_RANK: u16 = 32;
+
 /// Where metadata blocks come from and go to.
 pub trait MetadataIo: Send + Sync {
     /// The widths of addresses and lengths in this file.
     fn sizes(&self) -> Sizes;
+
+    /// Half the children that a node of a version 1 B-tree of chunks has room for.
+    fn chunk_node_rank(&self) -> u16 {
+        USUAL_CHUNK_NODE_RANK
+    }
 
     /// The `length` bytes at `address`: the staged image if there is one, else what the file has.
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>>;

@@ -1,12 +1,13 @@
 //! Nodes of version 1 B-trees ("TREE"): the links of old-style groups and the chunks of datasets
-//! whose layout message is older than version 4. Read only.
+//! whose layout message is older than version 4. Nodes of chunks are written too.
 //!
 //! A node of n children has n+1 keys around them: child i holds what lies between keys i and i+1.
 //! For groups a key is the local-heap offset of a name; for chunks it is stored size, filter mask
 //! and the chunk's first cell, and the leaf's child is the chunk itself.
 
-use crate::{Context, DecodeError};
-use pumice_bytes::Reader;
+use crate::error::fits;
+use crate::{Context, DecodeError, FormatError};
+use pumice_bytes::{Reader, Writer};
 use smallvec::SmallVec;
 
 const STRUCTURE: &str = "version 1 B-tree node";
@@ -41,6 +42,8 @@ pub struct ChunkKey {
     pub filter_mask: u32,
     /// The chunk's first cell: its place in the dataset, not its number.
     pub start: SmallVec<[u64; 4]>,
+    /// The place inside an element: 0, but in a key behind the last chunk.
+    pub within: u64,
 }
 
 impl Node<u64> {
@@ -100,9 +103,41 @@ impl Node<ChunkKey> {
             for _ in 0..reader.count(rank as u64, 8)? {
                 start.push(reader.u64()?);
             }
-            reader.skip(8)?; // the offset inside the element, always 0
-            Ok(ChunkKey { size, filter_mask, start })
+            Ok(ChunkKey { size, filter_mask, start, within: reader.u64()? })
         })
+    }
+
+    /// Appends a node of the length that [`encoded_length`](Self::encoded_length) gives. There must
+    /// be no more than `2 * chunk_internal_k` children and one key more than children.
+    pub fn encode(
+        &self,
+        context: &Context,
+        chunk_internal_k: u16,
+        rank: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        let most = 2 * u64::from(chunk_internal_k);
+        let count = fits(STRUCTURE, "children", most, self.children.len())?;
+        let end = out.len() + Self::encoded_length(context, chunk_internal_k, rank);
+        out.put_bytes(b"TREE");
+        out.put_bytes(&[1, self.level]);
+        out.put_uint(count, 2);
+        out.put_uint(self.left, context.offset_width());
+        out.put_uint(self.right, context.offset_width());
+        let mut children = self.children.iter();
+        for key in &self.keys {
+            if key.start.len() != rank {
+                return Err(FormatError::unencodable(STRUCTURE, "a key of another rank"));
+            }
+            out.put_u32(key.size);
+            out.put_u32(key.filter_mask);
+            key.start.iter().chain([&key.within]).for_each(|&place| out.put_u64(place));
+            if let Some(&child) = children.next() {
+                out.put_uint(child, context.offset_width());
+            }
+        }
+        out.resize(end.max(out.len()), 0);
+        Ok(())
     }
 }
 
@@ -151,7 +186,6 @@ fn decode<K>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pumice_bytes::Writer;
 
     #[test]
     fn a_chunk_node_gives_size_mask_and_place() {
@@ -166,10 +200,16 @@ mod tests {
         bytes.put_zeros(8 + 24);
         let node = ChunkNode::decode(&bytes, &Context::default(), 2).unwrap();
         assert_eq!(node.children, [0x1000]);
-        let expected =
-            ChunkKey { size: 96, filter_mask: 1, start: SmallVec::from_slice(&[20, 30]) };
+        let start = SmallVec::from_slice(&[20, 30]);
+        let expected = ChunkKey { size: 96, filter_mask: 1, start, within: 0 };
         assert_eq!(node.keys[0], expected);
         assert_eq!(node.keys.len(), 2);
+        let mut encoded = Vec::new();
+        node.encode(&Context::default(), 32, 2, &mut encoded).unwrap();
+        assert_eq!(encoded.len(), ChunkNode::encoded_length(&Context::default(), 32, 2));
+        assert_eq!(encoded[..bytes.len()], bytes);
+        assert!(node.encode(&Context::default(), 0, 2, &mut encoded).is_err(), "too many");
+        assert!(node.encode(&Context::default(), 1, 3, &mut encoded).is_err(), "another rank");
         assert!(GroupNode::decode(&bytes, &Context::default()).is_err(), "another type");
     }
 

@@ -14,7 +14,8 @@ pub(crate) fn run(spec: &Path, out: &Path) -> Result<()> {
     for (number, line) in text.lines().enumerate() {
         let operation: Value = serde_json::from_str(line)?;
         let done = match (&file, operation["op"].as_str()) {
-            (_, Some("file")) => next_file(&mut file, &mut out, &operation),
+            (_, Some("file")) => next_file(&mut file, &mut out, &operation, false),
+            (_, Some("edit")) => next_file(&mut file, &mut out, &operation, true),
             (Some(file), Some(op)) if op != "reopen" => apply(file, folder, &operation),
             _ => reopen(&mut file, &out),
         };
@@ -23,13 +24,18 @@ pub(crate) fn run(spec: &Path, out: &Path) -> Result<()> {
     file.map_or(Ok(()), |file| Ok(file.close()?))
 }
 
-/// Closes the file and begins another beside it.
-fn next_file(file: &mut Option<File>, out: &mut PathBuf, operation: &Value) -> Result<()> {
+/// Closes the file and begins another beside it, or edits one that is there.
+fn next_file(
+    file: &mut Option<File>,
+    out: &mut PathBuf,
+    operation: &Value,
+    edit: bool,
+) -> Result<()> {
     if let Some(open) = file.take() {
         open.close()?;
     }
     out.set_file_name(operation["path"].as_str().context("no path")?);
-    *file = Some(File::create(&*out)?);
+    *file = Some(if edit { File::edit(&*out)? } else { File::create(&*out)? });
     Ok(())
 }
 
@@ -71,6 +77,7 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
         }
         Some("write_coo" | "write_lines") => crate::lines::write(file, folder, operation)?,
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
+        Some("delete") => file.unlink(path)?,
         Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,
         other => bail!("no such operation: {other:?}"),
     }

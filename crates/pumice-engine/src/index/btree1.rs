@@ -1,13 +1,14 @@
 //! The version 1 B-tree: the index of every dataset whose layout message is older than version 4.
 //!
-//! Read only: chunks that keep their place can be written again, but none can move, come or go.
-//!
 //! Keys are the first cells of chunks, in row-major order. Child `i` of a node holds what lies from
 //! key `i` up to key `i + 1`, so one binary search per level finds a chunk. Nodes are read when they
-//! are first needed and kept.
+//! are first needed, kept by address, and written where they were read from. As in libhdf5, the root
+//! never moves, a full node is split (unevenly at either end, where appending goes on), a node without
+//! children goes unless it is the root, and nodes of one level know their neighbours.
+
+mod edit;
 
 use super::Visit;
-use super::entries::Claims;
 use super::shape::IndexShape;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
@@ -15,34 +16,37 @@ use pumice_bytes::DecodeError;
 use pumice_format::btree1::{ChunkKey, ChunkNode};
 use pumice_format::index::{ChunkRecord, Coord, RecordFormat};
 use pumice_format::{Context, UNDEFINED};
+use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 const STRUCTURE: &str = "version 1 B-tree of chunks";
-/// What libhdf5 uses unless it is told otherwise: a node of this rank is read in one piece.
-const USUAL_K: u16 = 32;
 
 #[derive(Debug)]
 pub(super) struct BTree1 {
     format: RecordFormat,
     chunk: Coord,
+    /// The most chunks along each axis.
+    maximum: SmallVec<[Option<u64>; 4]>,
     address: u64,
-    root: Option<Box<Node>>,
-    claims: Claims,
+    /// Nodes in memory, by address.
+    nodes: HashMap<u64, Node>,
 }
 
-/// A node in memory; `nodes` are the children that have been read.
+/// A node in memory.
 #[derive(Debug)]
 struct Node {
-    level: u8,
-    keys: Vec<ChunkKey>,
-    children: Vec<u64>,
-    nodes: Vec<Option<Box<Node>>>,
+    parts: ChunkNode,
+    /// The node that led to this one: a node has one parent, or the file is damaged.
+    parent: Option<u64>,
+    dirty: bool,
 }
 
 impl BTree1 {
     pub(super) fn open(address: u64, format: RecordFormat, shape: &IndexShape) -> Self {
         let chunk = Coord::from_slice(shape.chunk());
-        Self { format, chunk, address, root: None, claims: Claims::default() }
+        let maximum = SmallVec::from_slice(shape.maximum());
+        Self { format, chunk, maximum, address, nodes: HashMap::new() }
     }
 
     pub(super) fn format(&self) -> &RecordFormat {
@@ -54,47 +58,22 @@ impl BTree1 {
         io: &dyn MetadataIo,
         coord: &[u64],
     ) -> Result<Option<ChunkRecord>> {
-        let first = coord.iter().zip(&self.chunk).map(|(&number, &side)| number.checked_mul(side));
-        let Some(first) = first.collect::<Option<Coord>>() else { return Ok(None) };
+        let Some(first) = self.first_cell(coord) else { return Ok(None) };
         if self.address == UNDEFINED {
             return Ok(None);
         }
-        let Self { chunk, address, root, claims, .. } = self;
-        let mut node = load(root, *address, None, chunk.len(), claims, io)?;
+        let mut address = self.address;
+        self.load(address, None, io)?;
         loop {
-            let before = node.keys.partition_point(|key| key.start <= first);
-            let Some(place) = before.checked_sub(1) else { return Ok(None) };
-            let Some(&child) = node.children.get(place) else { return Ok(None) };
-            if node.level == 0 {
-                let key = node.keys.get(place).filter(|key| key.start == first);
+            let node = self.node(address)?;
+            let Some(place) = node.place_of(&first) else { return Ok(None) };
+            let Some(&child) = node.parts.children.get(place) else { return Ok(None) };
+            if node.parts.level == 0 {
+                let key = node.parts.keys.get(place).filter(|key| key.start == first);
                 return Ok(key.map(|key| record(key, child)));
             }
-            let below = Some(node.level - 1);
-            // There are as many places for nodes as there are children.
-            node = load(&mut node.nodes[place], child, below, chunk.len(), claims, io)?;
-        }
-    }
-
-    pub(super) fn insert(
-        &mut self,
-        io: &dyn MetadataIo,
-        coord: &[u64],
-        record: &ChunkRecord,
-    ) -> Result<()> {
-        if self.lookup(io, coord)?.as_ref() == Some(record) {
-            return Ok(());
-        }
-        Err(Error::Unsupported("storing a chunk in a version 1 B-tree".into()))
-    }
-
-    pub(super) fn remove(
-        &mut self,
-        io: &dyn MetadataIo,
-        coord: &[u64],
-    ) -> Result<Option<ChunkRecord>> {
-        match self.lookup(io, coord)? {
-            None => Ok(None),
-            Some(_) => Err(Error::Unsupported("removing a chunk of a version 1 B-tree".into())),
+            self.load(child, Some(address), io)?;
+            address = child;
         }
     }
 
@@ -106,54 +85,29 @@ impl BTree1 {
         if self.address == UNDEFINED {
             return Ok(ControlFlow::Continue(()));
         }
-        let Self { chunk, address, root, claims, .. } = self;
-        let node = load(root, *address, None, chunk.len(), claims, io)?;
-        node.for_each(chunk, claims, io, visit)
+        self.load(self.address, None, io)?;
+        self.visit_below(self.address, io, visit)
     }
 
-    pub(super) fn commit(&mut self, _io: &dyn MetadataIo) -> Result<u64> {
-        Ok(self.address)
-    }
-
-    /// Leaves the nodes where they are: how much space they take is not known here.
-    pub(super) fn delete(&mut self, _io: &dyn MetadataIo) -> Result<()> {
-        (self.address, self.root) = (UNDEFINED, None);
-        Ok(())
-    }
-
-    /// Bytes of all nodes, for the usual rank.
-    pub(super) fn storage_size(&mut self, io: &dyn MetadataIo) -> Result<u64> {
-        if self.address == UNDEFINED {
-            return Ok(0);
-        }
-        let Self { chunk, address, root, claims, .. } = self;
-        let node = load(root, *address, None, chunk.len(), claims, io)?;
-        let mut nodes = 0u64;
-        node.count(chunk.len(), claims, io, &mut nodes)?;
-        let context = Context::new(io.sizes());
-        let length = ChunkNode::encoded_length(&context, USUAL_K, self.chunk.len()) as u64;
-        Ok(nodes.saturating_mul(length))
-    }
-}
-
-impl Node {
-    fn for_each(
+    fn visit_below(
         &mut self,
-        chunk: &Coord,
-        claims: &mut Claims,
+        address: u64,
         io: &dyn MetadataIo,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        for place in 0..self.children.len() {
-            let child = self.children[place];
-            let next = if self.level == 0 {
-                let key = &self.keys[place];
-                visit(&number(key, chunk, child)?, &record(key, child))?
-            } else {
-                let below = Some(self.level - 1);
-                let node = load(&mut self.nodes[place], child, below, chunk.len(), claims, io)?;
-                node.for_each(chunk, claims, io, visit)?
-            };
+        let node = self.node(address)?;
+        if node.parts.level == 0 {
+            for (key, &child) in node.parts.keys.iter().zip(&node.parts.children) {
+                let next = visit(&number(key, &self.chunk, child)?, &record(key, child))?;
+                if next.is_break() {
+                    return Ok(next);
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        for child in node.parts.children.clone() {
+            self.load(child, Some(address), io)?;
+            let next = self.visit_below(child, io, visit)?;
             if next.is_break() {
                 return Ok(next);
             }
@@ -161,65 +115,113 @@ impl Node {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Adds this node and all below it.
-    fn count(
-        &mut self,
-        rank: usize,
-        claims: &mut Claims,
-        io: &dyn MetadataIo,
-        nodes: &mut u64,
-    ) -> Result<()> {
-        *nodes += 1;
-        match self.level {
-            0 => return Ok(()),
-            1 => {
-                *nodes += self.children.len() as u64;
-                return Ok(());
+    /// The addresses of all nodes. Leaves are not read.
+    fn addresses(&mut self, io: &dyn MetadataIo) -> Result<Vec<u64>> {
+        if self.address == UNDEFINED {
+            return Ok(Vec::new());
+        }
+        self.load(self.address, None, io)?;
+        let mut all = vec![self.address];
+        let mut next = 0;
+        while let Some(&address) = all.get(next) {
+            next += 1;
+            // Levels come one after another: those below a node of level 1 are leaves.
+            let Some(node) = self.nodes.get(&address) else { continue };
+            let (level, children) = (node.parts.level, node.parts.children.clone());
+            if level == 0 {
+                continue;
             }
-            _ => {}
+            if level > 1 {
+                for &child in &children {
+                    self.load(child, Some(address), io)?;
+                }
+            }
+            all.extend(children);
         }
-        for place in 0..self.children.len() {
-            let below = Some(self.level - 1);
-            let node = load(&mut self.nodes[place], self.children[place], below, rank, claims, io)?;
-            node.count(rank, claims, io, nodes)?;
+        Ok(all)
+    }
+
+    /// Bytes of all nodes.
+    pub(super) fn storage_size(&mut self, io: &dyn MetadataIo) -> Result<u64> {
+        let nodes = self.addresses(io)?.len() as u64;
+        Ok(nodes.saturating_mul(self.node_length(io)))
+    }
+
+    fn node_length(&self, io: &dyn MetadataIo) -> u64 {
+        let context = Context::new(io.sizes());
+        ChunkNode::encoded_length(&context, io.chunk_node_rank(), self.chunk.len()) as u64
+    }
+
+    /// The first cell of a chunk, if there can be one.
+    fn first_cell(&self, coord: &[u64]) -> Option<Coord> {
+        let cells = coord.iter().zip(&self.chunk).map(|(&number, &side)| number.checked_mul(side));
+        cells.collect()
+    }
+
+    /// Whether a chunk lies inside the maximum extent.
+    fn is_inside(&self, coord: &[u64]) -> bool {
+        let mut axes = coord.iter().zip(&self.maximum);
+        axes.all(|(&number, limit)| limit.is_none_or(|limit| number < limit))
+    }
+
+    fn node(&self, address: u64) -> Result<&Node> {
+        self.nodes.get(&address).ok_or_else(unloaded)
+    }
+
+    fn node_mut(&mut self, address: u64) -> Result<&mut Node> {
+        self.nodes.get_mut(&address).ok_or_else(unloaded)
+    }
+
+    /// Reads the node at `address`, unless it is in memory. Levels fall by one on the way down, so
+    /// that no file leads in circles.
+    fn load(&mut self, address: u64, parent: Option<u64>, io: &dyn MetadataIo) -> Result<()> {
+        if let Some(known) = self.nodes.get_mut(&address) {
+            if known.parent.is_some() && known.parent != parent {
+                let expected = "a node with one parent";
+                return Err(DecodeError::new(STRUCTURE, address, expected, "two of them").into());
+            }
+            known.parent = parent;
+            let level = known.parts.level;
+            return self.check_level(address, parent, level);
         }
+        let parts = read(address, self.chunk.len(), io)?;
+        self.check_level(address, parent, parts.level)?;
+        let mut children = parts.children.clone();
+        children.sort_unstable();
+        if parts.level > 0 && children.windows(2).any(|pair| pair[0] == pair[1]) {
+            let expected = "children that are named once";
+            return Err(DecodeError::new(STRUCTURE, address, expected, "one named twice").into());
+        }
+        self.nodes.insert(address, Node { parts, parent, dirty: false });
         Ok(())
     }
-}
 
-/// The node of a place, read if it was not yet. Levels fall by one on the way down, so that no
-/// file leads in circles.
-fn load<'a>(
-    place: &'a mut Option<Box<Node>>,
-    address: u64,
-    level: Option<u8>,
-    rank: usize,
-    claims: &mut Claims,
-    io: &dyn MetadataIo,
-) -> Result<&'a mut Node> {
-    if place.is_none() {
-        let node = claims.claim(address, STRUCTURE, || read(address, rank, io))?;
-        if let Some(level) = level.filter(|&level| level != node.level) {
-            let expected = format!("a node of level {level}");
-            return Err(DecodeError::new(STRUCTURE, address, expected, node.level).into());
-        }
-        let nodes = match node.level {
-            0 => Vec::new(),
-            _ => node.children.iter().map(|_| None).collect(),
+    fn check_level(&self, address: u64, parent: Option<u64>, level: u8) -> Result<()> {
+        let above = parent.and_then(|parent| self.nodes.get(&parent));
+        let Some(wanted) = above.map(|node| node.parts.level.saturating_sub(1)) else {
+            return Ok(());
         };
-        let ChunkNode { level, mut keys, children, .. } = node;
-        // The key behind the last child need not lie behind the chunk in it: libhdf5 tells them
-        // apart by the place inside an element only.
-        keys.truncate(children.len());
-        *place = Some(Box::new(Node { level, keys, children, nodes }));
+        if wanted == level {
+            return Ok(());
+        }
+        let expected = format!("a node of level {wanted}");
+        Err(DecodeError::new(STRUCTURE, address, expected, level).into())
     }
-    place.as_deref_mut().ok_or_else(|| Error::Internal("a node that was read is not there".into()))
 }
 
-/// Reads a node, in one piece if it has the usual length.
+impl Node {
+    /// The last child whose key is not beyond `first`.
+    fn place_of(&self, first: &Coord) -> Option<usize> {
+        // The key behind the last child is no place.
+        let keys = &self.parts.keys[..self.parts.children.len().min(self.parts.keys.len())];
+        keys.partition_point(|key| key.start <= *first).checked_sub(1)
+    }
+}
+
+/// Reads a node, in one piece if it has the length that the file's nodes have.
 fn read(address: u64, rank: usize, io: &dyn MetadataIo) -> Result<ChunkNode> {
     let context = Context::new(io.sizes()).at(address);
-    let usual = ChunkNode::encoded_length(&context, USUAL_K, rank);
+    let usual = ChunkNode::encoded_length(&context, io.chunk_node_rank(), rank);
     if let Ok(bytes) = io.read(address, usual) {
         let needed = ChunkNode::measure(&bytes, &context, rank)?;
         if needed <= bytes.len() {
@@ -229,6 +231,10 @@ fn read(address: u64, rank: usize, io: &dyn MetadataIo) -> Result<ChunkNode> {
     let head = io.read(address, ChunkNode::encoded_length(&context, 0, 0))?;
     let needed = ChunkNode::measure(&head, &context, rank)?;
     Ok(ChunkNode::decode(&io.read(address, needed)?, &context, rank)?)
+}
+
+fn unloaded() -> Error {
+    Error::Internal("a node that was read is not there".into())
 }
 
 fn record(key: &ChunkKey, address: u64) -> ChunkRecord {

@@ -61,6 +61,10 @@ impl MetadataIo for Blocks<'_> {
         self.medium.sizes()
     }
 
+    fn chunk_node_rank(&self) -> u16 {
+        self.medium.chunk_node_rank()
+    }
+
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         let mut state = self.state();
         match state.brought.iter().find(|(place, _)| *place == (address, length)) {

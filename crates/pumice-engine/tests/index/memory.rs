@@ -12,6 +12,7 @@ pub(crate) struct Memory {
     sizes: Sizes,
     /// Whether misuse of space is a failed test; damaged files may ask for anything.
     strict: bool,
+    chunk_node_rank: u16,
     state: Mutex<State>,
 }
 
@@ -27,12 +28,18 @@ impl Memory {
     /// A file whose first allocation will be at `start`.
     pub(crate) fn new(sizes: Sizes, start: u64) -> Self {
         let file = vec![0; start as usize];
-        Self { sizes, strict: true, state: Mutex::new(State { file, ..State::default() }) }
+        let state = Mutex::new(State { file, ..State::default() });
+        Self { sizes, strict: true, chunk_node_rank: 32, state }
     }
 
     /// The same for an index that may be damaged.
     pub(crate) fn lenient(sizes: Sizes, start: u64) -> Self {
         Self { strict: false, ..Self::new(sizes, start) }
+    }
+
+    /// The same with version 1 B-trees of another rank.
+    pub(crate) fn with_chunk_node_rank(self, chunk_node_rank: u16) -> Self {
+        Self { chunk_node_rank, ..self }
     }
 
     /// Writes what is staged, and says where it was.
@@ -86,6 +93,10 @@ impl Memory {
 impl MetadataIo for Memory {
     fn sizes(&self) -> Sizes {
         self.sizes
+    }
+
+    fn chunk_node_rank(&self) -> u16 {
+        self.chunk_node_rank
     }
 
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {

@@ -1,0 +1,59 @@
+"""Thousands of datasets that h5py made and Pumice changed, and the other way round: h5py reads the
+result."""
+
+import os
+
+import h5py
+import numpy as np
+
+from interop import InteropCase
+from matrix import Case
+
+BOUNDS = ["v108", "v110", "v112", "latest"]
+PER_FILE = 40
+FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "10"))
+
+
+class EditMatrix(InteropCase):
+    def check(self, path, cases):
+        with h5py.File(path, "r") as file:
+            for case in cases:
+                with self.subTest(case.describe(), file=path.name):
+                    found = file[case.path][()]
+                    self.same_bytes(np.asarray(found, case.dtype), case.array, case.describe())
+
+    def test_pumice_changes_what_h5py_wrote(self):
+        """Append, overwrite, resize and delete in files of every version."""
+        for bound in BOUNDS:
+            spec = self.specification(bound)
+            files = []
+            for number in range(FILES):
+                path = self.directory / f"{bound}-{number}.h5"
+                rng = np.random.default_rng([number, BOUNDS.index(bound)])
+                cases = [Case(rng, f"g{i // 8}/d{i}") for i in range(PER_FILE)]
+                with h5py.File(path, "w", libver=bound) as file:
+                    for case in cases:
+                        dataset = case.h5py_create(file)
+                        for step in case.steps(int(rng.integers(0, 3))):
+                            case.h5py_apply(dataset, step)
+                spec.op("edit", path=path.name)
+                kept = []
+                for case in cases:
+                    if rng.random() < 0.1:
+                        spec.op("delete", path=case.path)
+                        continue
+                    kept.append(case)
+                    for step in case.steps(int(rng.integers(1, 5))):
+                        case.pumice_apply(spec, step)
+                        if rng.random() < 0.02:
+                            spec.op("reopen")
+                files.append((path, kept))
+            self.write(spec, f"unused-{bound}.h5")
+            for path, kept in files:
+                self.check(path, kept)
+                # h5py goes on where Pumice left off.
+                with h5py.File(path, "r+") as file:
+                    for case in kept:
+                        for step in case.steps(2):
+                            case.h5py_apply(file[case.path], step)
+                self.check(path, kept)
