@@ -135,14 +135,14 @@ class Case:
 
     def filter(self, name):
         if name == "gzip":
-            return {"id": 1, "params": [3]}
+            return {"id": 1, "parameters": [3]}
         if name == "shuffle":
-            return {"id": 2, "params": [self.dtype.itemsize]}
+            return {"id": 2, "parameters": [self.dtype.itemsize]}
         if name == "fletcher32":
-            return {"id": 3, "params": []}
+            return {"id": 3, "parameters": []}
         if name == "lzf":
-            return {"id": 32000, "params": [], "optional": True}
-        return {"id": 6, "params": [2, 0]}
+            return {"id": 32000, "parameters": [], "optional": True}
+        return {"id": 6, "parameters": [2, 0]}
 
     def block(self):
         """Start and count of a random block."""

@@ -2,6 +2,8 @@
 result."""
 
 import os
+import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -57,3 +59,39 @@ class EditMatrix(InteropCase):
                         for step in case.steps(2):
                             case.h5py_apply(file[case.path], step)
                 self.check(path, kept)
+
+    def test_h5py_reads_what_pumice_wrote(self):
+        """Every layout, index, filter, allocation and fill time; the HDF5 tools take the files, too."""
+        spec, files = self.specification(), []
+        for number in range(FILES):
+            path = self.directory / f"made-{number}.h5"
+            rng = np.random.default_rng([number, 99])
+            cases = [Case(rng, f"g{i // 8}/d{i}") for i in range(PER_FILE)]
+            spec.op("file", path=path.name)
+            for case in cases:
+                case.pumice_create(spec)
+                for step in case.steps(int(rng.integers(0, 4))):
+                    case.pumice_apply(spec, step)
+            spec.op("reopen")
+            for case in cases[::3]:
+                for step in case.steps(2):
+                    case.pumice_apply(spec, step)
+            files.append((path, cases))
+        self.write(spec, "unused.h5")
+        for number, (path, cases) in enumerate(files):
+            self.check(path, cases)
+            if number % 5 == 0:
+                self.tools_accept(path, cases)
+
+    def tools_accept(self, path, cases):
+        """h5dump, h5stat and h5repack, where they are installed."""
+        copy = path.with_suffix(".repacked")
+        for command in (["h5dump", path], ["h5stat", path], ["h5repack", path, copy]):
+            if shutil.which(command[0]) is None:
+                continue
+            done = subprocess.run(
+                [str(part) for part in command], capture_output=True, timeout=60, check=False
+            )
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stderr[-500:]}")
+        if copy.exists():
+            self.check(copy, cases)

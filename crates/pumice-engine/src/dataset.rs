@@ -6,6 +6,7 @@
 mod cells;
 mod describe;
 mod direct;
+mod early;
 mod external;
 mod many;
 mod resize;
@@ -17,6 +18,7 @@ pub use cells::Columns;
 pub(crate) use describe::pipeline_of;
 pub use describe::{DatasetSpec, LayoutSpec};
 pub use many::{ManyRead, ManyWrite, read_many, write_many};
+pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
 pub use virtuality::Virtual;
@@ -42,6 +44,7 @@ pub struct DatasetState {
     heap: Arc<GlobalHeap>,
     datatype: Datatype,
     null: bool,
+    early: bool,
     fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
     /// What the layout message says, apart from addresses.
@@ -64,11 +67,13 @@ impl DatasetState {
         file.medium().require_writable()?;
         let (messages, description) = describe::create(file, spec)?;
         let object = file.create_object(messages)?;
-        Self::new(file, object, description)
+        let dataset = Self::new(file, object, description)?;
+        dataset.allocate_early()?;
+        Ok(dataset)
     }
 
     fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
-        let describe::Description { datatype, null, fill, layout, message } = description;
+        let describe::Description { datatype, null, early, fill, layout, message } = description;
         let layout = Arc::new(layout);
         let cached = file.cache().register(layout.clone(), DatasetOptions::default());
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
@@ -79,6 +84,7 @@ impl DatasetState {
             heap,
             datatype,
             null,
+            early,
             fill,
             layout,
             message,

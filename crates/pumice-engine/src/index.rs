@@ -8,7 +8,7 @@
 //! | kind | when chosen | on disk |
 //! |---|---|---|
 //! | single | one chunk that is the whole maximum extent | in the layout message |
-//! | implicit | never by us | nothing: chunks stand one after another |
+//! | implicit | a limited extent, allocated early, without filters | nothing: chunks stand one after another |
 //! | fixed array | a limited extent | header, one data block |
 //! | extensible array | one unlimited axis | header, index block, super blocks, data blocks |
 //! | version 2 B-tree | several unlimited axes | header, nodes |
@@ -116,9 +116,7 @@ impl ChunkIndex {
     pub fn create(kind: IndexKind, format: RecordFormat, shape: IndexShape) -> Result<Self> {
         let form = match kind {
             IndexKind::Single => Form::Single(Single::new(format, &shape)),
-            IndexKind::Implicit => {
-                return Err(Error::Unsupported("writing an implicit chunk index".into()));
-            }
+            IndexKind::Implicit => Form::Implicit(Implicit::new(UNDEFINED, format, &shape)?),
             IndexKind::FixedArray => Form::FixedArray(FixedArray::create(format, &shape)?),
             IndexKind::ExtensibleArray => {
                 Form::ExtensibleArray(ExtensibleArray::create(format, &shape)?)
@@ -195,6 +193,14 @@ impl ChunkIndex {
     /// How many chunks there can be.
     pub fn shape(&self) -> &IndexShape {
         &self.shape
+    }
+
+    /// Takes the space of all chunks, if they have their places from the start and none yet.
+    pub fn allocate(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        match &mut self.form {
+            Form::Implicit(implicit) => implicit.allocate(io),
+            _ => Ok(()),
+        }
     }
 
     /// The record of a single-chunk index, which its layout message stores.

@@ -35,7 +35,7 @@ fn create(file: &File, name: &str, filters: Vec<FilterSpec>) -> Result<Arc<Datas
         dont_filter_partial: false,
     };
     let extent = Extent::simple(&[SIDE, SIDE])?;
-    let spec = DatasetSpec { datatype: i32::datatype(), extent, layout, fill: None };
+    let spec = DatasetSpec::new(i32::datatype(), extent, layout);
     let state = DatasetState::create(file, spec)?;
     let address = state.object().address();
     let link = Link::new(name, LinkTarget::Hard { address });

@@ -2,7 +2,10 @@
 
 use super::{datatype, packed};
 use anyhow::{Context, Result, bail};
-use pumice::{Dataset, File, FilterSpec, Group, Node, RawAttribute, Section, Selection};
+use pumice::{
+    AllocationTime, Dataset, File, FillTime, FilterSpec, Group, Node, RawAttribute, Section,
+    Selection,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -100,6 +103,20 @@ fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
     }
     if let Some(fill) = operation["fill"].as_str() {
         builder = builder.fill_bytes(unhex(fill)?);
+    }
+    builder = match operation["allocation"].as_str() {
+        Some("early") => builder.allocation_time(AllocationTime::Early),
+        Some("late") => builder.allocation_time(AllocationTime::Late),
+        Some("incremental") => builder.allocation_time(AllocationTime::Incremental),
+        _ => builder,
+    };
+    builder = match operation["fill_time"].as_str() {
+        Some("alloc") => builder.fill_time(FillTime::Allocation),
+        Some("never") => builder.fill_time(FillTime::Never),
+        _ => builder,
+    };
+    if operation["compact"] == true {
+        builder = builder.compact();
     }
     if operation["dont_filter_partial"] == true {
         builder = builder.dont_filter_partial_chunks();

@@ -2,7 +2,7 @@
 
 use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, Group};
-use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
+use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec};
 use pumice_engine::{Error, Result};
 use pumice_filter::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 use pumice_space::{Extent, UNLIMITED};
@@ -62,6 +62,9 @@ pub struct DatasetBuilder {
     compact: bool,
     dont_filter_partial: bool,
     density: f64,
+    fill_time: FillTime,
+    allocation: AllocationTime,
+    track_times: bool,
 }
 
 impl DatasetBuilder {
@@ -79,6 +82,9 @@ impl DatasetBuilder {
             compact: false,
             dont_filter_partial: false,
             density: DENSITY,
+            fill_time: FillTime::IfSet,
+            allocation: AllocationTime::Default,
+            track_times: false,
         }
     }
 
@@ -128,6 +134,36 @@ impl DatasetBuilder {
     /// As [`fill_value`](Self::fill_value), given as one element of the dataset's own type.
     pub fn fill_bytes(mut self, element: Vec<u8>) -> Self {
         self.fill = Some((self.datatype.clone(), element));
+        self
+    }
+
+    /// When the fill value is written to space that is taken. What is never filled reads as
+    /// anything.
+    pub fn fill_time(mut self, time: FillTime) -> Self {
+        self.fill_time = time;
+        self
+    }
+
+    /// When space is taken: with the dataset (early), with the first write (late), or chunk by chunk
+    /// (incremental). Without it, as the layout has it.
+    ///
+    /// ```
+    /// use pumice::{AllocationTime, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let builder = file.new_dataset::<f32>().shape([100]).chunk([10]);
+    /// let dataset = builder.allocation_time(AllocationTime::Early).create("d")?;
+    /// assert_eq!(dataset.storage_size()?, 400);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn allocation_time(mut self, time: AllocationTime) -> Self {
+        self.allocation = time;
+        self
+    }
+
+    /// Lets the dataset keep the times when it was made and changed.
+    pub fn track_times(mut self, track: bool) -> Self {
+        self.track_times = track;
         self
     }
 
@@ -353,8 +389,13 @@ impl DatasetBuilder {
                 Some(converted)
             }
         };
-        let datatype = self.datatype.clone();
-        Ok(DatasetSpec { datatype, extent, layout: self.layout()?, fill })
+        Ok(DatasetSpec {
+            fill,
+            fill_time: self.fill_time,
+            allocation: self.allocation,
+            track_times: self.track_times,
+            ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
+        })
     }
 
     fn layout(&self) -> Result<LayoutSpec> {

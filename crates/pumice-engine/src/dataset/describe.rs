@@ -15,8 +15,8 @@ use crate::{Error, Result};
 use pumice_filter::{DatasetFacts, FilterSpec, Pipeline};
 use pumice_format::index::RecordFormat;
 use pumice_format::messages::{
-    self, ChunkIndexInfo, Fill, FillTime, FillValue, FilterDescription, Layout, SPARSE,
-    SectionPipeline, SingleChunk, StructuredPipeline, dataspace, datatype, kind,
+    self, AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, FilterDescription, Layout,
+    SPARSE, SectionPipeline, SingleChunk, StructuredPipeline, dataspace, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
@@ -46,6 +46,36 @@ pub struct DatasetSpec {
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
+    /// When the fill value is written.
+    pub fill_time: FillTime,
+    /// When space is taken; [`AllocationTime::Default`] is what suits the layout.
+    pub allocation: AllocationTime,
+    /// Whether its header keeps when it was made and changed.
+    pub track_times: bool,
+}
+
+impl DatasetSpec {
+    /// A dataset with the usual properties.
+    pub fn new(datatype: Datatype, extent: Extent, layout: LayoutSpec) -> Self {
+        let (fill_time, allocation) = (FillTime::IfSet, AllocationTime::Default);
+        Self { datatype, extent, layout, fill: None, fill_time, allocation, track_times: false }
+    }
+
+    /// When space is taken.
+    fn allocation(&self) -> AllocationTime {
+        match (self.allocation, &self.layout) {
+            (AllocationTime::Default, LayoutSpec::Compact) => AllocationTime::Early,
+            (AllocationTime::Default, LayoutSpec::Contiguous) => AllocationTime::Late,
+            (AllocationTime::Default, _) => AllocationTime::Incremental,
+            (chosen, _) => chosen,
+        }
+    }
+
+    /// Whether all space is taken when the dataset is made or grows.
+    fn is_early(&self) -> bool {
+        let dense = matches!(self.layout, LayoutSpec::Contiguous | LayoutSpec::Chunked { .. });
+        dense && self.allocation() == AllocationTime::Early
+    }
 }
 
 /// How a new dataset is stored.
@@ -94,6 +124,8 @@ pub enum LayoutSpec {
 pub(super) struct Description {
     pub(super) datatype: Datatype,
     pub(super) null: bool,
+    /// Whether all space is taken when the dataset is made or grows.
+    pub(super) early: bool,
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
@@ -105,7 +137,7 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
     let space = here(file, required(object, kind::DATASPACE, "dataspace")?)?;
     let extent = dataspace::decode(&space.body, &context(file, &space))?;
     let datatype = object_datatype(file, object)?;
-    let (fill, fill_time) = read_fill(file, object, datatype.size())?;
+    let Filling { value: fill, time: fill_time, early } = read_fill(file, object, datatype.size())?;
     let raw = here(file, required(object, kind::LAYOUT, "layout")?)?;
     let message = Layout::decode(&raw.body, &context(file, &raw))?;
     let filters = Filters::read(file, object, &message)?;
@@ -124,7 +156,7 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
         _ => (extent, None),
     };
     let mut description = describe(file, datatype, &extent, fill, message, filters)?;
-    description.fill = kept;
+    (description.fill, description.early) = (kept, early);
     let layout = &mut description.layout;
     if let Storage::Unreadable(_) = layout.storage {
         return Ok(description);
@@ -158,7 +190,8 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     dataspace::encode(&spec.extent, sizes, &mut bodies[0])?;
     datatype::encode(&spec.datatype, &mut bodies[1])?;
-    FillValue { value, ..FillValue::default() }.encode(&mut bodies[2])?;
+    let (allocation, write) = (spec.allocation(), spec.fill_time);
+    FillValue { value, allocation, write }.encode(&mut bodies[2])?;
     message.encode(sizes, &mut bodies[3])?;
     let [space, element, fill_value, layout] = bodies;
     let mut messages = vec![
@@ -168,8 +201,10 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
         RawMessage::new(kind::LAYOUT, 0, layout),
     ];
     messages.extend(filters.message()?);
-    let extent = spec.extent;
-    let description = describe(file, spec.datatype, &extent, spec.fill, message, filters)?;
+    let (extent, early) = (spec.extent.clone(), spec.is_early());
+    let shown = spec.fill.clone().filter(|_| spec.fill_time != FillTime::Never);
+    let mut description = describe(file, spec.datatype, &extent, shown, message, filters)?;
+    (description.fill, description.early) = (spec.fill, early);
     Ok((messages, description))
 }
 
@@ -262,8 +297,17 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     description
 }
 
-/// The fill value, if one was set, and when it is written.
-fn read_fill(file: &File, object: &Object, size: usize) -> Result<(Option<Vec<u8>>, FillTime)> {
+/// What a fill value message says.
+struct Filling {
+    /// The fill value, if one was set.
+    value: Option<Vec<u8>>,
+    /// When it is written.
+    time: FillTime,
+    /// Whether all space is taken when the dataset is made or grows.
+    early: bool,
+}
+
+fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
     let message = if let Some(raw) = optional(file, object, kind::FILL_VALUE)? {
         FillValue::decode(&raw.body, &context(file, &raw))?
     } else if let Some(raw) = optional(file, object, kind::FILL_VALUE_OLD)? {
@@ -271,14 +315,16 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<(Option<Vec<u8
     } else {
         FillValue::default()
     };
-    let time = message.write;
+    let (time, early) = (message.write, message.allocation == AllocationTime::Early);
     match message.value {
-        Fill::Value(value) if value.len() == size => Ok((Some(value), time)),
+        Fill::Value(value) if value.len() == size => {
+            Ok(Filling { value: Some(value), time, early })
+        }
         Fill::Value(value) => Err(Error::Invalid(format!(
             "the fill value has {} byte(s), an element {size}",
             value.len()
         ))),
-        Fill::Default | Fill::Undefined => Ok((None, time)),
+        Fill::Default | Fill::Undefined => Ok(Filling { value: None, time, early }),
     }
 }
 
@@ -403,6 +449,10 @@ fn index_info(
         IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
         IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),
         IndexKind::BTree2 => ChunkIndexInfo::btree2(),
+        // Chunks that are all there from the start and never move need no index.
+        IndexKind::FixedArray if sections == 0 && !filtered && spec.is_early() => {
+            ChunkIndexInfo::Implicit
+        }
         IndexKind::FixedArray | IndexKind::Implicit | IndexKind::BTree1 => {
             ChunkIndexInfo::fixed_array()
         }
@@ -436,11 +486,12 @@ fn describe(
         let geometry = Arc::new(Geometry::new(&dims, &max, &vec![0; dims.len()], element)?);
         let storage = Storage::Unreadable("more than 2^64 bytes in one piece".into());
         let layout = DatasetLayout { geometry, storage };
-        return Ok(Description { datatype, null, fill, layout, message });
+        return Ok(Description { datatype, null, early: false, fill, layout, message });
     }
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &datatype, &message, filters)?;
-    Ok(Description { datatype, null, fill, layout: DatasetLayout { geometry, storage }, message })
+    let layout = DatasetLayout { geometry, storage };
+    Ok(Description { datatype, null, early: false, fill, layout, message })
 }
 
 fn storage(

@@ -16,6 +16,7 @@ use pumice_cache::{Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
 use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
 use pumice_store::WriteOp;
+use std::sync::RwLockReadGuard;
 
 /// What becomes of a chunk.
 enum Fate {
@@ -29,10 +30,24 @@ enum Fate {
 
 /// Chunks that change, in their new form.
 #[derive(Default)]
-struct Changes {
+pub(super) struct Changes {
     gone: Vec<Dims>,
     /// With the address of the new form.
-    rewritten: Vec<(Dims, u64)>,
+    pub(super) rewritten: Vec<(Dims, u64)>,
+}
+
+impl Changes {
+    /// Gives back what was written for nothing.
+    pub(super) fn cancel(&self, table: &ChunkTable) {
+        self.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
+    }
+
+    /// Lets the index name what was written; as far as it goes even if one fails.
+    pub(super) fn enter(&self, table: &ChunkTable, change: &RwLockReadGuard<'_, ()>) -> Result<()> {
+        let entered =
+            self.rewritten.iter().map(|(_, address)| table.enter_during(change, *address));
+        entered.fold(Ok(()), Result::and)
+    }
 }
 
 impl DatasetState {
@@ -48,7 +63,7 @@ impl DatasetState {
         let exclusive = self.cache().exclusive(&self.cached);
         let mut changes = Changes::default();
         if let Err(error) = self.prepare(table, &exclusive, dims, &mut changes) {
-            changes.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
+            changes.cancel(table);
             return Err(error);
         }
         self.apply(table, &exclusive, dims, changes)
@@ -63,6 +78,9 @@ impl DatasetState {
         changes: &mut Changes,
     ) -> Result<()> {
         let old = self.dims();
+        if self.early {
+            self.fill_new(table, &old, dims, changes)?;
+        }
         if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
             return Ok(());
         }
@@ -130,11 +148,10 @@ impl DatasetState {
         let extent = Extent::with_max(dims, geometry.max_dims())?;
         let change = self.medium().change();
         // As far as it goes even if one fails: each chunk is whole in itself.
-        let mut result = Ok(());
-        for (key, address) in changes.rewritten {
-            exclusive.discard(&key);
-            result = result.and(table.enter_during(&change, address));
+        for (key, _) in &changes.rewritten {
+            exclusive.discard(key);
         }
+        let mut result = changes.enter(table, &change);
         for key in changes.gone {
             exclusive.discard(&key);
             result = result.and(table.remove_during(&change, &key));

@@ -1,8 +1,8 @@
 //! The implicit index: all chunks of the maximum extent stand one after another, in slot order.
 //!
-//! There is nothing on disk but the address of the first chunk, so nothing can be removed, and a
-//! chunk can be "inserted" only where it already is. All chunks must lie inside the file, so that
-//! listing them ends.
+//! There is nothing on disk but the address of the first chunk, so a chunk can be "inserted" only
+//! where it already is, and one that is removed, because the extent shrinks, keeps its space: it is
+//! filled anew when the extent grows. All chunks must lie inside the file, so that listing them ends.
 
 use super::Visit;
 use super::shape::{IndexShape, Slots};
@@ -21,6 +21,25 @@ pub(super) struct Implicit {
 }
 
 impl Implicit {
+    pub(super) fn new(first: u64, format: RecordFormat, shape: &IndexShape) -> Result<Self> {
+        Ok(Self { format, slots: Slots::new(shape)?, first })
+    }
+
+    /// Takes the space of all chunks, unless it is taken.
+    pub(super) fn allocate(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.first == UNDEFINED {
+            self.first = io.allocate(self.length()?)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of all chunks.
+    fn length(&self) -> Result<u64> {
+        let length =
+            self.slots.count().and_then(|count| count.checked_mul(self.format.chunk_bytes));
+        length.ok_or_else(|| Error::Invalid("an implicit index of too many chunks".into()))
+    }
+
     pub(super) fn open(
         first: u64,
         format: RecordFormat,
@@ -77,15 +96,13 @@ impl Implicit {
         Err(Error::Unsupported("moving a chunk of an implicit index".into()))
     }
 
+    /// Nothing: the chunk keeps its space.
     pub(super) fn remove(
         &mut self,
-        io: &dyn MetadataIo,
-        coord: &[u64],
+        _io: &dyn MetadataIo,
+        _coord: &[u64],
     ) -> Result<Option<ChunkRecord>> {
-        match self.lookup(io, coord)? {
-            None => Ok(None),
-            Some(_) => Err(Error::Unsupported("removing a chunk of an implicit index".into())),
-        }
+        Ok(None)
     }
 
     pub(super) fn for_each(

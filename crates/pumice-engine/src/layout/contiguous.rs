@@ -210,7 +210,7 @@ impl Contiguous {
     /// Takes space for all elements, if there is none yet; they get the fill value if wanted.
     /// Space that there is must lie inside the file: an address from elsewhere is no place to
     /// write to.
-    fn allocate(&self, fill: bool) -> Result<()> {
+    pub(crate) fn allocate(&self, fill: bool) -> Result<()> {
         let mut place = self.lock();
         if let Place::File(Some(address)) = *place {
             let inside = self.medium.reaches(address, self.bytes())?;

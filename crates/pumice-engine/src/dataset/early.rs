@@ -1,0 +1,115 @@
+//! Early allocation: all space is taken, and filled, when a dataset is made or grows.
+
+use super::DatasetState;
+use super::resize::Changes;
+use crate::Result;
+use crate::layout::{Chunk, ChunkTable, Recoder, Storage};
+use pumice_format::index::ChunkRecord;
+use pumice_space::Dims;
+use pumice_store::WriteOp;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+impl DatasetState {
+    /// Takes the space of a new dataset, if it shall have it from the start.
+    pub(super) fn allocate_early(&self) -> Result<()> {
+        if !self.early || self.null {
+            return Ok(());
+        }
+        let table = match &self.layout.storage {
+            Storage::Contiguous(contiguous) => return contiguous.allocate(true),
+            Storage::Dense(_, table) => table,
+            _ => return Ok(()),
+        };
+        table.index().allocate(&*self.medium)?;
+        let (dims, mut changes) = (self.dims(), Changes::default());
+        let none = Dims::from_elem(0, dims.len());
+        if let Err(error) = self.fill_new(table, &none, &dims, &mut changes) {
+            changes.cancel(table);
+            return Err(error);
+        }
+        let change = self.medium.change();
+        changes.enter(table, &change)
+    }
+
+    /// Stores chunks of the fill value where `dims` has chunks that `old` has not, to be entered
+    /// into the index together with other changes.
+    pub(super) fn fill_new(
+        &self,
+        table: &ChunkTable,
+        old: &[u64],
+        dims: &[u64],
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
+        let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
+        let geometry = geometry.with_dims(dims);
+        let empty = Chunk::Dense(dense.new_chunk(true)?);
+        // Chunks at the edge can have another form: one of each.
+        let mut forms = [None, None];
+        let chunk = geometry.chunk();
+        for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
+            let form = &mut forms[usize::from(geometry.is_partial(key))];
+            if form.is_none() {
+                *form = Some(recoder.encode(key, &empty)?);
+            }
+            let Some(encoded) = form else { return Ok(()) };
+            let size = encoded.bytes.len() as u64;
+            let address = table.reserve(key, ChunkRecord { size, ..encoded.tag.clone() })?;
+            changes.rewritten.push((key.clone(), address));
+            table.medium().put(&mut [WriteOp { offset: address, bytes: &encoded.bytes }])
+        })
+    }
+}
+
+fn counts(dims: &[u64], chunk: &[u64]) -> Dims {
+    dims.iter().zip(chunk).map(|(&length, &side)| length.div_ceil(side.max(1))).collect()
+}
+
+/// Calls `visit` for every chunk of a grid that a smaller or larger one has not: for each axis, what
+/// is new along it and old along those before it.
+fn for_each_new(old: &Dims, new: &Dims, visit: &mut impl FnMut(&Dims) -> Result<()>) -> Result<()> {
+    for axis in 0..new.len() {
+        let range = |(at, (&new, &old)): (usize, (&u64, &u64))| match at.cmp(&axis) {
+            Ordering::Less => 0..old.min(new),
+            Ordering::Equal => old..new,
+            Ordering::Greater => 0..new,
+        };
+        let ranges: Vec<Range<u64>> = new.iter().zip(old).enumerate().map(range).collect();
+        if ranges.iter().any(Range::is_empty) {
+            continue;
+        }
+        let mut key: Dims = ranges.iter().map(|range| range.start).collect();
+        loop {
+            visit(&key)?;
+            let Some(at) = (0..key.len()).rev().find(|&at| key[at] + 1 < ranges[at].end) else {
+                break;
+            };
+            key[at] += 1;
+            key.iter_mut().zip(&ranges).skip(at + 1).for_each(|(at, range)| *at = range.start);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_new_chunk_is_visited_once() {
+        for (old, new) in [([0, 0], [2, 3]), ([2, 3], [3, 4]), ([1, 5], [3, 2]), ([2, 2], [2, 2])] {
+            let mut seen = Vec::new();
+            let (old, new) = (Dims::from_slice(&old), Dims::from_slice(&new));
+            for_each_new(&old, &new, &mut |key| {
+                seen.push(key.to_vec());
+                Ok(())
+            })
+            .unwrap();
+            seen.sort();
+            let all = (0..new[0]).flat_map(|row| (0..new[1]).map(move |column| vec![row, column]));
+            let expected: Vec<_> = all.filter(|key| key[0] >= old[0] || key[1] >= old[1]).collect();
+            assert_eq!(seen, expected);
+        }
+    }
+}
