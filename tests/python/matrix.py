@@ -24,6 +24,9 @@ FILTERS = [
 ]
 
 
+TOOLS_FILTERS = [names for names in FILTERS if "lzf" not in names]
+
+
 def values(rng, shape, dtype):
     """Random elements: runs of equal ones among them, so that filters have work."""
     dtype = np.dtype(dtype)
@@ -46,7 +49,7 @@ def values(rng, shape, dtype):
 class Case:
     """One dataset: how it is made, its array, and what is done to it."""
 
-    def __init__(self, rng, path):
+    def __init__(self, rng, path, filters=FILTERS):
         self.rng, self.path = rng, path
         self.dtype = np.dtype(TYPES[rng.integers(len(TYPES))])
         rank = int(rng.integers(0, 5))
@@ -55,17 +58,21 @@ class Case:
         if rank == 0 and self.layout == "chunked":
             self.layout = "contiguous"
         plain = self.dtype.kind != "S"  # h5py takes the fill value of strings for a pointer
+        too_large = np.prod(self.shape) * self.dtype.itemsize > 60_000
+        if self.layout == "compact" and too_large:
+            self.layout = "contiguous"
         self.fill = values(rng, (1,), self.dtype)[0] if plain and rng.random() < 0.5 else None
-        self.fill_time = str(rng.choice(list(FILL_TIMES)))
+        # Without a fill value of its own, what libhdf5 does not write is anything.
+        self.fill_time = "alloc" if self.fill is None else str(rng.choice(list(FILL_TIMES)))
         self.allocation = str(rng.choice(list(ALLOCATIONS))) if rng.random() < 0.5 else None
         self.filters, self.chunks, self.maxshape, self.unfiltered_edge = [], None, None, False
         if self.layout == "chunked":
-            self.make_chunks()
+            self.make_chunks(filters)
         elif self.layout == "compact":
             self.allocation = None
         self.array = np.full(self.shape, self.blank(), self.dtype)
 
-    def make_chunks(self):
+    def make_chunks(self, filters):
         rng = self.rng
         kind = rng.choice(["fixed", "single", "limited", "one", "all"])
         limit = [n if kind == "fixed" else max(n, int(rng.integers(1, 20))) for n in self.shape]
@@ -81,7 +88,7 @@ class Case:
         self.chunks = tuple(int(rng.integers(1, min(n, 9) + 1)) for n in room)
         if kind == "single":
             self.chunks = self.shape
-        self.filters = list(FILTERS[rng.integers(len(FILTERS))])
+        self.filters = list(filters[rng.integers(len(filters))])
         if "scaleoffset" in self.filters and (self.dtype.kind not in "iu" or self.dtype.itemsize > 4):
             self.filters = ["gzip"]
         self.unfiltered_edge = bool(self.filters) and rng.random() < 0.25
@@ -162,19 +169,19 @@ class Case:
         out[common] = self.array[common]
         return out
 
-    def new_shape(self):
+    def new_shape(self, least):
         shape = []
         for now, most in zip(self.array.shape, self.maxshape):
             limit = now + 12 if most is None else most
-            shape.append(int(self.rng.integers(0, limit + 1)) if self.rng.random() < 0.6 else now)
+            shape.append(int(self.rng.integers(min(least, limit), limit + 1)) if self.rng.random() < 0.6 else now)
         return tuple(shape)
 
-    def steps(self, count):
-        """What is done, with the array after each step."""
+    def steps(self, count, least=0):
+        """What is done, with the array after each step; no axis gets shorter than `least`."""
         for _ in range(count):
             what = self.rng.random()
             if self.chunks and what < 0.4:
-                shape = self.new_shape()
+                shape = self.new_shape(least)
                 self.array = self.resized(shape)
                 yield "resize", shape, None
             elif self.array.ndim and what < 0.8:

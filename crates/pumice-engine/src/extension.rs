@@ -2,7 +2,7 @@
 //! superblock.
 
 use crate::medium::Medium;
-use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
+use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_format::cache_image::{self, CacheImageInfo};
@@ -63,15 +63,6 @@ impl Extension {
                 SharedMessageIndex::decode_table(&bytes, info.indexes, &context)?;
         }
         Ok(extension)
-    }
-
-    /// The rank of the nodes of a version 1 B-tree of chunks.
-    pub(crate) fn chunk_rank(&self, superblock: &Superblock) -> u16 {
-        match (&superblock.old, &self.ranks) {
-            (Some(old), _) => old.chunk_internal_k,
-            (None, Some(ranks)) => ranks.chunk_internal_k,
-            (None, None) => USUAL_CHUNK_NODE_RANK,
-        }
     }
 
     /// The ranks of symbol table nodes and of a group's B-tree nodes.

@@ -281,6 +281,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.heap.begin_commit();
         for dataset in self.open_datasets() {
             dataset.write_back(&self.cache)?;
         }
@@ -305,6 +306,7 @@ impl File {
         for object in &objects {
             object.stage()?;
         }
+        self.heap.stage()?;
         self.medium.begin_commit()
     }
 

@@ -1,9 +1,11 @@
 //! The global heap as a living thing: finds the objects behind the variable-length references of a
-//! file.
+//! file, and keeps new ones ([`write`](mod@write)).
 //!
 //! Collections that were read are kept for a while, so that the next piece of a dataset, whose
 //! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
 //! Collections that lie close together are read in one go.
+
+mod write;
 
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
@@ -34,6 +36,7 @@ const MULTIPLE: u64 = 64;
 pub struct GlobalHeap {
     medium: Arc<Medium>,
     kept: Mutex<Kept>,
+    writing: Mutex<write::Writing>,
 }
 
 #[derive(Default)]
@@ -53,7 +56,7 @@ struct Loaded {
 impl GlobalHeap {
     /// The heap of a file.
     pub fn new(medium: Arc<Medium>) -> Self {
-        Self { medium, kept: Mutex::default() }
+        Self { medium, kept: Mutex::default(), writing: Mutex::default() }
     }
 
     /// Follows all references in `elements`, which are as the file has them.
@@ -74,14 +77,9 @@ impl GlobalHeap {
         let known = self.kept().collections.get(&address).cloned();
         let loaded = match known {
             Some(loaded) => loaded,
-            None => self.keep(address, self.read(address, &[])?),
+            None => self.read(address, &[])?,
         };
         Ok(loaded.object(address, index)?.to_vec())
-    }
-
-    /// Forgets what was read, because something was written.
-    pub fn forget(&self) {
-        *self.kept() = Kept::default();
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -108,8 +106,18 @@ impl GlobalHeap {
         loaded
     }
 
-    /// Reads the collection at `address`, of which `start` may be known already.
-    fn read(&self, address: u64, start: &[u8]) -> Result<Loaded> {
+    /// The collection at `address`, of which `start` may be known already; kept if the file has it
+    /// as it is.
+    fn read(&self, address: u64, start: &[u8]) -> Result<Arc<Loaded>> {
+        if let Some(bytes) = self.changed(address) {
+            let context = Context::new(self.medium.sizes()).at(address);
+            let objects = Collection::decode(&bytes, &context)?;
+            return Ok(Arc::new(Loaded { bytes, objects }));
+        }
+        Ok(self.keep(address, self.read_stored(address, start)?))
+    }
+
+    fn read_stored(&self, address: u64, start: &[u8]) -> Result<Loaded> {
         let context = Context::new(self.medium.sizes()).at(address);
         let room = self.medium.room(address)?;
         let mut bytes = start.to_vec();
@@ -135,7 +143,12 @@ impl GlobalHeap {
 
     /// Reads the collections at all of `addresses`, which ascend, into `found`.
     fn read_all(&self, addresses: &[u64], found: &mut HashMap<u64, Arc<Loaded>>) -> Result<()> {
-        let mut rest = addresses;
+        let (changed, addresses): (Vec<u64>, Vec<u64>) =
+            addresses.iter().partition(|&&address| self.changed(address).is_some());
+        for address in changed {
+            found.insert(address, self.read(address, &[])?);
+        }
+        let mut rest = addresses.as_slice();
         while let Some(&first) = rest.first() {
             let near = |pair: &[u64]| pair[1] - pair[0] <= GAP && pair[1] - first <= PIECE;
             let count = 1 + rest.windows(2).take_while(|pair| near(pair)).count();
@@ -150,7 +163,7 @@ impl GlobalHeap {
                 let from = (address - first) as usize;
                 let upto = (next - first) as usize;
                 let start = bytes.get(from..upto).unwrap_or_default();
-                found.insert(address, self.keep(address, self.read(address, start)?));
+                found.insert(address, self.read(address, start)?);
             }
         }
         Ok(())
@@ -230,7 +243,7 @@ impl<'a> Objects<'a> {
             let known = known.or_else(|| self.heap.kept().collections.get(&address).cloned());
             let loaded = match known {
                 Some(loaded) => loaded,
-                None => self.heap.keep(address, self.heap.read(address, &[])?),
+                None => self.heap.read(address, &[])?,
             };
             self.last = Some((address, loaded));
         }

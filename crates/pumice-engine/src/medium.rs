@@ -94,6 +94,11 @@ impl Medium {
         self.state().images.extend(blocks);
     }
 
+    /// The block that the next commit writes at `address`, if there is one.
+    pub(crate) fn staged(&self, address: u64) -> Option<Vec<u8>> {
+        self.state().images.get(&address).cloned()
+    }
+
     /// How many bytes the file has in all, wherever they lie: what sizes that it states are
     /// measured against.
     pub fn volume(&self) -> Result<u64> {

@@ -113,6 +113,12 @@ impl Collection {
         Some(object.start..object.start.saturating_add(object.length))
     }
 
+    /// All objects in ascending order of the index, and where they lie.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, Range<usize>)> {
+        let objects = self.objects.iter();
+        objects.map(|object| (object.index, object.start..object.start + object.length))
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.objects.len()

@@ -80,6 +80,7 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
         }
         Some("write_coo" | "write_lines") => crate::lines::write(file, folder, operation)?,
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
+        Some("flush") => file.flush()?,
         Some("delete") => file.unlink(path)?,
         Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,
         other => bail!("no such operation: {other:?}"),
@@ -122,7 +123,7 @@ fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
         builder = builder.dont_filter_partial_chunks();
     }
     match (sparse, operation["filters"].as_array()) {
-        (_, Some(sections)) if varlen => {
+        (_, Some(sections)) if varlen && operation["op"] != "dense" => {
             let kinds = [Section::Selection, Section::References, Section::Heap];
             for (section, list) in kinds[3 - sections.len().min(3)..].iter().zip(sections) {
                 builder = filters(list)?

@@ -64,7 +64,6 @@ pub struct DatasetBuilder {
     density: f64,
     fill_time: FillTime,
     allocation: AllocationTime,
-    track_times: bool,
 }
 
 impl DatasetBuilder {
@@ -84,7 +83,6 @@ impl DatasetBuilder {
             density: DENSITY,
             fill_time: FillTime::IfSet,
             allocation: AllocationTime::Default,
-            track_times: false,
         }
     }
 
@@ -158,12 +156,6 @@ impl DatasetBuilder {
     /// ```
     pub fn allocation_time(mut self, time: AllocationTime) -> Self {
         self.allocation = time;
-        self
-    }
-
-    /// Lets the dataset keep the times when it was made and changed.
-    pub fn track_times(mut self, track: bool) -> Self {
-        self.track_times = track;
         self
     }
 
@@ -393,7 +385,6 @@ impl DatasetBuilder {
             fill,
             fill_time: self.fill_time,
             allocation: self.allocation,
-            track_times: self.track_times,
             ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
         })
     }

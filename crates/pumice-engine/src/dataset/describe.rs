@@ -50,15 +50,13 @@ pub struct DatasetSpec {
     pub fill_time: FillTime,
     /// When space is taken; [`AllocationTime::Default`] is what suits the layout.
     pub allocation: AllocationTime,
-    /// Whether its header keeps when it was made and changed.
-    pub track_times: bool,
 }
 
 impl DatasetSpec {
     /// A dataset with the usual properties.
     pub fn new(datatype: Datatype, extent: Extent, layout: LayoutSpec) -> Self {
         let (fill_time, allocation) = (FillTime::IfSet, AllocationTime::Default);
-        Self { datatype, extent, layout, fill: None, fill_time, allocation, track_times: false }
+        Self { datatype, extent, layout, fill: None, fill_time, allocation }
     }
 
     /// When space is taken.

@@ -87,8 +87,7 @@ impl DatasetState {
             return self.write(selection, &self.datatype, elements);
         }
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
-            let what = "writing variable-length data outside of structured chunks";
-            return Err(Error::Unsupported(what.into()));
+            return self.write_references(selection, elements, heap);
         }
         let _no_resize = self.gate();
         let dims = self.dims();
@@ -102,6 +101,26 @@ impl DatasetState {
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)
+    }
+
+    /// Writes what elements refer to into the global heap, and references to it. What the cells
+    /// referred to before is given back.
+    fn write_references(&self, selection: &Selection, elements: &[u8], heap: &[u8]) -> Result<()> {
+        let dims = self.dims();
+        let count = self.check(selection, &dims, &self.datatype, elements.len())?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut old = self.buffer(count)?;
+        self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
+        let mut new = elements.to_vec();
+        self.heap.store(&self.datatype, &mut new, heap)?;
+        if let Err(error) = self.write(selection, &self.datatype, &new) {
+            // Nobody refers to them; if this fails too, only space is lost.
+            let _ = self.heap.discard(&self.datatype, new);
+            return Err(error);
+        }
+        self.heap.discard(&self.datatype, old)
     }
 
     /// The defined cells among the selected ones with their values and what these refer to, chunk by
