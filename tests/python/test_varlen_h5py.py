@@ -1,5 +1,7 @@
 """Variable-length data between h5py and Pumice."""
 
+import pathlib
+
 import h5py
 import numpy as np
 
@@ -72,6 +74,20 @@ def compact(file, rng):
     file["compact"][...] = words(rng, 20)
 
 
+def virtual(file, rng):
+    """Strings and records of three sources; a fourth is missing."""
+    kinds = {"strings": STRING, "records": records(rng, 1).dtype}
+    for i in range(3):
+        with h5py.File(pathlib.Path(file.filename).with_name(f"source-{i}.h5"), "w") as source:
+            put(source, "strings", words(rng, 12), STRING, (12,), chunks=(5,))
+            source.create_dataset("records", data=records(rng, 12))
+    for name, dtype in kinds.items():
+        layout = h5py.VirtualLayout((4, 12), dtype)
+        for i in range(4):
+            layout[i, ::2] = h5py.VirtualSource(f"source-{i}.h5", name, (12,))[3:9]
+        file.create_virtual_dataset(name, layout)
+
+
 def attributes(file, rng):
     for target in (file, file.create_group("group"), file.create_dataset("d", data=np.arange(3))):
         target.attrs["title"] = "an ä title"
@@ -82,7 +98,7 @@ def attributes(file, rng):
 
 class VariableLength(InteropCase):
     def test_strings_and_sequences_of_h5py_are_read(self):
-        for maker in (contiguous, chunked, compact, attributes):
+        for maker in (contiguous, chunked, compact, virtual, attributes):
             for version in ("latest", "earliest"):
                 if version == "earliest" and maker is chunked:
                     continue

@@ -79,7 +79,7 @@
 //!
 //! # When not to use it
 //!
-//! Virtual datasets of variable-length data and user-defined links are not read; the error says so.
+//! User-defined links are not followed; the error says so.
 
 #![forbid(unsafe_code)]
 

@@ -3,7 +3,7 @@
 //! Structured chunks keep both together. Everywhere else, elements are stored as references into the
 //! file's global heap: they are read first and followed then, and written after what they refer to.
 
-use super::DatasetState;
+use super::{DatasetState, virtuality};
 use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
@@ -28,6 +28,13 @@ impl DatasetState {
         let dims = self.dims();
         selection.check(&dims)?;
         let count = self.count(selection, &dims);
+        if let Storage::Virtual(sources) = &self.layout.storage
+            && self.datatype.has_varlen()
+        {
+            let (all, shape) = (Selection::all(), selection.shape(&dims));
+            let wanted = virtuality::segments(selection, &dims, &all, &shape)?;
+            return sources.read_heaped(&self.layout.geometry, &self.datatype, &wanted);
+        }
         let mut elements = self.buffer(count)?;
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;

@@ -18,7 +18,7 @@ use pumice_format::virtual_mapping::{self, VirtualMapping};
 use pumice_space::{
     CellSet, ChunkGrid, Dims, Extent, HyperslabAxis, Run, Segment, Selection, UNLIMITED, plan,
 };
-use pumice_types::Datatype;
+use pumice_types::{Datatype, Heaped, heaped};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -187,7 +187,8 @@ impl Virtual {
         target: &Target<'_>,
     ) -> Result<()> {
         if datatype.has_varlen() {
-            return Err(Error::Unsupported("virtual datasets of variable-length data".into()));
+            let what = "variable-length data of a virtual dataset with the file's references";
+            return Err(Error::Unsupported(what.into()));
         }
         let _deeper = Deeper::enter()?;
         let (dims, size) = (geometry.dims(), datatype.size());
@@ -211,6 +212,46 @@ impl Virtual {
         }
         Ok(())
     }
+
+    /// Reads cells with everything that they refer to; cells without a source are null. `wanted`
+    /// says which go to which place, in order of the cells.
+    pub(super) fn read_heaped(
+        &self,
+        geometry: &Geometry,
+        datatype: &Datatype,
+        wanted: &[Segment],
+    ) -> Result<Heaped> {
+        let _deeper = Deeper::enter()?;
+        let (dims, size) = (geometry.dims(), datatype.size());
+        let count = wanted.iter().fold(0u64, |count, segment| count.saturating_add(segment.len));
+        let mut all =
+            Heaped { elements: zeros(count.saturating_mul(size as u64))?, heap: Vec::new() };
+        for mapping in &self.mappings {
+            for piece in self.pieces(mapping)? {
+                let Some((selection, pairs)) = piece.cells(&dims, wanted)? else { continue };
+                let source = &piece.source.dataset;
+                if source.datatype() != datatype {
+                    let what = "virtual variable-length data of sources with another datatype";
+                    return Err(Error::Unsupported(what.into()));
+                }
+                let mut found = source.read_heaped(&selection)?;
+                heaped::adopt(datatype, &mut found.elements, &mut all.heap, 0, &found.heap)?;
+                distribute(&pairs, &found.elements, size, &mut all.elements);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Puts elements, which are in the order of `pairs`, into their places.
+fn distribute(pairs: &[Segment], values: &[u8], size: usize, elements: &mut [u8]) {
+    let mut rest = values;
+    for pair in pairs {
+        let (now, later) = rest.split_at(pair.len as usize * size);
+        let start = pair.memory as usize * size;
+        elements[start..start + now.len()].copy_from_slice(now);
+        rest = later;
+    }
 }
 
 impl Piece {
@@ -222,16 +263,28 @@ impl Piece {
         datatype: &Datatype,
         elements: &mut [u8],
     ) -> Result<()> {
-        let source = &self.source.dataset;
-        let (source_dims, size) = (source.dims(), datatype.size());
-        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
+        let Some((selection, pairs)) = self.cells(dims, wanted)? else { return Ok(()) };
+        let size = datatype.size();
+        let count: u64 = pairs.iter().map(|pair| pair.len).sum();
+        let mut values = zeros(count.saturating_mul(size as u64))?;
+        let output = crate::buffer::Output::zeroed(&mut values);
+        self.source.dataset.read(&selection, datatype, output)?;
+        distribute(&pairs, &values, size, elements);
+        Ok(())
+    }
+
+    /// What this source has of the wanted cells: which of its own, in their order, and where they
+    /// go; nothing if it has none.
+    fn cells(&self, dims: &Dims, wanted: &[Segment]) -> Result<Option<(Selection, Vec<Segment>)>> {
+        let source_dims = self.source.dataset.dims();
+        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
         let to = self.to.clip(dims)?;
         let from = self.from.clip(&source_dims)?;
         let outside = |(start, end): (Dims, Dims)| {
             linear(&end, dims) < first.cell || linear(&start, dims) >= last.cell + last.len
         };
         if to.bounds(dims).is_none_or(outside) {
-            return Ok(());
+            return Ok(None);
         }
         if to.count(dims) != from.count(&source_dims) {
             // A source that has become smaller, or never was as large as the mapping says.
@@ -242,11 +295,11 @@ impl Piece {
             )));
         }
         if to.count(dims) == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let mut pairs = overlap(&segments(&to, dims, &from, &source_dims)?, wanted);
         if pairs.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         // Elements arrive in the order of the source's cells.
         pairs.sort_unstable_by_key(|pair| pair.cell);
@@ -254,17 +307,7 @@ impl Piece {
         let cells = cells.ok_or_else(|| Error::Invalid("a source without end".into()))?;
         let runs = pairs.iter().map(|pair| Run { start: pair.cell, len: pair.len });
         let selection = CellSet::from_runs(cells, runs)?.to_selection(&source_dims)?;
-        let count: u64 = pairs.iter().map(|pair| pair.len).sum();
-        let mut values = zeros(count.saturating_mul(size as u64))?;
-        source.read(&selection, datatype, crate::buffer::Output::zeroed(&mut values))?;
-        let mut rest = values.as_slice();
-        for pair in pairs {
-            let (now, later) = rest.split_at(pair.len as usize * size);
-            let start = pair.memory as usize * size;
-            elements[start..start + now.len()].copy_from_slice(now);
-            rest = later;
-        }
-        Ok(())
+        Ok(Some((selection, pairs)))
     }
 }
 
