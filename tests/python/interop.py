@@ -170,6 +170,10 @@ class InteropCase(unittest.TestCase):
         self.run_interop("write", specification.save(), path)
         return path
 
+    def edit(self, specification, path):
+        self.run_interop("edit", specification.save(), path)
+        return path
+
     def read(self, path):
         out = pathlib.Path(tempfile.mkdtemp(prefix="read-", dir=self.directory))
         self.run_interop("read", path, out)

@@ -1,21 +1,24 @@
-//! Attributes: small named arrays kept in an object's header.
+//! Attributes: small named arrays kept in an object's header, or in dense storage if they are many or
+//! large.
 //!
-//! Attributes in dense storage (a fractal heap), which libhdf5 uses above eight attributes in files
-//! of its latest format, are read only.
+//! Objects with version 1 headers have all attributes in messages. Others have an attribute info
+//! message as soon as they have an attribute, as libhdf5 expects it.
 
+use crate::dense::{Addresses, Dense, Kind, Stored};
 use crate::file::File;
-use crate::fractal_heap::FractalHeap;
-use crate::object::{Object, check_length};
-use crate::records::for_each_record;
+use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result, shared};
-use pumice_format::dense::{ATTRIBUTES_BY_NAME, AttributeRecord};
 use pumice_format::messages::{
     Attribute as Message, AttributeInfo, Shareable, SharedLocation, dataspace, datatype, kind,
 };
-use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
+use pumice_format::object_header::{MESSAGE_DONT_SHARE, MESSAGE_SHARED, RawMessage};
 use pumice_format::{Context, UNDEFINED};
 use pumice_space::Extent;
 use pumice_types::Datatype;
+use std::sync::MutexGuard;
+
+/// What stands for the creation order of an attribute whose object does not track it.
+const UNTRACKED: u32 = 0xFFFF;
 
 /// An attribute with everything that describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,93 +47,373 @@ impl Attribute {
 
 /// All attributes of an object, in order of their names.
 pub fn attributes(file: &File, object: &Object) -> Result<Vec<Attribute>> {
-    if let Some(info) = dense_info(object)? {
-        return dense(file, &info);
-    }
-    let messages = object.messages(kind::ATTRIBUTE);
-    let mut attributes =
-        messages.iter().map(|message| decode(file, message)).collect::<Result<Vec<Attribute>>>()?;
+    let mut dense = opened(file, object)?;
+    let mut attributes = match &mut *dense {
+        Some(dense) => {
+            let all = dense.list(file)?.into_iter();
+            all.map(|stored| decode_stored(file, stored)).collect::<Result<Vec<_>>>()?
+        }
+        None => {
+            let messages = object.messages(kind::ATTRIBUTE);
+            messages.iter().map(|raw| decode(file, raw)).collect::<Result<Vec<_>>>()?
+        }
+    };
+    drop(dense);
     attributes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(attributes)
 }
 
-/// Attributes in dense storage: messages in a fractal heap of the object's own, or in that of the
-/// file's shared messages.
-fn dense(file: &File, info: &AttributeInfo) -> Result<Vec<Attribute>> {
-    let mut heap = FractalHeap::open(file.medium(), info.heap_address)?;
-    let mut attributes = Vec::new();
-    let types = [ATTRIBUTES_BY_NAME];
-    for_each_record(&**file.medium(), info.name_index_address, &types, &mut |record| {
-        let record = AttributeRecord::decode(record)?;
-        let raw = match record.flags & MESSAGE_SHARED {
-            0 => RawMessage::new(kind::ATTRIBUTE, 0, heap.object(&record.id)?),
-            _ => {
-                let location = SharedLocation::Heap { id: record.id };
-                shared::message(file, kind::ATTRIBUTE, &location)?
-            }
-        };
-        let creation_order = Some(record.creation_order);
-        attributes.push(Attribute { creation_order, ..decode(file, &raw)? });
-        Ok(())
-    })?;
-    attributes.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(attributes)
+/// How many attributes an object has.
+pub fn count(file: &File, object: &Object) -> Result<u64> {
+    Ok(match &*opened(file, object)? {
+        Some(dense) => dense.count(),
+        None => object.messages(kind::ATTRIBUTE).len() as u64,
+    })
 }
 
 /// The attribute of a name.
 pub fn attribute(file: &File, object: &Object, name: &str) -> Result<Option<Attribute>> {
-    Ok(attributes(file, object)?.into_iter().find(|attribute| attribute.name == name))
+    if name.contains(char::REPLACEMENT_CHARACTER) {
+        // A name in the file that is no UTF-8 is known to us by what it is shown as.
+        return Ok(attributes(file, object)?.into_iter().find(|attribute| attribute.name == name));
+    }
+    if let Some(dense) = &mut *opened(file, object)? {
+        let found = dense.find(file, name)?;
+        return found.map(|stored| decode_stored(file, stored)).transpose();
+    }
+    let messages = object.messages(kind::ATTRIBUTE);
+    match position(file, &messages, name)? {
+        Some(place) => decode(file, &messages[place]).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn decode_stored(file: &File, stored: Stored) -> Result<Attribute> {
+    let creation_order = Some(stored.creation_order).filter(|&order| order != UNTRACKED);
+    // Shared ones are here already.
+    let raw = RawMessage::new(kind::ATTRIBUTE, stored.flags & !MESSAGE_SHARED, stored.body);
+    Ok(Attribute { creation_order, ..decode(file, &raw)? })
 }
 
 /// Adds an attribute, or replaces the one of that name.
 pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
-    let Attribute { name, datatype, extent, data, .. } = attribute;
+    let (name, committed) = (attribute.name.clone(), attribute.committed);
+    let body = encode(file, attribute)?;
+    // Before the old one lets go of it: it may be the same.
+    if let Some(address) = committed {
+        file.object(address)?.add_link()?;
+    }
+    let change = file.medium().change();
+    let replaced = set_during(file, object, &name, body);
+    drop(change);
+    match (&replaced, committed) {
+        (Ok(Some(old)), _) => crate::delete::release(file, *old)?,
+        (Err(_), Some(new)) => crate::delete::release(file, new)?,
+        _ => {}
+    }
+    replaced.map(drop)
+}
+
+fn encode(file: &File, attribute: Attribute) -> Result<Vec<u8>> {
+    let Attribute { name, datatype, extent, data, committed, .. } = attribute;
+    let size = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
+    if size != Some(data.len() as u64) {
+        let what = format!("{} byte(s) for {extent:?} of {datatype}", data.len());
+        return Err(Error::Invalid(what));
+    }
+    let mut message = Message::new(&name, datatype, extent, data);
+    if let Some(address) = committed {
+        message.datatype = Shareable::Shared(SharedLocation::Object { address });
+    }
     let mut body = Vec::new();
-    Message::new(&name, datatype, extent, data).encode(file.superblock().sizes, &mut body)?;
-    check_length(&body)?;
-    require_compact(object)?;
-    // Reports attributes that cannot be read, and so not be told apart.
-    self::attribute(file, object, &name)?;
-    let context = object.context(&RawMessage::default());
-    object.change(|messages| match position(messages, &context, &name) {
-        Some(place) => messages[place].body = body,
-        None => messages.push(RawMessage::new(kind::ATTRIBUTE, 0, body)),
+    message.encode(file.superblock().sizes, &mut body)?;
+    Ok(body)
+}
+
+/// Stores an attribute's message. Gives the committed datatype of the one that it replaces.
+fn set_during(file: &File, object: &Object, name: &str, body: Vec<u8>) -> Result<Option<u64>> {
+    file.medium().require_writable()?;
+    let mut dense = opened(file, object)?;
+    let messages = object.messages(kind::ATTRIBUTE);
+    let place = if dense.is_some() { None } else { position(file, &messages, name)? };
+    let mut committed = None;
+    if let Some(place) = place {
+        committed = decode(file, &messages[place])?.committed;
+        if body.len() <= MAX_MESSAGE {
+            replace_message(object, place, body)?;
+            return Ok(committed);
+        }
+    }
+    if object.version() == 1 {
+        check_length(&body)?;
+        object.push(RawMessage::new(kind::ATTRIBUTE, 0, body))?;
+        return Ok(None);
+    }
+    let mut info = info(object)?;
+    let (max_compact, _) = object.attribute_phase_change();
+    let full = messages.len() >= usize::from(max_compact);
+    if dense.is_none() && (full || body.len() > MAX_MESSAGE) {
+        *dense = Some(make_dense(file, object, &messages, &mut info)?);
+    }
+    let Some(dense) = &mut *dense else {
+        let creation_order = next_order(&mut info)?;
+        object.push(RawMessage { creation_order, ..RawMessage::new(kind::ATTRIBUTE, 0, body) })?;
+        set_info(file, object, &info)?;
+        return Ok(committed);
+    };
+    renew(file, dense, &mut info)?;
+    let old = dense.remove(file, name, order_of)?;
+    let creation_order = match &old {
+        Some(old) => old.creation_order,
+        None => next_order(&mut info)?.map_or(UNTRACKED, u32::from),
+    };
+    if let Some(old) = old {
+        committed = decode_stored(file, old)?.committed;
+    }
+    let stored = Stored { body, flags: 0, creation_order };
+    dense.insert(file, name, u64::from(creation_order), &stored)?;
+    object.mark()?;
+    set_info(file, object, &info)?;
+    Ok(committed)
+}
+
+/// Replaces the body of the attribute message number `place`.
+fn replace_message(object: &Object, place: usize, body: Vec<u8>) -> Result<()> {
+    object.change(|messages| {
+        let mut all = messages.iter_mut().filter(|message| message.kind == kind::ATTRIBUTE);
+        if let Some(message) = all.nth(place) {
+            message.flags &= !MESSAGE_SHARED;
+            message.body = body;
+        }
     })
+}
+
+/// The place in the order of creation that the next attribute gets, if that is tracked.
+fn next_order(info: &mut AttributeInfo) -> Result<Option<u16>> {
+    let Some(next) = info.max_creation_order else { return Ok(None) };
+    let after = next.checked_add(1).ok_or_else(|| {
+        Error::Unsupported("more than 65535 attributes in the order of creation".into())
+    })?;
+    info.max_creation_order = Some(after);
+    Ok(Some(next))
+}
+
+/// Moves attributes from messages to dense storage.
+fn make_dense(
+    file: &File,
+    object: &Object,
+    messages: &[RawMessage],
+    info: &mut AttributeInfo,
+) -> Result<Box<Dense>> {
+    let mut all = Vec::new();
+    for raw in messages {
+        let creation_order = match info.max_creation_order {
+            Some(_) => raw.creation_order.map_or(0, u32::from),
+            None => UNTRACKED,
+        };
+        let here = shared::here(file, raw.clone())?;
+        all.push(Stored { body: here.body, flags: 0, creation_order });
+    }
+    let dense = filled(file, &all, info)?;
+    object.change(|messages| messages.retain(|message| message.kind != kind::ATTRIBUTE))?;
+    Ok(dense)
+}
+
+/// New dense storage with these attributes.
+fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<Dense>> {
+    let by_order = info.order_index_address.is_some();
+    let mut dense = Box::new(Dense::create(file, Kind::Attributes, by_order)?);
+    let context = Context::new(file.superblock().sizes);
+    for stored in all {
+        let name = Message::decode(&stored.body, &context)?.name;
+        dense.insert(file, &name, u64::from(stored.creation_order), stored)?;
+    }
+    let addresses = dense.addresses(file)?;
+    info.heap_address = addresses.heap;
+    info.name_index_address = addresses.names;
+    info.order_index_address = info.order_index_address.map(|_| addresses.orders);
+    Ok(dense)
+}
+
+/// Moves attributes out of dense storage that cannot be changed as it is.
+fn renew(file: &File, dense: &mut Box<Dense>, info: &mut AttributeInfo) -> Result<()> {
+    if dense.is_changeable() {
+        return Ok(());
+    }
+    let mut all = dense.list(file)?;
+    all.iter_mut().for_each(|stored| stored.flags &= !MESSAGE_SHARED);
+    let old = std::mem::replace(dense, filled(file, &all, info)?);
+    old.delete(file)
+}
+
+fn order_of(stored: &Stored) -> Result<u64> {
+    Ok(u64::from(stored.creation_order))
 }
 
 /// Removes an attribute.
 pub fn remove(file: &File, object: &Object, name: &str) -> Result<()> {
-    require_compact(object)?;
-    let missing = || Error::NotFound(format!("no attribute \"{name}\""));
-    attribute(file, object, name)?.ok_or_else(missing)?;
-    let context = object.context(&RawMessage::default());
-    let removed = object.change(|messages| {
-        position(messages, &context, name).map(|place| messages.remove(place))
-    })?;
-    removed.map(drop).ok_or_else(missing)
-}
-
-/// Fails if attributes are stored where they cannot be changed.
-fn require_compact(object: &Object) -> Result<()> {
-    match dense_info(object)? {
-        Some(_) => Err(Error::Unsupported("changing attributes in dense storage".into())),
+    let change = file.medium().change();
+    let removed = remove_during(file, object, name)?;
+    drop(change);
+    match removed.committed {
+        Some(address) => crate::delete::release(file, address),
         None => Ok(()),
     }
 }
 
-/// Where an object's attributes are, if they are in dense storage.
-fn dense_info(object: &Object) -> Result<Option<AttributeInfo>> {
-    let Some(message) = object.message(kind::ATTRIBUTE_INFO) else { return Ok(None) };
-    let info = AttributeInfo::decode(&message.body, &object.context(&message))?;
-    Ok(Some(info).filter(|info| info.heap_address != UNDEFINED))
+fn remove_during(file: &File, object: &Object, name: &str) -> Result<Attribute> {
+    let missing = || Error::NotFound(format!("no attribute \"{name}\""));
+    file.medium().require_writable()?;
+    let mut storage = opened(file, object)?;
+    let Some(dense) = &mut *storage else {
+        let messages = object.messages(kind::ATTRIBUTE);
+        let place = position(file, &messages, name)?.ok_or_else(missing)?;
+        let removed = decode(file, &messages[place])?;
+        let last = messages.len() == 1;
+        object.change(|messages| {
+            let all = messages.iter().enumerate();
+            let mut all = all.filter(|(_, message)| message.kind == kind::ATTRIBUTE);
+            if let Some((place, _)) = all.nth(place) {
+                messages.remove(place);
+            }
+            if last {
+                // As libhdf5 expects it.
+                messages.retain(|message| message.kind != kind::ATTRIBUTE_INFO);
+            }
+        })?;
+        return Ok(removed);
+    };
+    let mut info = info(object)?;
+    renew(file, dense, &mut info)?;
+    let removed = dense.remove(file, name, order_of)?.ok_or_else(missing)?;
+    object.mark()?;
+    make_compact(file, object, &mut storage, &mut info)?;
+    match storage.is_none() && object.messages(kind::ATTRIBUTE).is_empty() {
+        true => object.change(|all| all.retain(|message| message.kind != kind::ATTRIBUTE_INFO))?,
+        false => set_info(file, object, &info)?,
+    }
+    decode_stored(file, removed)
 }
 
-/// Where the attribute of a name stands among all messages.
-fn position(messages: &[RawMessage], context: &Context, name: &str) -> Option<usize> {
-    messages.iter().position(|message| {
-        message.kind == kind::ATTRIBUTE
-            && Message::decode(&message.body, context).is_ok_and(|found| found.name == name)
+/// Moves attributes back into messages if they are few.
+fn make_compact(
+    file: &File,
+    object: &Object,
+    storage: &mut Option<Box<Dense>>,
+    info: &mut AttributeInfo,
+) -> Result<()> {
+    let Some(dense) = storage else { return Ok(()) };
+    let (_, min_dense) = object.attribute_phase_change();
+    if dense.count() >= u64::from(min_dense) && dense.count() > 0 {
+        return Ok(());
+    }
+    let mut all = dense.list(file)?;
+    if all.iter().any(|stored| stored.body.len() > MAX_MESSAGE) {
+        return Ok(());
+    }
+    all.sort_by_key(|stored| stored.creation_order);
+    object.change(|messages| {
+        messages.extend(all.into_iter().map(|stored| RawMessage {
+            creation_order: info.max_creation_order.map(|_| stored.creation_order as u16),
+            ..RawMessage::new(kind::ATTRIBUTE, 0, stored.body)
+        }));
+    })?;
+    info.heap_address = UNDEFINED;
+    info.name_index_address = UNDEFINED;
+    info.order_index_address = info.order_index_address.map(|_| UNDEFINED);
+    match storage.take() {
+        Some(dense) => dense.delete(file),
+        None => Ok(()),
+    }
+}
+
+/// Gives an attribute another name.
+pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Result<()> {
+    if attribute(file, object, new_name)?.is_some() {
+        return Err(Error::Invalid(format!("attribute \"{new_name}\" exists already")));
+    }
+    let missing = || Error::NotFound(format!("no attribute \"{name}\""));
+    let old = attribute(file, object, name)?.ok_or_else(missing)?;
+    let body = encode(file, Attribute { name: new_name.into(), ..old })?;
+    let _change = file.medium().change();
+    let mut dense = opened(file, object)?;
+    let Some(dense) = &mut *dense else {
+        let messages = object.messages(kind::ATTRIBUTE);
+        let place = position(file, &messages, name)?.ok_or_else(missing)?;
+        check_length(&body)?;
+        return replace_message(object, place, body);
+    };
+    let mut info = info(object)?;
+    renew(file, dense, &mut info)?;
+    let removed = dense.remove(file, name, order_of)?.ok_or_else(missing)?;
+    let creation_order = removed.creation_order;
+    let stored = Stored { body, flags: 0, creation_order };
+    dense.insert(file, new_name, u64::from(creation_order), &stored)?;
+    object.mark()?;
+    set_info(file, object, &info)
+}
+
+/// Gives back the space of all attributes of an object that is deleted. Returns the committed
+/// datatypes that they shared.
+pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
+    // What cannot be read is left in the file.
+    let Ok(all) = attributes(file, object) else { return Ok(Vec::new()) };
+    let _change = file.medium().change();
+    if let Some(dense) = object.dense_attributes().take() {
+        dense.delete(file)?;
+    }
+    Ok(all.into_iter().filter_map(|attribute| attribute.committed).collect())
+}
+
+/// The dense storage of an object's attributes, if that is where they are.
+fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<Box<Dense>>>> {
+    let mut dense = object.dense_attributes();
+    if dense.is_none() && object.has(kind::ATTRIBUTE_INFO) {
+        let info = info(object)?;
+        if info.heap_address != UNDEFINED {
+            let addresses = Addresses {
+                heap: info.heap_address,
+                names: info.name_index_address,
+                orders: info.order_index_address.unwrap_or(UNDEFINED),
+            };
+            *dense = Some(Box::new(Dense::open(file, Kind::Attributes, addresses)?));
+        }
+    }
+    Ok(dense)
+}
+
+/// Where an object's attributes are; as its header wants it if no message says.
+fn info(object: &Object) -> Result<AttributeInfo> {
+    if let Some(message) = object.message(kind::ATTRIBUTE_INFO) {
+        return Ok(AttributeInfo::decode(&message.body, &object.context(&message))?);
+    }
+    let (track, index) = object.attribute_order();
+    // Files that we wrote earlier have attributes without this message.
+    let orders = object.messages(kind::ATTRIBUTE);
+    let orders = orders.iter().filter_map(|message| message.creation_order);
+    Ok(AttributeInfo {
+        max_creation_order: track.then(|| orders.max().map_or(0, |last| last.saturating_add(1))),
+        order_index_address: index.then_some(UNDEFINED),
+        ..AttributeInfo::default()
     })
+}
+
+fn set_info(file: &File, object: &Object, info: &AttributeInfo) -> Result<()> {
+    let mut body = Vec::new();
+    info.encode(file.superblock().sizes, &mut body);
+    object.set(kind::ATTRIBUTE_INFO, MESSAGE_DONT_SHARE, body)
+}
+
+/// Which of an object's attribute messages has a name. One that cannot be read is an error: it
+/// cannot be told from others.
+fn position(file: &File, messages: &[RawMessage], name: &str) -> Result<Option<usize>> {
+    for (place, raw) in messages.iter().enumerate() {
+        let raw = shared::here(file, raw.clone())?;
+        if Message::decode(&raw.body, &shared::context(file, &raw))?.name == name {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {

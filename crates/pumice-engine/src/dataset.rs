@@ -66,7 +66,7 @@ impl DatasetState {
     pub fn create(file: &File, spec: DatasetSpec) -> Result<Self> {
         file.medium().require_writable()?;
         let (messages, description) = describe::create(file, spec)?;
-        let object = file.create_object(messages)?;
+        let object = file.create_object(messages, false)?;
         let dataset = Self::new(file, object, description)?;
         dataset.allocate_early()?;
         Ok(dataset)

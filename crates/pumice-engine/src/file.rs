@@ -12,16 +12,20 @@ use crate::dataset::DatasetState;
 use crate::extension::Extension;
 use crate::fractal_heap::FractalHeap;
 use crate::global_heap::GlobalHeap;
+use crate::group::{self, GroupSpec, Links};
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
 use crate::members::{self, Form};
 use crate::object::Object;
 use crate::open_files::Place;
+use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::ChunkCache;
-use pumice_format::messages::FileSpaceInfo;
+use pumice_format::messages::{FileSpaceInfo, SymbolTable, kind};
+use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
+use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
 use pumice_store::Store;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,11 +43,12 @@ pub struct File {
     superblock: Superblock,
     heap: Arc<GlobalHeap>,
     extension: Extension,
+    low: LibraryVersion,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
     commit: Mutex<()>,
-    objects: Mutex<BTreeMap<u64, Arc<Object>>>,
+    objects: Mutex<Objects>,
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
@@ -51,23 +56,100 @@ pub struct File {
     this: Weak<File>,
 }
 
+/// The objects that are in memory.
+#[derive(Default)]
+struct Objects {
+    by_address: BTreeMap<u64, Arc<Object>>,
+    /// How many there were when idle ones were last forgotten.
+    kept: usize,
+}
+
+impl Objects {
+    /// Forgets objects that nobody holds and that have nothing to write, if there are twice as many
+    /// as there were after the last time: what is in use is looked at a bounded number of times.
+    fn make_room(&mut self) {
+        if self.by_address.len() < IDLE.max(2 * self.kept) {
+            return;
+        }
+        self.by_address.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
+        self.kept = self.by_address.len();
+    }
+}
+
 impl File {
     /// Makes an empty HDF5 file in an empty store.
-    pub fn create(store: Arc<dyn Store>, cache: Cache) -> Result<Arc<Self>> {
-        let mut superblock = Superblock::new(0, 0);
-        let length = Superblock::encoded_length(superblock.sizes) as u64;
-        let medium = Arc::new(Medium::new(store, 0, length, superblock.sizes, true));
-        let root = Object::create(&medium, crate::group::new_messages()?)?;
-        superblock.root_address = root.address();
-        let file = Self::new(medium, superblock, Extension::default(), cache);
-        file.objects().insert(root.address(), Arc::new(root));
+    pub fn create(
+        store: Arc<dyn Store>,
+        cache: Cache,
+        options: &CreateOptions,
+    ) -> Result<Arc<Self>> {
+        let CreateOptions { library_version, user_block, root: spec } = *options;
+        if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
+            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
+            return Err(Error::Invalid(what));
+        }
+        let low = library_version.unwrap_or_default();
+        let unknown =
+            SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
+        let mut superblock = match low.superblock() {
+            0 => Superblock::new_old(unknown, 0),
+            version => Superblock { version, ..Superblock::new(0, 0) },
+        };
+        superblock.base_address = user_block;
+        let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
+        let medium = Arc::new(Medium::new(store, user_block, length, sizes, true));
+        let root = Self::create_root(&medium, &mut superblock, &spec)?;
+        let file = Self::new(medium, superblock, Extension::default(), cache, low);
+        file.objects().by_address.insert(root.address(), Arc::new(root));
         file.commit()?;
         Ok(file)
     }
 
+    /// Makes the root group and tells the superblock.
+    fn create_root(
+        medium: &Arc<Medium>,
+        superblock: &mut Superblock,
+        spec: &GroupSpec,
+    ) -> Result<Object> {
+        let track_attribute_order = spec.track_attribute_order;
+        let Some(old) = superblock.old.as_mut().filter(|_| *spec == GroupSpec::default()) else {
+            let mut header = ObjectHeader { track_attribute_order, ..ObjectHeader::new() };
+            header.messages = group::new_messages(spec, superblock.sizes);
+            let root = Object::create(medium, header)?;
+            superblock.root_address = root.address();
+            if let Some(old) = &mut superblock.old {
+                old.root.header_address = root.address();
+            }
+            return Ok(root);
+        };
+        let ranks = (old.group_leaf_k, old.group_internal_k);
+        let (links, message) = group::new_symbol_table(medium, ranks)?;
+        let mut header = ObjectHeader { version: 1, ..Default::default() };
+        (header.reference_count, header.messages) = (Some(1), vec![message]);
+        let root = Object::create(medium, header)?;
+        let SymbolTable { btree_address, heap_address } = links.table();
+        old.root.scratch = Scratch::Group { btree_address, heap_address };
+        old.root.header_address = root.address();
+        superblock.root_address = root.address();
+        *root.links() = Links::Old(Box::new(links));
+        root.mark()?;
+        Ok(root)
+    }
+
     /// Opens the HDF5 file in a store, for editing if `writable`.
     pub fn open(store: Arc<dyn Store>, cache: Cache, writable: bool) -> Result<Arc<Self>> {
-        Self::open_store(store, cache, writable, Form::Single(None))
+        Self::open_for(store, cache, writable, None)
+    }
+
+    /// Opens the HDF5 file in a store. New objects can be read by `low`, or by what the superblock
+    /// was made for.
+    pub fn open_for(
+        store: Arc<dyn Store>,
+        cache: Cache,
+        writable: bool,
+        low: Option<LibraryVersion>,
+    ) -> Result<Arc<Self>> {
+        Self::open_store(store, cache, writable, Form::Single(None), low)
     }
 
     /// Opens the HDF5 file in a store, which may be made of several files.
@@ -76,6 +158,7 @@ impl File {
         cache: Cache,
         writable: bool,
         form: Form<'_>,
+        low: Option<LibraryVersion>,
     ) -> Result<Arc<Self>> {
         let (base, total, superblock) = find_superblock(&*store)?;
         // A multi file has an end for each of its members.
@@ -100,13 +183,10 @@ impl File {
             )
             .into());
         }
-        if writable && superblock.version < 2 {
-            let what = format!("editing a file with superblock version {}", superblock.version);
-            return Err(Error::Unsupported(what));
-        }
         let extension = extension?;
         medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
-        Ok(Self::new(medium, superblock, extension, cache))
+        let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
+        Ok(Self::new(medium, superblock, extension, cache, low))
     }
 
     fn new(
@@ -114,6 +194,7 @@ impl File {
         superblock: Superblock,
         extension: Extension,
         cache: Cache,
+        low: LibraryVersion,
     ) -> Arc<Self> {
         let (commit, shared_heaps, objects, datasets, place) = Default::default();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
@@ -121,6 +202,7 @@ impl File {
             medium,
             superblock,
             extension,
+            low,
             heap,
             shared_heaps,
             cache,
@@ -185,6 +267,16 @@ impl File {
         &self.extension
     }
 
+    /// Whether new groups have symbol tables, and new objects headers of version 1.
+    pub(crate) fn makes_old_groups(&self) -> bool {
+        self.low == LibraryVersion::Earliest
+    }
+
+    /// The oldest release of libhdf5 that is to read new objects.
+    pub fn library_version(&self) -> LibraryVersion {
+        self.low
+    }
+
     /// The heap of shared messages at `address`.
     pub(crate) fn shared_heap(&self, address: u64) -> Result<Arc<Mutex<FractalHeap>>> {
         let mut heaps = self.shared_heaps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,32 +300,40 @@ impl File {
 
     /// The object whose header is at `address`.
     pub fn object(&self, address: u64) -> Result<Arc<Object>> {
-        if let Some(object) = self.objects().get(&address) {
+        if let Some(object) = self.objects().by_address.get(&address) {
             return Ok(object.clone());
         }
         let loaded = Arc::new(Object::load(&self.medium, address)?);
         let mut objects = self.objects();
-        if objects.len() >= IDLE {
-            objects.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
-        }
+        objects.make_room();
         // Another thread may have loaded it meanwhile: there must be only one.
-        Ok(objects.entry(address).or_insert(loaded).clone())
+        Ok(objects.by_address.entry(address).or_insert(loaded).clone())
     }
 
     /// Makes a new object; something must link to it.
+    /// In files of the older format its header is of version 1, unless it is to track the creation
+    /// order of its attributes.
     pub fn create_object(
         &self,
-        messages: Vec<pumice_format::object_header::RawMessage>,
+        messages: Vec<RawMessage>,
+        track_attribute_order: bool,
     ) -> Result<Arc<Object>> {
-        let object = Arc::new(Object::create(&self.medium, messages)?);
-        self.objects().insert(object.address(), object.clone());
+        let mut header = match self.makes_old_groups() && !track_attribute_order {
+            true => ObjectHeader { version: 1, reference_count: Some(1), ..Default::default() },
+            false => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
+        };
+        header.messages = messages;
+        let object = Arc::new(Object::create(&self.medium, header)?);
+        let mut objects = self.objects();
+        objects.make_room();
+        objects.by_address.insert(object.address(), object.clone());
         Ok(object)
     }
 
     /// Forgets an object that has been deleted.
     pub fn forget(&self, address: u64) {
         self.datasets().remove(&address);
-        self.objects().remove(&address);
+        self.objects().by_address.remove(&address);
     }
 
     /// The living state of the dataset at `object`, made by `open` if nobody has it open.
@@ -286,11 +386,16 @@ impl File {
             dataset.write_back(&self.cache)?;
         }
         let Some(snapshot) = self.stage()? else { return Ok(()) };
+        // The superblock must not name a symbol table that a root group of today no longer has.
+        let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
         self.medium.commit(snapshot, |end| {
             let mut superblock = self.superblock.clone();
             superblock.end_of_file = superblock.base_address.saturating_add(end);
+            if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
+                old.root.scratch = Scratch::None;
+            }
             let mut bytes = Vec::new();
-            // Only versions below 2 cannot be encoded, and such files are not writable.
+            // Every version that is decoded can be encoded.
             let _ = superblock.encode(&mut bytes);
             bytes
         })
@@ -302,7 +407,7 @@ impl File {
         for dataset in self.open_datasets() {
             dataset.stage()?;
         }
-        let objects: Vec<_> = self.objects().values().cloned().collect();
+        let objects: Vec<_> = self.objects().by_address.values().cloned().collect();
         for object in &objects {
             object.stage()?;
         }
@@ -315,7 +420,7 @@ impl File {
     }
 
     // Nothing under these locks panics half-way through a change: poisoning carries no meaning.
-    fn objects(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Object>>> {
+    fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

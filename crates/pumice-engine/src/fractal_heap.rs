@@ -1,44 +1,68 @@
-//! A fractal heap as a living thing: from an object's id to its bytes. Read only.
+//! A fractal heap as a living thing: from an object's id to its bytes, and back.
 //!
 //! Blocks are read when they are first needed and kept as long as the heap is. A block says itself
-//! where in the heap it stands, so that none can appear twice; what filters make of blocks and huge
-//! objects is bounded by a budget.
+//! where in the heap it stands, so that none can appear twice.
+//!
+//! Heaps with filters are read, not changed: whoever wants to change one moves its objects to a new
+//! heap ([`FractalHeap::is_changeable`]). Which bytes of the blocks are free is not stored by us; it
+//! is found from the ids that are in use ([`FractalHeap::survey`]), once, before the first change.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | `blocks` | direct and indirect blocks, and where the next one goes |
+//! | `space` | free bytes of direct blocks |
+//! | `huge` | objects too large for a block |
 
+mod blocks;
+mod huge;
+mod space;
+#[cfg(test)]
+mod tests;
+
+use crate::btree2::Tree;
 use crate::dataset::pipeline_of;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
-use crate::records::for_each_record;
 use crate::{Error, Result};
-use pumice_bytes::{Budget, DecodeError};
+use blocks::{Block, Table};
+use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
-use pumice_format::fractal_heap::{HeapChild, HeapHeader, HeapId, HugeObject};
+use pumice_format::fractal_heap::{HeapHeader, HeapId, HeapShape};
 use pumice_format::{Context, UNDEFINED};
-use std::collections::HashMap;
+use space::Space;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const STRUCTURE: &str = "fractal heap";
-/// Types of the B-tree of huge objects that are named by a key, without and with filters.
-const HUGE_TREES: [u8; 2] = [1, 2];
-/// What all objects of a heap may take in memory, beside four times the file's length.
-const ALLOWANCE: u64 = 64 << 20;
 
 /// An open heap.
 pub(crate) struct FractalHeap {
     medium: Arc<Medium>,
     context: Context,
     header: HeapHeader,
+    header_dirty: bool,
     pipeline: Pipeline,
-    /// Direct blocks by their place in the heap.
-    direct: HashMap<u64, Vec<u8>>,
-    /// Children of indirect blocks, by their place in the heap and their rows: the first child of a
-    /// block stands where the block does.
-    indirect: HashMap<(u64, u32), Vec<HeapChild>>,
+    /// Direct blocks that were needed, by their place in the heap.
+    blocks: BTreeMap<u64, Block>,
+    /// Indirect blocks that were needed, by their place in the heap. Their first child is direct and
+    /// their further ones stand further on, so that no two have the same place.
+    tables: BTreeMap<u64, Table>,
+    /// What is free, once somebody wants to change something.
+    space: Option<Space>,
     /// Huge objects by key, once one was asked for.
-    huge: Option<HashMap<u64, HugeObject>>,
-    budget: Budget,
+    huge: Option<Tree>,
 }
 
 impl FractalHeap {
+    /// A new heap, whose place in the file is taken at once.
+    pub(crate) fn create(medium: &Arc<Medium>, shape: HeapShape) -> Result<Self> {
+        let context = Context::new(medium.sizes());
+        let address = medium.allocate(HeapHeader::encoded_length(&context) as u64)?;
+        let header = HeapHeader::new(address, shape);
+        let space = Some(Space::default());
+        Ok(Self { header_dirty: true, space, ..Self::new(medium, header)? })
+    }
+
     /// The heap whose header is at `address`.
     pub(crate) fn open(medium: &Arc<Medium>, address: u64) -> Result<Self> {
         let context = Context::new(medium.sizes());
@@ -48,12 +72,24 @@ impl FractalHeap {
         if length > bytes.len() {
             bytes = medium.read(address, length)?;
         }
-        let header = HeapHeader::decode(&bytes, &at)?;
-        let pipeline = pipeline_of(&header.pipeline)?;
-        let budget = Budget::new(medium.volume()?.saturating_mul(4).saturating_add(ALLOWANCE));
-        let medium = medium.clone();
-        let (direct, indirect) = Default::default();
-        Ok(Self { medium, context, header, pipeline, direct, indirect, huge: None, budget })
+        Self::new(medium, HeapHeader::decode(&bytes, &at)?)
+    }
+
+    fn new(medium: &Arc<Medium>, header: HeapHeader) -> Result<Self> {
+        let (context, pipeline) = (Context::new(medium.sizes()), pipeline_of(&header.pipeline)?);
+        let (blocks, tables) = Default::default();
+        let (medium, header_dirty, space, huge) = (medium.clone(), false, None, None);
+        Ok(Self { medium, context, header, header_dirty, pipeline, blocks, tables, space, huge })
+    }
+
+    /// Where it is in the file.
+    pub(crate) fn address(&self) -> u64 {
+        self.header.address
+    }
+
+    /// Whether objects can be added and removed.
+    pub(crate) fn is_changeable(&self) -> bool {
+        self.header.root_filtered.is_none() && !self.header.has_direct_huge_ids(&self.context)
     }
 
     /// The bytes of an object.
@@ -70,8 +106,8 @@ impl FractalHeap {
     }
 
     fn managed(&mut self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        self.spend(length)?;
-        let (block, start) = self.block_of(offset)?;
+        let start = self.block_of(offset)?;
+        let block = self.blocks.get(&start).map_or(&[][..], |block| &block.bytes);
         let first = usize::try_from(offset - start).unwrap_or(usize::MAX);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let object = first.checked_add(length).and_then(|end| block.get(first..end));
@@ -82,98 +118,162 @@ impl FractalHeap {
         })
     }
 
-    /// The direct block that holds `offset`, and where in the heap it begins.
-    fn block_of(&mut self, offset: u64) -> Result<(&[u8], u64)> {
-        let header = &self.header;
-        if header.root_address == UNDEFINED {
-            return Err(self.damaged("a root block", "none"));
+    /// Finds out what is free, from the ids of all objects that the heap has.
+    pub(crate) fn survey(&mut self, ids: &mut dyn Iterator<Item = &[u8]>) -> Result<()> {
+        if self.space.is_some() {
+            return Ok(());
         }
-        if header.root_rows == 0 {
-            let root = HeapChild { address: header.root_address, filtered: header.root_filtered };
-            let size = header.starting_size;
-            return self.direct_block(root, 0, size).map(|block| (block, 0));
-        }
-        let mut table = (header.root_address, 0u64, u32::from(header.root_rows));
-        loop {
-            let (address, start, rows) = table;
-            let found = self.header.find(offset - start);
-            let Some((row, column, first)) = found.filter(|&(row, ..)| row < rows) else {
-                return Err(self.damaged("an offset inside the heap", format!("{offset:#x}")));
-            };
-            let place = row as usize * usize::from(self.header.width) + column as usize;
-            let child = self.children(address, start, rows)?.get(place).copied();
-            let Some(child) = child.filter(|child| child.address != UNDEFINED) else {
-                return Err(self.damaged("an offset in a block", format!("{offset:#x}")));
-            };
-            let start = start.saturating_add(first);
-            if self.header.is_direct(row) {
-                let size = self.header.block_size(row).unwrap_or(u64::MAX);
-                return self.direct_block(child, start, size).map(|block| (block, start));
+        let mut used = Vec::new();
+        for id in ids {
+            if let HeapId::Managed { offset, length } = self.header.decode_id(id, &self.context)? {
+                used.push((offset, length));
             }
-            // A table has fewer rows than the one it stands in: this ends.
-            let below = self.header.rows_below(row);
-            let Some(below) = below.filter(|&below| below > 0 && below < rows) else {
-                return Err(self.damaged("rows below a block", row));
-            };
-            table = (child.address, start, below);
         }
-    }
-
-    fn children(&mut self, address: u64, start: u64, rows: u32) -> Result<&[HeapChild]> {
-        let key = (start, rows);
-        if !self.indirect.contains_key(&key) {
-            let length = self.header.indirect_length(rows, &self.context);
-            let bytes = self.medium.read(address, length)?;
-            let context = self.context.at(address);
-            let children = self.header.decode_indirect(&bytes, start, rows, &context)?;
-            self.indirect.insert(key, children);
-        }
-        Ok(self.indirect.get(&key).map(Vec::as_slice).unwrap_or_default())
-    }
-
-    fn direct_block(&mut self, child: HeapChild, start: u64, size: u64) -> Result<&[u8]> {
-        if !self.direct.contains_key(&start) {
-            let stored = child.filtered.map_or(size, |(stored, _)| stored);
-            let mut bytes = self.medium.read(child.address, to_usize(stored))?;
-            if let Some((_, mask)) = child.filtered {
-                self.spend(size)?;
-                bytes = self.pipeline.decode(bytes, mask, to_usize(size))?;
+        used.sort_unstable();
+        let mut space = Space::default();
+        self.for_each_block(&mut |heap, block, parent| {
+            match heap {
+                Some(overhead) => space.add_block(block, parent, overhead, &used),
+                None => space.add_hole(block),
             }
-            self.header.check_direct(&bytes, start, &self.context.at(child.address))?;
-            self.direct.insert(start, bytes);
-        }
-        Ok(self.direct.get(&start).map(Vec::as_slice).unwrap_or_default())
+            Ok(())
+        })?;
+        self.space = Some(space);
+        Ok(())
     }
 
-    fn huge_of_key(&mut self, key: u64) -> Result<HugeObject> {
-        if self.huge.is_none() {
-            let mut huge = HashMap::new();
-            let (header, context) = (&self.header, &self.context);
-            if header.huge_index_address != UNDEFINED {
-                let address = header.huge_index_address;
-                for_each_record(&*self.medium, address, &HUGE_TREES, &mut |record| {
-                    let (key, object) = header.decode_huge_record(record, context)?;
-                    huge.insert(key, object);
-                    Ok(())
-                })?;
+    /// Adds an object and gives its id.
+    pub(crate) fn insert(&mut self, object: &[u8]) -> Result<Vec<u8>> {
+        if object.is_empty() || !self.is_changeable() {
+            return Err(Error::Internal("an object for a heap that takes none".into()));
+        }
+        self.begin_change();
+        let length = object.len() as u64;
+        if object.len() <= self.header.max_tiny() {
+            self.header.objects[2] += 1;
+            self.header.object_bytes[1] += length;
+            return Ok(self.header.tiny_id(object));
+        }
+        let largest = self.header.max_direct_size - self.header.direct_overhead(self.context.sizes);
+        if length > u64::from(self.header.max_managed_size).min(largest) {
+            return self.insert_huge(object);
+        }
+        let offset = match self.space()?.take(length) {
+            Some(offset) => offset,
+            None => {
+                self.add_block(length)?;
+                let taken = self.space()?.take(length);
+                taken.ok_or_else(|| Error::Internal("a new heap block without room".into()))?
             }
-            self.huge = Some(huge);
+        };
+        let start = self.block_of(offset)?;
+        let first = (offset - start) as usize;
+        if let Some(block) = self.blocks.get_mut(&start)
+            && let Some(place) = block.bytes.get_mut(first..first + object.len())
+        {
+            place.copy_from_slice(object);
+            block.dirty = true;
         }
-        let found = self.huge.as_ref().and_then(|huge| huge.get(&key)).copied();
-        found.ok_or_else(|| self.damaged("a huge object of this key", key))
+        self.header.objects[0] += 1;
+        self.header.free_space = self.header.free_space.saturating_sub(length);
+        Ok(self.header.managed_id(offset, length))
     }
 
-    fn huge_object(&mut self, object: HugeObject) -> Result<Vec<u8>> {
-        self.spend(object.filtered.map_or(object.length, |(_, size)| size))?;
-        let bytes = self.medium.read(object.address, to_usize(object.length))?;
-        match object.filtered {
-            Some((mask, size)) => Ok(self.pipeline.decode(bytes, mask, to_usize(size))?),
-            None => Ok(bytes),
+    /// Removes an object.
+    pub(crate) fn remove(&mut self, id: &[u8]) -> Result<()> {
+        if !self.is_changeable() {
+            return Err(Error::Internal("an object of a heap that cannot be changed".into()));
         }
+        let id = self.header.decode_id(id, &self.context)?;
+        self.begin_change();
+        let kind = match id {
+            HeapId::Tiny(bytes) => {
+                let total = &mut self.header.object_bytes[1];
+                *total = total.saturating_sub(bytes.len() as u64);
+                2
+            }
+            HeapId::Managed { offset, length } => {
+                let Some(empty) = self.space()?.give(offset, length) else {
+                    return Err(self.damaged("an object that is in use", format!("{offset:#x}")));
+                };
+                self.header.free_space = self.header.free_space.saturating_add(length);
+                if let Some(start) = empty {
+                    self.drop_block(start)?;
+                }
+                0
+            }
+            HeapId::HugeKey(key) => {
+                self.remove_huge(key)?;
+                1
+            }
+            HeapId::Huge(_) => {
+                return Err(Error::Internal("a huge object named by address".into()));
+            }
+        };
+        self.header.objects[kind] = self.header.objects[kind].saturating_sub(1);
+        Ok(())
     }
 
-    fn spend(&mut self, bytes: u64) -> Result<()> {
-        Ok(self.budget.spend(bytes, STRUCTURE, self.header.address)?)
+    /// Stages what changed.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let sizes = self.context.sizes;
+        for (&start, block) in self.blocks.iter_mut().filter(|(_, block)| block.dirty) {
+            self.header.finish_direct(&mut block.bytes, start, sizes);
+            self.medium.stage(block.address, block.bytes.clone());
+            block.dirty = false;
+        }
+        for (&start, table) in self.tables.iter_mut().filter(|(_, table)| table.dirty) {
+            let mut bytes = Vec::new();
+            self.header.encode_indirect(&table.children, start, sizes, &mut bytes);
+            self.medium.stage(table.address, bytes);
+            table.dirty = false;
+        }
+        if let Some(huge) = self.huge.as_mut().filter(|_| self.header_dirty) {
+            huge.commit(&*self.medium)?;
+        }
+        if std::mem::take(&mut self.header_dirty) {
+            let mut bytes = Vec::new();
+            self.header.encode(sizes, &mut bytes);
+            self.medium.stage(self.header.address, bytes);
+        }
+        Ok(())
+    }
+
+    /// Gives all its space back; it must not be used any more.
+    pub(crate) fn delete(&mut self) -> Result<()> {
+        let mut freed = Vec::new();
+        self.for_each_block(&mut |kept, block, _| {
+            if kept.is_some() {
+                freed.push((block.address, block.stored));
+            }
+            Ok(())
+        })?;
+        let context = &self.context;
+        for table in self.tables.values() {
+            let length = self.header.indirect_length(table.rows, context);
+            freed.push((table.address, length as u64));
+        }
+        let bytes = self.medium.read(self.header.address, HeapHeader::encoded_length(context));
+        let length = bytes
+            .and_then(|bytes| Ok(HeapHeader::measure(&bytes, &context.at(self.header.address))?));
+        // A heap that was never committed has no header to measure, and no filters.
+        let length = length.unwrap_or(HeapHeader::encoded_length(context));
+        freed.push((self.header.address, length as u64));
+        self.delete_huge()?;
+        for (address, length) in freed {
+            self.medium.free(address, length);
+        }
+        Ok(())
+    }
+
+    /// Before anything changes: what others noted of free space would be wrong from now on.
+    fn begin_change(&mut self) {
+        self.header_dirty = true;
+        self.header.free_space_address = UNDEFINED;
+    }
+
+    fn space(&mut self) -> Result<&mut Space> {
+        self.space.as_mut().ok_or_else(|| Error::Internal("a heap without a survey".into()))
     }
 
     fn damaged(&self, expected: &'static str, found: impl std::fmt::Display) -> Error {

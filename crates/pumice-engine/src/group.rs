@@ -1,34 +1,104 @@
 //! Groups: the links of an object.
 //!
-//! New-style groups keep links as messages of their object header; they are read and written.
-//! Old-style groups (symbol tables, `group/old.rs`) and links in dense storage (fractal heaps,
-//! `group/dense.rs`) are read only.
+//! New-style groups keep few links as messages of their object header and many in dense storage
+//! (`dense.rs`); at how many they move is the group's choice. Old-style groups keep them in a symbol
+//! table (`group/old.rs`); one that gets a link that symbol tables cannot have becomes new-style.
+//!
+//! Every function here that changes a group holds changes to the file for its duration, so that a
+//! commit sees all of it or nothing.
 
-mod dense;
 mod old;
+mod path;
 
-pub(crate) use old::HeapText;
+pub(crate) use old::OldGroup;
+pub use path::{Found, resolve};
 
+use crate::dense::{Addresses, Dense, Kind, Stored};
 use crate::file::File;
-use crate::object::Object;
-use crate::{Error, Result, outside};
+use crate::medium::Medium;
+use crate::metadata::MetadataIo;
+use crate::object::{MAX_MESSAGE, Object, check_length};
+use crate::{Error, Result};
 use pumice_format::messages::{GroupInfo, Link, LinkInfo, LinkTarget, SymbolTable, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
-use pumice_format::{Sizes, UNDEFINED};
-use std::sync::Arc;
+use pumice_format::{Context, Sizes, UNDEFINED};
+use std::sync::{Arc, MutexGuard};
 
-/// The most soft and external links that one path may lead through.
-const MAX_LINKS: usize = 16;
+/// How many links are stored in messages at most, and how many in dense storage at least, where a
+/// group does not say.
+const PHASE_CHANGE: (u16, u16) = (8, 6);
 
-/// The messages of an empty group.
-pub fn new_messages() -> Result<Vec<RawMessage>> {
+/// Where the links of an open group are.
+#[derive(Default)]
+pub(crate) enum Links {
+    /// Nobody has asked yet.
+    #[default]
+    Unread,
+    /// In messages: these, in order of their names.
+    Compact(Arc<Vec<Link>>),
+    /// In a fractal heap.
+    Dense(Box<Dense>),
+    /// In a symbol table.
+    Old(Box<OldGroup>),
+}
+
+/// What a new group is to be like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// Whether links carry the order of their creation.
+    pub track_order: bool,
+    /// Whether links in dense storage can be found by it.
+    pub index_order: bool,
+    /// How many links are stored in messages at most, and how many in dense storage at least.
+    pub phase_change: Option<(u16, u16)>,
+    /// How many links there will be, and how long their names.
+    pub estimates: Option<(u16, u16)>,
+    /// Whether attributes carry the order of their creation.
+    pub track_attribute_order: bool,
+}
+
+/// The messages of an empty new-style group.
+pub fn new_messages(spec: &GroupSpec, sizes: Sizes) -> Vec<RawMessage> {
     let (mut links, mut limits) = (Vec::new(), Vec::new());
-    LinkInfo::default().encode(Sizes::default(), &mut links);
-    GroupInfo::default().encode(&mut limits);
-    Ok(vec![
+    let info = LinkInfo {
+        max_creation_order: (spec.track_order || spec.index_order).then_some(0),
+        order_index_address: spec.index_order.then_some(UNDEFINED),
+        ..LinkInfo::default()
+    };
+    info.encode(sizes, &mut links);
+    GroupInfo { phase_change: spec.phase_change, estimates: spec.estimates }.encode(&mut limits);
+    vec![
         RawMessage::new(kind::LINK_INFO, 0, links),
         RawMessage::new(kind::GROUP_INFO, MESSAGE_CONSTANT, limits),
-    ])
+    ]
+}
+
+/// Makes a group; something must link to it. It is old-style in files of the older format, unless it
+/// is to be more than those can be.
+pub fn create(file: &File, spec: &GroupSpec) -> Result<Arc<Object>> {
+    file.medium().require_writable()?;
+    if !file.makes_old_groups() || *spec != GroupSpec::default() {
+        let messages = new_messages(spec, file.superblock().sizes);
+        return file.create_object(messages, spec.track_attribute_order);
+    }
+    let _change = file.medium().change();
+    let ranks = file.extension().group_ranks(file.superblock());
+    let (links, message) = new_symbol_table(file.medium(), ranks)?;
+    let object = file.create_object(vec![message], false)?;
+    *object.links() = Links::Old(Box::new(links));
+    object.mark()?;
+    Ok(object)
+}
+
+/// The links of an empty old-style group, and the message that says where they are.
+pub(crate) fn new_symbol_table(
+    medium: &Medium,
+    ranks: (u16, u16),
+) -> Result<(OldGroup, RawMessage)> {
+    let links = OldGroup::create(medium, ranks)?;
+    let mut body = Vec::new();
+    links.table().encode(medium.sizes(), &mut body);
+    Ok((links, RawMessage::new(kind::SYMBOL_TABLE, 0, body)))
 }
 
 /// Whether an object is a group.
@@ -38,39 +108,115 @@ pub fn is_group(object: &Object) -> bool {
 
 /// All links of a group, in order of their names.
 pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
-    Ok(known_links(file, group)?.0.to_vec())
-}
-
-/// All links in order of their names, and the number of changes to the group so far.
-fn known_links(file: &File, group: &Object) -> Result<(Arc<Vec<Link>>, u64)> {
-    group.links(|| {
-        let mut links = list(file, group)?;
-        links.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(links)
-    })
-}
-
-fn list(file: &File, group: &Object) -> Result<Vec<Link>> {
-    if let Some(message) = group.message(kind::SYMBOL_TABLE) {
-        let table = SymbolTable::decode(&message.body, &group.context(&message))?;
-        return old::links(file, &table);
-    }
-    let Some(message) = group.message(kind::LINK_INFO) else {
-        return Err(Error::Invalid("not a group".into()));
+    let mut storage = opened(file, group)?;
+    let mut links = match &mut *storage {
+        Links::Unread => Vec::new(),
+        Links::Compact(links) => return Ok(links.to_vec()),
+        Links::Dense(dense) => {
+            let context = Context::new(file.superblock().sizes);
+            let decode = |stored: Stored| Ok(Link::decode(&stored.body, &context)?);
+            dense.list(file)?.into_iter().map(decode).collect::<Result<Vec<_>>>()?
+        }
+        Links::Old(old) => old.list(file.medium())?,
     };
-    let info = LinkInfo::decode(&message.body, &group.context(&message))?;
-    if info.heap_address != UNDEFINED {
-        return dense::links(file, &info);
-    }
-    let messages = group.messages(kind::LINK);
-    let links = messages.iter();
-    links.map(|message| Ok(Link::decode(&message.body, &group.context(message))?)).collect()
+    drop(storage);
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(links)
+}
+
+/// How many links a group has.
+pub fn count(file: &File, group: &Object) -> Result<u64> {
+    let mut storage = opened(file, group)?;
+    Ok(match &mut *storage {
+        Links::Unread => 0,
+        Links::Compact(links) => links.len() as u64,
+        Links::Dense(dense) => dense.count(),
+        Links::Old(old) => old.list(file.medium())?.len() as u64,
+    })
 }
 
 /// The link of a name.
 pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
-    let (links, _) = known_links(file, group)?;
-    Ok(find(&links, name).cloned())
+    let found = opened(file, group)?.find(file, name)?;
+    if found.is_none() && name.contains(char::REPLACEMENT_CHARACTER) {
+        // A name in the file that is no UTF-8 is known to us by what it is shown as.
+        return Ok(links(file, group)?.into_iter().find(|link| link.name == name));
+    }
+    Ok(found)
+}
+
+/// The links of a group, opened where they are stored.
+fn opened<'a>(file: &File, group: &'a Object) -> Result<MutexGuard<'a, Links>> {
+    let mut storage = group.links();
+    if let Links::Unread = *storage {
+        *storage = open(file, group)?;
+    }
+    Ok(storage)
+}
+
+fn open(file: &File, group: &Object) -> Result<Links> {
+    if let Some(message) = group.message(kind::SYMBOL_TABLE) {
+        let table = SymbolTable::decode(&message.body, &group.context(&message))?;
+        let ranks = file.extension().group_ranks(file.superblock());
+        return Ok(Links::Old(Box::new(OldGroup::open(file.medium(), ranks, &table)?)));
+    }
+    let info = info(group)?;
+    if info.heap_address != UNDEFINED {
+        let addresses = Addresses {
+            heap: info.heap_address,
+            names: info.name_index_address,
+            orders: info.order_index_address.unwrap_or(UNDEFINED),
+        };
+        return Ok(Links::Dense(Box::new(Dense::open(file, Kind::Links, addresses)?)));
+    }
+    let messages = group.messages(kind::LINK);
+    let decode = |message: &RawMessage| Ok(Link::decode(&message.body, &group.context(message))?);
+    let mut links = messages.iter().map(decode).collect::<Result<Vec<_>>>()?;
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Links::Compact(Arc::new(links)))
+}
+
+fn info(group: &Object) -> Result<LinkInfo> {
+    let Some(message) = group.message(kind::LINK_INFO) else {
+        return Err(Error::Invalid("not a group".into()));
+    };
+    Ok(LinkInfo::decode(&message.body, &group.context(&message))?)
+}
+
+fn set_info(file: &File, group: &Object, info: &LinkInfo) -> Result<()> {
+    let mut body = Vec::new();
+    info.encode(file.superblock().sizes, &mut body);
+    group.set(kind::LINK_INFO, 0, body)
+}
+
+fn phase_change(group: &Object) -> Result<(u16, u16)> {
+    let Some(message) = group.message(kind::GROUP_INFO) else { return Ok(PHASE_CHANGE) };
+    let info = GroupInfo::decode(&message.body, &group.context(&message))?;
+    Ok(info.phase_change.unwrap_or(PHASE_CHANGE))
+}
+
+impl Links {
+    fn find(&mut self, file: &File, name: &str) -> Result<Option<Link>> {
+        match self {
+            Self::Unread => Ok(None),
+            Self::Compact(links) => Ok(find(links, name).cloned()),
+            Self::Dense(dense) => {
+                let Some(stored) = dense.find(file, name)? else { return Ok(None) };
+                let context = Context::new(file.superblock().sizes);
+                Ok(Some(Link::decode(&stored.body, &context)?))
+            }
+            Self::Old(old) => old.find(file.medium(), name),
+        }
+    }
+
+    /// Stages what changed.
+    pub(crate) fn commit(&mut self, medium: &Medium) -> Result<()> {
+        match self {
+            Self::Unread | Self::Compact(_) => Ok(()),
+            Self::Dense(dense) => dense.commit(medium),
+            Self::Old(old) => old.commit(medium),
+        }
+    }
 }
 
 fn find<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
@@ -80,90 +226,256 @@ fn find<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
 
 /// Adds a link to a group.
 pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
-    if link.name.is_empty() || link.name.contains('/') || link.name == "." {
-        return Err(Error::Invalid(format!("\"{}\" is no name for a link", link.name)));
-    }
-    let mut body = Vec::new();
-    link.encode(file.superblock().sizes, &mut body)?;
-    // Again if another thread changes the group between the look and the insertion.
-    loop {
-        let (links, changes) = known_links(file, group)?;
-        if find(&links, &link.name).is_some() {
-            return Err(Error::Invalid(format!("\"{}\" exists already", link.name)));
-        }
-        // Unshared, the list of links grows in place.
-        drop(links);
-        if group.push_link(changes, &link, &body)? {
-            return Ok(());
-        }
-    }
+    let _change = file.medium().change();
+    insert_during(file, group, link)
 }
 
 /// Removes a link from a group and returns it. The object stays.
 pub fn remove(file: &File, group: &Object, name: &str) -> Result<Link> {
-    let missing = || Error::NotFound(format!("no link \"{name}\""));
-    let link = link(file, group, name)?.ok_or_else(missing)?;
-    let context = group.context(&RawMessage::default());
-    let removed = group.change(|messages| {
-        let before = messages.len();
-        messages.retain(|message| {
-            message.kind != kind::LINK
-                || Link::decode(&message.body, &context).is_ok_and(|other| other.name != name)
-        });
-        messages.len() < before
-    })?;
-    // Another thread may have been faster: only one of them has removed it.
-    if removed { Ok(link) } else { Err(missing()) }
+    let _change = file.medium().change();
+    remove_during(file, group, name)
 }
 
-/// What a path leads to.
-pub struct Found {
-    /// The file that it is in, if an external link led there.
-    pub file: Option<Arc<File>>,
-    /// The object.
-    pub object: Arc<Object>,
-}
-
-/// The object that `path` leads to from `start`, an absolute path beginning at the root.
-pub fn resolve(file: &File, start: &Arc<Object>, path: &str) -> Result<Found> {
-    resolve_within(file, start, path, &mut MAX_LINKS.clone())
-}
-
-fn resolve_within(
+/// Gives a link another name, another group, or both. What it leads to stays.
+pub fn rename(
     file: &File,
-    start: &Arc<Object>,
-    path: &str,
-    links: &mut usize,
-) -> Result<Found> {
-    let object = if path.starts_with('/') { file.root()? } else { start.clone() };
-    let mut found = Found { file: None, object };
-    for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
-        let file = found.file.as_deref().unwrap_or(file);
-        if !is_group(&found.object) {
-            return Err(Error::NotFound(format!("{path}: what holds \"{name}\" is no group")));
-        }
-        let Some(link) = link(file, &found.object, name)? else {
-            return Err(Error::NotFound(format!("{path}: no link \"{name}\"")));
-        };
-        if let LinkTarget::Hard { address } = link.target {
-            found.object = file.object(address)?;
-            continue;
-        }
-        *links = links.checked_sub(1).ok_or_else(|| {
-            Error::Invalid(format!("{path}: more than {MAX_LINKS} soft and external links"))
-        })?;
-        let next = match link.target {
-            LinkTarget::Soft { path: target } => {
-                resolve_within(file, &found.object, &target, links)?
-            }
-            LinkTarget::External { file: other, path: target } => {
-                let other = outside::open(file, &other, outside::LINK_FOLDERS)?;
-                let next = resolve_within(&other, &other.root()?, &target, links)?;
-                Found { file: Some(next.file.unwrap_or(other)), ..next }
-            }
-            _ => return Err(Error::Unsupported(format!("the user-defined link \"{name}\""))),
-        };
-        found = Found { file: next.file.or(found.file), object: next.object };
+    (from, name): (&Object, &str),
+    (to, new_name): (&Object, &str),
+) -> Result<()> {
+    let _change = file.medium().change();
+    check_name(new_name)?;
+    if opened(file, to)?.find(file, new_name)?.is_some() {
+        return Err(exists(new_name));
     }
-    Ok(found)
+    let old = remove_during(file, from, name)?;
+    let new = Link { creation_order: None, ..Link::new(new_name, old.target.clone()) };
+    insert_during(file, to, new).inspect_err(|_| {
+        // As it was; that there was room for it is known.
+        let _ = insert_during(file, from, old);
+    })
+}
+
+fn exists(name: &str) -> Error {
+    Error::Invalid(format!("\"{name}\" exists already"))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.contains(['/', '\0']) || name == "." {
+        return Err(Error::Invalid(format!("\"{name}\" is no name for a link")));
+    }
+    Ok(())
+}
+
+fn insert_during(file: &File, group: &Object, mut link: Link) -> Result<()> {
+    check_name(&link.name)?;
+    file.medium().require_writable()?;
+    let mut storage = opened(file, group)?;
+    if storage.find(file, &link.name)?.is_some() {
+        return Err(exists(&link.name));
+    }
+    if let Links::Old(old) = &mut *storage {
+        let plain = matches!(link.target, LinkTarget::Hard { .. } | LinkTarget::Soft { .. });
+        if plain && link.name.is_ascii() {
+            old.insert(file.medium(), &link)?;
+            return group.mark();
+        }
+        modernize(file, group, &mut storage)?;
+    }
+    let mut info = info(group)?;
+    if let Some(next) = info.max_creation_order {
+        link.creation_order = Some(next);
+        info.max_creation_order = Some(next.saturating_add(1));
+    }
+    let mut body = Vec::new();
+    link.encode(file.superblock().sizes, &mut body)?;
+    let (max_compact, _) = phase_change(group)?;
+    if let Links::Compact(links) = &*storage
+        && (links.len() >= usize::from(max_compact) || body.len() > MAX_MESSAGE)
+    {
+        make_dense(file, group, &mut storage, &mut info)?;
+    }
+    match &mut *storage {
+        Links::Compact(links) => {
+            let place = links.partition_point(|other| other.name < link.name);
+            group.push(RawMessage::new(kind::LINK, 0, body))?;
+            Arc::make_mut(links).insert(place, link);
+        }
+        Links::Dense(dense) => {
+            renew(file, dense, &mut info)?;
+            dense.insert(file, &link.name, link.creation_order.unwrap_or(0), &stored(body))?;
+            group.mark()?;
+        }
+        _ => return Err(Error::Internal("links that are nowhere".into())),
+    }
+    set_info(file, group, &info)
+}
+
+fn stored(body: Vec<u8>) -> Stored {
+    Stored { body, flags: 0, creation_order: 0 }
+}
+
+/// Moves links from messages to dense storage.
+fn make_dense(file: &File, group: &Object, storage: &mut Links, info: &mut LinkInfo) -> Result<()> {
+    let Links::Compact(links) = storage else { return Ok(()) };
+    let dense = filled(file, links, info)?;
+    group.change(|messages| messages.retain(|message| message.kind != kind::LINK))?;
+    *storage = Links::Dense(Box::new(dense));
+    Ok(())
+}
+
+/// New dense storage with these links. Their group must be told where it is.
+fn filled(file: &File, links: &[Link], info: &mut LinkInfo) -> Result<Dense> {
+    let mut dense = Dense::create(file, Kind::Links, info.order_index_address.is_some())?;
+    for link in links {
+        let mut body = Vec::new();
+        link.encode(file.superblock().sizes, &mut body)?;
+        dense.insert(file, &link.name, link.creation_order.unwrap_or(0), &stored(body))?;
+    }
+    note(file, &mut dense, info)?;
+    Ok(dense)
+}
+
+fn note(file: &File, dense: &mut Dense, info: &mut LinkInfo) -> Result<()> {
+    let addresses = dense.addresses(file)?;
+    info.heap_address = addresses.heap;
+    info.name_index_address = addresses.names;
+    info.order_index_address = info.order_index_address.map(|_| addresses.orders);
+    Ok(())
+}
+
+/// Moves links out of dense storage that cannot be changed as it is.
+fn renew(file: &File, dense: &mut Box<Dense>, info: &mut LinkInfo) -> Result<()> {
+    if dense.is_changeable() {
+        return Ok(());
+    }
+    let context = Context::new(file.superblock().sizes);
+    let decode = |stored: Stored| Ok(Link::decode(&stored.body, &context)?);
+    let links = dense.list(file)?.into_iter().map(decode).collect::<Result<Vec<_>>>()?;
+    let old = std::mem::replace(dense, Box::new(filled(file, &links, info)?));
+    old.delete(file)
+}
+
+/// Turns an old-style group into a new-style one.
+fn modernize(file: &File, group: &Object, storage: &mut Links) -> Result<()> {
+    let Links::Old(old) = storage else { return Ok(()) };
+    let mut links = old.list(file.medium())?;
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut bodies = Vec::new();
+    for link in &links {
+        let mut body = Vec::new();
+        link.encode(file.superblock().sizes, &mut body)?;
+        check_length(&body)?;
+        bodies.push(RawMessage::new(kind::LINK, 0, body));
+    }
+    let new = new_messages(&GroupSpec::default(), file.superblock().sizes);
+    group.change(|messages| {
+        messages.retain(|message| message.kind != kind::SYMBOL_TABLE);
+        messages.extend(new);
+        messages.extend(bodies);
+    })?;
+    let compact = Links::Compact(Arc::new(links));
+    if let Links::Old(old) = std::mem::replace(storage, compact) {
+        old.delete(file.medium())?;
+    }
+    Ok(())
+}
+
+fn remove_during(file: &File, group: &Object, name: &str) -> Result<Link> {
+    let missing = || Error::NotFound(format!("no link \"{name}\""));
+    file.medium().require_writable()?;
+    let mut storage = opened(file, group)?;
+    let sizes = file.superblock().sizes;
+    match &mut *storage {
+        Links::Unread => Err(missing()),
+        Links::Old(old) => {
+            let removed = old.remove(file.medium(), name)?.ok_or_else(missing)?;
+            group.mark()?;
+            Ok(removed)
+        }
+        Links::Compact(links) => {
+            let removed = find(links, name).cloned().ok_or_else(missing)?;
+            group.change(|messages| {
+                messages.retain(|message| {
+                    message.kind != kind::LINK
+                        || Link::decode(&message.body, &Context::new(sizes))
+                            .is_ok_and(|other| other.name != name)
+                });
+            })?;
+            Arc::make_mut(links).retain(|link| link.name != name);
+            let empty = links.is_empty();
+            drop(storage);
+            if empty {
+                forget_order(file, group)?;
+            }
+            Ok(removed)
+        }
+        Links::Dense(dense) => {
+            let mut info = info(group)?;
+            renew(file, dense, &mut info)?;
+            let context = Context::new(sizes);
+            let order = |stored: &Stored| {
+                Ok(Link::decode(&stored.body, &context)?.creation_order.unwrap_or(0))
+            };
+            let removed = dense.remove(file, name, order)?.ok_or_else(missing)?;
+            let removed = Link::decode(&removed.body, &context)?;
+            group.mark()?;
+            make_compact(file, group, &mut storage, &mut info)?;
+            set_info(file, group, &info)?;
+            Ok(removed)
+        }
+    }
+}
+
+/// In an empty group, the order of creation begins again.
+fn forget_order(file: &File, group: &Object) -> Result<()> {
+    let mut info = info(group)?;
+    info.max_creation_order = info.max_creation_order.map(|_| 0);
+    set_info(file, group, &info)
+}
+
+/// Moves links back into messages if they are few.
+fn make_compact(
+    file: &File,
+    group: &Object,
+    storage: &mut Links,
+    info: &mut LinkInfo,
+) -> Result<()> {
+    let Links::Dense(dense) = storage else { return Ok(()) };
+    let (_, min_dense) = phase_change(group)?;
+    if dense.count() >= u64::from(min_dense) && dense.count() > 0 {
+        return Ok(());
+    }
+    let messages = dense.list(file)?;
+    if messages.iter().any(|message| message.body.len() > MAX_MESSAGE) {
+        return Ok(());
+    }
+    let context = Context::new(file.superblock().sizes);
+    let decode = |stored: &Stored| Ok(Link::decode(&stored.body, &context)?);
+    let mut links = messages.iter().map(decode).collect::<Result<Vec<Link>>>()?;
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    if links.is_empty() {
+        info.max_creation_order = info.max_creation_order.map(|_| 0);
+    }
+    group.change(|all| {
+        all.extend(messages.into_iter().map(|m| RawMessage::new(kind::LINK, 0, m.body)));
+    })?;
+    info.heap_address = UNDEFINED;
+    info.name_index_address = UNDEFINED;
+    info.order_index_address = info.order_index_address.map(|_| UNDEFINED);
+    let compact = Links::Compact(Arc::new(links));
+    match std::mem::replace(storage, compact) {
+        Links::Dense(dense) => dense.delete(file),
+        _ => Ok(()),
+    }
+}
+
+/// Gives back the space of a group's links; the group must not be used any more.
+pub(crate) fn delete(file: &File, group: &Object) -> Result<()> {
+    let _change = file.medium().change();
+    let mut storage = opened(file, group)?;
+    match std::mem::take(&mut *storage) {
+        Links::Unread | Links::Compact(_) => Ok(()),
+        Links::Dense(dense) => dense.delete(file),
+        Links::Old(old) => old.delete(file.medium()),
+    }
 }

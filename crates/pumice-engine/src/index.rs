@@ -48,6 +48,7 @@ mod shape;
 mod single;
 mod tree;
 
+pub(crate) use entries::Claims;
 pub use shape::{IndexKind, IndexShape};
 
 use crate::metadata::MetadataIo;

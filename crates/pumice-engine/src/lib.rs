@@ -3,11 +3,14 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`file`](mod@file) | an open file and its commit |
+//! | [`file`](mod@file), [`version`] | an open file and its commit, the releases that are to read it |
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`global_heap`], [`reference`](mod@reference) | where variable-length data lies; what references lead to |
-//! | `extension`, `shared`, `fractal_heap`, `records` | what files of newer formats keep beside their objects |
+//! | [`delete`] | what happens when the last link to an object goes |
+//! | `dense`, `fractal_heap`, `btree2` | many links and attributes of newer formats |
+//! | `group/old`, `local_heap` | links of older formats |
+//! | `extension`, `shared` | what files keep beside their objects |
 //! | `members`, `outside` | files that are one file together; other files that a file names |
 //! | [`index`] | chunk indexes |
 //! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
@@ -17,8 +20,11 @@
 
 pub mod allocator;
 pub mod attribute;
+mod btree2;
 pub mod buffer;
 pub mod dataset;
+pub mod delete;
+mod dense;
 mod error;
 mod extension;
 pub mod file;
@@ -27,14 +33,15 @@ pub mod global_heap;
 pub mod group;
 pub mod index;
 pub mod layout;
+mod local_heap;
 pub mod medium;
 mod members;
 pub mod metadata;
 pub mod object;
 pub mod open_files;
 mod outside;
-mod records;
 pub mod reference;
 mod shared;
+pub mod version;
 
 pub use error::{Error, Result};

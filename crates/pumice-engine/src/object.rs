@@ -7,14 +7,16 @@
 //!
 //! Invariant: `header.messages` holds no continuation messages; `blocks` has what they named.
 
+use crate::dense::Dense;
+use crate::group::Links;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::Context;
-use pumice_format::messages::{Link, Message, kind};
+use pumice_format::messages::{Message, kind};
 use pumice_format::object_header::{
-    CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_SHARED, ObjectHeader, RawMessage,
+    CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_SHARED, ObjectHeader, PhaseChange, RawMessage,
 };
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,16 +25,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SPARE: usize = 128;
 /// The most bytes that a header may have in all its blocks.
 const MAX_HEADER: u64 = 256 << 20;
-/// The most bytes that one message may have.
-const MAX_MESSAGE: usize = 0xFFFF;
+/// The most bytes that one message may have, in headers of either version.
+pub(crate) const MAX_MESSAGE: usize = 0xFFF8;
 /// What is read before the length of a header is known.
 const GUESS: usize = 512;
 
 /// A group, a dataset or a committed datatype.
+///
+/// Lock order: links and attributes before the state.
 pub struct Object {
     medium: Arc<Medium>,
     address: u64,
     state: Mutex<State>,
+    links: Mutex<Links>,
+    attributes: Mutex<Option<Box<Dense>>>,
 }
 
 struct State {
@@ -43,39 +49,39 @@ struct State {
     dirty: bool,
     /// Whether its space was given back: nothing may be written there any more.
     freed: bool,
-    /// The links of a group, once they were listed, until a message changes.
-    links: Option<Arc<Vec<Link>>>,
-    /// How often messages have changed.
-    changes: u64,
 }
 
 impl State {
     fn new(mut header: ObjectHeader, blocks: Vec<Continuation>, capacity: usize) -> Self {
         header.messages.shrink_to_fit();
-        Self { header, blocks, capacity, dirty: false, freed: false, links: None, changes: 0 }
+        Self { header, blocks, capacity, dirty: false, freed: false }
     }
 
-    /// Takes note of a change.
+    /// Takes note of a change, and of its time where the header keeps times.
     fn touch(&mut self) {
         self.dirty = true;
-        self.links = None;
-        self.changes += 1;
+        if let Some(times) = &mut self.header.times {
+            times.change = now();
+        }
+        let kept = |message: &&mut RawMessage| message.kind == kind::MODIFICATION_TIME;
+        if let Some(message) = self.header.messages.iter_mut().find(kept)
+            && let Some(seconds) = message.body.get_mut(4..8)
+        {
+            seconds.copy_from_slice(&now().to_le_bytes());
+        }
     }
 }
 
 impl Object {
-    /// A new object with these messages. It reaches the file with the next commit.
-    pub fn create(medium: &Arc<Medium>, messages: Vec<RawMessage>) -> Result<Self> {
-        let mut header = ObjectHeader::new();
-        header.messages = messages;
+    /// A new object with this header. It reaches the file with the next commit.
+    pub fn create(medium: &Arc<Medium>, mut header: ObjectHeader) -> Result<Self> {
         let capacity = header.messages_length(&header.messages) + SPARE;
         let mut bytes = Vec::new();
         header.encode(SPARE, &mut bytes)?;
         header.length = bytes.len() as u64;
         let address = medium.allocate(header.length)?;
         medium.stage(address, bytes);
-        let state = State::new(header, Vec::new(), capacity);
-        Ok(Self { medium: medium.clone(), address, state: Mutex::new(state) })
+        Ok(Self::new(medium, address, State::new(header, Vec::new(), capacity)))
     }
 
     /// The object at `address`, with all blocks of its header.
@@ -94,8 +100,12 @@ impl Object {
         let capacity = header.messages_length(&header.messages) + header.spare as usize;
         let blocks = follow(medium, &mut header, address, length)?;
         header.messages.retain(|message| message.kind != CONTINUATION);
-        let state = State::new(header, blocks, capacity);
-        Ok(Self { medium: medium.clone(), address, state: Mutex::new(state) })
+        Ok(Self::new(medium, address, State::new(header, blocks, capacity)))
+    }
+
+    fn new(medium: &Arc<Medium>, address: u64, state: State) -> Self {
+        let (links, attributes) = Default::default();
+        Self { medium: medium.clone(), address, state: Mutex::new(state), links, attributes }
     }
 
     /// Where the header begins: what links to the object name.
@@ -106,6 +116,36 @@ impl Object {
     /// Version of the header, 1 or 2.
     pub fn version(&self) -> u8 {
         self.state().header.version
+    }
+
+    /// Whether messages carry the order of their creation, and whether dense attributes are to be
+    /// found by it.
+    pub fn attribute_order(&self) -> (bool, bool) {
+        let state = self.state();
+        (state.header.track_attribute_order, state.header.index_attribute_order)
+    }
+
+    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    pub fn attribute_phase_change(&self) -> (u16, u16) {
+        match self.state().header.phase_change {
+            Some(PhaseChange { max_compact, min_dense }) => (max_compact, min_dense),
+            None => (8, 6),
+        }
+    }
+
+    /// The links of the group that this is, where they are stored.
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its attributes, if they were needed and are in dense storage.
+    pub(crate) fn dense_attributes(&self) -> MutexGuard<'_, Option<Box<Dense>>> {
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that its links or attributes changed where they are stored.
+    pub(crate) fn mark(&self) -> Result<()> {
+        self.change(|_| ())
     }
 
     /// The decoding context of a message of this object.
@@ -134,50 +174,10 @@ impl Object {
         self.state().header.messages.iter().position(wanted)
     }
 
-    /// The links of the group that this object is, listed by `list` unless they are known, and the
-    /// number of changes so far, for [`push_link`](Self::push_link).
-    pub(crate) fn links(
-        &self,
-        list: impl FnOnce() -> Result<Vec<Link>>,
-    ) -> Result<(Arc<Vec<Link>>, u64)> {
-        let changes = {
-            let state = self.state();
-            if let Some(links) = &state.links {
-                return Ok((links.clone(), state.changes));
-            }
-            state.changes
-        };
-        let links = Arc::new(list()?);
-        let mut state = self.state();
-        if state.changes == changes {
-            state.links = Some(links.clone());
-        }
-        Ok((links, changes))
-    }
-
     /// Adds a message.
     pub fn push(&self, message: RawMessage) -> Result<()> {
         check_length(&message.body)?;
         self.change(|messages| messages.push(message))
-    }
-
-    /// Adds a link and its message, unless there were other changes than these `changes`. Says
-    /// whether it did. Links that are known stay known, so that many are added in little time.
-    pub(crate) fn push_link(&self, changes: u64, link: &Link, body: &[u8]) -> Result<bool> {
-        check_length(body)?;
-        let mut state = self.changeable()?;
-        if state.changes != changes {
-            return Ok(false);
-        }
-        let known = state.links.take();
-        state.touch();
-        state.header.messages.push(RawMessage::new(kind::LINK, 0, body.to_vec()));
-        state.links = known.map(|mut links| {
-            let place = links.partition_point(|other| other.name < link.name);
-            Arc::make_mut(&mut links).insert(place, link.clone());
-            links
-        });
-        Ok(true)
     }
 
     /// How many hard links lead to the object.
@@ -208,25 +208,40 @@ impl Object {
         Message::from_raw(&raw, &self.context(&raw)).ok()
     }
 
+    /// Takes note that there is one hard link more to the object.
+    pub fn add_link(&self) -> Result<()> {
+        let count = self.link_count().checked_add(1);
+        self.set_link_count(count.ok_or_else(|| Error::Invalid("more links than 2^32".into()))?)
+    }
+
     /// Takes note that one hard link to the object is gone. Returns how many are left.
     pub fn remove_link(&self) -> Result<u32> {
-        let context = Context::new(self.medium.sizes());
-        self.change(|messages| {
-            let counts = |message: &RawMessage| message.kind == kind::REFERENCE_COUNT;
-            let Some(place) = messages.iter().position(counts) else { return Ok(0) };
-            let left = match Message::from_raw(&messages[place], &context)? {
-                Message::ReferenceCount(count) => count.saturating_sub(1),
-                _ => 0,
-            };
-            if left > 1 {
-                let flags = messages[place].flags;
-                messages[place] = Message::ReferenceCount(left).to_raw(context.sizes, flags)?;
-            } else {
-                // One link is what a header without this message has.
-                messages.remove(place);
-            }
-            Ok(left)
-        })?
+        let left = self.link_count().saturating_sub(1);
+        self.set_link_count(left)?;
+        Ok(left)
+    }
+
+    fn set_link_count(&self, count: u32) -> Result<()> {
+        let mut state = self.changeable()?;
+        state.touch();
+        if state.header.version == 1 {
+            state.header.reference_count = Some(count);
+            return Ok(());
+        }
+        let messages = &mut state.header.messages;
+        let place = messages.iter().position(|message| message.kind == kind::REFERENCE_COUNT);
+        // One link is what a header without this message has.
+        let message = match count {
+            0 | 1 => None,
+            count => Some(Message::ReferenceCount(count).to_raw(self.medium.sizes(), 0)?),
+        };
+        match (place, message) {
+            (Some(place), Some(message)) => messages[place].body = message.body,
+            (Some(place), None) => drop(messages.remove(place)),
+            (None, Some(message)) => messages.push(message),
+            (None, None) => {}
+        }
+        Ok(())
     }
 
     /// Replaces the body of the first message of a kind, or adds one.
@@ -255,13 +270,10 @@ impl Object {
     fn changeable(&self) -> Result<MutexGuard<'_, State>> {
         self.medium.require_writable()?;
         let state = self.state();
-        if state.header.version != 2 {
-            return Err(Error::Unsupported(format!(
-                "changing the version 1 object header at {:#x}",
-                self.address
-            )));
+        match state.freed {
+            true => Err(Error::Invalid("the object has been deleted".into())),
+            false => Ok(state),
         }
-        Ok(state)
     }
 
     /// Whether it has changes that no commit has seen.
@@ -271,6 +283,13 @@ impl Object {
 
     /// Hands the changed blocks to the next commit.
     pub fn stage(&self) -> Result<()> {
+        if !self.is_dirty() {
+            return Ok(());
+        }
+        self.links().commit(&self.medium)?;
+        if let Some(dense) = &mut *self.dense_attributes() {
+            dense.commit(&self.medium)?;
+        }
         let mut state = self.state();
         if !state.dirty || state.freed {
             return Ok(());
@@ -279,9 +298,11 @@ impl Object {
         let mut whole = state.header.clone();
         whole.messages = state.header.messages[..first].to_vec();
         let old = std::mem::take(&mut state.blocks);
+        let mut others = 0;
         if first < state.header.messages.len() {
             let moved = &state.header.messages[first..];
-            let block = self.place_continuation(&state.header, moved, &old)?;
+            let (block, count) = self.place_continuation(&state.header, moved, &old)?;
+            others = count;
             let mut body = Vec::new();
             block.encode(self.medium.sizes(), &mut body);
             whole.messages.push(RawMessage::new(CONTINUATION, 0, body));
@@ -291,19 +312,20 @@ impl Object {
             self.medium.free(block.address, block.length);
         }
         let mut bytes = Vec::new();
-        whole.encode_sized(state.header.length as usize, &mut bytes)?;
+        whole.encode_sized(state.header.length as usize, others, &mut bytes)?;
         self.medium.stage(self.address, bytes);
         state.dirty = false;
         Ok(())
     }
 
-    /// Stages the messages of the continuation block, in its old place if they fit there.
+    /// Stages the messages of the continuation block, in its old place if they fit there. Gives the
+    /// block and its number of messages.
     fn place_continuation(
         &self,
         header: &ObjectHeader,
         messages: &[RawMessage],
         old: &[Continuation],
-    ) -> Result<Continuation> {
+    ) -> Result<(Continuation, usize)> {
         let needed = header.continuation_length(messages, 0) as u64;
         let block = match old.iter().find(|block| block.length >= needed) {
             Some(&block) => block,
@@ -314,9 +336,9 @@ impl Object {
             }
         };
         let mut bytes = Vec::new();
-        header.encode_continuation(messages, block.length as usize, &mut bytes)?;
+        let count = header.encode_continuation(messages, block.length as usize, &mut bytes)?;
         self.medium.stage(block.address, bytes);
-        Ok(block)
+        Ok((block, count))
     }
 
     /// Gives back the space of all blocks; the object must not be used any more.
@@ -337,6 +359,12 @@ impl Object {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The time, in seconds since 1970.
+pub(crate) fn now() -> u32 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// Refuses a message that no header can hold, before it makes a commit fail.

@@ -9,6 +9,7 @@
 
 use crate::file::{Cache, File};
 use crate::members::{Form, Several};
+use crate::version::CreateOptions;
 use crate::{Error, Result};
 use pumice_store::{FileStore, Locking, Store};
 use std::collections::HashMap;
@@ -53,12 +54,14 @@ impl Opening {
 /// ```
 /// use pumice_cache::{ChunkCache, Config};
 /// use pumice_engine::open_files::{Opening, open_path};
+/// use pumice_engine::version::CreateOptions;
 /// use pumice_store::Locking;
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let (path, cache) = (folder.path().join("a.h5"), ChunkCache::new(Config::default()));
-/// let file = open_path(&path, Opening::Create, cache.clone(), Locking::default())?;
-/// let again = open_path(&path, Opening::Read, cache.clone(), Locking::default())?;
+/// let (locking, options) = (Locking::default(), CreateOptions::default());
+/// let file = open_path(&path, Opening::Create, cache.clone(), locking, &options)?;
+/// let again = open_path(&path, Opening::Read, cache.clone(), locking, &options)?;
 /// assert!(std::sync::Arc::ptr_eq(&file, &again));
 /// # Ok::<(), pumice_engine::Error>(())
 /// ```
@@ -67,6 +70,7 @@ pub fn open_path(
     opening: Opening,
     cache: Cache,
     locking: Locking,
+    options: &CreateOptions,
 ) -> Result<Arc<File>> {
     let failed = |source| {
         let action = format!("{} {}", opening.verb(), path.display());
@@ -94,14 +98,15 @@ pub fn open_path(
         (Opening::Read, Some(several)) => several.open(cache),
         (_, Some(_)) => Err(Error::Unsupported("changing a file that consists of several".into())),
         (Opening::Read, None) => {
-            File::open_store(store.clone(), cache, false, Form::Single(Some(path)))
+            File::open_store(store.clone(), cache, false, Form::Single(Some(path)), None)
         }
         (Opening::Edit, None) => {
-            File::open_store(store.clone(), cache, true, Form::Single(Some(path)))
+            let (form, low) = (Form::Single(Some(path)), options.library_version);
+            File::open_store(store.clone(), cache, true, form, low)
         }
         (Opening::Create | Opening::CreateNew, None) => {
             store.set_len(0).map_err(failed)?;
-            File::create(store.clone(), cache)
+            File::create(store.clone(), cache, options)
         }
     };
     let file = file.map_err(|error| error.at(&path.display().to_string()))?;

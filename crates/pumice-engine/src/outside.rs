@@ -28,7 +28,13 @@ pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>>
         if !path.is_file() {
             continue;
         }
-        match open_path(&path, Opening::Read, file.cache().clone(), Locking::default()) {
+        match open_path(
+            &path,
+            Opening::Read,
+            file.cache().clone(),
+            Locking::default(),
+            &Default::default(),
+        ) {
             Ok(found) => return Ok(found),
             Err(error) => failure = error,
         }

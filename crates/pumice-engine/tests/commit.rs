@@ -87,7 +87,7 @@ fn check_dataset(file: &File, name: &str) -> u64 {
 
 fn stays_whole(filters: Vec<FilterSpec>) {
     let store = Arc::new(MemoryStore::default());
-    let file = File::create(store.clone(), tiny_cache()).unwrap();
+    let file = File::create(store.clone(), tiny_cache(), &Default::default()).unwrap();
     let datasets: Vec<_> = (0..DATASETS)
         .map(|number| create(&file, &number.to_string(), filters.clone()).unwrap())
         .collect();

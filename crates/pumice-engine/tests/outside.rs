@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 /// Makes a file with a group `here` and these links.
 fn create(path: &Path, cache: &Cache, links: &[(&str, LinkTarget)]) {
-    let file = open_path(path, Opening::Create, cache.clone(), Locking::default()).unwrap();
+    let file =
+        open_path(path, Opening::Create, cache.clone(), Locking::default(), &Default::default())
+            .unwrap();
     let root = file.root().unwrap();
-    let here = file.create_object(group::new_messages().unwrap()).unwrap();
+    let here = group::create(&file, &group::GroupSpec::default()).unwrap();
     let hard = ("here", LinkTarget::Hard { address: here.address() });
     for (name, target) in [hard].iter().chain(links) {
         group::insert(&file, &root, Link::new(*name, target.clone())).unwrap();
@@ -55,7 +57,9 @@ fn external_links_lead_from_file_to_file_but_not_in_circles() {
         [("back", external("first.h5", "/here")), ("circle", external("first.h5", "/circle"))];
     create(&second, &cache, &back);
 
-    let file = open_path(&first, Opening::Read, cache.clone(), Locking::default()).unwrap();
+    let file =
+        open_path(&first, Opening::Read, cache.clone(), Locking::default(), &Default::default())
+            .unwrap();
     let address = |path| resolve(&file, path).unwrap().object.address();
     let there = resolve(&file, "there").unwrap();
     let other = there.file.expect("in another file");

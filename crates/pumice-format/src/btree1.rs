@@ -1,12 +1,12 @@
 //! Nodes of version 1 B-trees ("TREE"): the links of old-style groups and the chunks of datasets
-//! whose layout message is older than version 4. Nodes of chunks are written too.
+//! whose layout message is older than version 4.
 //!
 //! A node of n children has n+1 keys around them: child i holds what lies between keys i and i+1.
 //! For groups a key is the local-heap offset of a name; for chunks it is stored size, filter mask
 //! and the chunk's first cell, and the leaf's child is the chunk itself.
 
 use crate::error::fits;
-use crate::{Context, DecodeError, FormatError};
+use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_bytes::{Reader, Writer};
 use smallvec::SmallVec;
 
@@ -71,6 +71,25 @@ impl Node<u64> {
     pub fn decode(bytes: &[u8], context: &Context) -> Result<Self, DecodeError> {
         let length = context.length_width();
         decode(bytes, context, 0, length, |reader| reader.uint(length))
+    }
+
+    /// Appends a node of a group, filled up to the room for twice `group_internal_k` children.
+    pub fn encode(&self, sizes: Sizes, group_internal_k: u16, out: &mut Vec<u8>) {
+        let context = Context::new(sizes);
+        let end = out.len() + Self::encoded_length(&context, group_internal_k);
+        out.put_bytes(b"TREE");
+        out.put_bytes(&[0, self.level]);
+        // A node has at most twice a u16 of children only where nobody splits it.
+        out.put_u16(self.children.len() as u16);
+        out.put_uint(self.left, context.offset_width());
+        out.put_uint(self.right, context.offset_width());
+        for (place, key) in self.keys.iter().enumerate() {
+            out.put_uint(*key, context.length_width());
+            if let Some(child) = self.children.get(place) {
+                out.put_uint(*child, context.offset_width());
+            }
+        }
+        out.put_zeros(end.saturating_sub(out.len()));
     }
 }
 
@@ -186,6 +205,16 @@ fn decode<K>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_node_is_read_as_it_was_written() {
+        let (children, keys) = (vec![0x400, 0x800], vec![0, 8, 24]);
+        let node = GroupNode { level: 1, left: 0x10, right: crate::UNDEFINED, children, keys };
+        let mut bytes = Vec::new();
+        node.encode(Sizes::default(), 16, &mut bytes);
+        assert_eq!(bytes.len(), 544);
+        assert_eq!(GroupNode::decode(&bytes, &Context::default()).unwrap(), node);
+    }
 
     #[test]
     fn a_chunk_node_gives_size_mask_and_place() {

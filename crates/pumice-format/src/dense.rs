@@ -9,7 +9,7 @@
 //! | 9 | attributes by creation order | id 8, message flags, order u32 |
 
 use crate::DecodeError;
-use pumice_bytes::Reader;
+use pumice_bytes::{Reader, Writer, lookup3};
 
 /// Type of the B-tree that finds links by name.
 pub const LINKS_BY_NAME: u8 = 5;
@@ -19,6 +19,15 @@ pub const LINKS_BY_ORDER: u8 = 6;
 pub const ATTRIBUTES_BY_NAME: u8 = 8;
 /// Type of the B-tree that finds attributes by creation order.
 pub const ATTRIBUTES_BY_ORDER: u8 = 9;
+
+/// The checksum of a name, by which links and attributes are ordered; equal ones by the name.
+///
+/// ```
+/// assert_ne!(pumice_format::dense::name_hash("a"), pumice_format::dense::name_hash("b"));
+/// ```
+pub fn name_hash(name: &str) -> u32 {
+    lookup3(name.as_bytes())
+}
 
 /// A record of type 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +49,45 @@ impl LinkRecord {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new("record of a link", 0, bytes);
         Ok(Self { hash: reader.u32()?, id: reader.array()? })
+    }
+
+    /// The record's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.hash.to_le_bytes().to_vec();
+        bytes.put_bytes(&self.id);
+        bytes
+    }
+}
+
+/// A record of type 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOrderRecord {
+    /// The link's place in the order of creation.
+    pub creation_order: u64,
+    /// The link's heap id.
+    pub id: [u8; 7],
+}
+
+impl LinkOrderRecord {
+    /// Decodes a record.
+    ///
+    /// ```
+    /// use pumice_format::dense::LinkOrderRecord;
+    ///
+    /// let record = LinkOrderRecord { creation_order: 9, id: [1, 2, 3, 4, 5, 6, 7] };
+    /// assert_eq!(LinkOrderRecord::decode(&record.encode())?, record);
+    /// # Ok::<(), pumice_format::DecodeError>(())
+    /// ```
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("record of a link", 0, bytes);
+        Ok(Self { creation_order: reader.u64()?, id: reader.array()? })
+    }
+
+    /// The record's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.creation_order.to_le_bytes().to_vec();
+        bytes.put_bytes(&self.id);
+        bytes
     }
 }
 
@@ -74,5 +122,20 @@ impl AttributeRecord {
             creation_order: reader.u32()?,
             hash: reader.u32()?,
         })
+    }
+
+    /// The record's bytes in the B-tree by name, type 8.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.encode_in_order();
+        bytes.put_u32(self.hash);
+        bytes
+    }
+
+    /// The record's bytes in the B-tree by creation order, type 9, which has no checksum.
+    pub fn encode_in_order(&self) -> Vec<u8> {
+        let mut bytes = self.id.to_vec();
+        bytes.put_u8(self.flags);
+        bytes.put_u32(self.creation_order);
+        bytes
     }
 }

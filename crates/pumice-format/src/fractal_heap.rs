@@ -1,5 +1,4 @@
 //! The fractal heap ("FRHP"): where dense links, dense attributes and shared messages are kept.
-//! Read only.
 //!
 //! ```text
 //! FRHP  header: widths, limits, the doubling table's shape, its root
@@ -14,8 +13,10 @@
 //! Objects are named by a [`HeapId`]: *managed* ones lie in direct blocks, *huge* ones anywhere in
 //! the file, *tiny* ones in the id itself.
 
+mod encode;
+
 use crate::messages::Pipeline;
-use crate::{Context, DecodeError};
+use crate::{Context, DecodeError, UNDEFINED};
 use pumice_bytes::{Reader, lookup3};
 
 const HEADER: &str = "fractal heap header";
@@ -23,6 +24,7 @@ const INDIRECT: &str = "fractal heap indirect block";
 const DIRECT: &str = "fractal heap direct block";
 const ID: &str = "fractal heap id";
 
+const KEYS_WRAPPED: u8 = 0x01;
 const CHECKSUMMED: u8 = 0x02;
 /// Longest id that has a short tiny form: one byte of length and up to 16 of data.
 const LONGEST_SHORT_TINY: u16 = 18;
@@ -42,8 +44,24 @@ pub struct HeapHeader {
     pub max_managed_size: u32,
     /// The version 2 B-tree of huge objects, or undefined.
     pub huge_index_address: u64,
+    /// The key that the last huge object got.
+    pub last_huge_key: u64,
+    /// Whether keys of huge objects are used a second time.
+    pub keys_wrapped: bool,
+    /// The free-space manager of the direct blocks, or undefined.
+    pub free_space_address: u64,
+    /// Bytes that are free in direct blocks, counting all that the root has room for.
+    pub free_space: u64,
+    /// Bytes of the heap's space that the root covers.
+    pub managed_space: u64,
+    /// Bytes of all direct blocks.
+    pub allocated_space: u64,
+    /// Where in the heap's space the next block goes; 0 while the root is direct.
+    pub next_block: u64,
     /// How many objects are managed, huge and tiny.
     pub objects: [u64; 3],
+    /// Bytes of huge and tiny objects.
+    pub object_bytes: [u64; 2],
     /// Blocks in a row.
     pub width: u16,
     /// Bytes of a block of the first two rows, a power of two.
@@ -52,6 +70,8 @@ pub struct HeapHeader {
     pub max_direct_size: u64,
     /// Bits of an offset in the heap.
     pub bits: u16,
+    /// Rows that an indirect root begins with.
+    pub starting_rows: u16,
     /// The root block, or undefined.
     pub root_address: u64,
     /// Rows of the root, if it is indirect; 0 if it is direct.
@@ -60,6 +80,24 @@ pub struct HeapHeader {
     pub root_filtered: Option<(u64, u32)>,
     /// The filters of blocks and huge objects; empty for none.
     pub pipeline: Pipeline,
+}
+
+/// What distinguishes the heaps that libhdf5 makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapShape {
+    /// Bytes of an id.
+    pub id_length: u16,
+    /// Bytes of a block of the first two rows.
+    pub starting_size: u64,
+    /// Bits of an offset in the heap.
+    pub bits: u16,
+}
+
+impl HeapShape {
+    /// The heap of a group's links.
+    pub const LINKS: Self = Self { id_length: 7, starting_size: 512, bits: 32 };
+    /// The heap of an object's attributes.
+    pub const ATTRIBUTES: Self = Self { id_length: 8, starting_size: 1024, bits: 40 };
 }
 
 /// A block that an indirect block names.
@@ -101,6 +139,46 @@ pub struct HugeObject {
 }
 
 impl HeapHeader {
+    /// The header of an empty heap at `address`.
+    ///
+    /// ```
+    /// use pumice_format::Context;
+    /// use pumice_format::fractal_heap::{HeapHeader, HeapShape};
+    ///
+    /// let (context, mut bytes) = (Context::default().at(0x800), Vec::new());
+    /// let header = HeapHeader::new(0x800, HeapShape::LINKS);
+    /// header.encode(context.sizes, &mut bytes);
+    /// assert_eq!(HeapHeader::decode(&bytes, &context)?, header);
+    /// # Ok::<(), pumice_format::DecodeError>(())
+    /// ```
+    pub fn new(address: u64, shape: HeapShape) -> Self {
+        Self {
+            address,
+            id_length: shape.id_length,
+            checksummed: true,
+            max_managed_size: 4096,
+            huge_index_address: UNDEFINED,
+            last_huge_key: 0,
+            keys_wrapped: false,
+            free_space_address: UNDEFINED,
+            free_space: 0,
+            managed_space: 0,
+            allocated_space: 0,
+            next_block: 0,
+            objects: [0; 3],
+            object_bytes: [0; 2],
+            width: 4,
+            starting_size: shape.starting_size,
+            max_direct_size: 65536,
+            bits: shape.bits,
+            starting_rows: 1,
+            root_address: UNDEFINED,
+            root_rows: 0,
+            root_filtered: None,
+            pipeline: Pipeline { filters: Vec::new() },
+        }
+    }
+
     /// Bytes of a header without its filters, which are read first.
     pub fn encoded_length(context: &Context) -> usize {
         let (offset, length) = (context.offset_width(), context.length_width());
@@ -129,19 +207,19 @@ impl HeapHeader {
         let filters_length = reader.u16()?;
         let flags = reader.u8()?;
         let max_managed_size = reader.u32()?;
-        reader.skip(length)?; // the next huge object's key
+        let last_huge_key = reader.uint(length)?;
         let huge_index_address = reader.offset(offset)?;
-        reader.skip(length + offset + 3 * length)?; // free space, sizes of managed space
-        let managed = reader.uint(length)?;
-        reader.skip(length)?;
-        let huge = reader.uint(length)?;
-        reader.skip(length)?;
-        let tiny = reader.uint(length)?;
+        let free_space = reader.uint(length)?;
+        let free_space_address = reader.offset(offset)?;
+        let [managed_space, allocated_space] = [reader.uint(length)?, reader.uint(length)?];
+        let [next_block, managed] = [reader.uint(length)?, reader.uint(length)?];
+        let [huge_bytes, huge] = [reader.uint(length)?, reader.uint(length)?];
+        let [tiny_bytes, tiny] = [reader.uint(length)?, reader.uint(length)?];
         let width = reader.u16()?;
         let starting_size = reader.uint(length)?;
         let max_direct_size = reader.uint(length)?;
         let bits = reader.u16()?;
-        reader.skip(2)?; // rows that a root begins with
+        let starting_rows = reader.u16()?;
         let root_address = reader.offset(offset)?;
         let root_rows = reader.u16()?;
         let (mut root_filtered, mut pipeline) = (None, Pipeline { filters: Vec::new() });
@@ -158,11 +236,20 @@ impl HeapHeader {
             checksummed: flags & CHECKSUMMED != 0,
             max_managed_size,
             huge_index_address,
+            last_huge_key,
+            keys_wrapped: flags & KEYS_WRAPPED != 0,
+            free_space_address,
+            free_space,
+            managed_space,
+            allocated_space,
+            next_block,
             objects: [managed, huge, tiny],
+            object_bytes: [huge_bytes, tiny_bytes],
             width,
             starting_size,
             max_direct_size,
             bits,
+            starting_rows,
             root_address,
             root_rows,
             root_filtered,
@@ -370,7 +457,8 @@ impl HeapHeader {
         }
     }
 
-    fn has_direct_huge_ids(&self, context: &Context) -> bool {
+    /// Whether ids of huge objects hold address and length.
+    pub fn has_direct_huge_ids(&self, context: &Context) -> bool {
         let (offset, length) = (context.offset_width(), context.length_width());
         let needed = offset + length + self.root_filtered.map_or(0, |_| length);
         usize::from(self.id_length) > needed
@@ -416,22 +504,7 @@ mod tests {
     use super::*;
 
     fn header() -> HeapHeader {
-        HeapHeader {
-            address: 0x100,
-            id_length: 7,
-            checksummed: true,
-            max_managed_size: 4096,
-            huge_index_address: crate::UNDEFINED,
-            objects: [1, 0, 0],
-            width: 4,
-            starting_size: 512,
-            max_direct_size: 65536,
-            bits: 32,
-            root_address: 0x200,
-            root_rows: 0,
-            root_filtered: None,
-            pipeline: Pipeline { filters: Vec::new() },
-        }
+        HeapHeader { root_address: 0x200, ..HeapHeader::new(0x100, HeapShape::LINKS) }
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! The local heap ("HEAP"): the names of an old-style group's links, or of external files.
 //!
 //! A header names a data segment elsewhere in the file; the segment holds null-terminated strings
-//! at byte offsets, and a list of free blocks that only a writer needs. Read only.
+//! at byte offsets, and a list of free blocks that only a writer needs.
 
-use crate::{Context, DecodeError};
+use crate::{Context, DecodeError, Sizes};
+use pumice_bytes::{Reader, Writer};
 
 const STRUCTURE: &str = "local heap";
+
+/// What stands for no further free block.
+const END_OF_LIST: u64 = 1;
 
 /// The header of a local heap.
 ///
@@ -55,6 +59,67 @@ impl LocalHeap {
         })
     }
 
+    /// Appends the header.
+    pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) {
+        out.put_bytes(b"HEAP");
+        out.put_zeros(4);
+        out.put_uint(self.data_size, usize::from(sizes.length));
+        out.put_uint(self.free_offset, usize::from(sizes.length));
+        out.put_uint(self.data_address, usize::from(sizes.offset));
+    }
+
+    /// Bytes that a free block takes at least.
+    pub fn min_free(sizes: Sizes) -> u64 {
+        2 * u64::from(sizes.length)
+    }
+
+    /// The free blocks of a data segment, as offsets and lengths, in the order of the list. The list
+    /// may be wrong: what is not inside the segment, or comes after more blocks than it could have,
+    /// is an error.
+    pub fn free_blocks(
+        &self,
+        segment: &[u8],
+        context: &Context,
+    ) -> Result<Vec<(u64, u64)>, DecodeError> {
+        let mut blocks = Vec::new();
+        let mut next = self.free_offset;
+        let most = segment.len() / Self::min_free(context.sizes).max(1) as usize;
+        while next != END_OF_LIST && next != crate::UNDEFINED {
+            let found = usize::try_from(next).ok().and_then(|next| segment.get(next..));
+            let address = self.data_address.saturating_add(next);
+            let mut reader = Reader::new(STRUCTURE, address, found.unwrap_or_default());
+            let before = reader.clone();
+            let following = reader.offset(context.length_width())?;
+            let length = reader.uint(context.length_width())?;
+            let end = next.checked_add(length).filter(|&end| end <= segment.len() as u64);
+            if end.is_none() || blocks.len() >= most {
+                return Err(before.error("a free block inside the heap", length));
+            }
+            blocks.push((next, length));
+            next = following;
+        }
+        Ok(blocks)
+    }
+
+    /// Writes a list of free blocks into a segment. Returns where it begins.
+    pub fn write_free_blocks(segment: &mut [u8], blocks: &[(u64, u64)], sizes: Sizes) -> u64 {
+        let mut next = END_OF_LIST;
+        for &(offset, length) in blocks.iter().rev() {
+            let mut bytes = Vec::new();
+            bytes.put_uint(next, usize::from(sizes.length));
+            bytes.put_uint(length, usize::from(sizes.length));
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let Some(place) =
+                start.checked_add(bytes.len()).and_then(|end| segment.get_mut(start..end))
+            else {
+                continue;
+            };
+            place.copy_from_slice(&bytes);
+            next = offset;
+        }
+        next
+    }
+
     /// The string at `offset` of the data segment, which begins at file address `address`.
     pub fn string(segment: &[u8], offset: u64, address: u64) -> Result<&[u8], DecodeError> {
         let found = usize::try_from(offset).ok().and_then(|offset| segment.get(offset..));
@@ -75,6 +140,25 @@ impl LocalHeap {
 #[cfg(test)]
 mod tests {
     use super::LocalHeap;
+    use crate::{Context, Sizes};
+
+    #[test]
+    fn free_blocks_are_read_as_they_were_written() {
+        let (mut segment, sizes) = (vec![7; 88], Sizes::default());
+        let blocks = [(8, 16), (64, 24)];
+        let free_offset = LocalHeap::write_free_blocks(&mut segment, &blocks, sizes);
+        let heap = LocalHeap { data_size: 88, free_offset, data_address: 0x100 };
+        assert_eq!(heap.free_blocks(&segment, &Context::default()).unwrap(), blocks);
+        let none = LocalHeap { free_offset: 1, ..heap };
+        assert_eq!(none.free_blocks(&segment, &Context::default()).unwrap(), []);
+        LocalHeap::write_free_blocks(&mut segment, &[(8, 16), (64, 25)], sizes);
+        assert!(heap.free_blocks(&segment, &Context::default()).is_err());
+        segment[8..16].copy_from_slice(&8u64.to_le_bytes());
+        assert!(heap.free_blocks(&segment, &Context::default()).is_err(), "a circle");
+        let mut bytes = Vec::new();
+        heap.encode(sizes, &mut bytes);
+        assert_eq!(LocalHeap::decode(&bytes, &Context::default()).unwrap(), heap);
+    }
 
     #[test]
     fn strings_end_inside_the_heap() {

@@ -15,7 +15,7 @@
 //! | 0x000C | [`Attribute`] | 1 to 3 | 3 |
 //! | 0x000D | comment | yes | yes |
 //! | 0x0010 | [`Continuation`] | yes | yes |
-//! | 0x0011 | [`SymbolTable`] | yes | no |
+//! | 0x0011 | [`SymbolTable`] | yes | yes |
 //! | 0x0012 | modification time | 1 | 1 |
 //! | 0x0013 | [`BTreeK`] | 0 | no |
 //! | 0x0015 | [`AttributeInfo`] | 0 | 0 |
@@ -280,6 +280,7 @@ impl Message {
             Self::Attribute(attribute) => attribute.encode(sizes, out)?,
             Self::Comment(text) => small::encode_comment(text, out)?,
             Self::Continuation(continuation) => continuation.encode(sizes, out),
+            Self::SymbolTable(table) => table.encode(sizes, out),
             Self::ModificationTime(seconds) => small::encode_time(*seconds, out),
             Self::AttributeInfo(info) => info.encode(sizes, out),
             Self::ReferenceCount(count) => small::encode_count(*count, out),
@@ -287,7 +288,6 @@ impl Message {
             Self::Raw { body, .. } => out.extend_from_slice(body),
             Self::FillValueOld(_)
             | Self::ExternalFiles(_)
-            | Self::SymbolTable(_)
             | Self::BTreeK(_)
             | Self::FileSpaceInfo(_) => {
                 let what = format!("a message of kind {:#06x}", self.kind());

@@ -1,8 +1,8 @@
 //! Object headers: the list of messages that make an object a group, a dataset or a datatype.
 //!
 //! A header begins with a block at the object's address and goes on in continuation blocks, which
-//! messages of kind [`CONTINUATION`] name. Version 2 ("OHDR", "OCHK", checksums) is decoded and
-//! encoded, version 1 only decoded.
+//! messages of kind [`CONTINUATION`] name. Version 2 ("OHDR", "OCHK", checksums) and version 1 (no
+//! checksums, bodies of multiples of 8 bytes: `old.rs`) are decoded and encoded.
 //!
 //! ```text
 //! version 2: OHDR 02 flags [4 times u32] [2 phase changes u16] size(1,2,4,8) messages gap checksum
@@ -35,6 +35,9 @@ pub const MESSAGE_CONSTANT: u8 = 0x01;
 pub const MESSAGE_SHARED: u8 = 0x02;
 /// Message flag: somebody who did not know the message has changed the object.
 pub const MESSAGE_WAS_UNKNOWN: u8 = 0x20;
+
+/// Message flag: the message is not to be shared with other objects.
+pub const MESSAGE_DONT_SHARE: u8 = 0x04;
 
 const TRACK_ATTRIBUTE_ORDER: u8 = 0x04;
 const INDEX_ATTRIBUTE_ORDER: u8 = 0x08;
@@ -275,7 +278,16 @@ impl ObjectHeader {
 
     /// Bytes in front of a message's body.
     fn envelope(&self) -> usize {
-        if self.track_attribute_order { 6 } else { 4 }
+        match (self.version, self.track_attribute_order) {
+            (1, _) => old::ENVELOPE,
+            (_, true) => 6,
+            (_, false) => 4,
+        }
+    }
+
+    /// Bytes that a body of `length` bytes takes.
+    fn padded(&self, length: usize) -> usize {
+        if self.version == 1 { length.next_multiple_of(8) } else { length }
     }
 
     /// Bytes of the prefix in front of the size field.
@@ -287,19 +299,32 @@ impl ObjectHeader {
 
     /// Bytes that `messages` take in a block of this header.
     pub fn messages_length(&self, messages: &[RawMessage]) -> usize {
-        let bodies: usize = messages.iter().map(|message| message.body.len()).sum();
+        let bodies: usize = messages.iter().map(|message| self.padded(message.body.len())).sum();
         bodies + messages.len() * self.envelope()
     }
 
-    /// Appends the first block with all messages and `spare` unused bytes behind them.
+    /// Appends the first block with all messages and `spare` unused bytes behind them, in version 1
+    /// a multiple of 8.
     pub fn encode(&self, spare: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let size = self.messages_length(&self.messages) + spare;
+        if self.version == 1 {
+            return self.encode_sized(old::PREFIX + size, 0, out);
+        }
         self.encode_first(size, size_width_bits(size as u64), out)
     }
 
     /// Appends the first block so that it takes exactly `length` bytes: for a header that is
-    /// written over its older self.
-    pub fn encode_sized(&self, length: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    /// written over its older self. `others` is how many messages, fillers included, its other
+    /// blocks have, which only version 1 stores.
+    pub fn encode_sized(
+        &self,
+        length: usize,
+        others: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        if self.version == 1 {
+            return old::encode_first(self, length, others, out);
+        }
         let rest = length.saturating_sub(self.prefix_length() + CHECKSUM);
         for bits in 0..=3u8 {
             let width = 1 << bits;
@@ -312,9 +337,6 @@ impl ObjectHeader {
     }
 
     fn encode_first(&self, size: usize, bits: u8, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        if self.version != 2 {
-            return Err(FormatError::unencodable(STRUCTURE, "version 1"));
-        }
         let start = out.len();
         let mut flags = bits;
         for (set, flag) in [
@@ -344,13 +366,17 @@ impl ObjectHeader {
         Ok(())
     }
 
-    /// Appends a continuation block of exactly `length` bytes with these messages.
+    /// Appends a continuation block of exactly `length` bytes with these messages. Returns how many
+    /// messages, fillers included, it has in version 1.
     pub fn encode_continuation(
         &self,
         messages: &[RawMessage],
         length: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), FormatError> {
+    ) -> Result<usize, FormatError> {
+        if self.version == 1 {
+            return old::encode_block(messages, length, out);
+        }
         let start = out.len();
         out.put_bytes(b"OCHK");
         let size = length.checked_sub(4 + CHECKSUM).ok_or_else(|| {
@@ -358,12 +384,13 @@ impl ObjectHeader {
         })?;
         self.encode_block(messages, size, out)?;
         out.put_checksum(start);
-        Ok(())
+        Ok(messages.len())
     }
 
-    /// Bytes of a continuation block with these messages and `spare` unused bytes.
+    /// Bytes of a continuation block with these messages and at least `spare` unused bytes.
     pub fn continuation_length(&self, messages: &[RawMessage], spare: usize) -> usize {
-        4 + self.messages_length(messages) + spare + CHECKSUM
+        let size = self.messages_length(messages) + self.padded(spare);
+        if self.version == 1 { size } else { 4 + size + CHECKSUM }
     }
 
     /// Appends messages and fills the block up to `size` bytes.

@@ -1,7 +1,7 @@
 //! The superblock: the first structure of a file, which names field widths and the root group.
 //!
-//! Versions 2 and 3 (checksummed; 3 has consistency flags) are decoded and encoded. Versions 0
-//! and 1, which name the root group through a symbol table entry, are only decoded.
+//! Versions 2 and 3 have a checksum, 3 has consistency flags. Versions 0 and 1 name the root group
+//! through a symbol table entry.
 //!
 //! All addresses in a file but the base address count from the base address, which is where the
 //! superblock stands. This module hands them out as they are stored.
@@ -123,13 +123,38 @@ impl Superblock {
         }
     }
 
-    /// The bytes of a version 2 or 3 superblock with these widths.
-    pub fn encoded_length(sizes: Sizes) -> usize {
-        16 + 4 * usize::from(sizes.offset)
+    /// A version 0 superblock with libhdf5's ranks, whose root group is an old-style one.
+    pub fn new_old(root: SymbolTableEntry, end_of_file: u64) -> Self {
+        let old = OldSuperblock {
+            group_leaf_k: 4,
+            group_internal_k: 16,
+            chunk_internal_k: DEFAULT_CHUNK_INTERNAL_K,
+            free_space_address: UNDEFINED,
+            driver_address: UNDEFINED,
+            root,
+        };
+        let root_address = old.root.header_address;
+        Self { version: 0, old: Some(old), ..Self::new(root_address, end_of_file) }
     }
 
-    /// Appends a superblock of version 2 or 3.
+    /// The bytes that it takes.
+    pub fn encoded_length(&self) -> usize {
+        let width = usize::from(self.sizes.offset);
+        match self.version {
+            0..=1 => {
+                let entry = SymbolTableEntry::encoded_length(&Context::new(self.sizes));
+                24 + 4 * usize::from(self.version) + 4 * width + entry
+            }
+            _ => 16 + 4 * width,
+        }
+    }
+
+    /// Appends the superblock.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if let Some(old) = self.old.as_ref().filter(|_| self.version < 2) {
+            self.encode_old(old, out);
+            return Ok(());
+        }
         if !(2..=3).contains(&self.version) {
             let what = format!("version {}", self.version);
             return Err(FormatError::unencodable(STRUCTURE, what));
@@ -145,6 +170,24 @@ impl Superblock {
         out.put_uint(self.root_address, width);
         out.put_checksum(start);
         Ok(())
+    }
+
+    fn encode_old(&self, old: &OldSuperblock, out: &mut Vec<u8>) {
+        let width = usize::from(self.sizes.offset);
+        out.put_bytes(&SIGNATURE);
+        out.put_bytes(&[self.version, 0, 0, 0, 0, self.sizes.offset, self.sizes.length, 0]);
+        out.put_u16(old.group_leaf_k);
+        out.put_u16(old.group_internal_k);
+        out.put_u32(u32::from(self.consistency_flags));
+        if self.version == 1 {
+            out.put_u16(old.chunk_internal_k);
+            out.put_zeros(2);
+        }
+        out.put_uint(self.base_address, width);
+        out.put_uint(old.free_space_address, width);
+        out.put_uint(self.end_of_file, width);
+        out.put_uint(old.driver_address, width);
+        old.root.encode(self.sizes, out);
     }
 }
 
@@ -294,6 +337,19 @@ mod tests {
         assert_eq!((old.group_leaf_k, old.group_internal_k, old.chunk_internal_k), (4, 16, 32));
         let scratch = Scratch::Group { btree_address: 0x88, heap_address: 0x2A8 };
         assert_eq!(old.root.scratch, scratch);
+    }
+
+    #[test]
+    fn old_versions_are_written_as_they_are_read() {
+        let scratch = Scratch::Group { btree_address: 0x88, heap_address: 0x2A8 };
+        let root = SymbolTableEntry { name_offset: 0, header_address: 0x60, scratch };
+        for version in 0..2 {
+            let superblock = Superblock { version, ..Superblock::new_old(root.clone(), 0x800) };
+            let mut bytes = Vec::new();
+            superblock.encode(&mut bytes).unwrap();
+            assert_eq!(bytes.len(), superblock.encoded_length());
+            assert_eq!(Superblock::decode(&bytes, 0).unwrap(), superblock);
+        }
     }
 
     #[test]

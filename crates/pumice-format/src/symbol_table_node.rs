@@ -1,9 +1,7 @@
 //! Symbol table entries and nodes ("SNOD"): the leaves of an old-style group's B-tree.
-//!
-//! Read only: Pumice writes new-style groups, whose links are messages.
 
-use crate::{Context, DecodeError};
-use pumice_bytes::Reader;
+use crate::{Context, DecodeError, Sizes};
+use pumice_bytes::{Reader, Writer};
 
 const STRUCTURE: &str = "symbol table node";
 
@@ -71,6 +69,30 @@ impl SymbolTableEntry {
         Ok(Self { name_offset, header_address, scratch })
     }
 
+    /// Appends the entry.
+    pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) {
+        let width = usize::from(sizes.offset);
+        out.put_uint(self.name_offset, usize::from(sizes.length));
+        out.put_uint(self.header_address, width);
+        let kind = match self.scratch {
+            Scratch::None => 0,
+            Scratch::Group { .. } => 1,
+            Scratch::SoftLink { .. } => 2,
+        };
+        out.put_u32(kind);
+        out.put_zeros(4);
+        let end = out.len() + 16;
+        match self.scratch {
+            Scratch::None => {}
+            Scratch::Group { btree_address, heap_address } => {
+                out.put_uint(btree_address, width);
+                out.put_uint(heap_address, width);
+            }
+            Scratch::SoftLink { value_offset } => out.put_u32(value_offset),
+        }
+        out.put_zeros(end - out.len());
+    }
+
     /// Whether this is a soft link.
     pub fn is_soft_link(&self) -> bool {
         matches!(self.scratch, Scratch::SoftLink { .. })
@@ -111,6 +133,19 @@ impl SymbolTableNode {
         }
         Ok(Self { entries })
     }
+
+    /// Appends the node, filled up to the room for twice `group_leaf_k` entries.
+    pub fn encode(&self, sizes: Sizes, group_leaf_k: u16, out: &mut Vec<u8>) {
+        let end = out.len() + Self::encoded_length(&Context::new(sizes), group_leaf_k);
+        out.put_bytes(b"SNOD");
+        out.put_bytes(&[1, 0]);
+        // A node has at most twice a u16 of entries only where nobody splits it.
+        out.put_u16(self.entries.len() as u16);
+        for entry in &self.entries {
+            entry.encode(sizes, out);
+        }
+        out.put_zeros(end.saturating_sub(out.len()));
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +174,10 @@ mod tests {
         assert_eq!(node.entries[1].scratch, Scratch::SoftLink { value_offset: 24 });
         assert!(node.entries[1].is_soft_link());
         assert_eq!(node.entries.len(), 2);
+        let mut again = Vec::new();
+        node.encode(Sizes::default(), 2, &mut again);
+        assert_eq!(again.len(), SymbolTableNode::encoded_length(&Context::default(), 2));
+        assert_eq!(again[..bytes.len()], bytes);
     }
 
     #[test]

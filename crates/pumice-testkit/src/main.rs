@@ -7,6 +7,7 @@ mod chunks;
 mod convert;
 mod datatype;
 mod lines;
+mod objects;
 mod packed;
 mod read;
 mod references;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [command, spec, out] if command == "write" => write::run(spec.as_ref(), out.as_ref()),
+        [command, spec, file] if command == "edit" => write::edit(spec.as_ref(), file.as_ref()),
         [command, file, out] if command == "read" => read::run(file.as_ref(), out.as_ref()),
         [command, file, out] if command == "lines" => lines::run(file.as_ref(), out.as_ref()),
         [command, file, out] if command == "chunks" => chunks::run(file.as_ref(), out.as_ref()),
@@ -43,7 +45,8 @@ fn run(arguments: &[String]) -> Result<()> {
             convert::run(file.as_ref(), list.as_ref(), out.as_ref())
         }
         _ => bail!(
-            "usage: pumice-interop write SPEC.jsonl OUT.h5 | read FILE.h5 OUTDIR | \
+            "usage: pumice-interop write SPEC.jsonl OUT.h5 | edit SPEC.jsonl FILE.h5 | \
+             read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
              bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
         ),

@@ -12,8 +12,18 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(spec: &Path, out: &Path) -> Result<()> {
     let folder = spec.parent().unwrap_or(Path::new("."));
     let text = std::fs::read_to_string(spec).with_context(|| spec.display().to_string())?;
-    let mut file = Some(File::create(out)?);
-    let mut out = out.to_owned();
+    operations(&text, folder, File::create(out)?, out)
+}
+
+/// `pumice-interop edit`: operations on a file that is there.
+pub(crate) fn edit(spec: &Path, out: &Path) -> Result<()> {
+    let folder = spec.parent().unwrap_or(Path::new("."));
+    let text = std::fs::read_to_string(spec).with_context(|| spec.display().to_string())?;
+    operations(&text, folder, File::edit(out)?, out)
+}
+
+fn operations(text: &str, folder: &Path, file: File, out: &Path) -> Result<()> {
+    let (mut file, mut out) = (Some(file), out.to_owned());
     for (number, line) in text.lines().enumerate() {
         let operation: Value = serde_json::from_str(line)?;
         let done = match (&file, operation["op"].as_str()) {
@@ -56,6 +66,9 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
         let name = operation[field].as_str().with_context(|| format!("no {field}"))?;
         Ok(std::fs::read(folder.join(name))?)
     };
+    if crate::objects::apply(file, path, operation)? {
+        return Ok(());
+    }
     match operation["op"].as_str() {
         Some("group") => drop(file.create_group(path)?),
         Some("dense" | "variable" | "sparse") => drop(create(file, path, operation)?),
@@ -168,7 +181,7 @@ fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> R
         _ => match file.node(path)? {
             Node::Group(group) => group.set_attribute(name, value)?,
             Node::Dataset(dataset) => dataset.set_attribute(name, value)?,
-            Node::Datatype(_) => bail!("{path} is a datatype"),
+            Node::Datatype(datatype) => datatype.set_attribute(name, value)?,
         },
     }
     Ok(())

@@ -1,11 +1,39 @@
 //! Committed datatypes: datatypes with a name of their own, which datasets and attributes share.
 
-use crate::Attribute;
 use crate::file::Owner;
+use crate::{Attribute, AttributeValue, Group};
 use pumice_engine::object::Object;
 use pumice_engine::{Result, attribute};
+use pumice_format::messages::{datatype, kind};
+use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_types::Datatype;
 use std::sync::Arc;
+
+impl Group {
+    /// Gives a datatype a name of its own.
+    ///
+    /// ```
+    /// use pumice::{Element, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// file.commit_datatype("types/count", &u16::datatype())?;
+    /// assert_eq!(file.committed_datatype("types/count")?.datatype(), &u16::datatype());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
+        let (parent, name) = self.parent_of(path)?;
+        let full = parent.child_path(name);
+        let make = || -> Result<CommittedDatatype> {
+            let mut body = Vec::new();
+            datatype::encode(datatype, &mut body)?;
+            let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
+            let object = self.engine().create_object(vec![message], false)?;
+            parent.link_new(name, &object)?;
+            CommittedDatatype::new(self.owner().clone(), object, full.clone())
+        };
+        make().map_err(|error| error.at(&full))
+    }
+}
 
 /// A datatype with a name.
 #[derive(Clone)]
@@ -51,6 +79,18 @@ impl CommittedDatatype {
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
         Attribute::all(&self.owner, &self.object, &self.path)
+    }
+
+    /// Adds or replaces an attribute.
+    pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
+        let set = attribute::set(&self.owner.0, &self.object, value.attribute(name));
+        set.map_err(|error| error.at(&self.path))
+    }
+
+    /// Removes an attribute.
+    pub fn remove_attribute(&self, name: &str) -> Result<()> {
+        let removed = attribute::remove(&self.owner.0, &self.object, name);
+        removed.map_err(|error| error.at(&self.path))
     }
 
     /// The attribute of a name.

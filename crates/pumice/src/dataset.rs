@@ -518,17 +518,19 @@ impl Dataset {
         self.at(attribute::set(&self.owner.0, self.state.object(), attribute))
     }
 
+    /// Gives the dataset a comment, or takes it away.
+    pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        self.at(creation::set_comment(self.state.object(), text))
+    }
+
+    /// Gives an attribute another name.
+    pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
+        self.at(attribute::rename(&self.owner.0, self.state.object(), name, new_name))
+    }
+
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
         self.at(attribute::remove(&self.owner.0, self.state.object(), name))
-    }
-
-    /// Frees everything it has in the file.
-    pub(crate) fn delete(&self) -> Result<()> {
-        self.at(self.state.free())?;
-        self.state.object().free();
-        self.owner.0.forget(self.address());
-        Ok(())
     }
 
     pub(crate) fn selection(&self, selection: impl Select) -> Result<Selection> {

@@ -1,9 +1,10 @@
 //! Files: create, open, edit, flush, close.
 
-use crate::{Context, Group};
+use crate::{Context, Group, GroupOptions};
 use pumice_engine::Result;
 use pumice_engine::file::File as Engine;
 use pumice_engine::open_files::{Opening, open_path};
+use pumice_engine::version::{CreateOptions, LibraryVersion};
 use pumice_store::{Locking, MemoryStore, Store};
 use std::ops::Deref;
 use std::path::Path;
@@ -56,13 +57,13 @@ impl File {
 
     /// A new file that lives in memory.
     pub fn in_memory() -> Result<Self> {
-        let engine = Engine::create(Arc::new(MemoryStore::default()), Context::global().cache())?;
-        Self::new(engine)
+        Self::options().create_in(Arc::new(MemoryStore::default()))
     }
 
     /// More ways to open a file.
     pub fn options() -> FileOptions {
-        FileOptions { context: None, locking: Locking::from_environment() }
+        let locking = Locking::from_environment();
+        FileOptions { context: None, locking, creation: CreateOptions::default() }
     }
 
     /// Writes all changes.
@@ -118,6 +119,7 @@ impl Drop for Owner {
 pub struct FileOptions {
     context: Option<Context>,
     locking: Locking,
+    creation: CreateOptions,
 }
 
 impl FileOptions {
@@ -134,6 +136,35 @@ impl FileOptions {
     /// handle to it, as it is.
     pub fn locking(mut self, locking: Locking) -> Self {
         self.locking = locking;
+        self
+    }
+
+    /// The oldest release of libhdf5 that is to read what is written: [`LibraryVersion::V110`]
+    /// for a new file unless set here, and for a file that is there what it was made for.
+    ///
+    /// ```
+    /// use pumice::{File, LibraryVersion, MemoryStore};
+    ///
+    /// let options = File::options().library_version(LibraryVersion::Earliest);
+    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    /// assert_eq!(file.info()?.superblock_version, 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn library_version(mut self, oldest: LibraryVersion) -> Self {
+        self.creation.library_version = Some(oldest);
+        self
+    }
+
+    /// Leaves room at the beginning of a new file that is the user's: 0 bytes, or a power of two
+    /// from 512 on.
+    pub fn user_block(mut self, bytes: u64) -> Self {
+        self.creation.user_block = bytes;
+        self
+    }
+
+    /// What the root group of a new file is like.
+    pub fn root(mut self, options: &GroupOptions) -> Self {
+        self.creation.root = options.spec;
         self
     }
 
@@ -158,7 +189,7 @@ impl FileOptions {
     }
 
     fn open_as(self, path: &Path, opening: Opening) -> Result<File> {
-        File::new(open_path(path, opening, self.cache(), self.locking)?)
+        File::new(open_path(path, opening, self.cache(), self.locking, &self.creation)?)
     }
 
     /// Opens the HDF5 file in these bytes for reading.
@@ -181,7 +212,7 @@ impl FileOptions {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
-        File::new(Engine::create(store, self.cache())?)
+        File::new(Engine::create(store, self.cache(), &self.creation)?)
     }
 
     /// Opens the file in a store of one's own for reading.
@@ -191,7 +222,8 @@ impl FileOptions {
 
     /// Opens the file in a store of one's own for reading and changing.
     pub fn edit_in(self, store: Arc<dyn Store>) -> Result<File> {
-        File::new(Engine::open(store, self.cache(), true)?)
+        let low = self.creation.library_version;
+        File::new(Engine::open_for(store, self.cache(), true, low)?)
     }
 
     fn cache(&self) -> pumice_engine::file::Cache {

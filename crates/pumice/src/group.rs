@@ -1,7 +1,7 @@
 //! Groups: names and what they lead to.
 
 use crate::file::Owner;
-use crate::{Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder};
+use crate::{Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, GroupOptions};
 use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::file::File as Engine;
@@ -130,6 +130,19 @@ impl Group {
         crate::dataset::creation::comment(&self.object)
     }
 
+    /// Gives the group a comment, or takes it away.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.set_comment(Some("calibrated"))?;
+    /// assert_eq!(file.comment().as_deref(), Some("calibrated"));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        let set = crate::dataset::creation::set_comment(&self.object, text);
+        set.map_err(|error| error.at(&self.path))
+    }
+
     /// The address of its object header: two handles with equal addresses are the same group.
     pub fn address(&self) -> u64 {
         self.object.address()
@@ -195,12 +208,18 @@ impl Group {
 
     /// Makes a group, and the groups on the way to it.
     pub fn create_group(&self, path: &str) -> Result<Group> {
+        self.create_group_with(path, &GroupOptions::default())
+    }
+
+    /// Makes a group that is not like most, and the groups on the way to it.
+    pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
         if group::link(self.engine(), &parent.object, name)?.is_some() {
             return Err(Error::Invalid("exists already".into()).at(&full));
         }
-        let object = self.engine().create_object(group::new_messages()?)?;
+        let object =
+            group::create(self.engine(), &options.spec).map_err(|error| error.at(&full))?;
         parent.link_new(name, &object).map_err(|error| error.at(&full))?;
         Ok(Group { owner: self.owner.clone(), object, path: full })
     }
@@ -258,33 +277,12 @@ impl Group {
     }
 
     /// Gives a new object its name, or gives its space back if that cannot be.
-    fn link_new(&self, name: &str, object: &Object) -> Result<()> {
+    pub(crate) fn link_new(&self, name: &str, object: &Object) -> Result<()> {
         let link = Link::new(name, LinkTarget::Hard { address: object.address() });
         group::insert(self.engine(), &self.object, link).inspect_err(|_| {
-            object.free();
-            self.engine().forget(object.address());
+            // The first error says more than one about this.
+            let _ = pumice_engine::delete::release(self.engine(), object.address());
         })
-    }
-
-    /// Removes a name. A dataset that had only this name is deleted, and its space reused.
-    pub fn unlink(&self, path: &str) -> Result<()> {
-        let full = self.child_path(path);
-        let at = |error: Error| error.at(&full);
-        let (folders, name) = split(path);
-        let parent = self.group(folders)?;
-        self.engine().medium().require_writable().map_err(at)?;
-        let link = group::remove(self.engine(), &parent.object, name).map_err(at)?;
-        let LinkTarget::Hard { address } = link.target else { return Ok(()) };
-        // What cannot be opened is left where it is: its space cannot be found.
-        let Ok(object) = self.engine().object(address) else { return Ok(()) };
-        // Older headers are not changed, so their count of links is not known to be right.
-        if object.version() < 2 || object.remove_link().map_err(at)? > 0 {
-            return Ok(());
-        }
-        match open_dataset(self.owner.clone(), object, full.clone()) {
-            Ok(dataset) => dataset.delete(),
-            Err(_) => Ok(()),
-        }
     }
 
     /// Its attributes, in order of their names.
@@ -303,13 +301,27 @@ impl Group {
         attribute::set(self.engine(), &self.object, attribute).map_err(|e| e.at(&self.path))
     }
 
+    /// Gives an attribute another name.
+    pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
+        let renamed = attribute::rename(self.engine(), &self.object, name, new_name);
+        renamed.map_err(|error| error.at(&self.path))
+    }
+
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
         attribute::remove(self.engine(), &self.object, name).map_err(|e| e.at(&self.path))
     }
 
+    pub(crate) fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    pub(crate) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
     /// What is at `path`: the file that it is in, and its object.
-    fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
+    pub(crate) fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
         let found = group::resolve(self.engine(), &self.object, path);
         let found = found.map_err(|error| match error {
             Error::NotFound(_) => error,
@@ -322,7 +334,7 @@ impl Group {
         Ok((owner, found.object))
     }
 
-    fn child_path(&self, path: &str) -> String {
+    pub(crate) fn child_path(&self, path: &str) -> String {
         let absolute = path.starts_with('/');
         let path = path.trim_matches('/');
         match self.path.as_str() {
@@ -334,7 +346,7 @@ impl Group {
     }
 
     /// The group that holds the last name of `path`, made if need be, and that name.
-    fn parent_of<'a>(&self, path: &'a str) -> Result<(Group, &'a str)> {
+    pub(crate) fn parent_of<'a>(&self, path: &'a str) -> Result<(Group, &'a str)> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
             true => Self::root(self.owner.clone())?,
@@ -361,7 +373,7 @@ impl Group {
 }
 
 /// What leads to the group that holds the last name of `path`, and that name.
-fn split(path: &str) -> (&str, &str) {
+pub(crate) fn split(path: &str) -> (&str, &str) {
     let path = path.trim_end_matches('/');
     match path.rfind('/') {
         Some(place) => (&path[..=place], &path[place + 1..]),

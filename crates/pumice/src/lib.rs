@@ -99,6 +99,7 @@ mod filters;
 mod group;
 pub mod guide;
 mod info;
+mod links;
 mod many;
 mod points;
 mod reference;
@@ -120,10 +121,12 @@ pub use file::{File, FileOptions};
 pub use filters::{Section, SectionFilters, Sections};
 pub use group::{Group, Member, MemberKind, Node};
 pub use info::{FileInfo, FileSpaceInfo, FileSpaceStrategy};
+pub use links::GroupOptions;
 pub use many::{ReadMany, WriteMany};
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
 pub use pumice_engine::dataset::Columns;
+pub use pumice_engine::version::LibraryVersion;
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{
     BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding,

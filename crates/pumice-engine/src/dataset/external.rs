@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The storage of a dataset with an external files message.
 pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -> Result<Storage> {
     let message = ExternalFiles::decode(&raw.body, &context(file, raw))?;
-    let names = crate::group::HeapText::open(file, message.heap_address)?;
+    let names = crate::local_heap::LocalHeap::open(file.medium(), message.heap_address)?;
     let sizes = file.medium().sizes();
     let unlimited = u64::MAX >> (64 - 8 * u32::from(sizes.length.clamp(1, 8)));
     let (mut start, mut parts) = (0u64, Vec::new());

@@ -1,101 +1,265 @@
 //! Links of old-style groups: a version 1 B-tree of symbol table nodes, names in a local heap.
+//!
+//! Nodes that were needed are in memory by their addresses; a commit stages those that changed. The
+//! B-tree's root and the heap's header never move, since the superblock and other groups' entries
+//! may name them.
+//!
+//! Invariant: child i of a B-tree node holds the names that are greater than key i and not greater
+//! than key i+1. Every key is the name of an entry, or the empty string in front of all others, so
+//! that the name of an entry that is removed is taken out of all keys before its bytes are reused.
 
-use crate::file::File;
+mod edit;
+#[cfg(test)]
+mod tests;
+
+use crate::local_heap::LocalHeap;
+use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::{Budget, DecodeError};
-use pumice_format::Context;
 use pumice_format::btree1::GroupNode;
-use pumice_format::local_heap::LocalHeap;
 use pumice_format::messages::{Link, LinkTarget, SymbolTable};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry, SymbolTableNode};
-use std::collections::HashSet;
+use pumice_format::{Context, Sizes, UNDEFINED};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 
-/// The largest data segment of a local heap that is read.
-const MAX_HEAP: u64 = 256 << 20;
+const TREE: &str = "B-tree of a group";
 
-/// The strings of a local heap.
-pub(crate) struct HeapText {
-    segment: Vec<u8>,
-    address: u64,
+/// The links of an open old-style group.
+pub(crate) struct OldGroup {
+    root: u64,
+    names: LocalHeap,
+    nodes: HashMap<u64, Changed<GroupNode>>,
+    leaves: HashMap<u64, Changed<SymbolTableNode>>,
+    sizes: Sizes,
+    leaf_k: u16,
+    internal_k: u16,
 }
 
-impl HeapText {
-    /// The heap at `address`.
-    pub(crate) fn open(file: &File, address: u64) -> Result<Self> {
-        let medium = file.medium();
-        let context = Context::new(medium.sizes()).at(address);
-        let length = LocalHeap::encoded_length(&context);
-        let heap = LocalHeap::decode(&medium.read(address, length)?, &context)?;
-        if heap.data_size > MAX_HEAP {
-            let expected = format!("at most {MAX_HEAP} byte(s)");
-            return Err(DecodeError::new("local heap", address, expected, heap.data_size).into());
+/// Something from the file, and whether it differs from there.
+struct Changed<T> {
+    value: T,
+    dirty: bool,
+}
+
+/// The way from the root to a symbol table node: B-tree nodes and the numbers of their children.
+type Way = Vec<(u64, usize)>;
+
+impl OldGroup {
+    /// A new group without links.
+    pub(crate) fn create(io: &Medium, ranks: (u16, u16)) -> Result<Self> {
+        let names = LocalHeap::create(io)?;
+        let mut group = Self::new(io, ranks, UNDEFINED, names);
+        let (left, right) = (UNDEFINED, UNDEFINED);
+        let empty = GroupNode { level: 0, left, right, children: Vec::new(), keys: Vec::new() };
+        group.root = group.add_node(io, empty)?;
+        Ok(group)
+    }
+
+    /// The links behind a symbol table message.
+    pub(crate) fn open(io: &Medium, ranks: (u16, u16), table: &SymbolTable) -> Result<Self> {
+        let names = LocalHeap::open(io, table.heap_address)?;
+        Ok(Self::new(io, ranks, table.btree_address, names))
+    }
+
+    fn new(io: &Medium, (leaf_k, internal_k): (u16, u16), root: u64, names: LocalHeap) -> Self {
+        let (nodes, leaves) = Default::default();
+        let sizes = io.sizes();
+        Self { root, names, nodes, leaves, sizes, leaf_k, internal_k }
+    }
+
+    /// Where it is.
+    pub(crate) fn table(&self) -> SymbolTable {
+        SymbolTable { btree_address: self.root, heap_address: self.names.address() }
+    }
+
+    /// The link of a name.
+    pub(crate) fn find(&mut self, io: &Medium, name: &str) -> Result<Option<Link>> {
+        let Some((way, leaf)) = self.way_to(io, name)? else { return Ok(None) };
+        drop(way);
+        match self.position(io, leaf, name)? {
+            Ok(place) => self.entry_link(io, leaf, place).map(Some),
+            Err(_) => Ok(None),
         }
-        let segment = medium.read(heap.data_address, heap.data_size as usize)?;
-        Ok(Self { segment, address: heap.data_address })
     }
 
-    /// The string at an offset.
-    pub(crate) fn text(&self, offset: u64) -> Result<String> {
-        let bytes = LocalHeap::string(&self.segment, offset, self.address)?;
-        Ok(String::from_utf8_lossy(bytes).into_owned())
+    /// All links in order of their names.
+    pub(crate) fn list(&mut self, io: &Medium) -> Result<Vec<Link>> {
+        // Many entries may name one long string, which would take more memory than the file has.
+        let mut budget = Budget::new(self.names.len().saturating_mul(4).max(1 << 20));
+        let mut links = Vec::new();
+        let mut visited = std::collections::HashSet::new();
+        for leaf in self.leaf_addresses(io)? {
+            if !visited.insert(leaf) {
+                return Err(DecodeError::new(TREE, leaf, "a new node", "one met again").into());
+            }
+            for place in 0..self.leaf(io, leaf)?.entries.len() {
+                let link = self.entry_link(io, leaf, place)?;
+                budget.spend(link.name.len() as u64, "local heap", self.names.address())?;
+                links.push(link);
+            }
+        }
+        Ok(links)
     }
-}
 
-/// All links of the group behind `table`.
-pub(super) fn links(file: &File, table: &SymbolTable) -> Result<Vec<Link>> {
-    let context = Context::new(file.medium().sizes());
-    let names = HeapText::open(file, table.heap_address)?;
-    let text = |offset| names.text(offset);
-    let mut links = Vec::new();
-    // Many entries may name one long string, which would take more memory than the file has bytes.
-    let mut budget = Budget::new((names.segment.len() as u64).saturating_mul(4).max(1 << 20));
-    for entry in entries(file, &context, table.btree_address)? {
+    /// The symbol table nodes, left to right.
+    fn leaf_addresses(&mut self, io: &Medium) -> Result<Vec<u64>> {
+        let mut leaves = Vec::new();
+        let mut visited = std::collections::HashSet::new();
+        let mut pending = vec![(self.root, None)];
+        while let Some((address, level)) = pending.pop() {
+            if !visited.insert(address) {
+                return Err(DecodeError::new(TREE, address, "a new node", "one met again").into());
+            }
+            let node = self.node(io, address, level)?;
+            match node.level {
+                0 => leaves.extend_from_slice(&node.children),
+                level => {
+                    let children = node.children.iter().rev();
+                    pending.extend(children.map(|&child| (child, Some(level - 1))));
+                }
+            }
+        }
+        Ok(leaves)
+    }
+
+    fn entry_link(&mut self, io: &Medium, leaf: u64, place: usize) -> Result<Link> {
+        let entry = self.leaf(io, leaf)?.entries.get(place).cloned();
+        let entry = entry.ok_or_else(|| Error::Internal("a symbol that is not there".into()))?;
         let target = match entry.scratch {
             Scratch::SoftLink { value_offset } => {
-                LinkTarget::Soft { path: text(u64::from(value_offset))? }
+                LinkTarget::Soft { path: self.names.text(u64::from(value_offset))? }
             }
             _ => LinkTarget::Hard { address: entry.header_address },
         };
-        let name = text(entry.name_offset)?;
-        budget.spend(name.len() as u64, "local heap", table.heap_address)?;
-        links.push(Link::new(name, target));
+        Ok(Link::new(self.names.text(entry.name_offset)?, target))
     }
-    Ok(links)
-}
 
-/// All entries below a B-tree node, in order.
-fn entries(file: &File, context: &Context, root: u64) -> Result<Vec<SymbolTableEntry>> {
-    let (leaf_k, internal_k) = file.extension().group_ranks(file.superblock());
-    let node_length = GroupNode::encoded_length(context, internal_k);
-    let leaf_length = SymbolTableNode::encoded_length(context, leaf_k);
-    let mut entries = Vec::new();
-    let mut visited = HashSet::new();
-    // Depth first, left to right; `None` as level marks a symbol table node.
-    let mut pending = vec![(root, None)];
-    while let Some((address, expected)) = pending.pop() {
-        if !visited.insert(address) {
-            let found = "one that is met again";
-            return Err(DecodeError::new("B-tree of a group", address, "a new node", found).into());
+    /// The symbol table node that has a name if anyone has, and the way there.
+    fn way_to(&mut self, io: &Medium, name: &str) -> Result<Option<(Way, u64)>> {
+        let mut way = Vec::new();
+        let (mut address, mut level) = (self.root, None);
+        loop {
+            self.node(io, address, level)?;
+            let Some(Changed { value: node, .. }) = self.nodes.get(&address) else {
+                return Err(Error::Internal("a node that is not there".into()));
+            };
+            let Some(last) = node.children.len().checked_sub(1) else { return Ok(None) };
+            // The first child whose right key is not less than the name.
+            let (mut low, mut high) = (0, last);
+            while low < high {
+                let middle = (low + high) / 2;
+                let key = node.keys.get(middle + 1).copied().unwrap_or_default();
+                match self.names.bytes(key)?.cmp(name.as_bytes()) {
+                    Ordering::Less => low = middle + 1,
+                    _ => high = middle,
+                }
+            }
+            way.push((address, low));
+            let child = node.children[low];
+            if node.level == 0 {
+                return Ok(Some((way, child)));
+            }
+            (address, level) = (child, Some(node.level - 1));
         }
-        if expected == Some(-1) {
-            let bytes = file.medium().read_up_to(address, leaf_length)?;
-            entries.extend(SymbolTableNode::decode(&bytes, &context.at(address))?.entries);
-            continue;
-        }
-        let bytes = file.medium().read_up_to(address, node_length)?;
-        let node = GroupNode::decode(&bytes, &context.at(address))?;
-        let level = i32::from(node.level);
-        if expected.is_some_and(|expected| expected != level) {
-            let wrong = DecodeError::new(
-                "B-tree of a group",
-                address,
-                format!("level {}", expected.unwrap_or_default()),
-                level,
-            );
-            return Err(Error::from(wrong));
-        }
-        pending.extend(node.children.iter().rev().map(|&child| (child, Some(level - 1))));
     }
-    Ok(entries)
+
+    /// Where a name is in a symbol table node, or would be.
+    fn position(&mut self, io: &Medium, leaf: u64, name: &str) -> Result<Result<usize, usize>> {
+        self.leaf(io, leaf)?;
+        let entries = self.leaves.get(&leaf).map_or(&[][..], |leaf| &leaf.value.entries);
+        let (mut low, mut high) = (0, entries.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.names.bytes(entries[middle].name_offset)?.cmp(name.as_bytes()) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(Ok(middle)),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok(Err(low))
+    }
+
+    /// A B-tree node, whose level must be the given one: it falls on the way down.
+    fn node(&mut self, io: &Medium, address: u64, level: Option<u8>) -> Result<&mut GroupNode> {
+        if !self.nodes.contains_key(&address) {
+            let context = Context::new(self.sizes).at(address);
+            let length = GroupNode::encoded_length(&context, self.internal_k);
+            let value = GroupNode::decode(&io.read_up_to(address, length)?, &context)?;
+            self.nodes.insert(address, Changed { value, dirty: false });
+        }
+        let node = self.nodes.get_mut(&address).map(|node| &mut node.value);
+        let node = node.ok_or_else(|| Error::Internal("a node that is not there".into()))?;
+        if let Some(level) = level.filter(|&level| level != node.level) {
+            let expected = format!("level {level}");
+            return Err(DecodeError::new(TREE, address, expected, node.level).into());
+        }
+        Ok(node)
+    }
+
+    fn leaf(&mut self, io: &Medium, address: u64) -> Result<&mut SymbolTableNode> {
+        if !self.leaves.contains_key(&address) {
+            let context = Context::new(self.sizes).at(address);
+            let length = SymbolTableNode::encoded_length(&context, self.leaf_k);
+            let value = SymbolTableNode::decode(&io.read_up_to(address, length)?, &context)?;
+            self.leaves.insert(address, Changed { value, dirty: false });
+        }
+        let leaf = self.leaves.get_mut(&address).map(|leaf| &mut leaf.value);
+        leaf.ok_or_else(|| Error::Internal("a symbol table node that is not there".into()))
+    }
+
+    fn entry(&mut self, io: &Medium, link: &Link) -> Result<SymbolTableEntry> {
+        let (header_address, scratch) = match &link.target {
+            LinkTarget::Hard { address } => (*address, Scratch::None),
+            LinkTarget::Soft { path } => {
+                let offset = self.names.insert(io, path)?;
+                let value_offset = u32::try_from(offset)
+                    .map_err(|_| Error::Unsupported("names of more than 4 GiB".into()))?;
+                (UNDEFINED, Scratch::SoftLink { value_offset })
+            }
+            _ => return Err(Error::Internal("a link that old-style groups cannot have".into())),
+        };
+        let name_offset = self.names.insert(io, &link.name)?;
+        Ok(SymbolTableEntry { name_offset, header_address, scratch })
+    }
+
+    /// Stages what changed.
+    pub(crate) fn commit(&mut self, io: &Medium) -> Result<()> {
+        for (&address, node) in self.nodes.iter_mut().filter(|(_, node)| node.dirty) {
+            let mut bytes = Vec::new();
+            node.value.encode(self.sizes, self.internal_k, &mut bytes);
+            io.stage(address, bytes);
+            node.dirty = false;
+        }
+        for (&address, leaf) in self.leaves.iter_mut().filter(|(_, leaf)| leaf.dirty) {
+            let mut bytes = Vec::new();
+            leaf.value.encode(self.sizes, self.leaf_k, &mut bytes);
+            io.stage(address, bytes);
+            leaf.dirty = false;
+        }
+        self.names.commit(io)
+    }
+
+    /// Gives all its space back.
+    pub(crate) fn delete(mut self, io: &Medium) -> Result<()> {
+        let leaf_length = self.leaf_length();
+        for leaf in self.leaf_addresses(io)? {
+            io.free(leaf, leaf_length);
+        }
+        // Listing the leaves has loaded every node.
+        for &address in self.nodes.keys() {
+            io.free(address, self.node_length());
+        }
+        self.names.delete(io);
+        Ok(())
+    }
+
+    fn node_length(&self) -> u64 {
+        GroupNode::encoded_length(&Context::new(self.sizes), self.internal_k) as u64
+    }
+
+    fn leaf_length(&self) -> u64 {
+        SymbolTableNode::encoded_length(&Context::new(self.sizes), self.leaf_k) as u64
+    }
 }

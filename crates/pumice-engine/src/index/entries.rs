@@ -85,11 +85,11 @@ fn missing(entry: u64, count: usize) -> DecodeError {
 /// A block has one parent. A file where two refer to the same block is damaged, and could otherwise
 /// make a small file into a large index, or a tree without an end.
 #[derive(Debug, Default)]
-pub(super) struct Claims(HashSet<u64>);
+pub(crate) struct Claims(HashSet<u64>);
 
 impl Claims {
     /// Takes a block while loading it; fails if it was taken before.
-    pub(super) fn claim<T>(
+    pub(crate) fn claim<T>(
         &mut self,
         address: u64,
         structure: &'static str,
@@ -103,7 +103,7 @@ impl Claims {
     }
 
     /// Gives a block up: it was freed, or could not be loaded.
-    pub(super) fn release(&mut self, address: u64) {
+    pub(crate) fn release(&mut self, address: u64) {
         self.0.remove(&address);
     }
 }

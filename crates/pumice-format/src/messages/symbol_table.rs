@@ -1,6 +1,7 @@
-//! The symbol table message (0x0011): the B-tree and local heap of an old-style group. Read only.
+//! The symbol table message (0x0011): the B-tree and local heap of an old-style group.
 
-use crate::{Context, DecodeError};
+use crate::{Context, DecodeError, Sizes};
+use pumice_bytes::Writer;
 
 /// Where an old-style group keeps its links.
 ///
@@ -29,5 +30,11 @@ impl SymbolTable {
             btree_address: reader.offset(context.offset_width())?,
             heap_address: reader.offset(context.offset_width())?,
         })
+    }
+
+    /// Appends the body of a message.
+    pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) {
+        out.put_uint(self.btree_address, usize::from(sizes.offset));
+        out.put_uint(self.heap_address, usize::from(sizes.offset));
     }
 }

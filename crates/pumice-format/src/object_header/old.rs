@@ -1,19 +1,22 @@
-//! Version 1 object headers, read only.
+//! Version 1 object headers.
 //!
 //! ```text
 //! 01 00 | message count u16 | reference count u32 | size u32 | 4 bytes of padding | messages
 //! message: kind u16 | size u16, a multiple of 8 | flags u8 | 3 reserved | body
 //! ```
 //!
-//! There is no checksum. The message count covers all blocks and adds nothing to the sizes, so
-//! it is not used.
+//! There is no checksum. The message count covers all blocks, fillers included. It adds nothing to
+//! the sizes, so it is written but not used.
 
-use super::{ObjectHeader, RawMessage};
-use crate::{Context, DecodeError};
-use pumice_bytes::Reader;
+use super::{ObjectHeader, RawMessage, STRUCTURE};
+use crate::error::fits;
+use crate::{Context, DecodeError, FormatError};
+use pumice_bytes::{Reader, Writer};
 
-const PREFIX: usize = 16;
-const ENVELOPE: usize = 8;
+pub(super) const PREFIX: usize = 16;
+pub(super) const ENVELOPE: usize = 8;
+/// The most bytes of a body: a multiple of 8 that two bytes express.
+const MAX_BODY: usize = 0xFFF8;
 
 pub(super) fn measure(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let (_, size) = decode_prefix(reader)?;
@@ -73,4 +76,59 @@ pub(super) fn decode_block(
         return Err(reader.error("no gap at the end of the block", reader.remaining()));
     }
     Ok(spare)
+}
+
+/// Appends the first block so that it takes `length` bytes; the other blocks have `others` messages.
+pub(super) fn encode_first(
+    header: &ObjectHeader,
+    length: usize,
+    others: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let size = length.checked_sub(PREFIX).ok_or_else(|| {
+        FormatError::unencodable(STRUCTURE, format!("a header in {length} byte(s)"))
+    })?;
+    let mut block = Vec::with_capacity(size);
+    let count = encode_block(&header.messages, size, &mut block)?.saturating_add(others);
+    out.put_bytes(&[1, 0]);
+    out.put_u16(fits(STRUCTURE, "messages of a header", 0xFFFF, count)? as u16);
+    out.put_u32(header.reference_count.unwrap_or(1));
+    out.put_u32(fits(STRUCTURE, "bytes of a header", u64::from(u32::MAX), size)? as u32);
+    out.put_zeros(4);
+    out.put_bytes(&block);
+    Ok(())
+}
+
+/// Appends messages and fills the block up to `size` bytes. Returns the number of messages,
+/// fillers included.
+pub(super) fn encode_block(
+    messages: &[RawMessage],
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize, FormatError> {
+    let start = out.len();
+    let mut count = messages.len();
+    for message in messages {
+        let padded = message.body.len().next_multiple_of(8);
+        let length = fits(STRUCTURE, "bytes of a message", MAX_BODY as u64, padded)?;
+        out.put_u16(message.kind);
+        out.put_u16(length as u16);
+        out.put_u8(message.flags);
+        out.put_zeros(3);
+        out.put_bytes(&message.body);
+        out.put_zeros(padded - message.body.len());
+    }
+    let spare = size.checked_sub(out.len() - start).filter(|spare| spare % 8 == 0);
+    let mut spare = spare.ok_or_else(|| {
+        FormatError::unencodable(STRUCTURE, format!("these messages in {size} byte(s)"))
+    })?;
+    while spare > 0 {
+        let length = (spare - ENVELOPE).min(MAX_BODY);
+        out.put_u16(0);
+        out.put_u16(length as u16);
+        out.put_zeros(ENVELOPE - 4 + length);
+        spare -= ENVELOPE + length;
+        count += 1;
+    }
+    Ok(count)
 }

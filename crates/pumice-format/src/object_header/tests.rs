@@ -55,12 +55,12 @@ fn a_header_can_be_written_over_its_older_self_at_every_length() {
     header.messages.push(RawMessage::new(0x16, 0, vec![0, 2, 0, 0, 0]));
     for length in (20..600).chain(65_540..65_560) {
         let mut bytes = Vec::new();
-        header.encode_sized(length, &mut bytes).unwrap();
+        header.encode_sized(length, 0, &mut bytes).unwrap();
         assert_eq!(bytes.len(), length);
         assert_eq!(messages(&decode(&bytes).unwrap()), messages(&header));
     }
-    assert!(header.encode_sized(19, &mut Vec::new()).is_err());
-    assert!(header.encode_sized(0, &mut Vec::new()).is_err());
+    assert!(header.encode_sized(19, 0, &mut Vec::new()).is_err());
+    assert!(header.encode_sized(0, 0, &mut Vec::new()).is_err());
 }
 
 #[test]
@@ -176,4 +176,35 @@ proptest! {
         old.extend_from_slice(&bytes);
         let _ = decode(&old);
     }
+}
+
+#[test]
+fn version_1_headers_survive_a_round_trip_with_padding_and_fillers() {
+    let mut header = ObjectHeader { version: 1, reference_count: Some(3), ..Default::default() };
+    header.messages.push(RawMessage::new(0x0011, 0, vec![7; 16]));
+    header.messages.push(RawMessage::new(0x000C, 1, vec![8; 13]));
+    let context = Context::default();
+    for spare in [0usize, 8, 24, 0x1_0008, 0x1_0010] {
+        let mut bytes = Vec::new();
+        header.encode(spare, &mut bytes).unwrap();
+        assert_eq!(ObjectHeader::measure(&bytes, 0).unwrap(), bytes.len() as u64);
+        let back = ObjectHeader::decode(&bytes, &context).unwrap();
+        assert_eq!((back.reference_count, back.spare), (Some(3), spare as u64));
+        assert_eq!(back.messages[0].body, [7; 16]);
+        assert_eq!(back.messages[1].body, [&[8; 13][..], &[0; 3]].concat());
+        let fillers = spare.div_ceil(0x1_0000);
+        assert_eq!(usize::from(bytes[2]), 2 + fillers, "the count has fillers, spare {spare}");
+        let mut again = Vec::new();
+        back.encode_sized(bytes.len(), 5, &mut again).unwrap();
+        assert_eq!(usize::from(again[2]), 7 + fillers);
+    }
+    let mut block = Vec::new();
+    let length = header.continuation_length(&header.messages, 5);
+    assert_eq!(length, 24 + 24 + 8);
+    assert_eq!(header.encode_continuation(&header.messages, length, &mut block).unwrap(), 3);
+    let mut empty = ObjectHeader { version: 1, ..Default::default() };
+    assert_eq!(empty.decode_continuation(&block, &context).unwrap(), 8);
+    assert_eq!(empty.messages.len(), 2);
+    assert!(header.encode_continuation(&header.messages, 44, &mut block).is_err());
+    assert!(header.encode_continuation(&header.messages, 52, &mut block).is_err());
 }

@@ -82,6 +82,17 @@ fn fill_message(object: &Object) -> Result<FillValue> {
 }
 
 /// The comment of an object.
+/// Gives an object a comment, or takes it away.
+pub(crate) fn set_comment(object: &Object, text: Option<&str>) -> Result<()> {
+    match text {
+        Some(text) => {
+            let raw = Message::Comment(text.into()).to_raw(Default::default(), 0)?;
+            object.set(raw.kind, 0, raw.body)
+        }
+        None => object.change(|all| all.retain(|message| message.kind != kind::COMMENT)),
+    }
+}
+
 pub(crate) fn comment(object: &Object) -> Option<String> {
     let raw = object.message(kind::COMMENT)?;
     match Message::decode(raw.kind, raw.flags, &raw.body, &object.context(&raw)) {

@@ -5,7 +5,7 @@
 //! differ only in how many nodes take part and how many records each gets.
 
 use super::node::{Child, Node};
-use super::{Context, HEADER, Target, Tree, damaged};
+use super::{Context, HEADER, Probe, Target, Tree, damaged};
 use crate::Result;
 use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
@@ -68,18 +68,18 @@ impl Context {
     }
 
     /// Puts a new record below `child`, a node of `depth` that has room for it.
-    pub(super) fn insert(
+    pub(super) fn insert<P: Probe>(
         &mut self,
         child: &mut Child,
         depth: usize,
-        coord: &[u64],
+        probe: &mut P,
         encoded: &[u8],
         io: &dyn MetadataIo,
     ) -> Result<()> {
         let node = child.load(self, depth, io)?;
         node.mark();
-        let Err(mut position) = self.search(node.records(), coord) else {
-            return Err(damaged(node.address, "every chunk once", "one twice"));
+        let Err(mut position) = self.search(node.records(), probe)? else {
+            return Err(damaged(node.address, "every record once", "one twice"));
         };
         let Some(below) = depth.checked_sub(1) else {
             let at = position * self.levels.record_size();
@@ -90,22 +90,22 @@ impl Context {
         let split = usize::from(self.level(below)?.split);
         if node.child(position)?.count(self) >= split {
             self.make_room(node, depth, position, io)?;
-            position = match self.search(node.records(), coord) {
+            position = match self.search(node.records(), probe)? {
                 Err(position) => position,
-                Ok(_) => return Err(damaged(node.address, "every chunk once", "one twice")),
+                Ok(_) => return Err(damaged(node.address, "every record once", "one twice")),
             };
         }
-        self.insert(node.child(position)?, below, coord, encoded, io)?;
+        self.insert(node.child(position)?, below, probe, encoded, io)?;
         node.total = node.total.saturating_add(1);
         Ok(())
     }
 
     /// Takes a record from below `child`, a node of `depth` that can spare one.
-    pub(super) fn remove(
+    pub(super) fn remove<P: Probe>(
         &mut self,
         child: &mut Child,
         depth: usize,
-        target: Target<'_>,
+        target: &mut Target<'_, P>,
         io: &dyn MetadataIo,
     ) -> Result<Vec<u8>> {
         let node = child.load(self, depth, io)?;
@@ -113,17 +113,18 @@ impl Context {
         let Some(below) = depth.checked_sub(1) else {
             return self.remove_from_leaf(node, target);
         };
-        let (_, position) = self.way_to(node, target);
+        let (_, position) = self.way_to(node, target)?;
         let merge = usize::from(self.level(below)?.merge);
         if node.child(position)?.count(self) <= merge {
             self.fill_up(node, depth, position, merge, io)?;
         }
         // Records may have moved between the node and its children.
-        let (here, position) = self.way_to(node, target);
+        let (here, position) = self.way_to(node, target)?;
         let removed = match here {
             None => self.remove(node.child(position)?, below, target, io)?,
             Some(here) => {
-                let next = self.remove(node.child(position)?, below, Target::First, io)?;
+                let first = &mut Target::<P>::First;
+                let next = self.remove(node.child(position)?, below, first, io)?;
                 let removed = node.record(self, here).to_vec();
                 node.replace(self, here, &next);
                 removed
@@ -133,10 +134,14 @@ impl Context {
         Ok(removed)
     }
 
-    fn remove_from_leaf(&self, node: &mut Node, target: Target<'_>) -> Result<Vec<u8>> {
+    fn remove_from_leaf<P: Probe>(
+        &self,
+        node: &mut Node,
+        target: &mut Target<'_, P>,
+    ) -> Result<Vec<u8>> {
         let position = match target {
             Target::First => 0,
-            Target::Chunk(coord) => self.search(node.records(), coord).unwrap_or(usize::MAX),
+            Target::Record(probe) => self.search(node.records(), *probe)?.unwrap_or(usize::MAX),
         };
         if position >= node.count(self) {
             return Err(damaged(node.address, "the record that was found before", "none"));
@@ -149,14 +154,18 @@ impl Context {
 
     /// Which child leads to a record, and where the record is if it is in the node itself: then
     /// the child is the one whose first record can take its place.
-    fn way_to(&self, node: &Node, target: Target<'_>) -> (Option<usize>, usize) {
-        match target {
+    fn way_to<P: Probe>(
+        &self,
+        node: &Node,
+        target: &mut Target<'_, P>,
+    ) -> Result<(Option<usize>, usize)> {
+        Ok(match target {
             Target::First => (None, 0),
-            Target::Chunk(coord) => match self.search(node.records(), coord) {
+            Target::Record(probe) => match self.search(node.records(), *probe)? {
                 Ok(here) => (Some(here), here + 1),
                 Err(position) => (None, position),
             },
-        }
+        })
     }
 
     /// Makes room in a full child: shares with the emptier neighbour if both have room afterwards,

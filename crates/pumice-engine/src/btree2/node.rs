@@ -3,9 +3,8 @@
 //! A node that is loaded knows its own counts; a node that is not is known by what its parent
 //! stores. Records stay encoded.
 
-use super::{Context, damaged};
+use super::{Context, Visit, damaged};
 use crate::Result;
-use crate::index::Visit;
 use crate::metadata::MetadataIo;
 use pumice_format::UNDEFINED;
 use pumice_format::index::tree::{NodePointer, TreeNode};
@@ -85,7 +84,7 @@ impl Child {
         io: &dyn MetadataIo,
     ) -> Result<&mut Node> {
         if let Self::Stored(pointer) = *self {
-            let (levels, tree_type) = (&context.levels, context.format.kind.tree_type());
+            let (levels, tree_type) = (&context.levels, context.tree_type);
             let node = context.claims.claim(pointer.address, "version 2 B-tree node", || {
                 let bytes = io.read(pointer.address, levels.parameters().node_size as usize)?;
                 Ok(TreeNode::decode(&bytes, levels, depth, tree_type, pointer)?)
@@ -134,10 +133,7 @@ impl Child {
             if position == node.count(context) {
                 break;
             }
-            let (coord, record) = context.decode(node.record(context, position))?;
-            if let Some(record) = record
-                && visit(&coord, &record)?.is_break()
-            {
+            if visit(node.record(context, position))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -188,7 +184,7 @@ impl Child {
             let children = node.children.iter().map(|child| child.pointer(context)).collect();
             let encoded = TreeNode { records, children };
             let mut bytes = Vec::with_capacity(size as usize);
-            encoded.encode(&context.levels, depth, context.format.kind.tree_type(), &mut bytes);
+            encoded.encode(&context.levels, depth, context.tree_type, &mut bytes);
             io.stage(node.address, bytes);
             node.records = encoded.records;
         }

@@ -1,0 +1,56 @@
+//! Removing links, and what goes with the last one: the object, its storage, and what it held.
+
+use crate::dataset::DatasetState;
+use crate::file::File;
+use crate::object::Object;
+use crate::{Result, attribute, group};
+use pumice_format::messages::{LinkTarget, kind};
+use std::sync::Arc;
+
+/// Removes a link of a group. An object that no hard link leads to any more is deleted, with
+/// everything that only it led to, and its space is reused.
+pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
+    let link = group::remove(file, from, name)?;
+    match link.target {
+        LinkTarget::Hard { address } => release(file, address),
+        _ => Ok(()),
+    }
+}
+
+/// Takes note that something leads to the object at `address` no more.
+pub fn release(file: &File, address: u64) -> Result<()> {
+    let mut pending = vec![address];
+    while let Some(address) = pending.pop() {
+        // What cannot be opened is left where it is: its space cannot be found.
+        let Ok(object) = file.object(address) else { continue };
+        if object.remove_link()? == 0 {
+            delete(file, &object, &mut pending)?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes an object; what it held on to is added to `pending`.
+fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<()> {
+    // What cannot be read of it is left in the file; the rest of it is given back.
+    if group::is_group(object) {
+        if let Ok(links) = group::links(file, object) {
+            let hard = links.into_iter().filter_map(|link| match link.target {
+                LinkTarget::Hard { address } => Some(address),
+                _ => None,
+            });
+            pending.extend(hard);
+            group::delete(file, object)?;
+        }
+    } else if object.has(kind::LAYOUT) {
+        let open = || DatasetState::open(file, object);
+        if let Ok(dataset) = file.dataset(object.address(), open) {
+            dataset.free()?;
+        }
+        pending.extend(attribute::committed_datatype(file, object));
+    }
+    pending.extend(attribute::delete_all(file, object)?);
+    object.free();
+    file.forget(object.address());
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Objects too large for a block: anywhere in the file, found by a key in a version 2 B-tree.
+
+use super::{FractalHeap, STRUCTURE, to_usize};
+use crate::btree2::{SMALL_NODES, Tree};
+use crate::metadata::MetadataIo;
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_format::fractal_heap::{HeapHeader, HugeObject};
+use pumice_format::{Context, UNDEFINED};
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+/// Types of the B-tree, without and with filters.
+const PLAIN: u8 = 1;
+const FILTERED: u8 = 2;
+
+impl FractalHeap {
+    pub(super) fn huge_of_key(&mut self, key: u64) -> Result<HugeObject> {
+        let header = self.header.clone();
+        let (medium, context) = (self.medium.clone(), self.context);
+        let tree = self.huge_tree()?;
+        let found = match tree {
+            Some(tree) => tree.lookup(&*medium, by_key(&header, &context, key))?,
+            None => None,
+        };
+        match found {
+            Some(record) => Ok(header.decode_huge_record(&record, &context)?.1),
+            None => Err(self.damaged("a huge object of this key", key)),
+        }
+    }
+
+    pub(super) fn huge_object(&mut self, object: HugeObject) -> Result<Vec<u8>> {
+        let bytes = self.medium.read(object.address, to_usize(object.length))?;
+        let Some((mask, size)) = object.filtered else { return Ok(bytes) };
+        // What filters may make of some bytes is bounded by what an object header could hold.
+        if size > self.medium.length()?.saturating_mul(64).saturating_add(64 << 20) {
+            let expected = "a huge object of a size that the file justifies";
+            return Err(DecodeError::new(STRUCTURE, object.address, expected, size).into());
+        }
+        Ok(self.pipeline.decode(bytes, mask, to_usize(size))?)
+    }
+
+    pub(super) fn insert_huge(&mut self, object: &[u8]) -> Result<Vec<u8>> {
+        if self.header.last_huge_key >= self.header.max_huge_key() {
+            return Err(Error::Unsupported("more huge objects than a heap has keys for".into()));
+        }
+        let (medium, context) = (self.medium.clone(), self.context);
+        if self.huge_tree()?.is_none() {
+            let size = usize::from(context.sizes.offset) + 2 * usize::from(context.sizes.length);
+            let mut tree = Tree::create(PLAIN, 0, SMALL_NODES, size, context.sizes.offset)?;
+            self.header.huge_index_address = tree.place(&*medium)?;
+            self.huge = Some(tree);
+        }
+        let length = object.len() as u64;
+        let address = medium.allocate(length)?;
+        let key = self.header.last_huge_key + 1;
+        let huge = HugeObject { address, length, filtered: None };
+        let record = HeapHeader::encode_huge_record(&huge, key, &context);
+        let header = self.header.clone();
+        if let Some(tree) = &mut self.huge {
+            tree.insert(&*medium, by_key(&header, &context, key), &record)?;
+        }
+        medium.stage(address, object.to_vec());
+        self.header.last_huge_key = key;
+        self.header.objects[1] += 1;
+        self.header.object_bytes[0] += length;
+        Ok(self.header.huge_id(key))
+    }
+
+    /// Removes a huge object; the heap counts what is left.
+    pub(super) fn remove_huge(&mut self, key: u64) -> Result<()> {
+        let (medium, context, header) = (self.medium.clone(), self.context, self.header.clone());
+        let removed = match self.huge_tree()? {
+            Some(tree) => tree.remove(&*medium, by_key(&header, &context, key))?,
+            None => None,
+        };
+        let Some(record) = removed else {
+            return Err(self.damaged("a huge object of this key", key));
+        };
+        let (_, object) = header.decode_huge_record(&record, &context)?;
+        medium.free(object.address, object.length);
+        let total = &mut self.header.object_bytes[0];
+        *total = total.saturating_sub(object.length);
+        if self.huge.as_ref().is_some_and(|tree| tree.count() == 0) {
+            self.delete_huge()?;
+            self.header.huge_index_address = UNDEFINED;
+            self.header.last_huge_key = 0;
+            self.header.keys_wrapped = false;
+        }
+        Ok(())
+    }
+
+    /// Gives back the space of all huge objects and their index.
+    pub(super) fn delete_huge(&mut self) -> Result<()> {
+        let (medium, context, header) = (self.medium.clone(), self.context, self.header.clone());
+        self.huge_tree()?;
+        let Some(mut tree) = self.huge.take() else { return Ok(()) };
+        let mut objects = Vec::new();
+        // Huge objects that ids name by address are in trees of other types, which are not changed.
+        let _ = tree.for_each(&*medium, &mut |record| {
+            objects.push(header.decode_huge_record(record, &context)?.1);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for object in objects {
+            medium.free(object.address, object.length);
+        }
+        tree.delete(&*medium)
+    }
+
+    /// The B-tree of huge objects, if there is one.
+    fn huge_tree(&mut self) -> Result<Option<&mut Tree>> {
+        let address = self.header.huge_index_address;
+        if self.huge.is_none() && address != UNDEFINED {
+            self.huge = Some(Tree::open(address, &[PLAIN, FILTERED], &*self.medium)?);
+        }
+        Ok(self.huge.as_mut())
+    }
+}
+
+fn by_key<'a>(
+    header: &'a HeapHeader,
+    context: &'a Context,
+    key: u64,
+) -> impl FnMut(&[u8]) -> Result<Ordering> + 'a {
+    move |record| Ok(header.decode_huge_record(record, context)?.0.cmp(&key))
+}

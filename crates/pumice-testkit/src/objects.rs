@@ -1,0 +1,51 @@
+//! Operations on groups, links and attributes, for `pumice-interop write` and `edit`.
+
+use anyhow::{Context, Result};
+use pumice::{File, GroupOptions, Node};
+use serde_json::Value;
+
+/// Carries out an operation if it is one of these; says whether it was.
+pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> {
+    let text = |field: &str| -> Result<&str> {
+        operation[field].as_str().with_context(|| format!("no {field}"))
+    };
+    match operation["op"].as_str() {
+        Some("group_with") => drop(file.create_group_with(path, &options(operation))?),
+        Some("groups") => {
+            let group = file.group(path)?;
+            for number in 0..operation["count"].as_u64().context("no count")? {
+                group.create_group(&format!("{}{number}", text("name")?))?;
+            }
+        }
+        Some("hard") => file.create_hard_link(path, text("target")?)?,
+        Some("soft") => file.create_soft_link(path, text("target")?)?,
+        Some("external") => file.create_external_link(path, text("file")?, text("target")?)?,
+        Some("rename") => file.rename(path, text("to")?)?,
+        Some("unlink") => file.unlink(path)?,
+        Some("flush") => file.flush()?,
+        Some("remove_attribute") => match file.node(path)? {
+            Node::Group(group) => group.remove_attribute(text("name")?)?,
+            Node::Dataset(dataset) => dataset.remove_attribute(text("name")?)?,
+            Node::Datatype(datatype) => datatype.remove_attribute(text("name")?)?,
+        },
+        Some("rename_attribute") => match file.node(path)? {
+            Node::Group(group) => group.rename_attribute(text("name")?, text("to")?)?,
+            Node::Dataset(dataset) => dataset.rename_attribute(text("name")?, text("to")?)?,
+            Node::Datatype(_) => anyhow::bail!("a datatype"),
+        },
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn options(operation: &Value) -> GroupOptions {
+    let flag = |field: &str| operation[field].as_bool().unwrap_or(false);
+    let mut options = GroupOptions::new()
+        .track_order(flag("track_order"))
+        .track_attribute_order(flag("track_attribute_order"));
+    if let Some([max, min]) = operation["phase_change"].as_array().map(Vec::as_slice) {
+        let number = |value: &Value| value.as_u64().unwrap_or(0) as u16;
+        options = options.phase_change(number(max), number(min));
+    }
+    options
+}
