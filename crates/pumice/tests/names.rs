@@ -1,6 +1,6 @@
 //! Names, links and attributes: what happens to objects when names come, go and collide.
 
-use pumice::{Element, File, RawAttribute};
+use pumice::{Element, File, LibraryVersion, RawAttribute};
 use pumice_cache::{ChunkCache, Config};
 use pumice_engine::file::File as Engine;
 use pumice_format::messages::{Link, LinkTarget, Message};
@@ -97,17 +97,26 @@ fn threads_that_set_and_remove_attributes_leave_the_others_alone() {
 }
 
 #[test]
-fn an_attribute_too_large_for_the_header_is_refused_and_harms_nothing() {
+fn what_is_too_large_for_a_header_goes_elsewhere_or_is_refused_and_harms_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("large.h5");
-    let file = File::create(&path).unwrap();
-    let large = RawAttribute::new(u8::datatype(), &[70_000], vec![1; 70_000]).unwrap();
-    assert!(file.set_attribute("large", large).is_err());
+    let large = || RawAttribute::new(u8::datatype(), &[70_000], vec![1; 70_000]).unwrap();
     let long = "n".repeat(70_000);
-    assert!(file.create_group(&long).is_err());
-    file.set_attribute("small", 1u8).unwrap();
-    file.close().unwrap();
-    assert_eq!(File::open(&path).unwrap().attributes().unwrap().len(), 1);
+    for (version, stored) in [(LibraryVersion::Earliest, 1), (LibraryVersion::V18, 2)] {
+        let path = folder.path().join("large.h5");
+        let file = File::options().library_version(version).create(&path).unwrap();
+        assert_eq!(file.set_attribute("large", large()).is_ok(), stored == 2, "{version:?}");
+        file.create_group(&long).unwrap();
+        assert!(file.set_attribute(&long, 1u8).is_err());
+        file.set_attribute("small", 1u8).unwrap();
+        file.close().unwrap();
+        let file = File::open(&path).unwrap();
+        assert_eq!(file.attributes().unwrap().len(), stored);
+        assert_eq!(file.attribute("small").unwrap().read::<u8>().unwrap(), [1]);
+        if stored == 2 {
+            assert_eq!(file.attribute("large").unwrap().bytes(), vec![1; 70_000]);
+        }
+        assert!(file.group(&long).is_ok());
+    }
 }
 
 /// A file in which "a" and "b" are two names of one dataset.
