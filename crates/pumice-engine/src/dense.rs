@@ -161,7 +161,7 @@ impl Dense {
 
     /// All messages, in order of their names' checksums.
     pub(crate) fn list(&mut self, file: &File) -> Result<Vec<Stored>> {
-        let allowed = file.medium().length()?.saturating_mul(4).saturating_add(ALLOWANCE);
+        let allowed = file.medium().volume()?.saturating_mul(4).saturating_add(ALLOWANCE);
         let mut budget = Budget::new(allowed);
         let Self { kind, heap, names, .. } = self;
         let mut all = Vec::new();

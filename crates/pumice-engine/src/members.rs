@@ -98,7 +98,7 @@ fn open_family(members: &[PathBuf], cache: Cache) -> Result<Arc<File>> {
         Some(DriverInfo::Multi(_)) => return Err(wrong_driver("a family", "a multi file")),
         _ => store,
     };
-    File::open_store(store, cache, false, Form::Family)
+    File::open_store(store, cache, false, Form::Family, None)
 }
 
 fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
@@ -124,7 +124,7 @@ fn open_multi(whole: &Path, members: &[MultiMember], cache: Cache) -> Result<Arc
         Some(DriverInfo::Family { .. }) => return Err(wrong_driver("a multi file", "a family")),
         _ => store,
     };
-    File::open_store(store, cache, false, Form::Multi)
+    File::open_store(store, cache, false, Form::Multi, None)
 }
 
 fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {

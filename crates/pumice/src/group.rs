@@ -316,10 +316,6 @@ impl Group {
         &self.object
     }
 
-    pub(crate) fn owner(&self) -> &Arc<Owner> {
-        &self.owner
-    }
-
     /// What is at `path`: the file that it is in, and its object.
     pub(crate) fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
         let found = group::resolve(self.engine(), &self.object, path);
