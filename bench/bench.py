@@ -150,13 +150,15 @@ def sparse_case(arguments, program, work, density, clustered):
             "TileDB": peers.TileDb(data, work / "t0", False),
         },
     }
-    if arguments.all_peers:
+    if arguments.all_peers or arguments.peers:
         classes["compressed"]["scipy npz"] = peers.Npz(data, work / "s.npz")
         classes["compressed"]["dense gzip in h5py"] = peers.DenseChunks(data, work / "d.h5")
-    if arguments.few_peers:
-        classes["compressed"].pop("CSR in h5py, gzip")
-        classes["compressed"].pop("TileDB, zstd")
-        classes["values without filters"].pop("TileDB")
+    if arguments.peers:
+        wanted = ["pumice", *arguments.peers.lower().split(",")]
+        for title, group in classes.items():
+            chosen = {n: p for n, p in group.items() if any(w in n.lower() for w in wanted)}
+            classes[title] = chosen
+        classes = {title: group for title, group in classes.items() if len(group) > 1}
     count = len(data.cells)
     entrants = {name: peer for group in classes.values() for name, peer in group.items()}
     kind = "clustered" if clustered else "uniform"
@@ -287,7 +289,7 @@ def main():
     )
     parser.add_argument("--edge", type=int, help="edge of the matrix of part A")
     parser.add_argument("--all-peers", action="store_true", help="also those that take minutes")
-    parser.add_argument("--few-peers", action="store_true", help="only the fastest in part A")
+    parser.add_argument("--peers", help="only these in part A: parts of names, as in csr,tiledb")
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
     arguments = parser.parse_args()

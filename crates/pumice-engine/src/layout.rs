@@ -5,6 +5,7 @@
 //! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
+//! | `logged_chunk.rs` | a sparse chunk and a log of small writes to it |
 //! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
 //! | `variable_length.rs` | structured chunks with variable-length data, dense or sparse |
 //!
@@ -16,6 +17,7 @@ pub mod contiguous;
 pub mod dense;
 pub mod geometry;
 pub mod heap_chunk;
+pub mod logged_chunk;
 mod recode;
 pub mod request;
 pub mod sparse;
@@ -29,6 +31,7 @@ pub use contiguous::{Contiguous, Place};
 pub use dense::Dense;
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
+pub use logged_chunk::LoggedChunk;
 pub use recode::Recoder;
 pub use request::{CellSink, ReadRequest, Source, Taken, Target, WriteRequest};
 pub use sparse::Sparse;
@@ -77,7 +80,7 @@ pub enum Chunk {
     /// Every cell.
     Dense(Vec<u8>),
     /// The defined cells.
-    Sparse(SparseChunk),
+    Sparse(LoggedChunk),
     /// Cells with variable-length data.
     Heap(HeapChunk),
 }
@@ -144,7 +147,8 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.decode(key, bytes, &stored.tag)?)),
             Storage::Sparse(sparse, table) => {
                 let changed = table.medium().is_writable();
-                Ok(Chunk::Sparse(sparse.decode(key, &bytes, &stored.tag, part, changed)?))
+                let chunk = sparse.decode(key, &bytes, &stored.tag, part, changed)?;
+                Ok(Chunk::Sparse(LoggedChunk::new(chunk)))
             }
             Storage::VariableLength(layout, _) => {
                 Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))
@@ -159,7 +163,7 @@ impl Layout for DatasetLayout {
     fn new_chunk(&self, _key: &Dims, fill: bool) -> Result<Chunk> {
         match &self.storage {
             Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.new_chunk(fill)?)),
-            Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(sparse.new_chunk())),
+            Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
             Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
             Storage::Contiguous(_)
             | Storage::External(_)
@@ -222,7 +226,9 @@ impl Layout for DatasetLayout {
     fn scatter(&self, _key: &Dims, chunk: &Chunk, request: &mut ReadRequest<'_>) -> Result<()> {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
-            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.scatter(chunk, request),
+            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
+                sparse.scatter(chunk.view(self.geometry.element_size()), request)
+            }
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
                 layout.scatter(chunk, request)
             }
@@ -317,7 +323,7 @@ impl Layout for DatasetLayout {
     fn has_values(&self, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Dense(_) => true,
-            Chunk::Sparse(chunk) => chunk.values.is_some(),
+            Chunk::Sparse(chunk) => chunk.has_values(),
             Chunk::Heap(chunk) => chunk.entries.values.is_some(),
         }
     }
@@ -325,17 +331,20 @@ impl Layout for DatasetLayout {
     fn drop_values(&self, chunk: &mut Chunk) -> bool {
         match chunk {
             Chunk::Dense(_) => false,
-            Chunk::Sparse(chunk) => chunk.values.take().is_some(),
+            Chunk::Sparse(chunk) => {
+                chunk.settle(self.geometry.element_size()).values.take().is_some()
+            }
             Chunk::Heap(chunk) => chunk.drop_values(),
         }
     }
 
     fn condense(&self, chunk: &mut Chunk) {
         match chunk {
-            Chunk::Dense(values) | Chunk::Sparse(SparseChunk { values: Some(values), .. }) => {
-                values.shrink_to_fit();
+            Chunk::Dense(values) => values.shrink_to_fit(),
+            Chunk::Sparse(chunk) => {
+                let chunk = chunk.settle(self.geometry.element_size());
+                chunk.values.iter_mut().for_each(Vec::shrink_to_fit);
             }
-            Chunk::Sparse(_) => {}
             Chunk::Heap(chunk) => chunk.condense(),
         }
     }
@@ -449,8 +458,8 @@ fn encode_dense(dense: &Dense, key: &Dims, cells: &[u8]) -> Result<Encoded<Chunk
     Ok(Encoded { bytes, tag: ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) } })
 }
 
-fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &SparseChunk) -> Result<Encoded<ChunkRecord>> {
-    let encoded = sparse.encode(key, chunk)?;
+fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &LoggedChunk) -> Result<Encoded<ChunkRecord>> {
+    let encoded = sparse.encode(key, chunk.view(sparse.element_size()))?;
     let mut tag = ChunkRecord::dense(0, 0);
     tag.sections.extend(encoded.sections);
     Ok(Encoded { bytes: encoded.bytes, tag })

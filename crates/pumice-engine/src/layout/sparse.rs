@@ -8,6 +8,7 @@
 //! goes straight between the stored form and a `CellSet`.
 
 use super::geometry::Geometry;
+use super::logged_chunk::LoggedChunk;
 use super::request::{ReadRequest, Taken, WriteRequest};
 use super::sparse_chunk::{SparseChunk, collect};
 use super::sparse_points;
@@ -62,6 +63,11 @@ impl Sparse {
     /// The filters of a section.
     pub fn pipeline(&self, section: usize) -> &Pipeline {
         if section == LOCATIONS { &self.locations } else { &self.values }
+    }
+
+    /// Bytes of an element.
+    pub fn element_size(&self) -> usize {
+        self.geometry.element_size()
     }
 
     /// Whether partial edge chunks are stored unfiltered.
@@ -255,38 +261,40 @@ impl Sparse {
     /// Carries out a write on a resident chunk.
     pub fn gather(
         &self,
-        chunk: &mut SparseChunk,
+        chunk: &mut LoggedChunk,
         request: &mut WriteRequest<'_>,
     ) -> Result<Outcome> {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        let (total, fill) = (self.geometry.cells_per_chunk(), self.geometry.fill());
         match request {
             WriteRequest::Values { part, source } => {
-                let (cells, values) = collect(chunk.cells.cells(), part.segments(dims), source)?;
-                let fill = self.geometry.fill();
-                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+                let (cells, values) = collect(total, part.segments(dims), source)?;
+                let values =
+                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
             WriteRequest::Points { part, source } => {
                 let (cells, values) = sparse_points::collect(part, source)?;
-                let fill = self.geometry.fill();
-                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+                let values =
+                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
             WriteRequest::Band { band, source } => {
-                let total = chunk.cells.cells();
                 let (cells, values) = sparse_points::in_order(total, band, source.element_size())?;
-                let fill = self.geometry.fill();
-                let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+                let values =
+                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
             WriteRequest::ErasePoints { part } => {
+                let chunk = chunk.settle(element);
                 chunk.erase(element, &sparse_points::cells(part)?);
                 Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
             }
             WriteRequest::Erase { cells } => {
+                let chunk = chunk.settle(element);
                 chunk.erase(element, cells);
                 Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
             }

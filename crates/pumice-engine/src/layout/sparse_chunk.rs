@@ -117,12 +117,10 @@ impl SparseChunk {
             (self.cells, self.values, self.stored) = (cells, Some(values), None);
             return;
         }
-        let held = self.values.get_or_insert_default();
-        let known: u64 = self.cells.overlaps(cells.runs()).map(|piece| piece.len).sum();
-        if known == cells.len() {
-            overwrite(&self.cells, held, element, &cells, &values);
+        if self.overwrite(element, &cells, &values) {
             return;
         }
+        let held = self.values.get_or_insert_default();
         let union = self.cells.union(&cells);
         let mut merged = Vec::with_capacity(union.len() as usize * element);
         for piece in self.cells.splice(&cells) {
@@ -131,6 +129,16 @@ impl SparseChunk {
             merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
         }
         (self.cells, self.values, self.stored) = (union, Some(merged), None);
+    }
+
+    /// Replaces the values of `cells`, if all of them are defined already.
+    pub fn overwrite(&mut self, element: usize, cells: &CellSet, values: &[u8]) -> bool {
+        let known: u64 = self.cells.overlaps(cells.runs()).map(|piece| piece.len).sum();
+        if known != cells.len() {
+            return false;
+        }
+        overwrite(&self.cells, self.values.get_or_insert_default(), element, cells, values);
+        true
     }
 
     /// The values of `cells`, the fill value for those that are not defined.
