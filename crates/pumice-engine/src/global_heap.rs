@@ -1,5 +1,5 @@
 //! The global heap as a living thing: finds the objects behind the variable-length references of a
-//! file, and keeps new ones ([`write`](mod@write)).
+//! file, and keeps new ones (`write`).
 //!
 //! Collections that were read are kept for a while, so that the next piece of a dataset, whose
 //! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
