@@ -164,7 +164,7 @@ impl<L: Layout> Shared<L> {
         slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
         let _ = shield::<(), L::Error>(|| {
-            drop(chunk);
+            chunk.into_iter().for_each(|chunk| slot.member.layout.recycle(chunk));
             Ok(())
         });
         self.budget.strike(slot, evicted);

@@ -164,6 +164,11 @@ pub trait Layout: Send + Sync + 'static {
         let _ = chunk;
     }
 
+    /// Takes a chunk that is no longer needed, to use its memory again or to free it.
+    fn recycle(&self, chunk: Self::Chunk) {
+        drop(chunk);
+    }
+
     /// Reads straight into the caller's buffer; `false`: not possible, and nothing was done.
     ///
     /// Called only for a chunk that is not in the cache, so what is stored is current. The chunk

@@ -272,8 +272,7 @@ impl<L: Layout> Shared<L> {
         items: Vec<Item<'m, L, A>>,
         round: &Round<'m, L, A>,
     ) -> Vec<Item<'m, L, A>> {
-        let largest = items.iter().map(|item| item.member.largest());
-        let bytes = largest.fold(0, u64::saturating_add);
+        let bytes = items.iter().map(bytes_used).fold(0, u64::saturating_add);
         filter(items, bytes >= WORTH_SHARING, round, |item| {
             item.crowded = false;
             let found = self.table.find(item.member, item.hash, &item.key);
@@ -520,6 +519,15 @@ pub(crate) fn runs<'i, 'm, L: Layout, A>(
 
 fn tally<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Tally<'m, L> {
     runs(items).map(|same| (same[0].member, same.len() as u64)).collect()
+}
+
+/// About the bytes that an access moves, should the chunk be resident.
+fn bytes_used<L: Layout, A: Access<L>>(item: &Item<'_, L, A>) -> u64 {
+    let largest = item.member.largest();
+    match item.access.visit(&item.member.layout, &item.key).share {
+        0.0 => largest,
+        share => (largest as f64 * f64::from(share)) as u64,
+    }
 }
 
 /// About the memory that chunks will take, by what is known of their datasets.

@@ -44,10 +44,14 @@ use crate::{Error, Result};
 use pumice_cache::{
     Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId, Stored,
 };
+use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{ChunkPart, Dims};
 use pumice_store::{ReadOp, WriteOp};
 use std::sync::Arc;
+
+/// Memory of chunks up to this size is used again by the thread that lets them go; it keeps a few.
+const RECYCLED: usize = 1 << 20;
 
 /// A dataset's storage, shape and chunks.
 pub struct DatasetLayout {
@@ -346,6 +350,15 @@ impl Layout for DatasetLayout {
                 chunk.values.iter_mut().for_each(Vec::shrink_to_fit);
             }
             Chunk::Heap(chunk) => chunk.condense(),
+        }
+    }
+
+    /// The next chunk that this thread decodes is likely to be as large.
+    fn recycle(&self, chunk: Chunk) {
+        if let Chunk::Dense(cells) = chunk
+            && cells.capacity() <= RECYCLED
+        {
+            scratch::give(cells);
         }
     }
 

@@ -4,7 +4,7 @@
 //! one compressor per level it has used and one decompressor. The only parameter is the level, 0
 //! to 9; the decoder does not need it.
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, scratch};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use std::cell::RefCell;
 
@@ -63,7 +63,7 @@ impl Filter for Deflate {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let most = input.len().saturating_mul(MOST_RATIO).min(limit);
-        out.resize(most, 0);
+        scratch::size(out, most);
         let decoded = DECOMPRESSOR.with_borrow_mut(|it| it.zlib_decompress(input, out));
         match decoded {
             Ok(len) => {

@@ -40,6 +40,16 @@ pub fn give(buffer: Vec<u8>) {
     BYTES.with_borrow_mut(|spare| spare.give(buffer));
 }
 
+/// Brings a buffer that was taken to a length; its content is to be overwritten.
+pub(crate) fn size(buffer: &mut Vec<u8>, len: usize) {
+    if buffer.capacity() < len {
+        // The system has zeroed pages ready: quicker than filling them.
+        *buffer = vec![0; len];
+    } else {
+        buffer.resize(len, 0);
+    }
+}
+
 /// [`take`] for lists of numbers.
 pub(crate) fn take_words(words: usize) -> Vec<u64> {
     WORDS.with_borrow_mut(|spare| spare.take(words))

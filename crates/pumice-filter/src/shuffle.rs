@@ -7,7 +7,7 @@
 
 mod kernels;
 
-use crate::{DatasetFacts, Filter, FilterError, registry};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 
 const NAME: &str = "shuffle";
 
@@ -29,7 +29,7 @@ impl Filter for Shuffle {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let size = element_size(parameters)?;
-        out.resize(input.len(), 0);
+        scratch::size(out, input.len());
         shuffle(size, input, out);
         Ok(())
     }
@@ -45,7 +45,7 @@ impl Filter for Shuffle {
         if input.len() > limit {
             return Err(FilterError::too_large(NAME, limit, input.len()));
         }
-        out.resize(input.len(), 0);
+        scratch::size(out, input.len());
         unshuffle(size, input, out);
         Ok(())
     }
