@@ -84,6 +84,9 @@ impl<L: Layout> ChunkCache<L> {
     /// Loads chunks that will be read soon. Says whether that has begun: it is not waited for, and
     /// without an idle thread nothing happens; a cache without threads loads them at once.
     ///
+    /// They take room that is free, and others leave for them until what was loaded ahead and not
+    /// used yet takes a quarter of the cache; then the rest is not loaded.
+    ///
     /// ```
     /// # use pumice_cache::*;
     /// # fn example<L: Layout<Key = u64>>(cache: &ChunkCache<L>, dataset: &Dataset<L>) {
@@ -177,6 +180,9 @@ impl<L: Layout> Shared<L> {
             let mut tasks = self.plan(items)?;
             tasks.retain(|task| !task.transient);
             for group in self.group(tasks, &round) {
+                if !self.budget.may_load_ahead(group.need().bytes()) {
+                    break;
+                }
                 let Some(mut room) = self.try_room(group.need()) else { break };
                 self.handle(group.tasks, &mut room, &round)?;
             }

@@ -74,6 +74,8 @@ struct State<L: Layout> {
     peak: u64,
     /// The part of `resident` that is about to leave.
     doomed: u64,
+    /// What chunks take that were loaded ahead and not used yet.
+    awaiting: u64,
     dirty: usize,
     /// What the dirty chunks take.
     dirty_bytes: u64,
@@ -101,7 +103,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         match self {
             Need::Load { bytes, .. } | Need::Encode { bytes } => bytes,
         }
@@ -189,6 +191,7 @@ impl<L: Layout> State<L> {
         let weight = resident.weight();
         // Loading it ahead counted as the use that this is.
         if awaited {
+            self.awaiting -= std::mem::take(&mut resident.awaited);
             return;
         }
         if let Some(curve) = &mut self.curve {
@@ -241,6 +244,7 @@ impl<L: Layout> Budget<L> {
             flight: 0,
             peak: 0,
             doomed: 0,
+            awaiting: 0,
             dirty: 0,
             dirty_bytes: 0,
             spare: 0,
@@ -442,6 +446,7 @@ impl<L: Layout> Budget<L> {
             reduced: false,
             stuck: false,
             used: state.clock,
+            awaited: 0,
             read: 0.0,
             written: 0.0,
             complete: false,
@@ -451,6 +456,10 @@ impl<L: Layout> Budget<L> {
             record(&self.recorder, slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
+        if slot.is_ahead() {
+            resident.awaited = weight;
+            state.awaiting += weight;
+        }
         state.resident += weight;
         state.note_peak();
         let id = state.free.pop().unwrap_or_else(|| {
@@ -559,6 +568,7 @@ impl<L: Layout> Budget<L> {
         let Some(resident) = state.get(slot) else { return };
         let (weight, doomed) = (resident.weight(), resident.doomed);
         let bytes = resident.footprint.allocated;
+        state.awaiting -= resident.awaited;
         state.set_clean(id);
         if doomed {
             state.doomed -= weight;

@@ -13,7 +13,8 @@
 //! - **Budget.** Between requests, chunks take at most the resident limit; while requests run, all
 //!   that is held takes at most the active limit, but for one chunk that alone is larger. Layouts
 //!   help with estimates; where those are too low, the limits are exceeded by the difference until
-//!   the true size is known.
+//!   the true size is known. Loading ahead is a request of its own: its chunks count like others,
+//!   and a limit that holds between requests holds once it has ended, too.
 //! - **Write-back.** Changed chunks are written when they must leave, at a flush or at the close. A
 //!   chunk that cannot be written stays, and its dataset's flush or close tells; other requests go
 //!   on as long as room can be made otherwise.

@@ -1,7 +1,9 @@
 //! Many threads at once against a serial model.
 //!
-//! Each thread owns a range of cells in every chunk of a shared dataset and keeps a model of them:
+//! Each thread owns a range of cells in every chunk of shared datasets and keeps a model of them:
 //! whatever the others do to the same chunks, it must always find its own cells as its model says.
+//! One chunk of the first dataset is the business of one thread alone, which also reads and writes
+//! it as it is stored.
 
 #![cfg(not(shuttle))]
 
@@ -35,26 +37,106 @@ type Model = Vec<[Option<u8>; WIDTH]>;
 
 struct Player<'b> {
     bench: &'b Bench,
+    /// Another dataset in the same cache.
+    other: &'b Dataset<Toy>,
     first: usize,
     random: Random,
     model: Model,
+    /// What this thread left in the other dataset.
+    beside: Model,
 }
 
+/// The chunk that only the thread with this first cell uses.
+const OWN: (u64, usize) = (CHUNKS, 0);
+
 impl Player<'_> {
-    fn play(mut self) -> Model {
+    fn play(mut self) -> (Model, Model) {
         for round in 0..ROUNDS {
-            match self.random.below(20) {
+            match self.random.below(28) {
                 0..8 => self.read(),
                 8..15 => self.write(round as u8),
                 15..18 => self.erase(),
-                18 => {
-                    let evict = self.random.below(2) == 0;
-                    self.bench.cache.flush(&self.bench.dataset, evict).unwrap();
-                }
-                _ => self.have_sole_use(round as u8),
+                18 => self.flush(),
+                19 => self.have_sole_use(round as u8),
+                20..22 => self.write_many(round as u8),
+                22..24 => self.read_many(),
+                24 => self.look_ahead(),
+                25 => self.configure(),
+                _ if self.first == OWN.1 => self.store(round as u8),
+                _ => self.read(),
             }
         }
-        self.model
+        (self.model, self.beside)
+    }
+
+    fn flush(&mut self) {
+        let (Bench { cache, dataset, .. }, evict) = (self.bench, self.random.below(2) == 0);
+        match self.random.below(3) {
+            0 => cache.flush(dataset, evict).unwrap(),
+            1 => cache.flush(self.other, evict).unwrap(),
+            _ => cache.flush_all(evict).unwrap(),
+        }
+    }
+
+    /// Changes both datasets in one request.
+    fn write_many(&mut self, value: u8) {
+        let (one, two, data) = (self.chunks(), self.chunks(), [value; WIDTH]);
+        let put = |key: &u64| (*key, Write::Put { start: self.first, data: &data });
+        let parts = |chunks: &[u64]| chunks.iter().map(put).collect::<Vec<_>>();
+        let requests = [(&self.bench.dataset, parts(&one)), (self.other, parts(&two))];
+        self.bench.cache.write_many(requests).unwrap();
+        one.iter().for_each(|chunk| self.model[*chunk as usize].fill(Some(value)));
+        two.iter().for_each(|chunk| self.beside[*chunk as usize].fill(Some(value)));
+    }
+
+    fn read_many(&mut self) {
+        let (one, two) = (self.chunks(), self.chunks());
+        let mut out = vec![[0; WIDTH]; one.len() + two.len()];
+        let (first, rest) = out.split_at_mut(one.len());
+        let start = self.first;
+        let ones: Vec<_> =
+            one.iter().zip(first).map(|(key, out)| (*key, Read::Values { start, out })).collect();
+        let twos: Vec<_> =
+            two.iter().zip(rest).map(|(key, out)| (*key, Read::Values { start, out })).collect();
+        let requests = [(&self.bench.dataset, ones), (self.other, twos)];
+        self.bench.cache.read_many(requests).unwrap();
+        let models = one.iter().map(|chunk| &self.model[*chunk as usize]);
+        let beside = two.iter().map(|chunk| &self.beside[*chunk as usize]);
+        for (out, model) in out.iter().zip(models.chain(beside)) {
+            assert_eq!(*out, model.map(|cell| cell.unwrap_or(FILL)));
+        }
+    }
+
+    /// What only makes things faster or slower.
+    fn look_ahead(&mut self) {
+        let (Bench { cache, dataset, .. }, chunks) = (self.bench, self.chunks());
+        let hints = [Hint::Normal, Hint::Sequential, Hint::Random, Hint::Once];
+        let hint = hints[self.random.below(4)];
+        match self.random.below(3) {
+            0 => drop(cache.prefetch(dataset, chunks)),
+            1 => cache.will_read(dataset, chunks),
+            _ => dataset.set_options(DatasetOptions::default().hint(hint)),
+        }
+    }
+
+    fn configure(&mut self) {
+        let cache = &self.bench.cache;
+        let policy = PolicyKind::ALL[self.random.below(PolicyKind::ALL.len())];
+        cache.configure(cache.config().policy(policy)).unwrap();
+    }
+
+    /// Writes and reads a chunk as it is stored, now and then with a change that is not.
+    fn store(&mut self, value: u8) {
+        let Bench { cache, dataset, .. } = self.bench;
+        let mut cells = [value; CELLS];
+        cache.write_stored(dataset, &OWN.0, &image(&cells), ()).unwrap();
+        assert_eq!(self.bench.get(OWN.0).unwrap(), cells);
+        if self.random.below(2) == 0 {
+            cells[3] = value.wrapping_add(1);
+            self.bench.put(OWN.0, 3, &cells[3..4]).unwrap();
+        }
+        let (_, bytes) = cache.read_stored(dataset, &OWN.0).unwrap().unwrap();
+        assert_eq!(bytes, image(&cells));
     }
 
     /// Some chunks, each once.
@@ -105,7 +187,7 @@ impl Player<'_> {
 
     fn have_sole_use(&mut self, value: u8) {
         let exclusive = self.bench.cache.exclusive(&self.bench.dataset);
-        assert!(exclusive.resident_keys().iter().all(|key| *key < CHUNKS));
+        assert!(exclusive.resident_keys().iter().all(|key| *key <= OWN.0));
         let data = &[value; WIDTH];
         exclusive.write([(0, Write::Put { start: self.first, data })]).unwrap();
         self.model[0].fill(Some(value));
@@ -114,13 +196,18 @@ impl Player<'_> {
 
 fn play(config: Config, toy: Toy) -> (Stats, u64) {
     let bench = Bench::new(config, toy);
-    let models: Vec<Model> = thread::scope(|scope| {
+    let beside = Arc::new(Toy::beside(&bench.toy));
+    let other = bench.cache.register(Arc::clone(&beside), DatasetOptions::default());
+    let empty = vec![[None; WIDTH]; CHUNKS as usize];
+    let models: Vec<(Model, Model)> = thread::scope(|scope| {
         let players: Vec<_> = (0..THREADS)
             .map(|i| Player {
                 bench: &bench,
+                other: &other,
                 first: i * WIDTH,
                 random: Random(i as u64 * 977 + 5),
-                model: vec![[None; WIDTH]; CHUNKS as usize],
+                model: empty.clone(),
+                beside: empty.clone(),
             })
             .map(|player| scope.spawn(|| player.play()))
             .collect();
@@ -134,10 +221,14 @@ fn play(config: Config, toy: Toy) -> (Stats, u64) {
     let peak = toy.living.peak.load(Ordering::SeqCst);
     assert!(peak <= most, "chunks counted by themselves: {peak} of {most}");
     dataset.close().unwrap();
+    other.close().unwrap();
     for chunk in 0..CHUNKS as usize {
-        let expected: Vec<_> = models.iter().flat_map(|model| model[chunk]).collect();
-        let stored = toy.stored(chunk as u64).unwrap_or_else(|| vec![None; CELLS]);
-        assert_eq!(stored, expected);
+        let check = |toy: &Toy, expected: Vec<Option<u8>>| {
+            let stored = toy.stored(chunk as u64).unwrap_or_else(|| vec![None; CELLS]);
+            assert_eq!(stored, expected);
+        };
+        check(&toy, models.iter().flat_map(|(model, _)| model[chunk]).collect());
+        check(&beside, models.iter().flat_map(|(_, beside)| beside[chunk]).collect());
     }
     (stats, active_limit)
 }

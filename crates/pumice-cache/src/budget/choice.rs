@@ -31,6 +31,10 @@ pub(crate) struct Demand {
 /// So many uses of other chunks, and twice the number of chunks, a chunk loaded ahead has time.
 const PATIENCE: u64 = 64;
 
+/// Chunks loaded ahead may push out others, and are kept rather than others, until they take one in
+/// so many bytes of the resident limit. Beyond that they only take room that is free.
+const AWAITING: u64 = 4;
+
 /// What a chunk gives when it is told to leave: first its unused memory, if that is much.
 fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
     let Footprint { allocated, used } = resident.footprint;
@@ -38,6 +42,14 @@ fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
 }
 
 impl<L: Layout> Budget<L> {
+    /// Whether so many bytes may be loaded ahead: that others must not leave for too much of it.
+    pub(crate) fn may_load_ahead(&self, bytes: u64) -> bool {
+        let state = self.lock_settled();
+        let free = state.resident_limit.saturating_sub(state.held());
+        let most = free.max((state.resident_limit / AWAITING).saturating_sub(state.awaiting));
+        bytes <= most
+    }
+
     /// Chooses what leaves, coldest first.
     pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
         let mut state = self.lock_settled();
@@ -114,7 +126,7 @@ impl<L: Layout> State<L> {
     fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
         let mut chosen = Vec::new();
         let (mut found, mut wanted, mut alone) = (0_u64, demand.bytes, true);
-        let mut kept = Kept::default();
+        let (mut kept, mut awaiting) = (Kept::default(), 0_u64);
         self.policy.coldest(&mut |id| {
             if found >= wanted {
                 return false;
@@ -126,10 +138,13 @@ impl<L: Layout> State<L> {
             if resident.dirty && demand.dirty != Dirty::Take {
                 return demand.dirty == Dirty::Skip;
             }
-            if keep_minimum && self.awaits_use(resident) {
-                return true;
-            }
             let weight = gain(resident);
+            if keep_minimum && self.awaits_use(resident) {
+                awaiting += weight;
+                if awaiting <= self.resident_limit / AWAITING {
+                    return true;
+                }
+            }
             if keep_minimum && !kept.may_lose(&resident.slot, weight) {
                 return true;
             }

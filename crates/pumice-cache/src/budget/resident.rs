@@ -19,6 +19,8 @@ pub(super) struct Resident<L: Layout> {
     pub(super) stuck: bool,
     /// When it was last used.
     pub(super) used: u64,
+    /// What it took when it was loaded ahead, until it is used.
+    pub(super) awaited: u64,
     /// The shares of the chunk that were read and written since each was last whole.
     pub(super) read: f32,
     pub(super) written: f32,
