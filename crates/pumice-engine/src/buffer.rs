@@ -1,9 +1,9 @@
 //! The caller's memory, filled by several worker threads at once.
 //!
-//! This is the one place of the engine with `unsafe` code. The reason for most of it: a read is split by chunk, and
-//! chunks are decoded and placed on all threads at the same time. The places of different chunks
-//! interleave in the buffer (every chunk of a two-dimensional read touches many rows), so no split
-//! into sub-slices exists. A buffer per chunk and a copy afterwards would do without it, and would eat
+//! This is the one place of the engine with `unsafe` code. The reason for most of it: a read is
+//! split by chunk, and chunks are decoded and placed on all threads at the same time. The places of
+//! different chunks interleave in the buffer (every chunk of a two-dimensional read touches many
+//! rows), so no split into sub-slices exists. A buffer per chunk and a copy afterwards would do without it, and would eat
 //! up what the second thread gains: reading 64 MiB through shuffle and deflate took 83 ms with one
 //! thread and 49 ms with two, and one more copy of the result 41 ms (two cores of a shared EPYC, best of
 //! five, `cargo run --release -p pumice --example second_thread`).

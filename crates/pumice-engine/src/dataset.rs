@@ -75,7 +75,7 @@ impl DatasetState {
     fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
         let describe::Description { datatype, null, early, fill, layout, message } = description;
         let layout = Arc::new(layout);
-        let cached = file.cache().register(layout.clone(), DatasetOptions::default());
+        let cached = file.cached().register(layout.clone(), DatasetOptions::default());
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
         let (gate, publish) = (RwLock::new(()), Mutex::new(()));
         Ok(Self {

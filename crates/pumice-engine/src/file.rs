@@ -21,7 +21,7 @@ use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
-use pumice_cache::ChunkCache;
+use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{FileSpaceInfo, SymbolTable, kind};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, Superblock};
@@ -47,6 +47,8 @@ pub struct File {
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
+    /// Its place in the cache: its datasets' chunks are written together.
+    cached: CachedFile<DatasetLayout>,
     commit: Mutex<()>,
     objects: Mutex<Objects>,
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
@@ -197,6 +199,7 @@ impl File {
         low: LibraryVersion,
     ) -> Arc<Self> {
         let (commit, shared_heaps, objects, datasets, place) = Default::default();
+        let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
         Arc::new_cyclic(|this| Self {
             medium,
@@ -206,6 +209,7 @@ impl File {
             heap,
             shared_heaps,
             cache,
+            cached,
             commit,
             objects,
             datasets,
@@ -233,6 +237,11 @@ impl File {
     /// The cache that its chunks live in.
     pub fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    /// Its place in that cache, with which its datasets are registered.
+    pub(crate) fn cached(&self) -> &CachedFile<DatasetLayout> {
+        &self.cached
     }
 
     /// What the file says of itself.
@@ -382,9 +391,7 @@ impl File {
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.heap.begin_commit();
-        for dataset in self.open_datasets() {
-            dataset.write_back(&self.cache)?;
-        }
+        self.cache.flush_file(&self.cached, false)?;
         let Some(snapshot) = self.stage()? else { return Ok(()) };
         // The superblock must not name a symbol table that a root group of today no longer has.
         let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);

@@ -1,7 +1,9 @@
 //! What files share: worker threads and the chunk cache.
 
 use pumice_cache::trace::TraceError;
-use pumice_cache::{ChunkCache, Config, CurvePoint, Inline, PolicyKind, Rayon, Sizing, Stats};
+use pumice_cache::{
+    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PolicyKind, Rayon, Sizing, Stats,
+};
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
 use std::sync::{Arc, OnceLock};
@@ -59,6 +61,24 @@ impl Context {
     /// once, written back first where it was changed.
     pub fn set_cache_bytes(&self, bytes: u64) -> Result<()> {
         self.cache.set_limits(bytes, bytes.saturating_add(bytes / 2))
+    }
+
+    /// The cache's settings in force.
+    pub fn cache_config(&self) -> CacheConfig {
+        self.cache.config()
+    }
+
+    /// Changes the cache's settings while files are open: size, policy, sizing, threads. Chunks
+    /// beyond a new limit leave at once.
+    ///
+    /// ```
+    /// use pumice::{Context, PolicyKind};
+    /// let context = Context::builder().build()?;
+    /// context.configure(context.cache_config().policy(PolicyKind::Lru))?;
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn configure(&self, config: CacheConfig) -> Result<()> {
+        self.cache.configure(config)
     }
 
     /// How many requests for chunks would miss at other sizes of the cache, by what was asked for

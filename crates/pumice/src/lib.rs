@@ -123,6 +123,7 @@ pub use group::{Group, Member, MemberKind, Node};
 pub use info::{FileInfo, FileSpaceInfo, FileSpaceStrategy};
 pub use links::GroupOptions;
 pub use many::{ReadMany, WriteMany};
+pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
 pub use pumice_engine::dataset::Columns;

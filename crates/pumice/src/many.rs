@@ -103,4 +103,25 @@ impl Dataset {
         let selection = self.selection(selection)?;
         self.at(self.state.prefetch(&selection))
     }
+
+    /// Says what will be read next, selection by selection: the cache keeps those chunks rather than
+    /// others, and idle threads load them a little ahead of the reads. Replaces what was said
+    /// before; nothing is promised, and nothing else changes.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("a")?;
+    /// // Batches in the order in which they were drawn.
+    /// let batches = [40..50, 0..10, 70..80];
+    /// dataset.will_read(batches.clone())?;
+    /// for batch in batches {
+    ///     dataset.read::<u8>(batch)?;
+    /// }
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn will_read<S: Select>(&self, selections: impl IntoIterator<Item = S>) -> Result<()> {
+        let selections = selections.into_iter().map(|selection| self.selection(selection));
+        let selections = selections.collect::<Result<Vec<_>>>()?;
+        self.at(self.state.will_read(&selections))
+    }
 }

@@ -91,6 +91,22 @@ fn distinct<'a>(datasets: impl Iterator<Item = &'a DatasetState>) -> Vec<&'a Dat
 }
 
 impl DatasetState {
+    /// Says which cells will be read, in this order.
+    pub fn will_read(&self, selections: &[Selection]) -> Result<()> {
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        let mut chunks = Vec::new();
+        for selection in selections {
+            selection.check(&dims)?;
+            if self.count(selection, &dims) > 0 {
+                let parts = self.parts(selection, &dims, &TransferOptions::default())?;
+                chunks.extend(parts.map(|part| part.chunk));
+            }
+        }
+        self.cache().will_read(&self.cached, chunks);
+        Ok(())
+    }
+
     /// Loads the chunks of the selected cells; says whether that has begun.
     pub fn prefetch(&self, selection: &Selection) -> Result<bool> {
         let _no_resize = self.gate();
