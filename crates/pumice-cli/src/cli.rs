@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Ls(Ls),
     Dump(Dump),
     Diff(Diff),
+    Stat(Stat),
     Spy(Spy),
     Read(Read),
     Erase(Erase),
@@ -123,6 +124,15 @@ pub(crate) struct Diff {
         allow_hyphen_values = true,
         value_name = "OPTIONS] FILE1 FILE2 [OBJECT1 [OBJECT2]"
     )]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Count objects and tell what takes the space of a file, with h5stat's options
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Stat {
+    /// h5stat's options and files; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS] FILE")]
     pub(crate) arguments: Vec<String>,
 }
 

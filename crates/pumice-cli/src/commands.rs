@@ -9,6 +9,7 @@ mod install_links;
 mod ls;
 mod read;
 mod spy;
+mod stat;
 
 use crate::cli::Command;
 use crate::failure;
@@ -45,12 +46,17 @@ pub(crate) enum Tool {
     Dump,
     Ls,
     Diff,
+    Stat,
 }
 
 impl Tool {
     /// All of them, with their names.
-    pub(crate) const ALL: &'static [(&'static str, Tool)] =
-        &[("h5dump", Tool::Dump), ("h5ls", Tool::Ls), ("h5diff", Tool::Diff)];
+    pub(crate) const ALL: &'static [(&'static str, Tool)] = &[
+        ("h5dump", Tool::Dump),
+        ("h5ls", Tool::Ls),
+        ("h5diff", Tool::Diff),
+        ("h5stat", Tool::Stat),
+    ];
 
     /// The tool that a program's path names.
     pub(crate) fn named(path: &str) -> Option<Self> {
@@ -66,6 +72,7 @@ impl Tool {
             Self::Dump => dump::run(arguments, name),
             Self::Ls => ls::run(arguments, name),
             Self::Diff => diff::run(arguments, name),
+            Self::Stat => stat::run(arguments, name),
         }
     }
 }
@@ -77,6 +84,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),
+        Command::Stat(arguments) => stat::run(&arguments.arguments, "pumice stat"),
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),

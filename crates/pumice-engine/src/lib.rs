@@ -34,6 +34,7 @@ pub mod group;
 pub mod index;
 pub mod layout;
 mod local_heap;
+pub mod measure;
 pub mod medium;
 mod members;
 pub mod metadata;

@@ -341,6 +341,24 @@ impl Object {
         Ok((block, count))
     }
 
+    /// Bytes of all blocks of the header, and how many of them no message uses.
+    pub fn space(&self) -> (u64, u64) {
+        let state = self.state();
+        let blocks = state.blocks.iter();
+        let total = blocks.clone().fold(state.header.length, |sum, block| sum + block.length);
+        // A block of version 2 has a signature and a checksum.
+        let frame = if state.header.version == 1 { 0 } else { 8 };
+        let room = blocks
+            .clone()
+            .fold(state.capacity as u64, |sum, block| sum + block.length.saturating_sub(frame));
+        let width =
+            usize::from(self.medium.sizes().offset) + usize::from(self.medium.sizes().length);
+        let link = [RawMessage::new(CONTINUATION, 0, vec![0; width])];
+        let links = state.header.messages_length(&link) * state.blocks.len();
+        let used = state.header.messages_length(&state.header.messages) + links;
+        (total, room.saturating_sub(used as u64))
+    }
+
     /// Gives back the space of all blocks; the object must not be used any more.
     pub fn free(&self) {
         let _change = self.medium.change();

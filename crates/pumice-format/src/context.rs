@@ -31,17 +31,17 @@ impl Context {
     }
 
     /// Bytes of an address.
-    pub(crate) fn offset_width(&self) -> usize {
+    pub fn offset_width(&self) -> usize {
         usize::from(self.sizes.offset)
     }
 
     /// Bytes of a length.
-    pub(crate) fn length_width(&self) -> usize {
+    pub fn length_width(&self) -> usize {
         usize::from(self.sizes.length)
     }
 
     /// A reader of `bytes`, which begin at this context's address.
-    pub(crate) fn reader<'a>(&self, structure: &'static str, bytes: &'a [u8]) -> Reader<'a> {
+    pub fn reader<'a>(&self, structure: &'static str, bytes: &'a [u8]) -> Reader<'a> {
         Reader::new(structure, self.address, bytes)
     }
 }

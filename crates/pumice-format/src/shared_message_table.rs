@@ -60,6 +60,8 @@ pub struct SharedMessageIndex {
     pub index_address: u64,
     /// The fractal heap with their bodies, or undefined.
     pub heap_address: u64,
+    /// Bytes of the index, if it is a list.
+    pub list_length: Option<u64>,
 }
 
 impl SharedMessageIndex {
@@ -79,13 +81,17 @@ impl SharedMessageIndex {
         let mut table = Vec::new();
         for _ in 0..indexes {
             let start = reader.clone();
-            let [version, _kind] = reader.array()?;
+            let [version, form] = reader.array()?;
             if version != 0 {
                 return Err(start.error("version 0", version));
             }
             let kinds = reader.u16()?;
             let min_size = reader.u32()?;
-            reader.skip(4)?; // from and up to how many messages the index is a list
+            let most = reader.u16()?; // up to how many messages the index is a list
+            reader.skip(2)?; // from how many messages on it is one again
+            // Signature, checksum; for each place a location, a hash, and a heap id or an address.
+            let place = 5 + 12.max(4 + context.offset_width() as u64);
+            let list_length = (form == 0).then(|| 8 + u64::from(most) * place);
             let messages = reader.u16()?;
             table.push(Self {
                 kinds,
@@ -93,6 +99,7 @@ impl SharedMessageIndex {
                 messages,
                 index_address: reader.offset(context.offset_width())?,
                 heap_address: reader.offset(context.offset_width())?,
+                list_length,
             });
         }
         reader.checksum()?;

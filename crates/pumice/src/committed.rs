@@ -51,6 +51,14 @@ impl CommittedDatatype {
         Ok(Self { owner, object, path, datatype })
     }
 
+    pub(crate) fn engine(&self) -> &pumice_engine::file::File {
+        &self.owner.0
+    }
+
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
+    }
+
     /// Its path in the file.
     pub fn path(&self) -> &str {
         &self.path

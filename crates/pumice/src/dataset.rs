@@ -94,6 +94,10 @@ impl Dataset {
         &self.owner
     }
 
+    pub(crate) fn engine(&self) -> &pumice_engine::file::File {
+        &self.owner.0
+    }
+
     pub(crate) fn state(&self) -> &DatasetState {
         &self.state
     }

@@ -106,6 +106,10 @@ impl Group {
         &self.owner
     }
 
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.owner.0
     }

@@ -54,6 +54,19 @@ impl Dumper<'_> {
                 let address = address.map_or("HADDR_UNDEF".into(), |address| address.to_string());
                 self.line(&format!("OFFSET {address}"))
             }
+            LayoutKind::External => {
+                self.line("CONTIGUOUS")?;
+                self.begin("EXTERNAL {")?;
+                for piece in dataset.external_pieces()? {
+                    let size = match piece.size {
+                        u64::MAX => "H5F_UNLIMITED".to_owned(),
+                        size => size.to_string(),
+                    };
+                    let (name, offset) = (&piece.name, piece.offset);
+                    self.line(&format!("FILENAME {name} SIZE {size} OFFSET {offset}"))?;
+                }
+                self.end()
+            }
             LayoutKind::Chunked | LayoutKind::Sparse => self.chunked(dataset),
             _ => self.line("UNKNOWN"),
         }

@@ -1,0 +1,78 @@
+//! `pumice stat`, and h5stat: how many objects there are, and what takes the space of a file.
+//!
+//! Takes h5stat's flags and prints what it prints; of sparse datasets, how full their chunks are.
+
+mod gather;
+mod options;
+mod print;
+
+use super::{Outcome, output};
+use crate::failure::{self, Misuse};
+use crate::flags;
+use anyhow::{Context, Result, bail};
+use gather::Statistics;
+use options::{FLAGS, Options};
+use pumice::File;
+use std::io::Write;
+
+/// Runs with the words behind the command's name.
+pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(error) => {
+            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
+        }
+    };
+    if options.help {
+        print!("{}", help(program));
+        return Ok(Outcome::Complete);
+    }
+    if options.version {
+        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+        return Ok(Outcome::Complete);
+    }
+    let mut out = output();
+    let mut outcome = Outcome::Complete;
+    for name in &options.files {
+        writeln!(out, "Filename: {name}")?;
+        out.flush()?;
+        let done = file(name, &options, &mut out);
+        out.flush()?;
+        match done {
+            Err(error) if failure::is_broken_pipe(&error) => return Err(error),
+            Err(error) => {
+                failure::report(&error);
+                outcome = Outcome::Incomplete;
+            }
+            Ok(()) => {}
+        }
+    }
+    Ok(outcome)
+}
+
+fn file(name: &str, options: &Options, out: &mut dyn Write) -> Result<()> {
+    let file = File::open(name).with_context(|| format!("unable to open file \"{name}\""))?;
+    let statistics = Statistics::of(&file).context("unable to traverse objects/links")?;
+    print::all(&statistics, options, out)
+}
+
+fn help(program: &str) -> String {
+    format!(
+        "Tell how many objects a file has, and what takes its space.
+
+Usage: {program} [OPTIONS] FILE...
+
+Without options, everything is told. Of sparse datasets, the number of chunks by how full they are.
+
+Options:
+{}
+Examples:
+  {program} matrix.h5           everything
+  {program} -S matrix.h5        metadata, raw data, free and unaccounted space
+  {program} -d -T matrix.h5     datasets and their datatypes
+
+Exit codes: 0 success, 1 failure.
+",
+        flags::describe(FLAGS)
+    )
+}

@@ -1,0 +1,392 @@
+//! How many bytes of a file its structures take, as h5stat counts them.
+
+use crate::file::File;
+use crate::medium::Medium;
+use crate::metadata::MetadataIo;
+use crate::object::Object;
+use crate::records::for_each_node;
+use crate::{Error, Result, group, shared};
+use pumice_bytes::DecodeError;
+use pumice_format::fractal_heap::HeapHeader;
+use pumice_format::local_heap::LocalHeap;
+use pumice_format::messages::{
+    AttributeInfo, ExternalFile, ExternalFiles, LinkInfo, SymbolTable, datatype, kind,
+};
+use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_types::Datatype;
+use std::sync::Arc;
+
+/// Sections of one manager of free space, at most.
+const MAX_SECTIONS: u64 = 1 << 24;
+
+/// Bytes of one object's structures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectSpace {
+    /// The object header, all blocks.
+    pub header: u64,
+    /// What no message uses of it.
+    pub header_unused: u64,
+    /// What finds the members of a group or the chunks of a dataset.
+    pub index: u64,
+    /// Names or links of a group, names of a dataset's external files.
+    pub heap: u64,
+    /// What finds densely stored attributes.
+    pub attribute_index: u64,
+    /// Densely stored attributes.
+    pub attribute_heap: u64,
+}
+
+/// How a file manages its space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Free-space managers, aggregators, then the driver.
+    Managers,
+    /// Pages, with free-space managers.
+    Pages,
+    /// Aggregators, then the driver.
+    Aggregators,
+    /// The driver alone.
+    None,
+}
+
+/// Bytes of what belongs to the file as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSpace {
+    /// The superblock.
+    pub superblock: u64,
+    /// The object header behind it.
+    pub extension: u64,
+    /// The table of shared messages.
+    pub shared_table: u64,
+    /// What finds shared messages.
+    pub shared_index: u64,
+    /// Shared messages.
+    pub shared_heap: u64,
+    /// The managers of free space, if they are in the file.
+    pub free_managers: u64,
+    /// The lengths of the pieces of free space that these know.
+    pub free: Vec<u64>,
+    /// How space is managed.
+    pub strategy: Strategy,
+    /// Whether managers of free space are kept in the file.
+    pub persist: bool,
+    /// Shorter pieces of free space are forgotten.
+    pub threshold: u64,
+    /// Bytes of a page.
+    pub page: u64,
+    /// Bytes of the file, its user block not counted.
+    pub length: u64,
+}
+
+/// Measures a group, a dataset or a committed datatype. The chunk index of a dataset is not part of
+/// the answer.
+pub fn object(file: &File, object: &Object) -> Result<ObjectSpace> {
+    let medium = file.medium();
+    let (header, header_unused) = object.space();
+    let mut space = ObjectSpace { header, header_unused, ..ObjectSpace::default() };
+    if let Some(raw) = object.message(kind::SYMBOL_TABLE) {
+        let table = SymbolTable::decode(&raw.body, &object.context(&raw))?;
+        space.index = group::tree_size(file, &table)?;
+        space.heap = local_heap(medium, table.heap_address)?;
+    } else if let Some(raw) = object.message(kind::LINK_INFO) {
+        let info = LinkInfo::decode(&raw.body, &object.context(&raw))?;
+        space.index = tree(medium, info.name_index_address)?
+            + tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        space.heap = fractal_heap(medium, info.heap_address)?;
+    }
+    if let Some(raw) = object.message(kind::EXTERNAL_FILES) {
+        let raw = shared::here(file, raw)?;
+        let files = ExternalFiles::decode(&raw.body, &shared::context(file, &raw))?;
+        space.heap += local_heap(medium, files.heap_address)?;
+    }
+    if let Some(raw) = object.message(kind::ATTRIBUTE_INFO) {
+        let info = AttributeInfo::decode(&raw.body, &object.context(&raw))?;
+        space.attribute_index = tree(medium, info.name_index_address)?
+            + tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        space.attribute_heap = fractal_heap(medium, info.heap_address)?;
+    }
+    Ok(space)
+}
+
+/// Measures what belongs to no object.
+pub fn file(file: &File) -> Result<FileSpace> {
+    let medium = file.medium();
+    let superblock = file.superblock();
+    let width = u64::from(superblock.sizes.offset);
+    let mut space = FileSpace {
+        superblock: match superblock.version {
+            0 => 24 + 4 * width + 2 * width + 24,
+            1 => 28 + 4 * width + 2 * width + 24,
+            _ => 16 + 4 * width,
+        },
+        extension: 0,
+        shared_table: 0,
+        shared_index: 0,
+        shared_heap: 0,
+        free_managers: 0,
+        free: Vec::new(),
+        strategy: Strategy::Managers,
+        persist: false,
+        threshold: 1,
+        page: 4096,
+        length: medium.length()?,
+    };
+    if superblock.extension_address == UNDEFINED {
+        return Ok(space);
+    }
+    let extension = Object::load(medium, superblock.extension_address)?;
+    space.extension = extension.space().0;
+    let indexes = &file.extension().shared_messages;
+    if !indexes.is_empty() {
+        space.shared_table = 8 + indexes.len() as u64 * (14 + 2 * width);
+    }
+    for index in indexes {
+        space.shared_index += shared_index(medium, index.index_address, index.list_length)?;
+        space.shared_heap += fractal_heap(medium, index.heap_address)?;
+    }
+    if let Some(raw) = extension.message(kind::FILE_SPACE_INFO) {
+        file_space_info(medium, &raw.body, raw.address, &mut space)?;
+    }
+    Ok(space)
+}
+
+fn file_space_info(
+    medium: &Arc<Medium>,
+    body: &[u8],
+    address: u64,
+    space: &mut FileSpace,
+) -> Result<()> {
+    let context = Context::new(medium.sizes()).at(address);
+    let mut reader = context.reader("file space info message", body);
+    let version = reader.u8()?;
+    let strategy = reader.u8()?;
+    if version == 0 {
+        (space.strategy, space.persist) = match strategy {
+            1 => (Strategy::Managers, true),
+            3 => (Strategy::Aggregators, false),
+            4 => (Strategy::None, false),
+            _ => (Strategy::Managers, false),
+        };
+        space.threshold = reader.uint(context.length_width())?;
+    } else {
+        space.strategy = match strategy {
+            0 => Strategy::Managers,
+            1 => Strategy::Pages,
+            2 => Strategy::Aggregators,
+            _ => Strategy::None,
+        };
+        space.persist = reader.u8()? != 0;
+        space.threshold = reader.uint(context.length_width())?;
+        space.page = reader.uint(context.length_width())?;
+        reader.u16()?;
+        reader.uint(context.offset_width())?;
+    }
+    if !space.persist {
+        return Ok(());
+    }
+    for _ in 0..if version == 0 { 6 } else { 12 } {
+        // Version 0 and 1 leave the list out where nothing is kept.
+        let Ok(address) = reader.uint(context.offset_width()) else { return Ok(()) };
+        if is_address(address, medium.sizes()) {
+            free_manager(medium, address, space)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a field of the file's width holds an address.
+fn is_address(value: u64, sizes: Sizes) -> bool {
+    let undefined = match sizes.offset {
+        8.. => u64::MAX,
+        width => (1 << (8 * width)) - 1,
+    };
+    value != undefined
+}
+
+/// The header and the sections of a manager of free space.
+fn free_manager(medium: &Arc<Medium>, address: u64, space: &mut FileSpace) -> Result<()> {
+    let manager = manager(medium, address)?;
+    space.free_managers += manager.size;
+    if manager.sections == 0 || !is_address(manager.list, medium.sizes()) {
+        return Ok(());
+    }
+    let length = usize::try_from(manager.used).unwrap_or(usize::MAX);
+    let bytes = medium.read(manager.list, length)?;
+    let context = Context::new(medium.sizes()).at(manager.list);
+    let mut reader = context.reader("free space sections", &bytes);
+    reader.signature(b"FSSE")?;
+    reader.u8()?;
+    reader.uint(context.offset_width())?;
+    let wide = |limit: u64| limit.checked_ilog2().unwrap_or(0) as usize / 8 + 1;
+    let (count_width, size_width) = (wide(manager.sections), wide(manager.largest));
+    let offset_width = usize::from(manager.bits).div_ceil(8);
+    let mut found = 0;
+    while found < manager.sections {
+        let count = reader.uint(count_width)?;
+        let size = reader.uint(size_width)?;
+        found = found.saturating_add(count.max(1));
+        if found > manager.sections || found > MAX_SECTIONS {
+            let expected = format!("{} section(s)", manager.sections);
+            return Err(
+                DecodeError::new("free space sections", manager.list, expected, found).into()
+            );
+        }
+        for _ in 0..count {
+            reader.skip(offset_width + 1)?;
+            space.free.push(size);
+        }
+    }
+    Ok(())
+}
+
+struct Manager {
+    /// Header and allocated list.
+    size: u64,
+    sections: u64,
+    largest: u64,
+    bits: u16,
+    list: u64,
+    used: u64,
+}
+
+fn manager(medium: &Arc<Medium>, address: u64) -> Result<Manager> {
+    let context = Context::new(medium.sizes()).at(address);
+    let (offset, length) = (context.offset_width(), context.length_width());
+    let size = 6 + 4 * length + 8 + length + offset + 2 * length + 4;
+    let bytes = medium.read(address, size)?;
+    let mut reader = context.reader("free space manager", &bytes);
+    reader.signature(b"FSHD")?;
+    reader.skip(2 + 2 * length)?;
+    let sections = reader.uint(length)?;
+    reader.skip(length + 6)?;
+    let bits = reader.u16()?;
+    let largest = reader.uint(length)?;
+    let list = reader.uint(offset)?;
+    let used = reader.uint(length)?;
+    let allocated = reader.uint(length)?;
+    let size = (size as u64).saturating_add(allocated);
+    Ok(Manager { size, sections, largest, bits, list, used })
+}
+
+/// A list of shared messages, or a B-tree of them.
+fn shared_index(medium: &Arc<Medium>, address: u64, list_length: Option<u64>) -> Result<u64> {
+    match list_length {
+        _ if address == UNDEFINED => Ok(0),
+        Some(length) => Ok(length),
+        None => tree(medium, address),
+    }
+}
+
+/// A version 2 B-tree.
+fn tree(medium: &Arc<Medium>, address: u64) -> Result<u64> {
+    if address == UNDEFINED {
+        return Ok(0);
+    }
+    let mut size = 0;
+    for_each_node(&**medium, address, &mut |length| size += length)?;
+    Ok(size)
+}
+
+fn local_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
+    if address == UNDEFINED {
+        return Ok(0);
+    }
+    let context = Context::new(medium.sizes()).at(address);
+    let length = LocalHeap::encoded_length(&context);
+    let heap = LocalHeap::decode(&medium.read(address, length)?, &context)?;
+    Ok((length as u64).saturating_add(heap.data_size))
+}
+
+fn fractal_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
+    if address == UNDEFINED {
+        return Ok(0);
+    }
+    let context = Context::new(medium.sizes());
+    let at = context.at(address);
+    let mut bytes = medium.read(address, HeapHeader::encoded_length(&context))?;
+    let length = HeapHeader::measure(&bytes, &at)?;
+    if length > bytes.len() {
+        bytes = medium.read(address, length)?;
+    }
+    let header = HeapHeader::decode(&bytes, &at)?;
+    let mut reader = at.reader("fractal heap", &bytes);
+    let (offset, width) = (context.offset_width(), context.length_width());
+    reader.skip(14 + width + offset + width)?;
+    let free_space = reader.uint(offset)?;
+    reader.skip(width)?;
+    let managed = reader.uint(width)?;
+    reader.skip(2 * width)?;
+    let huge = reader.uint(width)?;
+    let mut size = (length as u64).saturating_add(managed).saturating_add(huge);
+    size = size.saturating_add(tree(medium, header.huge_index_address)?);
+    if is_address(free_space, medium.sizes()) {
+        size = size.saturating_add(manager(medium, free_space)?.size);
+    }
+    if header.root_rows > 0 && header.root_address != UNDEFINED {
+        let rows = u32::from(header.root_rows);
+        let indirect = indirect_blocks(medium, &header, (header.root_address, 0, rows))?;
+        size = size.saturating_add(indirect);
+    }
+    Ok(size)
+}
+
+/// A table of blocks and the tables below it.
+fn indirect_blocks(
+    medium: &Arc<Medium>,
+    header: &HeapHeader,
+    (address, start, rows): (u64, u64, u32),
+) -> Result<u64> {
+    let context = Context::new(medium.sizes());
+    let length = header.indirect_length(rows, &context);
+    let bytes = medium.read(address, length)?;
+    let children = header.decode_indirect(&bytes, start, rows, &context.at(address))?;
+    let mut size = length as u64;
+    let mut place = start;
+    for (index, child) in children.iter().enumerate() {
+        let row = (index / usize::from(header.width).max(1)) as u32;
+        let here = place;
+        place = place.saturating_add(header.block_size(row).unwrap_or(0));
+        if header.is_direct(row) || child.address == UNDEFINED {
+            continue;
+        }
+        // A table has fewer rows than the one it stands in: this ends.
+        let below = header.rows_below(row).filter(|&below| below > 0 && below < rows);
+        let Some(below) = below else {
+            return Err(Error::Invalid(format!("row {row} of a fractal heap's table")));
+        };
+        let inner = indirect_blocks(medium, header, (child.address, here, below))?;
+        size = size.saturating_add(inner);
+    }
+    Ok(size)
+}
+
+/// Bytes of a datatype's description in a message.
+pub fn description(datatype: &Datatype) -> Result<u64> {
+    let mut bytes = Vec::new();
+    datatype::encode(datatype, &mut bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// A piece of a file that holds elements of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalPiece {
+    /// The file's name.
+    pub name: String,
+    /// Where the piece begins in it.
+    pub offset: u64,
+    /// Bytes of the piece.
+    pub size: u64,
+}
+
+/// The files outside that hold a dataset's elements.
+pub fn external_pieces(file: &File, object: &Object) -> Result<Vec<ExternalPiece>> {
+    let Some(raw) = object.message(kind::EXTERNAL_FILES) else { return Ok(Vec::new()) };
+    let raw = shared::here(file, raw)?;
+    let files = ExternalFiles::decode(&raw.body, &shared::context(file, &raw))?;
+    let names = group::HeapText::open(file, files.heap_address)?;
+    let piece = |slot: &ExternalFile| {
+        let name = names.text(slot.name_offset)?;
+        Ok(ExternalPiece { name, offset: slot.offset, size: slot.size })
+    };
+    files.slots.iter().map(piece).collect()
+}
