@@ -65,9 +65,19 @@ pub(crate) fn walk(group: &Group, visitor: &mut dyn Visitor) -> Result<()> {
 
 /// Visits `group` and everything below it.
 pub(crate) fn walk_in_order(group: &Group, order: Order, visitor: &mut dyn Visitor) -> Result<()> {
+    walk_at(group, group.path(), order, visitor)
+}
+
+/// Visits `group`, which is found at `path`, and everything below it.
+pub(crate) fn walk_at(
+    group: &Group,
+    path: &str,
+    order: Order,
+    visitor: &mut dyn Visitor,
+) -> Result<()> {
     let mut walk = Walk { seen: HashMap::new(), stack: Vec::new(), order, visitor };
-    walk.seen.insert(group.address(), group.path().to_owned());
-    walk.enter(group.clone(), group.path().to_owned())?;
+    walk.seen.insert(group.address(), path.to_owned());
+    walk.enter(group.clone(), path.to_owned())?;
     while let Some(level) = walk.stack.last_mut() {
         if let Some(member) = level.members.next() {
             let path = join(&level.path, &member.name);

@@ -74,18 +74,23 @@ struct Lister<'a, W> {
     root: String,
     /// Links that were followed.
     followed: HashSet<String>,
+    /// The path of a link that is being followed: its line is there already.
+    entering: Option<String>,
     outcome: Outcome,
 }
 
 impl<'a, W: Write> Lister<'a, W> {
     fn new(out: &'a mut W, options: &'a Options, file: &'a File) -> Self {
         let (root, followed) = (String::new(), HashSet::new());
-        Self { out, options, file, root, followed, outcome: Outcome::Complete }
+        Self { out, options, file, root, followed, entering: None, outcome: Outcome::Complete }
     }
 
     fn list(&mut self, inside: &str) -> Result<()> {
         if let Some(kind) = self.link_at(inside) {
-            return self.other(&format!("/{inside}"), &kind);
+            write!(self.out, "{:<24} ", escaped(inside))?;
+            self.root = format!("/{inside}");
+            let path = self.root.clone();
+            return self.link(&path, &kind);
         }
         let group = match (inside, self.file.node(inside)) {
             ("", _) => Group::clone(self.file),
@@ -126,23 +131,19 @@ impl<'a, W: Write> Lister<'a, W> {
 
     fn group_lines(&mut self, group: &Group) -> Result<()> {
         writeln!(self.out, "Group")?;
-        if self.options.verbose {
-            let facts = (group.address(), group.link_count(), group.modified(), group.comment());
-            self.common(group.attributes(), facts)?;
-        }
-        Ok(())
+        if self.options.verbose { self.group_details(group) } else { Ok(()) }
+    }
+
+    fn group_details(&mut self, group: &Group) -> Result<()> {
+        let facts = (group.address(), group.link_count(), group.modified(), group.comment());
+        self.common(group.attributes(), facts)
     }
 
     fn dataset_lines(&mut self, dataset: &Dataset) -> Result<()> {
-        let sparse = if dataset.is_sparse() { " sparse" } else { "" };
-        let extent = dims(&dataset.extent()?, self.options.verbose);
-        writeln!(self.out, "Dataset {{{extent}}}{sparse}")?;
+        let title = self.dataset_title(dataset)?;
+        writeln!(self.out, "{title}")?;
         if self.options.verbose {
-            let (address, links) = (dataset.address(), dataset.link_count());
-            let facts = (address, links, dataset.modified(), dataset.comment());
-            self.common(dataset.attributes(), facts)?;
-            let shown = self.storage(dataset);
-            self.survive(shown)?;
+            self.dataset_details(dataset)?;
         }
         if self.options.data {
             let shown = self.values(dataset);
@@ -151,15 +152,30 @@ impl<'a, W: Write> Lister<'a, W> {
         Ok(())
     }
 
+    fn dataset_title(&self, dataset: &Dataset) -> Result<String> {
+        let sparse = if dataset.is_sparse() { " sparse" } else { "" };
+        let extent = dims(&dataset.extent()?, self.options.verbose);
+        Ok(format!("Dataset {{{extent}}}{sparse}"))
+    }
+
+    fn dataset_details(&mut self, dataset: &Dataset) -> Result<()> {
+        let (address, links) = (dataset.address(), dataset.link_count());
+        let facts = (address, links, dataset.modified(), dataset.comment());
+        self.common(dataset.attributes(), facts)?;
+        let shown = self.storage(dataset);
+        self.survive(shown)
+    }
+
     fn datatype_lines(&mut self, datatype: &CommittedDatatype) -> Result<()> {
         writeln!(self.out, "Type")?;
-        if self.options.verbose {
-            let (address, links) = (datatype.address(), datatype.link_count());
-            self.common(datatype.attributes(), (address, links, datatype.modified(), None))?;
-            let text = self.type_words(datatype.datatype(), Some(address));
-            self.detail("Type", &text)?;
-        }
-        Ok(())
+        if self.options.verbose { self.datatype_details(datatype) } else { Ok(()) }
+    }
+
+    fn datatype_details(&mut self, datatype: &CommittedDatatype) -> Result<()> {
+        let (address, links) = (datatype.address(), datatype.link_count());
+        self.common(datatype.attributes(), (address, links, datatype.modified(), None))?;
+        let text = self.type_words(datatype.datatype(), Some(address));
+        self.detail("Type", &text)
     }
 
     /// What all kinds of objects have.
@@ -283,25 +299,60 @@ impl<'a, W: Write> Lister<'a, W> {
         Ok(writeln!(self.out, "    {:<10} {text}", format!("{name}:"))?)
     }
 
-    /// What a followed link leads to, in braces.
+    /// A link, and what it leads to if that is wanted.
+    fn link(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        let (text, follow) = match kind {
+            MemberKind::SoftLink(target) => {
+                (format!("Soft Link {{{target}}}"), self.options.follow_soft)
+            }
+            MemberKind::ExternalLink(file, target) => {
+                let separator = if target.starts_with('/') { "/" } else { "//" };
+                let text = format!("External Link {{{file}{separator}{target}}}");
+                (text, self.options.follow_external)
+            }
+            _ => ("UD Link {cannot follow UD links}".to_owned(), false),
+        };
+        write!(self.out, "{text}")?;
+        if follow { self.follow(path, &text) } else { Ok(writeln!(self.out)?) }
+    }
+
+    /// What a followed link leads to, in braces, and what is in there.
     fn follow(&mut self, path: &str, link: &str) -> Result<()> {
         if !self.followed.insert(link.to_owned()) {
             return Ok(writeln!(self.out, " {{Already Visited}}")?);
         }
-        let text = match self.file.node(path) {
+        let node = self.file.node(path);
+        let title = match &node {
             Ok(Node::Group(_)) => "Group".to_owned(),
-            Ok(Node::Dataset(dataset)) => {
-                format!("Dataset {{{}}}", dims(&dataset.extent()?, self.options.verbose))
-            }
+            Ok(Node::Dataset(dataset)) => self.dataset_title(dataset)?,
             Ok(Node::Datatype(_)) => "Type".to_owned(),
             Err(_) => {
                 if self.options.no_dangling {
                     self.outcome = Outcome::Incomplete;
                 }
-                "**NOT FOUND**".to_owned()
+                return Ok(writeln!(self.out, " {{**NOT FOUND**}}")?);
             }
         };
-        Ok(writeln!(self.out, " {{{text}}}")?)
+        write!(self.out, " {{{title}")?;
+        if self.options.verbose {
+            writeln!(self.out)?;
+            match &node {
+                Ok(Node::Group(group)) => self.group_details(group)?,
+                Ok(Node::Dataset(dataset)) => self.dataset_details(dataset)?,
+                Ok(Node::Datatype(datatype)) => self.datatype_details(datatype)?,
+                Err(_) => {}
+            }
+        }
+        writeln!(self.out, "}}")?;
+        match node {
+            Ok(Node::Group(group)) if self.options.recursive => {
+                let outer = self.entering.replace(path.to_owned());
+                let done = walker::walk_at(&group, path, walker::Order::default(), self);
+                self.entering = outer;
+                done
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Tells a failure and goes on, unless nobody listens any more.
@@ -320,6 +371,9 @@ impl<'a, W: Write> Lister<'a, W> {
 
 impl<W: Write> Visitor for Lister<'_, W> {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        if self.entering.take_if(|entering| entering == path).is_some() {
+            return Ok(true);
+        }
         let listed = path.trim_end_matches('/') == self.root;
         // The listed group has a line of its own only if it is the root of a recursive listing.
         if !listed || (self.options.recursive && path == "/") {
@@ -341,19 +395,7 @@ impl<W: Write> Visitor for Lister<'_, W> {
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
         self.name(path)?;
-        let (text, follow) = match kind {
-            MemberKind::SoftLink(target) => {
-                (format!("Soft Link {{{target}}}"), self.options.follow_soft)
-            }
-            MemberKind::ExternalLink(file, target) => {
-                let separator = if target.starts_with('/') { "/" } else { "//" };
-                let text = format!("External Link {{{file}{separator}{target}}}");
-                (text, self.options.follow_external)
-            }
-            _ => ("UD Link {cannot follow UD links}".to_owned(), false),
-        };
-        write!(self.out, "{text}")?;
-        if follow { self.follow(path, &text) } else { Ok(writeln!(self.out)?) }
+        self.link(path, kind)
     }
 
     fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
