@@ -1,7 +1,8 @@
 //! Pieces of h5dump's data description language: dataspaces, and lines of values.
 
 use crate::value::{INDENT, Renderer};
-use pumice::{Extent, UNLIMITED};
+use pumice::types::VarLenKind;
+use pumice::{Datatype, Extent, UNLIMITED};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -20,6 +21,29 @@ impl Default for LineStyle {
     fn default() -> Self {
         Self { columns: 80, coordinates: true, apart: false }
     }
+}
+
+/// Bytes of an element as libhdf5 counts them: a text of variable length is a pointer to it.
+pub(crate) fn memory_size(datatype: &Datatype) -> u64 {
+    fn less(datatype: &Datatype) -> u64 {
+        match datatype {
+            Datatype::VarLen(varlen) if varlen.kind != VarLenKind::Sequence => {
+                (datatype.size() as u64).saturating_sub(8)
+            }
+            Datatype::Compound(compound) => {
+                compound.members.iter().map(|member| less(&member.datatype)).sum()
+            }
+            Datatype::Array(array) => {
+                let count = array
+                    .dims
+                    .iter()
+                    .fold(1u64, |count, side| count.saturating_mul(u64::from(*side)));
+                less(&array.base).saturating_mul(count)
+            }
+            _ => 0,
+        }
+    }
+    (datatype.size() as u64).saturating_sub(less(datatype))
 }
 
 /// A dataspace as h5dump writes it.
@@ -189,7 +213,6 @@ impl<'a, W: Write> CharacterLines<'a, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pumice::types::Datatype;
 
     #[test]
     fn dataspaces_are_named_as_in_h5dump() {

@@ -346,17 +346,20 @@ impl Object {
         let state = self.state();
         let blocks = state.blocks.iter();
         let total = blocks.clone().fold(state.header.length, |sum, block| sum + block.length);
-        // A block of version 2 has a signature and a checksum.
-        let frame = if state.header.version == 1 { 0 } else { 8 };
-        let room = blocks
-            .clone()
-            .fold(state.capacity as u64, |sum, block| sum + block.length.saturating_sub(frame));
-        let width =
-            usize::from(self.medium.sizes().offset) + usize::from(self.medium.sizes().length);
-        let link = [RawMessage::new(CONTINUATION, 0, vec![0; width])];
-        let links = state.header.messages_length(&link) * state.blocks.len();
-        let used = state.header.messages_length(&state.header.messages) + links;
-        (total, room.saturating_sub(used as u64))
+        let sizes = self.medium.sizes();
+        let link = u64::from(sizes.offset) + u64::from(sizes.length);
+        let (frame, envelope, room) =
+            match (state.header.version, state.header.track_attribute_order) {
+                (1, _) => (0, 8, state.header.length.saturating_sub(16)),
+                // A block of version 2 has a signature and a checksum.
+                (_, true) => (8, 6, state.capacity as u64),
+                (_, false) => (8, 4, state.capacity as u64),
+            };
+        let room = blocks.fold(room, |sum, block| sum + block.length.saturating_sub(frame));
+        let messages = state.header.messages.iter();
+        let used: u64 = messages.map(|message| message.body.len() as u64 + envelope).sum();
+        let used = used + state.blocks.len() as u64 * (link + envelope);
+        (total, room.saturating_sub(used))
     }
 
     /// Gives back the space of all blocks; the object must not be used any more.

@@ -21,6 +21,11 @@ impl File {
 }
 
 impl Group {
+    /// The version of its object header, 1 or 2.
+    pub fn header_version(&self) -> u8 {
+        self.object().version()
+    }
+
     /// What the group's header, index and heap take, and its attributes.
     ///
     /// ```
@@ -36,6 +41,11 @@ impl Group {
 }
 
 impl Dataset {
+    /// The version of its object header, 1 or 2.
+    pub fn header_version(&self) -> u8 {
+        self.state().object().version()
+    }
+
     /// What the dataset's header and chunk index take, and its attributes; not its elements.
     ///
     /// ```
@@ -74,6 +84,11 @@ impl Dataset {
 }
 
 impl CommittedDatatype {
+    /// The version of its object header, 1 or 2.
+    pub fn header_version(&self) -> u8 {
+        self.object().version()
+    }
+
     /// What the datatype's header takes, and its attributes.
     pub fn space(&self) -> Result<ObjectSpace> {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))

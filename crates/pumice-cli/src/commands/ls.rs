@@ -8,7 +8,7 @@ mod types;
 
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
-use crate::ddl::{DataLines, LineStyle};
+use crate::ddl::{DataLines, LineStyle, memory_size};
 use crate::failure::{self, Misuse};
 use crate::value::Renderer;
 use crate::walker::{self, Kind, Visitor};
@@ -135,7 +135,8 @@ impl<'a, W: Write> Lister<'a, W> {
     }
 
     fn group_details(&mut self, group: &Group) -> Result<()> {
-        let facts = (group.address(), group.link_count(), group.modified(), group.comment());
+        let modified = group.modified().filter(|_| group.header_version() > 1);
+        let facts = (group.address(), group.link_count(), modified, group.comment());
         self.common(group.attributes(), facts)
     }
 
@@ -160,7 +161,9 @@ impl<'a, W: Write> Lister<'a, W> {
 
     fn dataset_details(&mut self, dataset: &Dataset) -> Result<()> {
         let (address, links) = (dataset.address(), dataset.link_count());
-        let facts = (address, links, dataset.modified(), dataset.comment());
+        // h5ls tells the time that the header keeps, not that of a message.
+        let modified = dataset.modified().filter(|_| dataset.header_version() > 1);
+        let facts = (address, links, modified, dataset.comment());
         self.common(dataset.attributes(), facts)?;
         let shown = self.storage(dataset);
         self.survive(shown)
@@ -173,7 +176,8 @@ impl<'a, W: Write> Lister<'a, W> {
 
     fn datatype_details(&mut self, datatype: &CommittedDatatype) -> Result<()> {
         let (address, links) = (datatype.address(), datatype.link_count());
-        self.common(datatype.attributes(), (address, links, datatype.modified(), None))?;
+        let modified = datatype.modified().filter(|_| datatype.header_version() > 1);
+        self.common(datatype.attributes(), (address, links, modified, None))?;
         let text = self.type_words(datatype.datatype(), Some(address));
         self.detail("Type", &text)
     }
@@ -219,7 +223,7 @@ impl<'a, W: Write> Lister<'a, W> {
     }
 
     fn storage(&mut self, dataset: &Dataset) -> Result<()> {
-        let size = dataset.datatype().size() as u64;
+        let size = memory_size(dataset.datatype());
         if let Some(chunk) = dataset.chunk() {
             let bytes = chunk.iter().fold(size, |bytes, &side| bytes.saturating_mul(side));
             let chunk: Vec<String> = chunk.iter().map(u64::to_string).collect();

@@ -1,9 +1,10 @@
 //! Layout, filters, fill value and allocation time of a dataset.
 
 use super::objects::Dumper;
+use crate::ddl::memory_size;
 use crate::value::Renderer;
 use anyhow::Result;
-use pumice::{AllocationTime, Dataset, Fill, FillTime, FilterSpec, LayoutKind};
+use pumice::{AllocationTime, Dataset, Datatype, Fill, FillTime, FilterSpec, LayoutKind};
 
 impl Dumper<'_> {
     pub(super) fn properties(&mut self, dataset: &Dataset) -> Result<()> {
@@ -51,7 +52,9 @@ impl Dumper<'_> {
                 self.line("CONTIGUOUS")?;
                 self.line(&format!("SIZE {}", dataset.storage_size()?))?;
                 let address = dataset.creation()?.address;
-                let address = address.map_or("HADDR_UNDEF".into(), |address| address.to_string());
+                let base = self.file.info()?.user_block_size;
+                let address =
+                    address.map_or("HADDR_UNDEF".into(), |address| (address + base).to_string());
                 self.line(&format!("OFFSET {address}"))
             }
             LayoutKind::External => {
@@ -82,7 +85,7 @@ impl Dumper<'_> {
             return self.line(&format!("SIZE {stored}"));
         }
         let cells = dataset.extent()?.cells().unwrap_or(u64::MAX);
-        let logical = cells.saturating_mul(dataset.datatype().size() as u64);
+        let logical = cells.saturating_mul(memory_size(dataset.datatype()));
         let ratio = if stored > 0 { logical as f64 / stored as f64 } else { 0.0 };
         self.line(&format!("SIZE {stored} ({ratio:.3}:1 COMPRESSION)"))
     }
@@ -95,7 +98,8 @@ impl Dumper<'_> {
         let mut text = String::new();
         let level = self.indent / crate::value::INDENT;
         Renderer::new(dataset.datatype())?.push_lines(&mut text, bytes, &[], level);
-        Ok(text)
+        let variable = matches!(dataset.datatype(), Datatype::VarLen(_));
+        Ok(if variable && text == "NULL" { "\"\"".to_owned() } else { text })
     }
 
     fn filter(&mut self, filter: &FilterSpec) -> Result<()> {

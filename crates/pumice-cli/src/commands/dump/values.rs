@@ -12,6 +12,9 @@ use pumice::types::ReferenceKind;
 use pumice::{Attribute, Dataset, Datatype, Extent};
 use std::io::Write;
 
+/// References that lead to references are followed this far.
+const MAX_DEPTH: usize = 8;
+
 impl Dumper<'_> {
     /// The line that tells a sparse dataset.
     pub(super) fn sparse(&mut self, dataset: &Dataset, extent: &Extent) -> Result<()> {
@@ -130,7 +133,7 @@ impl Dumper<'_> {
             renderer.push_inline(&mut text, element, &[]);
             self.line(&text)?;
             let address = renderer.address(element);
-            if names.1.kind(address) != Some(Kind::Dataset) || self.depth > 0 {
+            if names.1.kind(address) != Some(Kind::Dataset) || self.depth >= MAX_DEPTH {
                 continue;
             }
             let dataset = self.file.dataset(names.1.path(address).unwrap_or_default())?;

@@ -78,6 +78,9 @@ fn push(out: &mut String, datatype: &Datatype, indent: usize, portable: bool) {
             let tag = opaque.tag.replace('\\', "\\\\").replace('"', "\\\"");
             let _ = write!(out, "\n{:1$}(tag = \"{tag}\")", "", indent);
         }
+        Datatype::Time(_) => {
+            let _ = write!(out, "{}-byte class-2 unknown", datatype.size());
+        }
         other => {
             let _ = write!(out, "{}-byte {} unknown", other.size(), other.class_name());
         }
@@ -94,6 +97,7 @@ fn native(datatype: &Datatype) -> Option<&'static str> {
         (Datatype::u16_le(), "native unsigned short"),
         (Datatype::i64_le(), "native long"),
         (Datatype::u64_le(), "native unsigned long"),
+        (Datatype::f16_le(), "native _Float16"),
         (Datatype::f32_le(), "native float"),
         (Datatype::f64_le(), "native double"),
     ];

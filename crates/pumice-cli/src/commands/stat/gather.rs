@@ -1,5 +1,6 @@
 //! Gathering what is told.
 
+use crate::ddl::memory_size;
 use crate::walker::{self, Visitor};
 use anyhow::Result;
 use pumice::{
@@ -59,7 +60,7 @@ pub(super) struct UsedType {
     pub(super) named: u64,
     /// Bytes of its description.
     pub(super) description: u64,
-    pub(super) size: usize,
+    pub(super) size: u64,
 }
 
 /// Sparse datasets together.
@@ -176,7 +177,9 @@ impl Statistics {
             0 => self.raw = self.raw.saturating_add(stored),
             files => {
                 self.external_files += files;
-                self.external = self.external.saturating_add(stored);
+                let cells = dataset.extent()?.cells().unwrap_or(u64::MAX);
+                let bytes = cells.saturating_mul(dataset.datatype().size() as u64);
+                self.external = self.external.saturating_add(bytes);
             }
         }
         if layout == 4 {
@@ -214,7 +217,7 @@ impl Statistics {
                 named: 0,
                 // Two bytes say that it is an encoded datatype.
                 description: dataset.datatype_length()? + 2,
-                size: datatype.size(),
+                size: memory_size(datatype),
             });
         }
         self.types[place].count += 1;
