@@ -36,19 +36,6 @@ pub struct ObjectSpace {
     pub attribute_heap: u64,
 }
 
-/// How a file manages its space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// Free-space managers, aggregators, then the driver.
-    Managers,
-    /// Pages, with free-space managers.
-    Pages,
-    /// Aggregators, then the driver.
-    Aggregators,
-    /// The driver alone.
-    None,
-}
-
 /// Bytes of what belongs to the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpace {
@@ -66,14 +53,6 @@ pub struct FileSpace {
     pub free_managers: u64,
     /// The lengths of the pieces of free space that these know.
     pub free: Vec<u64>,
-    /// How space is managed.
-    pub strategy: Strategy,
-    /// Whether managers of free space are kept in the file.
-    pub persist: bool,
-    /// Shorter pieces of free space are forgotten.
-    pub threshold: u64,
-    /// Bytes of a page.
-    pub page: u64,
     /// Bytes of the file, its user block not counted.
     pub length: u64,
 }
@@ -125,10 +104,6 @@ pub fn file(file: &File) -> Result<FileSpace> {
         shared_heap: 0,
         free_managers: 0,
         free: Vec::new(),
-        strategy: Strategy::Managers,
-        persist: false,
-        threshold: 1,
-        page: 4096,
         length: medium.length()?,
     };
     if superblock.extension_address == UNDEFINED {
@@ -144,58 +119,19 @@ pub fn file(file: &File) -> Result<FileSpace> {
         space.shared_index += shared_index(medium, index.index_address, index.list_length)?;
         space.shared_heap += fractal_heap(medium, index.heap_address)?;
     }
-    if let Some(raw) = extension.message(kind::FILE_SPACE_INFO) {
-        file_space_info(medium, &raw.body, raw.address, &mut space)?;
+    for address in file.file_space().managers {
+        if is_address(address, medium.sizes()) {
+            free_manager(medium, address, &mut space)?;
+        }
     }
     Ok(space)
 }
 
-fn file_space_info(
-    medium: &Arc<Medium>,
-    body: &[u8],
-    address: u64,
-    space: &mut FileSpace,
-) -> Result<()> {
-    let context = Context::new(medium.sizes()).at(address);
-    let mut reader = context.reader("file space info message", body);
-    let version = reader.u8()?;
-    let strategy = reader.u8()?;
-    if version == 0 {
-        (space.strategy, space.persist) = match strategy {
-            1 => (Strategy::Managers, true),
-            3 => (Strategy::Aggregators, false),
-            4 => (Strategy::None, false),
-            _ => (Strategy::Managers, false),
-        };
-        space.threshold = reader.uint(context.length_width())?;
-    } else {
-        space.strategy = match strategy {
-            0 => Strategy::Managers,
-            1 => Strategy::Pages,
-            2 => Strategy::Aggregators,
-            _ => Strategy::None,
-        };
-        space.persist = reader.u8()? != 0;
-        space.threshold = reader.uint(context.length_width())?;
-        space.page = reader.uint(context.length_width())?;
-        reader.u16()?;
-        reader.uint(context.offset_width())?;
-    }
-    if !space.persist {
-        return Ok(());
-    }
-    for _ in 0..if version == 0 { 6 } else { 12 } {
-        // Version 0 and 1 leave the list out where nothing is kept.
-        let Ok(address) = reader.uint(context.offset_width()) else { return Ok(()) };
-        if is_address(address, medium.sizes()) {
-            free_manager(medium, address, space)?;
-        }
-    }
-    Ok(())
-}
-
 /// Whether a field of the file's width holds an address.
 fn is_address(value: u64, sizes: Sizes) -> bool {
+    if value == UNDEFINED {
+        return false;
+    }
     let undefined = match sizes.offset {
         8.. => u64::MAX,
         width => (1 << (8 * width)) - 1,

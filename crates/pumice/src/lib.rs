@@ -138,7 +138,7 @@ pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use reference::Reference;
 pub use select::{AxisRange, Select};
-pub use space::{ExternalPiece, FileSpace, ObjectSpace, Strategy};
+pub use space::{ExternalPiece, FileSpace, ObjectSpace};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 pub use transfer::Transfer;
 pub use walk::WalkOrder;

@@ -3,7 +3,7 @@
 use crate::{CommittedDatatype, Dataset, File, Group};
 use pumice_engine::{Result, measure};
 
-pub use pumice_engine::measure::{ExternalPiece, FileSpace, ObjectSpace, Strategy};
+pub use pumice_engine::measure::{ExternalPiece, FileSpace, ObjectSpace};
 
 impl File {
     /// What belongs to the file as a whole: superblock, shared messages, managers of free space.

@@ -4,8 +4,8 @@ use crate::ddl::memory_size;
 use crate::walker::{self, Visitor};
 use anyhow::Result;
 use pumice::{
-    Attribute, CommittedDatatype, Dataset, Datatype, Error, File, FileSpace, Group, LayoutKind,
-    MemberKind, ObjectSpace, Selection,
+    Attribute, CommittedDatatype, Dataset, Datatype, Error, File, FileSpace, FileSpaceInfo, Group,
+    LayoutKind, MemberKind, ObjectSpace, Selection,
 };
 use std::collections::BTreeMap;
 
@@ -76,6 +76,7 @@ pub(super) struct Sparse {
 /// Everything about a file.
 pub(super) struct Statistics {
     pub(super) file: FileSpace,
+    pub(super) settings: FileSpaceInfo,
     pub(super) user_block: u64,
     pub(super) groups: Space,
     pub(super) datasets: Space,
@@ -128,9 +129,11 @@ impl Space {
 
 impl Statistics {
     pub(super) fn of(file: &File) -> Result<Self> {
+        let info = file.info()?;
         let mut statistics = Self {
             file: file.space()?,
-            user_block: file.info()?.user_block_size,
+            settings: info.file_space,
+            user_block: info.user_block_size,
             groups: Space::default(),
             datasets: Space::default(),
             datatypes: Space::default(),

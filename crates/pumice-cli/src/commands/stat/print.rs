@@ -3,7 +3,7 @@
 use super::gather::{Counts, Statistics};
 use super::options::Options;
 use anyhow::Result;
-use pumice::Strategy;
+use pumice::FileSpaceStrategy;
 use std::io::Write;
 
 /// Sections of free space below this are small.
@@ -220,12 +220,12 @@ fn attributes(found: &Statistics, options: &Options, out: &mut dyn Write) -> Res
 }
 
 fn free_space(found: &Statistics, out: &mut dyn Write) -> Result<()> {
-    let file = &found.file;
-    let persist = if file.persist { "TRUE" } else { "FALSE" };
+    let settings = &found.settings;
+    let persist = if settings.persist { "TRUE" } else { "FALSE" };
     writeln!(out, "Free-space persist: {persist}")?;
-    writeln!(out, "Free-space section threshold: {} bytes", file.threshold)?;
+    writeln!(out, "Free-space section threshold: {} bytes", settings.threshold)?;
     writeln!(out, "Small size free-space sections (< {SMALL_SECTION} bytes):")?;
-    let sections: Counts = file.free.iter().copied().collect();
+    let sections: Counts = found.file.free.iter().copied().collect();
     let mut total = 0;
     for (size, count) in sections.below(SMALL_SECTION) {
         writeln!(out, "\t# of sections of size {size}: {count}")?;
@@ -239,14 +239,14 @@ fn free_space(found: &Statistics, out: &mut dyn Write) -> Result<()> {
 
 fn summary(found: &Statistics, out: &mut dyn Write) -> Result<()> {
     let file = &found.file;
-    let strategy = match file.strategy {
-        Strategy::Managers => "FSM_AGGR",
-        Strategy::Pages => "PAGE",
-        Strategy::Aggregators => "AGGR",
-        Strategy::None => "NONE",
+    let strategy = match found.settings.strategy {
+        FileSpaceStrategy::FreeSpaceManagers => "FSM_AGGR",
+        FileSpaceStrategy::Paged => "PAGE",
+        FileSpaceStrategy::Aggregators => "AGGR",
+        FileSpaceStrategy::EndOfFile => "NONE",
     };
     writeln!(out, "File space management strategy: H5F_FSPACE_STRATEGY_{strategy}")?;
-    writeln!(out, "File space page size: {} bytes", file.page)?;
+    writeln!(out, "File space page size: {} bytes", found.settings.page_size)?;
     writeln!(out, "Summary of file space information:")?;
     let kinds = [&found.groups, &found.datasets, &found.datatypes];
     let (index, heap) = attribute_space(found);
