@@ -1,5 +1,6 @@
 //! Pieces of h5dump's data description language: dataspaces, and lines of values.
 
+use crate::cells;
 use crate::value::{INDENT, Renderer};
 use pumice::types::VarLenKind;
 use pumice::{Datatype, Extent, UNLIMITED};
@@ -78,6 +79,9 @@ pub(crate) struct DataLines<'a, W> {
     /// The waiting element's text; empty if there is none.
     text: String,
     coordinates: Vec<u64>,
+    /// The waiting element's place in an array of `dims`, if its coordinates are not known yet.
+    linear: Option<u64>,
+    dims: Vec<u64>,
     new_line: bool,
     prefix: String,
 }
@@ -99,9 +103,36 @@ impl<'a, W: Write> DataLines<'a, W> {
             column: 0,
             text: String::new(),
             coordinates: Vec::new(),
+            linear: None,
+            dims: Vec::new(),
             new_line: true,
             prefix: String::new(),
         }
+    }
+
+    /// Places of elements that are told by number are those of an array of this shape.
+    pub(crate) fn in_array(mut self, dims: &[u64]) -> Self {
+        self.dims = dims.to_vec();
+        self
+    }
+
+    /// Adds the element that is `linear` in the order of rows. Its coordinates are made only if they
+    /// are printed.
+    pub(crate) fn push_cell(
+        &mut self,
+        linear: u64,
+        new_line: bool,
+        element: &[u8],
+        heap: &[u8],
+    ) -> io::Result<()> {
+        if !self.text.is_empty() {
+            self.text.push(',');
+            self.write()?;
+        }
+        self.renderer.push_lines(&mut self.text, element, heap, self.level);
+        self.linear = Some(linear);
+        self.new_line = new_line;
+        Ok(())
     }
 
     /// Adds an element. It begins a line if `new_line` says so or if it does not fit.
@@ -117,6 +148,7 @@ impl<'a, W: Write> DataLines<'a, W> {
             self.write()?;
         }
         self.renderer.push_lines(&mut self.text, element, heap, self.level);
+        self.linear = None;
         self.coordinates.clear();
         self.coordinates.extend_from_slice(coordinates);
         self.new_line = new_line;
@@ -156,6 +188,12 @@ impl<'a, W: Write> DataLines<'a, W> {
         if !self.style.coordinates {
             self.column = self.level * INDENT;
             return write!(self.out, "{:1$}", "", self.column);
+        }
+        if let Some(linear) = self.linear {
+            match self.dims.is_empty() {
+                true => self.coordinates.splice(.., [0]).for_each(drop),
+                false => cells::coordinates(linear, &self.dims, &mut self.coordinates),
+            }
         }
         for (axis, coordinate) in self.coordinates.iter().enumerate() {
             let before = if axis == 0 { "(" } else { "," };

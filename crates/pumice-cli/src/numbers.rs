@@ -14,6 +14,11 @@ pub(crate) fn push_general(out: &mut String, value: f64) {
         out.push_str(name);
         return;
     }
+    // Small whole numbers are common, and are what they are.
+    if value.abs() < 1e6 && value == value.trunc() && !(value == 0.0 && value.is_sign_negative()) {
+        let _ = write!(out, "{}", value as i64);
+        return;
+    }
     let start = out.len();
     // Rounding to the significant digits decides about the exponent: 999999.5 becomes 1e+06.
     // Writing to a string does not fail.
@@ -25,11 +30,20 @@ pub(crate) fn push_general(out: &mut String, value: f64) {
         trim_zeros(out, start);
         let sign = if exponent < 0 { '-' } else { '+' };
         let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
-    } else {
-        out.truncate(start);
-        let _ = write!(out, "{value:.*}", (DIGITS - 1 - exponent) as usize);
-        trim_zeros(out, start);
+        return;
     }
+    // The same digits with the point elsewhere: "d.ddddd" becomes "ddd.ddd" or "0.000dddddd".
+    let first = start + usize::from(out[start..].starts_with('-'));
+    out.remove(first + 1);
+    if exponent >= 0 {
+        let place = first + 1 + exponent as usize;
+        if place < out.len() {
+            out.insert(place, '.');
+        }
+    } else {
+        out.insert_str(first, &"0.00000"[..1 + exponent.unsigned_abs() as usize]);
+    }
+    trim_zeros(out, start);
 }
 
 /// Removes zeros behind a decimal point, and a point that nothing follows.
@@ -238,6 +252,12 @@ mod tests {
             (1e-5, "1e-05"),
             (0.0001, "0.0001"),
             (0.1 + 0.2, "0.3"),
+            (0.00012345678, "0.000123457"),
+            (-0.025, "-0.025"),
+            (12.5, "12.5"),
+            (-123456.7, "-123457"),
+            (999999.4, "999999"),
+            (100.000001, "100"),
             (-1.0 / 3.0, "-0.333333"),
             (1e300, "1e+300"),
             (5e-324, "4.94066e-324"),

@@ -196,17 +196,12 @@ impl Renderer {
         }
     }
 
-    /// The address that a reference to an object has.
-    pub(crate) fn address(&self, element: &[u8]) -> u64 {
+    /// A reference to an object: what it is, and the file's name and its path.
+    fn push_object(&self, out: &mut String, element: &[u8]) {
         let mut address = [0; 8];
         let size = element.len().min(8);
         address[..size].copy_from_slice(&element[..size]);
-        u64::from_le_bytes(address)
-    }
-
-    /// A reference to an object: what it is, and the file's name and its path.
-    fn push_object(&self, out: &mut String, element: &[u8]) {
-        let address = self.address(element);
+        let address = u64::from_le_bytes(address);
         let Some(names) = &self.style.names else {
             let _ = write!(out, "{address}");
             return;
@@ -354,6 +349,10 @@ fn to<T: Element>(datatype: &Datatype) -> Result<Conversion> {
 
 fn convert(conversion: &Conversion, element: &[u8]) -> [u8; 8] {
     let mut converted = [0; 8];
+    if conversion.is_noop() && element.len() == 8 {
+        converted.copy_from_slice(element);
+        return converted;
+    }
     // The sizes are those that the conversion was made for; on others the number stays 0.
     let _ = conversion.convert(element, &mut converted);
     converted

@@ -8,6 +8,7 @@ mod contents;
 mod objects;
 mod options;
 mod properties;
+mod references;
 mod sink;
 mod superblock;
 mod values;

@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub(super) struct Dumper<'a> {
     pub(super) file: &'a File,
     name: &'a str,
+    /// The same of other files that references lead to.
+    pub(super) other_files: Vec<Arc<(String, Atlas)>>,
     /// The bits of integers that are being printed.
     pub(super) bits: Option<(u32, u32)>,
     /// How many references were followed to where we are.
@@ -55,6 +57,7 @@ impl<'a> Dumper<'a> {
             names: None,
             bits: None,
             depth: 0,
+            other_files: Vec::new(),
         }
     }
 

@@ -289,7 +289,12 @@ impl Options {
             'M' => bail!("option \"-M\" can only be used after --dataset option"),
             'R' => self.regions = true,
             'E' => self.error_stack = true,
-            'f' | '5' if matches!(value, Some("sec2" | "stdio" | "core")) => {}
+            // Families, split and multi files are told by their names and contents.
+            'f' | '5'
+                if matches!(
+                    value,
+                    Some("sec2" | "stdio" | "core" | "family" | "split" | "multi")
+                ) => {}
             'f' | '5' | '6' => {
                 bail!("option \"-{letter}\" is not supported yet")
             }

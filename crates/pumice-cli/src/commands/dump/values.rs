@@ -3,17 +3,12 @@
 use super::objects::Dumper;
 use super::options::Binary;
 use super::sink::Stream;
-use crate::atlas::Kind;
 use crate::cells::{self, Defined, Hyperslab};
 use crate::ddl::{CharacterLines, DataLines, LineStyle};
 use crate::value::{INDENT, Renderer, Style};
 use anyhow::{Context, Result};
-use pumice::types::ReferenceKind;
 use pumice::{Attribute, Dataset, Datatype, Extent};
 use std::io::Write;
-
-/// References that lead to references are followed this far.
-const MAX_DEPTH: usize = 8;
 
 impl Dumper<'_> {
     /// The line that tells a sparse dataset.
@@ -70,9 +65,9 @@ impl Dumper<'_> {
         if extent.is_null() {
             return Ok(());
         }
-        if is_object_reference(dataset.datatype()) {
-            let values = cells::read(dataset, &slab.selection()?)?;
-            return self.references(&values.elements, dataset.datatype());
+        if matches!(dataset.datatype(), Datatype::Reference(_)) {
+            let references = dataset.read_references(&slab.selection()?)?;
+            return self.references(&references);
         }
         let defined_only = dataset.is_sparse() && !self.options.dense;
         let datatype = match defined_only {
@@ -97,7 +92,8 @@ impl Dumper<'_> {
             lines.finish()?;
             return printed;
         }
-        let mut lines = DataLines::new(&mut out, &renderer, indent, style);
+        let mut lines =
+            DataLines::new(&mut out, &renderer, indent, style).in_array(&dataset.shape());
         let printed = if defined_only {
             defined_values(dataset, slab, renderer.size(), &mut lines)
         } else if subset {
@@ -120,33 +116,6 @@ impl Dumper<'_> {
     fn prints_characters(&self, datatype: &Datatype) -> bool {
         let byte = matches!(datatype, Datatype::Integer(integer) if integer.size == 1);
         self.options.characters && byte
-    }
-
-    /// References to objects: what they lead to, and of datasets the values.
-    fn references(&mut self, elements: &[u8], datatype: &Datatype) -> Result<()> {
-        let size = datatype.size();
-        let renderer = self.renderer(datatype)?;
-        let names = self.names();
-        self.indent += INDENT;
-        for element in elements.chunks_exact(size.max(1)) {
-            let mut text = String::new();
-            renderer.push_inline(&mut text, element, &[]);
-            self.line(&text)?;
-            let address = renderer.address(element);
-            if names.1.kind(address) != Some(Kind::Dataset) || self.depth >= MAX_DEPTH {
-                continue;
-            }
-            let dataset = self.file.dataset(names.1.path(address).unwrap_or_default())?;
-            let (extent, slab) = (dataset.extent()?, Hyperslab::whole(&dataset.shape()));
-            self.indent += INDENT;
-            self.depth += 1;
-            let shown = self.data(&dataset, &extent, &slab, false);
-            self.depth -= 1;
-            self.indent -= INDENT;
-            self.survive(shown)?;
-        }
-        self.indent -= INDENT;
-        Ok(())
     }
 
     fn bytes(&mut self, dataset: &Dataset, slab: &Hyperslab, form: Binary) -> Result<()> {
@@ -179,10 +148,11 @@ impl Dumper<'_> {
         if attribute.extent().is_null() {
             return Ok(());
         }
-        let values = cells::read_attribute(attribute)?;
-        if is_object_reference(attribute.datatype()) {
-            return self.references(&values.elements, attribute.datatype());
+        if matches!(attribute.datatype(), Datatype::Reference(_)) {
+            let references = attribute.read_references()?;
+            return self.references(&references);
         }
+        let values = cells::read_attribute(attribute)?;
         let renderer = self.renderer(attribute.datatype())?;
         let (indent, style) = (self.indent, self.line_style());
         let characters = self.prints_characters(attribute.datatype());
@@ -207,7 +177,7 @@ impl Dumper<'_> {
 
     /// Where values go. Those apart from the description begin with the end of a line, as h5dump
     /// has it.
-    fn stream(&mut self, stream: Stream) -> Result<&mut dyn Write> {
+    pub(super) fn stream(&mut self, stream: Stream) -> Result<&mut dyn Write> {
         let apart = self.sinks.is_apart(stream);
         let out = self.sinks.of(stream);
         if apart {
@@ -216,15 +186,11 @@ impl Dumper<'_> {
         Ok(out)
     }
 
-    fn line_style(&self) -> LineStyle {
+    pub(super) fn line_style(&self) -> LineStyle {
         let apart = self.options.float.is_some();
         let columns = if apart { 65_535 } else { self.options.columns };
         LineStyle { columns, coordinates: self.options.indices, apart }
     }
-}
-
-fn is_object_reference(datatype: &Datatype) -> bool {
-    matches!(datatype, Datatype::Reference(reference) if reference.kind == ReferenceKind::Object)
 }
 
 /// The coordinates of an element, and whether a row begins with it.
@@ -244,11 +210,11 @@ fn all_values<W: Write>(
     size: usize,
     lines: &mut DataLines<'_, W>,
 ) -> Result<()> {
-    let (shape, mut place) = (dataset.shape(), Vec::new());
+    // A scalar's value begins no row.
+    let row = dataset.shape().last().copied().unwrap_or(u64::MAX).max(1);
     cells::for_each_piece(dataset, slab, |before, _, piece| {
         for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
-            let row_begins = at(index, &shape, &mut place);
-            lines.push(&place, row_begins, element, &piece.heap)?;
+            lines.push_cell(index, index % row == 0, element, &piece.heap)?;
         }
         Ok(())
     })
