@@ -47,6 +47,9 @@ impl Dumper<'_> {
         };
         if reference.is_region() {
             let (dataset, region) = self.file.dereference_region(reference)?;
+            if region.is_all() {
+                return self.line(&format!("{word} \"{place}\""));
+            }
             return self.region(&place, &dataset, &region);
         }
         self.line(&format!("{word} \"{place}\""))?;
@@ -158,10 +161,8 @@ fn parts(region: &Selection, shape: &[u64]) -> (&'static str, Vec<String>) {
         return ("POINT", coordinates.chunks_exact(rank.max(1)).map(text).collect());
     }
     let mut blocks = Vec::new();
-    region.for_each_block(shape, |start, count| {
-        let axes = start.iter().zip(count);
-        let last: Vec<u64> = axes.map(|(start, count)| start + count.saturating_sub(1)).collect();
-        blocks.push(format!("{}-{}", text(start), text(&last)));
+    region.for_each_block(shape, |first, last| {
+        blocks.push(format!("{}-{}", text(first), text(last)));
     });
     ("BLOCK", blocks)
 }

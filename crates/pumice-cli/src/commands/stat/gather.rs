@@ -281,8 +281,7 @@ mod tests {
 
     #[test]
     fn numbers_fall_into_bins_by_their_digits() {
-        let mut counts = Counts::default();
-        [0, 1, 9, 10, 99, 5000].map(|number| counts.add(number));
+        let counts: Counts = [0, 1, 9, 10, 99, 5000].into_iter().collect();
         assert_eq!(counts.bins(), [1, 2, 2, 0, 1]);
         assert_eq!(counts.below(10).count(), 3);
         assert_eq!((counts.max(), counts.total()), (5000, 6));
