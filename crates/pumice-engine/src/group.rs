@@ -135,11 +135,6 @@ pub fn count(file: &File, group: &Object) -> Result<u64> {
     })
 }
 
-/// Bytes of the B-tree and the symbol table nodes of an old group.
-pub(crate) fn tree_size(file: &File, table: &SymbolTable) -> Result<u64> {
-    old::tree_size(file, table)
-}
-
 /// The link of a name.
 pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
     let found = opened(file, group)?.find(file, name)?;

@@ -4,16 +4,19 @@ use crate::file::File;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
-use crate::records::for_each_node;
-use crate::{Error, Result, group, shared};
+use crate::{Error, Result, shared};
 use pumice_bytes::DecodeError;
+use pumice_format::btree1::GroupNode;
 use pumice_format::fractal_heap::HeapHeader;
+use pumice_format::index::tree::{TreeHeader, TreeLevels, TreeNode};
 use pumice_format::local_heap::LocalHeap;
 use pumice_format::messages::{
     AttributeInfo, ExternalFile, ExternalFiles, LinkInfo, SymbolTable, datatype, kind,
 };
+use pumice_format::symbol_table_node::SymbolTableNode;
 use pumice_format::{Context, Sizes, UNDEFINED};
 use pumice_types::Datatype;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Sections of one manager of free space, at most.
@@ -65,7 +68,7 @@ pub fn object(file: &File, object: &Object) -> Result<ObjectSpace> {
     let mut space = ObjectSpace { header, header_unused, ..ObjectSpace::default() };
     if let Some(raw) = object.message(kind::SYMBOL_TABLE) {
         let table = SymbolTable::decode(&raw.body, &object.context(&raw))?;
-        space.index = group::tree_size(file, &table)?;
+        space.index = group_tree(file, table.btree_address)?;
         space.heap = local_heap(medium, table.heap_address)?;
     } else if let Some(raw) = object.message(kind::LINK_INFO) {
         let info = LinkInfo::decode(&raw.body, &object.context(&raw))?;
@@ -218,9 +221,57 @@ fn tree(medium: &Arc<Medium>, address: u64) -> Result<u64> {
     if address == UNDEFINED {
         return Ok(0);
     }
-    let mut size = 0;
-    for_each_node(&**medium, address, &mut |length| size += length)?;
+    let sizes = medium.sizes();
+    let length = TreeHeader::size(sizes);
+    let header = TreeHeader::decode(&medium.read(address, length)?, address, sizes)?;
+    if header.root.address == UNDEFINED {
+        return Ok(length as u64);
+    }
+    let (parameters, record_size) = (header.parameters, header.record_size);
+    let levels = TreeLevels::new(parameters, record_size, header.depth, sizes.offset, address)?;
+    let (mut nodes, mut visited) = (0u64, HashSet::new());
+    let mut pending = vec![(header.root, usize::from(header.depth))];
+    while let Some((pointer, depth)) = pending.pop() {
+        if !visited.insert(pointer.address) {
+            return Err(met_again("version 2 B-tree", pointer.address));
+        }
+        nodes += 1;
+        // Leaves have nothing below them.
+        if depth == 0 {
+            continue;
+        }
+        let bytes = medium.read(pointer.address, parameters.node_size as usize)?;
+        let node = TreeNode::decode(&bytes, &levels, depth, header.tree_type, pointer)?;
+        pending.extend(node.children.iter().map(|child| (*child, depth - 1)));
+    }
+    Ok(length as u64 + nodes * u64::from(parameters.node_size))
+}
+
+/// The B-tree and the symbol table nodes of an old group.
+fn group_tree(file: &File, root: u64) -> Result<u64> {
+    let context = Context::new(file.medium().sizes());
+    let [leaf_k, internal_k, _] = file.ranks();
+    let node_length = GroupNode::encoded_length(&context, internal_k);
+    let leaf_length = SymbolTableNode::encoded_length(&context, leaf_k);
+    let (mut size, mut visited) = (0u64, HashSet::new());
+    let mut pending = vec![root];
+    while let Some(address) = pending.pop() {
+        if !visited.insert(address) {
+            return Err(met_again("B-tree of a group", address));
+        }
+        let bytes = file.medium().read_up_to(address, node_length)?;
+        let node = GroupNode::decode(&bytes, &context.at(address))?;
+        size += node_length as u64;
+        match node.level {
+            0 => size += node.children.len() as u64 * leaf_length as u64,
+            _ => pending.extend(&node.children),
+        }
+    }
     Ok(size)
+}
+
+fn met_again(structure: &'static str, address: u64) -> Error {
+    DecodeError::new(structure, address, "a new node", "one that is met again").into()
 }
 
 fn local_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
@@ -319,7 +370,7 @@ pub fn external_pieces(file: &File, object: &Object) -> Result<Vec<ExternalPiece
     let Some(raw) = object.message(kind::EXTERNAL_FILES) else { return Ok(Vec::new()) };
     let raw = shared::here(file, raw)?;
     let files = ExternalFiles::decode(&raw.body, &shared::context(file, &raw))?;
-    let names = group::HeapText::open(file, files.heap_address)?;
+    let names = crate::local_heap::LocalHeap::open(file.medium(), files.heap_address)?;
     let piece = |slot: &ExternalFile| {
         let name = names.text(slot.name_offset)?;
         Ok(ExternalPiece { name, offset: slot.offset, size: slot.size })

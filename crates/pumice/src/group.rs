@@ -106,10 +106,6 @@ impl Group {
         &self.owner
     }
 
-    pub(crate) fn object(&self) -> &Object {
-        &self.object
-    }
-
     pub(crate) fn engine(&self) -> &Engine {
         &self.owner.0
     }
