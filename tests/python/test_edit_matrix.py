@@ -13,7 +13,7 @@ from matrix import FILTERS, TOOLS_FILTERS, Case
 
 BOUNDS = ["v108", "v110", "v112", "latest"]
 PER_FILE = 40
-FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "12"))
+FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "4"))
 
 
 class EditMatrix(InteropCase):
