@@ -13,7 +13,7 @@ from matrix import FILTERS, TOOLS_FILTERS, Case
 
 BOUNDS = ["v108", "v110", "v112", "latest"]
 PER_FILE = 40
-FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "4"))
+FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "16"))
 
 
 class EditMatrix(InteropCase):
@@ -36,7 +36,9 @@ class EditMatrix(InteropCase):
                 with h5py.File(path, "w", libver=bound) as file:
                     for case in cases:
                         dataset = case.h5py_create(file)
-                        for step in case.steps(int(rng.integers(0, 3))):
+                        # libhdf5 forgets to empty a single chunk when an axis becomes empty, and
+                        # gives its space away all the same.
+                        for step in case.steps(int(rng.integers(0, 3)), least=1):
                             case.h5py_apply(dataset, step)
                 spec.op("edit", path=path.name)
                 kept = []
@@ -53,13 +55,18 @@ class EditMatrix(InteropCase):
             self.write(spec, f"unused-{bound}.h5")
             for path, kept in files:
                 self.check(path, kept)
-                # h5py goes on where Pumice left off.
-                with h5py.File(path, "r+") as file:
-                    for case in kept:
-                        # libhdf5 forgets to empty a single chunk when an axis becomes empty.
-                        for step in case.steps(2, least=1):
-                            case.h5py_apply(file[case.path], step)
-                self.check(path, kept)
+                self.go_on(path, kept, 2)
+
+    def go_on(self, path, cases, count):
+        """h5py goes on where Pumice left off."""
+        # libhdf5 cannot resize an empty dataset with unfiltered edge chunks.
+        cases = [case for case in cases if not case.unfiltered_edge]
+        with h5py.File(path, "r+") as file:
+            for case in cases:
+                for step in case.steps(count, least=1):
+                    with self.subTest(case.describe(), file=path.name, step=step[:2]):
+                        case.h5py_apply(file[case.path], step)
+        self.check(path, cases)
 
     def test_h5py_reads_what_pumice_wrote(self):
         """Every layout, index, filter, allocation and fill time; the HDF5 tools take the files, too."""
@@ -84,6 +91,7 @@ class EditMatrix(InteropCase):
             self.check(path, cases)
             if number % 5 == 0:
                 self.tools_accept(path, cases)
+            self.go_on(path, cases, 1)
 
     def tools_accept(self, path, cases):
         """h5dump, h5stat and h5repack, where they are installed."""

@@ -16,7 +16,8 @@ use pumice_bytes::DecodeError;
 use pumice_format::Context;
 use pumice_format::messages::{Message, kind};
 use pumice_format::object_header::{
-    CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_SHARED, ObjectHeader, PhaseChange, RawMessage,
+    CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_CONSTANT, MESSAGE_SHARED, ObjectHeader,
+    PhaseChange, RawMessage,
 };
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -253,7 +254,9 @@ impl Object {
         }
         self.change(|messages| match messages.iter_mut().find(|message| message.kind == kind) {
             Some(message) => {
-                message.flags &= !MESSAGE_SHARED;
+                // libhdf5 takes the layout of storage that is allocated early for constant, and
+                // would refuse to change it back.
+                message.flags &= !(MESSAGE_SHARED | MESSAGE_CONSTANT);
                 message.body = body;
             }
             None => messages.push(RawMessage::new(kind, flags, body)),

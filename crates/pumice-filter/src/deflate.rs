@@ -3,6 +3,10 @@
 //! libdeflate works on whole buffers and keeps tables of some hundred kilobytes, so each thread keeps
 //! one compressor per level it has used and one decompressor. The only parameter is the level, 0
 //! to 9; the decoder does not need it.
+//!
+//! A stream that did not get shorter is kept, as libhdf5 keeps it. Should it store that chunk again
+//! with the same length, its version 1 B-tree would stay with the mask of before: a chunk that skips
+//! deflate must not be there.
 
 use crate::{Filter, FilterError, registry, scratch};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
@@ -77,10 +81,6 @@ impl Filter for Deflate {
                 Err(FilterError::too_large(NAME, limit, "more"))
             }
         }
-    }
-
-    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
-        encoded.len() < input.len()
     }
 }
 

@@ -56,11 +56,12 @@ fn a_filter_that_fails_is_skipped_if_optional_and_an_error_if_not() {
 
 #[test]
 fn compression_that_does_not_shrink_is_skipped_only_if_optional() {
-    for spec in [FilterSpec::deflate(6), FilterSpec::zstd(3)] {
+    // libhdf5 keeps a deflate stream however long it is.
+    for (spec, skipped) in [(FilterSpec::deflate(6), 0), (FilterSpec::zstd(3), 0b10)] {
         let data = noise(1000);
         let optional = pipeline(vec![FilterSpec::shuffle(4), spec.clone()]);
         let (stored, mask) = optional.encode(data.clone()).unwrap();
-        assert_eq!((stored.len(), mask), (1000, 0b10));
+        assert_eq!((stored.len() == 1000, mask), (skipped != 0, skipped));
         assert_eq!(optional.decode(stored, mask, 1000).unwrap(), data);
 
         let mandatory = pipeline(vec![FilterSpec { optional: false, ..spec }]);
