@@ -237,9 +237,10 @@ impl DatasetOptions {
         self
     }
 
-    /// Says how strongly chunks that were read or written as a whole shall leave before others,
-    /// from 0 (not at all) to 1; 0.75 unless said otherwise, as in HDF5. For policies that look at
-    /// it.
+    /// Says whether chunks that were read or written as a whole shall leave before others: at 0 they
+    /// do not, above it they do as the policy has it. 0.75 unless said otherwise, as in HDF5, where
+    /// the weight is also the part of a dataset's own cache that is searched for them; one order of
+    /// all datasets' chunks has no such part for each.
     pub fn preemption(mut self, weight: f64) -> Self {
         self.preemption = (weight.clamp(0.0, 1.0) * 255.0) as u8;
         self

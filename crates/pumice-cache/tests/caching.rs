@@ -514,3 +514,26 @@ fn bookkeeping_counts_for_the_limits() {
     assert!(stats.resident + stats.bookkeeping <= 100 * BOOK, "{stats:?}");
     assert!(stats.resident <= 200, "fewer than a hundred chunks of two bytes");
 }
+
+#[test]
+fn complete_chunks_leave_first_unless_their_weight_is_nothing() {
+    for (weight, leaves) in [(0.75, 1), (0.0, 0)] {
+        let toy = Toy::new(64);
+        let room = 2 * toy.chunk_bytes() + 2 * BOOK;
+        let config = Config::default().policy(PolicyKind::WeightedLru);
+        let config = config.resident_limit(room).active_limit(4 * room);
+        let bench = Bench::new(config, toy);
+        bench.dataset.set_options(DatasetOptions::default().preemption(weight));
+        bench.toy.store(0..3, number);
+        let mut part = [0; 8];
+        let read = [(0, Read::Values { start: 0, out: &mut part[..] })];
+        bench.cache.read(&bench.dataset, read).unwrap();
+        bench.get(1).unwrap();
+        bench.get(2).unwrap();
+        assert_eq!(bench.stats().loads, 3);
+        bench.get(1 - leaves).unwrap();
+        assert_eq!(bench.stats().loads, 3, "weight {weight}: the other one left");
+        bench.get(leaves).unwrap();
+        assert_eq!(bench.stats().loads, 4, "weight {weight}");
+    }
+}

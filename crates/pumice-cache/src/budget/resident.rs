@@ -54,8 +54,9 @@ impl<L: Layout> Resident<L> {
             *sum = 0.0;
             self.complete |= write;
         }
-        let member = &self.slot.member;
-        Usage { dataset: member.id, write, done, hint: member.options().hint }
+        let options = self.slot.member.options();
+        let done = done && options.preemption > 0;
+        Usage { dataset: self.slot.member.id, write, done, hint: options.hint }
     }
 }
 
