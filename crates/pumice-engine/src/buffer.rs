@@ -3,41 +3,29 @@
 //! This is the one place of the engine with `unsafe` code. The reason for most of it: a read is
 //! split by chunk, and chunks are decoded and placed on all threads at the same time. The places of
 //! different chunks interleave in the buffer (every chunk of a two-dimensional read touches many
-//! rows), so no split into sub-slices exists. A buffer per chunk and a copy afterwards would do without it, and would eat
-//! up what the second thread gains: reading 64 MiB through shuffle and deflate took 83 ms with one
-//! thread and 49 ms with two, and one more copy of the result 41 ms (two cores of a shared EPYC, best of
-//! five, `cargo run --release -p pumice --example second_thread`).
+//! rows), so no split into sub-slices exists. A buffer per chunk and a copy afterwards would do
+//! without it, and would eat up what the second thread gains: reading 64 MiB through shuffle and
+//! deflate took 83 ms with one thread and 49 ms with two, and one more copy of the result 41 ms (two
+//! cores of a shared EPYC, best of five, `cargo run --release -p pumice --example second_thread`).
 
 use crate::{Error, Result};
 use std::marker::PhantomData;
 
-/// A large page, where the system has any; a multiple of every page in any case.
-const LARGE_PAGE: usize = 2 << 20;
-/// From this size on, memory is asked for in large pages.
-const LARGE: usize = 4 << 20;
-
 /// Zeroed memory for a result, or an error where there is not enough.
 ///
-/// Large results are asked for in large pages: the first touch of a page costs more than what is
-/// written to it. Reading 4 million cells into three columns of 16 MB took 123 ms of processor time
-/// without, 59 of them in the kernel for 13,600 pages.
+/// The system decides about the size of pages. Asking for large ones is a gain where the machine has
+/// them at hand and a loss where a virtual machine must first get them from its host: the first touch
+/// of 256 MiB took 160 ms in small pages and 800 to 1,000 ms in large ones there.
 pub fn zeroed<T: bytemuck::Pod>(count: usize) -> Result<Vec<T>> {
     let memory = bytemuck::allocation::try_zeroed_vec(count);
-    let mut memory: Vec<T> =
-        memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells")))?;
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
-    advise(bytes.as_mut_ptr(), bytes.len());
-    Ok(memory)
+    memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells")))
 }
 
-/// An empty list with room for `count` elements, in large pages if it is large, or an error where there
-/// is not enough memory.
+/// An empty list with room for `count` elements, or an error where there is not enough memory.
 pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     let mut memory = Vec::new();
     let none = |_| Error::Invalid(format!("no memory for {count} elements"));
     memory.try_reserve_exact(count).map_err(none)?;
-    let spare: &mut [std::mem::MaybeUninit<T>] = memory.spare_capacity_mut();
-    advise(spare.as_mut_ptr().cast(), size_of_val(spare));
     Ok(memory)
 }
 
@@ -88,25 +76,6 @@ impl<T: bytemuck::Pod> Room<T> {
         self.memory
     }
 }
-
-#[cfg(target_os = "linux")]
-fn advise(start: *mut u8, len: usize) {
-    if len < LARGE {
-        return;
-    }
-    let skip = start.align_offset(LARGE_PAGE);
-    let Some(len) = len.checked_sub(skip).map(|len| len / LARGE_PAGE * LARGE_PAGE) else {
-        return;
-    };
-    // SAFETY: both callers have just allocated these `len` bytes, of which whole pages are named. The
-    // advice changes how they are backed, never what they contain; if it is refused, nothing happens.
-    let _ = unsafe {
-        rustix::mm::madvise(start.add(skip).cast(), len, rustix::mm::Advice::LinuxHugepage)
-    };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise(_start: *mut u8, _len: usize) {}
 
 /// A byte buffer that threads write to side by side.
 pub struct Output<'a> {
