@@ -12,7 +12,7 @@ mod spy;
 mod stat;
 
 use crate::cli::Command;
-use crate::failure;
+use crate::failure::{self, Misuse};
 use anyhow::Result;
 use std::io::{self, BufWriter, StdoutLock};
 use std::process::ExitCode;
@@ -38,6 +38,22 @@ impl From<Outcome> for ExitCode {
             Outcome::Error => ExitCode::from(2),
         }
     }
+}
+
+/// Options as they were given; an error says where to find out about them.
+fn understood<T>(options: Result<T>, program: &str) -> Result<T> {
+    let advice = |error| Misuse(format!("{error:#}; `{program} --help` tells what can be asked"));
+    options.map_err(|error| advice(error).into())
+}
+
+/// Answers `--help`, with the text that is made for it, and `--version`; `true` if one was asked for.
+fn answered(program: &str, help: Option<fn(&str) -> String>, version: bool) -> bool {
+    if let Some(help) = help {
+        print!("{}", help(program));
+    } else if version {
+        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+    }
+    help.is_some() || version
 }
 
 /// An HDF5 tool whose name and flags this program takes.

@@ -15,7 +15,8 @@ use std::marker::PhantomData;
 ///
 /// The system decides about the size of pages. Asking for large ones is a gain where the machine has
 /// them at hand and a loss where a virtual machine must first get them from its host: the first touch
-/// of 256 MiB took 160 ms in small pages and 800 to 1,000 ms in large ones there.
+/// of 256 MiB took 170 to 440 ms in small pages and 850 to 880 ms in large ones there
+/// (`python bench/pages.py`).
 pub fn zeroed<T: bytemuck::Pod>(count: usize) -> Result<Vec<T>> {
     let memory = bytemuck::allocation::try_zeroed_vec(count);
     memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells")))

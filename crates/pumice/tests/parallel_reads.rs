@@ -22,8 +22,17 @@ fn handles_go_from_thread_to_thread() {
 }
 
 /// The names of the datasets: one for each layout and chunk index that can be written.
-const NUMBERS: [&str; 8] =
-    ["contiguous", "single", "fixed", "extensible", "tree", "filtered", "checked", "sparse"];
+const NUMBERS: [&str; 9] = [
+    "contiguous",
+    "single",
+    "fixed",
+    "extensible",
+    "tree",
+    "filtered",
+    "checked",
+    "compact",
+    "sparse",
+];
 
 fn write(path: &std::path::Path) -> pumice::Result<()> {
     let file = File::create(path)?;
@@ -37,13 +46,14 @@ fn write(path: &std::path::Path) -> pumice::Result<()> {
         new().chunk([9, 8]).max_shape([None, None]).create(NUMBERS[4])?,
         new().chunk([9, 8]).shuffle().deflate(3).create(NUMBERS[5])?,
         new().chunk([16, 16]).deflate(1).fletcher32().create(NUMBERS[6])?,
-        new().chunk([9, 8]).sparse().create(NUMBERS[7])?,
+        new().compact().create(NUMBERS[7])?,
+        new().chunk([9, 8]).sparse().create(NUMBERS[8])?,
     ];
-    for dataset in &made[..7] {
+    for dataset in &made[..8] {
         dataset.write(.., &values)?;
     }
     let diagonal: Vec<[u64; 2]> = (0..70).map(|row| [row, (row * 13) % 90]).collect();
-    made[7].write(diagonal, &values[..70])?;
+    made[8].write(diagonal, &values[..70])?;
     let words = file.new_strings().shape([500]).chunk([64]).sparse().create("words")?;
     let texts: Vec<String> = (0..500).map(|word| "pumice ".repeat(word % 9)).collect();
     words.write_strings(.., &texts)?;

@@ -11,7 +11,7 @@ mod options;
 mod report;
 mod types;
 
-use super::{Outcome, output};
+use super::{Outcome, answered, output};
 use crate::failure::{self, Misuse};
 use crate::flags;
 use anyhow::{Result, bail};
@@ -29,12 +29,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
             bail!(Misuse(format!("`{program} --help` tells what can be asked")))
         }
     };
-    if options.help {
-        print!("{}", help(program));
-        return Ok(Outcome::Complete);
-    }
-    if options.version {
-        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+    if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
     let mut out = output();

@@ -14,10 +14,9 @@ mod superblock;
 mod values;
 mod xml;
 
-use super::Outcome;
-use crate::failure::Misuse;
+use super::{Outcome, answered, understood};
 use crate::flags;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use objects::Dumper;
 use options::{FLAGS, Options};
 use pumice::File;
@@ -26,18 +25,8 @@ use xml::XmlDumper;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
-        Err(error) => {
-            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
-        }
-    };
-    if options.help {
-        print!("{}", help(program));
-        return Ok(Outcome::Complete);
-    }
-    if options.version {
-        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+    let options = understood(Options::parse(arguments), program)?;
+    if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
     let mut outcome = Outcome::Complete;

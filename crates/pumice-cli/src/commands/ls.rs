@@ -6,10 +6,10 @@
 mod options;
 mod types;
 
-use super::{Outcome, output};
+use super::{Outcome, answered, output, understood};
 use crate::cells::{self, Hyperslab};
 use crate::ddl::{DataLines, LineStyle, memory_size};
-use crate::failure::{self, Misuse};
+use crate::failure;
 use crate::value::Renderer;
 use crate::walker::{self, Kind, Visitor};
 use crate::{flags, locate, numbers};
@@ -25,18 +25,8 @@ use std::io::Write;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
-        Err(error) => {
-            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
-        }
-    };
-    if options.help {
-        print!("{}", help(program));
-        return Ok(Outcome::Complete);
-    }
-    if options.version {
-        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+    let options = understood(Options::parse(arguments), program)?;
+    if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
     let mut out = output();

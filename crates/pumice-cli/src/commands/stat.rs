@@ -6,10 +6,10 @@ mod gather;
 mod options;
 mod print;
 
-use super::{Outcome, output};
-use crate::failure::{self, Misuse};
+use super::{Outcome, answered, output, understood};
+use crate::failure;
 use crate::flags;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use gather::Statistics;
 use options::{FLAGS, Options};
 use pumice::File;
@@ -17,18 +17,8 @@ use std::io::Write;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
-        Err(error) => {
-            bail!(Misuse(format!("{error:#}; `{program} --help` tells what can be asked")))
-        }
-    };
-    if options.help {
-        print!("{}", help(program));
-        return Ok(Outcome::Complete);
-    }
-    if options.version {
-        println!("{program}: Version {}", env!("CARGO_PKG_VERSION"));
+    let options = understood(Options::parse(arguments), program)?;
+    if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
     let mut out = output();
