@@ -1,6 +1,6 @@
 //! The caller's memory, filled by several worker threads at once.
 //!
-//! This is the one place of the engine with `unsafe` code. The reason for most of it: a read is
+//! All `unsafe` code of the engine is here and where these functions are called. The reason: a read is
 //! split by chunk, and chunks are decoded and placed on all threads at the same time. The places of
 //! different chunks interleave in the buffer (every chunk of a two-dimensional read touches many
 //! rows), so no split into sub-slices exists. A buffer per chunk and a copy afterwards would do
