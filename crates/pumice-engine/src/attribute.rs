@@ -95,6 +95,14 @@ fn decode_stored(file: &File, stored: Stored) -> Result<Attribute> {
     Ok(Attribute { creation_order, ..decode(file, &raw)? })
 }
 
+/// Adds an attribute to a new object; that it leads to its committed datatype is noted elsewhere.
+pub(crate) fn store(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
+    let name = attribute.name.clone();
+    let body = encode(file, attribute)?;
+    let _change = file.medium().change();
+    set_during(file, object, &name, body).map(drop)
+}
+
 /// Adds an attribute, or replaces the one of that name.
 pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let (name, committed) = (attribute.name.clone(), attribute.committed);

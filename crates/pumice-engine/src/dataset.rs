@@ -6,6 +6,7 @@
 mod cells;
 mod describe;
 mod direct;
+mod duplicate;
 mod early;
 mod external;
 mod many;

@@ -30,6 +30,11 @@ pub fn release(file: &File, address: u64) -> Result<()> {
     Ok(())
 }
 
+/// Deletes an object that nothing leads to, and nothing else.
+pub(crate) fn discard(file: &File, address: u64) -> Result<()> {
+    delete(file, &file.object(address)?, &mut Vec::new())
+}
+
 /// Deletes an object; what it held on to is added to `pending`.
 fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<()> {
     // What cannot be read of it is left in the file; the rest of it is given back.

@@ -332,6 +332,11 @@ impl File {
             false => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
         };
         header.messages = messages;
+        self.create_with(header)
+    }
+
+    /// Makes a new object with this header; something must link to it.
+    pub(crate) fn create_with(&self, header: ObjectHeader) -> Result<Arc<Object>> {
         let object = Arc::new(Object::create(&self.medium, header)?);
         let mut objects = self.objects();
         objects.make_room();

@@ -74,6 +74,11 @@ impl GlobalHeap {
     /// The object that the global heap id `id` (address and index) names.
     pub fn object(&self, id: &[u8]) -> Result<Vec<u8>> {
         let (address, index) = parse(id, self.medium.sizes().offset)?;
+        self.object_at(address, index)
+    }
+
+    /// The object of an index in the collection at `address`.
+    pub fn object_at(&self, address: u64, index: u32) -> Result<Vec<u8>> {
         let known = self.kept().collections.get(&address).cloned();
         let loaded = match known {
             Some(loaded) => loaded,

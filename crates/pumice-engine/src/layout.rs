@@ -23,7 +23,7 @@ pub mod request;
 pub mod sparse;
 pub mod sparse_chunk;
 mod sparse_points;
-mod stretch;
+pub(crate) mod stretch;
 mod table;
 pub mod variable_length;
 

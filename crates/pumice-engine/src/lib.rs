@@ -7,6 +7,7 @@
 //! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`global_heap`], [`reference`](mod@reference) | where variable-length data lies; what references lead to |
+//! | [`copy`](mod@copy) | copying objects within and between files |
 //! | [`delete`] | what happens when the last link to an object goes |
 //! | `dense`, `fractal_heap`, `btree2` | many links and attributes of newer formats |
 //! | `group/old`, `local_heap` | links of older formats |
@@ -22,6 +23,7 @@ pub mod allocator;
 pub mod attribute;
 mod btree2;
 pub mod buffer;
+pub mod copy;
 pub mod dataset;
 pub mod delete;
 mod dense;

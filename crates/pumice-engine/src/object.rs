@@ -165,6 +165,26 @@ impl Object {
         state.header.messages.iter().filter(|message| message.kind == kind).cloned().collect()
     }
 
+    /// All messages.
+    pub fn all_messages(&self) -> Vec<RawMessage> {
+        self.state().header.messages.clone()
+    }
+
+    /// A header like its own, but for the messages and the links that lead to it.
+    pub fn empty_header(&self) -> ObjectHeader {
+        let state = self.state();
+        let header = &state.header;
+        ObjectHeader {
+            version: header.version,
+            reference_count: header.reference_count.map(|_| 1),
+            times: header.times,
+            phase_change: header.phase_change,
+            track_attribute_order: header.track_attribute_order,
+            index_attribute_order: header.index_attribute_order,
+            ..ObjectHeader::default()
+        }
+    }
+
     /// Whether there is a message of a kind.
     pub fn has(&self, kind: u16) -> bool {
         self.state().header.messages.iter().any(|message| message.kind == kind)

@@ -1,14 +1,17 @@
 //! References in elements: what they say, with what the global heap has of them.
+//!
+//! Objects of the global heap that references use are never given back: libhdf5 copies such
+//! references within a file as they are, so that several may use one object.
 
 use crate::file::File;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result, outside};
 use pumice_bytes::Reader;
 use pumice_format::Context;
-use pumice_format::reference::Stored;
+use pumice_format::reference::{Encoded, Stored};
 pub use pumice_format::reference::{Reference, Target};
 use pumice_space::{Selection, serial};
-use pumice_types::Datatype;
+use pumice_types::{self as types, Datatype};
 use std::sync::Arc;
 
 /// The references in `elements` of a reference type; `None` for those that lead nowhere.
@@ -32,9 +35,38 @@ pub fn references(
     elements.chunks_exact(datatype.size().max(1)).map(decode).collect()
 }
 
+/// Makes `element`, of a reference type of this file, a reference; with `None`, one that leads
+/// nowhere.
+pub fn store(
+    file: &File,
+    datatype: &types::Reference,
+    reference: Option<&Reference>,
+    element: &mut [u8],
+) -> Result<()> {
+    element.fill(0);
+    let Some(reference) = reference else { return Ok(()) };
+    let bytes = match reference.encode(datatype.kind, file.medium().sizes())? {
+        Encoded::Whole(bytes) => bytes,
+        Encoded::InHeap { mut head, object } => {
+            head.extend(file.global_heap().insert(&object)?);
+            head
+        }
+    };
+    match element.get_mut(..bytes.len()) {
+        Some(place) => place.copy_from_slice(&bytes),
+        None => {
+            let what = format!("references of {} byte(s), not {}", bytes.len(), element.len());
+            return Err(Error::Invalid(what));
+        }
+    }
+    Ok(())
+}
+
 /// The elements of a dataset of `rank` axes that a reference means.
 pub fn selection(reference: &Reference, rank: usize) -> Result<Selection> {
-    let Target::Region(bytes) = &reference.target else { return Ok(Selection::all()) };
+    let Target::Region { selection: bytes, .. } = &reference.target else {
+        return Ok(Selection::all());
+    };
     let mut reader = Reader::new("region reference", reference.address, bytes);
     Ok(serial::decode_selection(&mut reader, rank)?)
 }

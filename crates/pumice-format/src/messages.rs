@@ -8,7 +8,7 @@
 //! | 0x0004 | [`FillValue`] (old) | yes | no |
 //! | 0x0005 | [`FillValue`] | 1 to 3 | 3 |
 //! | 0x0006 | [`Link`] | 1 | 1 |
-//! | 0x0007 | [`ExternalFiles`] | 1 | no |
+//! | 0x0007 | [`ExternalFiles`] | 1 | 1 |
 //! | 0x0008 | [`Layout`] | 1 to 5 | 3, 4, 5 |
 //! | 0x000A | [`GroupInfo`] | 0 | 0 |
 //! | 0x000B | [`Pipeline`]; version 3 is [`StructuredPipeline`] | 1 to 3 | 2 |
@@ -286,10 +286,8 @@ impl Message {
             Self::ReferenceCount(count) => small::encode_count(*count, out),
             Self::Shared { location, .. } => location.encode(sizes, out),
             Self::Raw { body, .. } => out.extend_from_slice(body),
-            Self::FillValueOld(_)
-            | Self::ExternalFiles(_)
-            | Self::BTreeK(_)
-            | Self::FileSpaceInfo(_) => {
+            Self::ExternalFiles(files) => files.encode(sizes, out)?,
+            Self::FillValueOld(_) | Self::BTreeK(_) | Self::FileSpaceInfo(_) => {
                 let what = format!("a message of kind {:#06x}", self.kind());
                 return Err(FormatError::unencodable("object header", what));
             }

@@ -1,4 +1,4 @@
-//! References to objects, regions of datasets and attributes, as elements have them. Read only.
+//! References to objects, regions of datasets and attributes, as elements have them.
 //!
 //! ```text
 //! object            address
@@ -11,8 +11,9 @@
 //!                   [length (2 bytes) and name of the attribute]          type 4
 //! ```
 
-use crate::{Context, DecodeError, UNDEFINED};
-use pumice_bytes::Reader;
+use crate::error::fits;
+use crate::{Context, DecodeError, FormatError, Sizes, UNDEFINED};
+use pumice_bytes::{Reader, Writer};
 use pumice_types::ReferenceKind;
 
 const STRUCTURE: &str = "reference";
@@ -55,8 +56,13 @@ pub struct Reference {
 pub enum Target {
     /// All of it.
     Object,
-    /// Elements of a dataset: a serialised selection.
-    Region(Vec<u8>),
+    /// Elements of a dataset.
+    Region {
+        /// The number of the dataset's dimensions; 0 in older references, which do not say.
+        rank: u32,
+        /// The serialised selection.
+        selection: Vec<u8>,
+    },
     /// An attribute of it, by name.
     Attribute(String),
 }
@@ -155,7 +161,8 @@ impl Reference {
         let Some([kind, flags]) = head else {
             let address = reader.offset(context.offset_width())?;
             let selection = bytes.get(context.offset_width()..).unwrap_or_default().to_vec();
-            return Ok(Self { file: None, address, target: Target::Region(selection) });
+            let target = Target::Region { rank: 0, selection };
+            return Ok(Self { file: None, address, target });
         };
         let start = reader.clone();
         let address = token(&mut reader, context)?;
@@ -167,14 +174,98 @@ impl Reference {
             OBJECT => Target::Object,
             REGION => {
                 let size = reader.u32()? as usize;
-                reader.skip(4)?;
-                Target::Region(reader.take(size)?.to_vec())
+                let rank = reader.u32()?;
+                Target::Region { rank, selection: reader.take(size)?.to_vec() }
             }
             ATTRIBUTE => Target::Attribute(text(&mut reader)?),
             other => return Err(start.error("a reference of type 2, 3 or 4", other)),
         };
         Ok(Self { file, address, target })
     }
+}
+
+/// A reference on its way to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encoded {
+    /// The element, all of it.
+    Whole(Vec<u8>),
+    /// What goes to the global heap, and what the element has in front of the id there.
+    InHeap {
+        /// Type, flags and size of a revised reference; nothing of an older one to a region.
+        head: Vec<u8>,
+        /// The object in the heap.
+        object: Vec<u8>,
+    },
+}
+
+impl Reference {
+    /// Encodes it as an element of a reference type.
+    ///
+    /// ```
+    /// use pumice_format::reference::{Encoded, Reference, Target};
+    /// use pumice_types::ReferenceKind;
+    ///
+    /// let reference = Reference { file: None, address: 0x320, target: Target::Object };
+    /// let encoded = reference.encode(ReferenceKind::Object, Default::default())?;
+    /// assert_eq!(encoded, Encoded::Whole(0x320u64.to_le_bytes().to_vec()));
+    /// # Ok::<(), pumice_format::FormatError>(())
+    /// ```
+    pub fn encode(&self, kind: ReferenceKind, sizes: Sizes) -> Result<Encoded, FormatError> {
+        let width = usize::from(sizes.offset);
+        let mut object = Vec::new();
+        match (kind, &self.target, &self.file) {
+            (ReferenceKind::Object, Target::Object, None) => {
+                object.put_uint(self.address, width);
+                Ok(Encoded::Whole(object))
+            }
+            (ReferenceKind::Region, Target::Region { selection, .. }, None) => {
+                object.put_uint(self.address, width);
+                object.put_bytes(selection);
+                Ok(Encoded::InHeap { head: Vec::new(), object })
+            }
+            (ReferenceKind::Object | ReferenceKind::Region, ..) => {
+                let what = "what a reference of this type cannot mean";
+                Err(FormatError::unencodable(STRUCTURE, what))
+            }
+            _ => self.encode_revised(width),
+        }
+    }
+
+    fn encode_revised(&self, width: usize) -> Result<Encoded, FormatError> {
+        let mut object = vec![width as u8];
+        object.put_uint(self.address, width);
+        let flags = if self.file.is_some() { IN_OTHER_FILE } else { 0 };
+        if (&self.target, flags) == (&Target::Object, 0) {
+            let mut element = vec![OBJECT, 0];
+            element.put_bytes(&object);
+            return Ok(Encoded::Whole(element));
+        }
+        if let Some(file) = &self.file {
+            put_text(file, &mut object)?;
+        }
+        let kind = match &self.target {
+            Target::Object => OBJECT,
+            Target::Region { rank, selection } => {
+                object.put_uint(fits(STRUCTURE, "selection", 0xFFFF_FFFF, selection.len())?, 4);
+                object.put_u32(*rank);
+                object.put_bytes(selection);
+                REGION
+            }
+            Target::Attribute(name) => {
+                put_text(name, &mut object)?;
+                ATTRIBUTE
+            }
+        };
+        let mut head = vec![kind, flags];
+        head.put_uint(fits(STRUCTURE, "reference", 0xFFFF_FFFF, object.len())?, 4);
+        Ok(Encoded::InHeap { head, object })
+    }
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    out.put_uint(fits(STRUCTURE, "name", 0xFFFF, text.len())?, 2);
+    out.put_bytes(text.as_bytes());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -196,11 +287,48 @@ mod tests {
         let mut region = plain.clone();
         region.extend([2, 0, 0, 0, 1, 0, 0, 0, 7, 7]);
         let found = Reference::decode_heaped(Some([3, 0]), &region, &context).unwrap();
-        assert_eq!(found.target, Target::Region(vec![7, 7]));
+        assert_eq!(found.target, Target::Region { rank: 1, selection: vec![7, 7] });
         for end in 0..region.len() {
             assert!(Reference::decode_heaped(Some([3, 0]), &region[..end], &context).is_err());
         }
         assert!(Reference::decode_heaped(Some([9, 0]), &plain, &context).is_err());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let (context, revised) = (Context::default(), ReferenceKind::Object2 { version: 1 });
+        let targets = [
+            Target::Object,
+            Target::Region { rank: 2, selection: vec![1, 2, 3] },
+            Target::Attribute("a".into()),
+        ];
+        for target in targets {
+            for file in [None, Some("b.h5".to_string())] {
+                let reference = Reference { file, address: 0x123, target: target.clone() };
+                let back = match reference.encode(revised, context.sizes).unwrap() {
+                    Encoded::Whole(mut element) => {
+                        element.resize(18, 0);
+                        match Stored::decode(revised, &element, &context).unwrap() {
+                            Stored::Whole(found) => found,
+                            other => panic!("{other:?}"),
+                        }
+                    }
+                    Encoded::InHeap { head, object } => {
+                        assert_eq!(head[2..], (object.len() as u32).to_le_bytes());
+                        Reference::decode_heaped(Some([head[0], head[1]]), &object, &context)
+                            .unwrap()
+                    }
+                };
+                assert_eq!(back, reference);
+            }
+        }
+        let region = Target::Region { rank: 0, selection: vec![9] };
+        let reference = Reference { file: None, address: 7, target: region };
+        let encoded = reference.encode(ReferenceKind::Region, context.sizes).unwrap();
+        let Encoded::InHeap { head, object } = encoded else { panic!("{encoded:?}") };
+        assert!(head.is_empty());
+        assert_eq!(Reference::decode_heaped(None, &object, &context).unwrap(), reference);
+        assert!(reference.encode(ReferenceKind::Object, context.sizes).is_err());
     }
 
     #[test]

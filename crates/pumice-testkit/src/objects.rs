@@ -1,7 +1,7 @@
 //! Operations on groups, links and attributes, for `pumice-interop write` and `edit`.
 
 use anyhow::{Context, Result};
-use pumice::{File, GroupOptions, Node};
+use pumice::{CopyOptions, File, GroupOptions, Node};
 use serde_json::Value;
 
 /// Carries out an operation if it is one of these; says whether it was.
@@ -22,6 +22,13 @@ pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> 
         Some("external") => file.create_external_link(path, text("file")?, text("target")?)?,
         Some("rename") => file.rename(path, text("to")?)?,
         Some("unlink") => file.unlink(path)?,
+        Some("copy") => {
+            let from = match operation["from"].as_str() {
+                Some(other) => File::open(other)?,
+                None => file.clone(),
+            };
+            from.copy_object(path, file, text("to")?, &copy_options(operation))?;
+        }
         Some("flush") => file.flush()?,
         Some("remove_attribute") => match file.node(path)? {
             Node::Group(group) => group.remove_attribute(text("name")?)?,
@@ -48,4 +55,15 @@ fn options(operation: &Value) -> GroupOptions {
         options = options.phase_change(number(max), number(min));
     }
     options
+}
+
+fn copy_options(operation: &Value) -> CopyOptions {
+    let flag = |field: &str| operation[field].as_bool().unwrap_or(false);
+    CopyOptions::new()
+        .shallow(flag("shallow"))
+        .expand_soft_links(flag("expand_soft"))
+        .expand_external_links(flag("expand_external"))
+        .expand_references(flag("expand_references"))
+        .without_attributes(flag("without_attributes"))
+        .merge_committed_datatypes(flag("merge_committed"))
 }

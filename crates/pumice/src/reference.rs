@@ -27,7 +27,7 @@ impl Reference {
 
     /// Whether it means elements of a dataset.
     pub fn is_region(&self) -> bool {
-        matches!(self.0.target, Target::Region(_))
+        matches!(self.0.target, Target::Region { .. })
     }
 
     /// The name of the attribute that it means, if it means one.

@@ -63,11 +63,8 @@ impl Virtual {
     pub(super) fn load(file: &File, address: u64, index: u32, rank: usize) -> Result<Self> {
         let mut mappings = Vec::new();
         if address != UNDEFINED {
-            let sizes = file.medium().sizes();
-            let mut id = address.to_le_bytes()[..usize::from(sizes.offset)].to_vec();
-            id.extend_from_slice(&index.to_le_bytes());
-            let bytes = file.global_heap().object(&id)?;
-            let context = Context::new(sizes).at(address);
+            let bytes = file.global_heap().object_at(address, index)?;
+            let context = Context::new(file.medium().sizes()).at(address);
             mappings = virtual_mapping::decode(&bytes, rank, &context)?;
         }
         Ok(Self { file: file.weak(), mappings, sources: Mutex::default() })

@@ -57,6 +57,15 @@ impl GlobalHeap {
         heaped::store(datatype, elements, heap, &mut Sink { heap: self })
     }
 
+    /// Stores an object and gives its id: address and index.
+    pub fn insert(&self, object: &[u8]) -> Result<Vec<u8>> {
+        let (address, index) = self.add(object)?;
+        let mut id = Vec::new();
+        id.put_uint(address, usize::from(self.medium.sizes().offset));
+        id.put_u32(index);
+        Ok(id)
+    }
+
     /// Notes that nothing refers any more to what elements, as the file has them, refer to. Their
     /// space is free after the next commit.
     pub fn discard(&self, datatype: &Datatype, elements: Vec<u8>) -> Result<()> {
@@ -115,7 +124,7 @@ impl GlobalHeap {
     }
 
     /// Adds an object; tells its collection and index.
-    fn add(&self, object: &[u8]) -> Result<(u64, u32)> {
+    pub(crate) fn add(&self, object: &[u8]) -> Result<(u64, u32)> {
         let context = self.context();
         let need = global_heap::object_length(object.len(), &context);
         let mut writing = self.writing();

@@ -187,7 +187,7 @@ impl<'m> Stretch<'m> {
     }
 }
 
-pub(super) fn beyond(address: u64, length: u64) -> Error {
+pub(crate) fn beyond(address: u64, length: u64) -> Error {
     let expected = format!("data that ends before {length:#x}");
     DecodeError::new("contiguous data", address, expected, "more").into()
 }

@@ -16,7 +16,7 @@ use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
-use pumice_store::ReadOp;
+use pumice_store::{ReadOp, WriteOp};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
@@ -85,6 +85,57 @@ impl ChunkTable {
         let mut bytes = super::dense::zeros(record.size)?;
         self.medium.fetch(&mut [ReadOp { offset: record.address, buffer: &mut bytes }])?;
         Ok(bytes)
+    }
+
+    /// Stores chunks of another table as they are.
+    pub fn adopt(&self, from: &ChunkTable, chunks: &[(Dims, ChunkRecord)]) -> Result<()> {
+        let bytes = from.read_all(chunks)?;
+        let mut places = Vec::with_capacity(chunks.len());
+        let adopted = self.put_all(chunks, &bytes, &mut places).and_then(|()| {
+            let change = self.medium.change();
+            places.iter().try_for_each(|&place| self.enter_during(&change, place))
+        });
+        if adopted.is_err() {
+            places.iter().for_each(|&place| self.cancel(place));
+        }
+        adopted
+    }
+
+    /// The stored bytes of chunks, one after another.
+    fn read_all(&self, chunks: &[(Dims, ChunkRecord)]) -> Result<Vec<u8>> {
+        let mut total = 0u64;
+        for (_, record) in chunks {
+            self.check(record)?;
+            total = total.saturating_add(record.size);
+        }
+        let mut bytes = super::dense::zeros(total)?;
+        let mut rest = bytes.as_mut_slice();
+        let mut ops = Vec::with_capacity(chunks.len());
+        for (_, record) in chunks {
+            let (buffer, later) = rest.split_at_mut(record.size as usize);
+            ops.push(ReadOp { offset: record.address, buffer });
+            rest = later;
+        }
+        self.medium.fetch(&mut ops)?;
+        Ok(bytes)
+    }
+
+    /// Finds room for chunks and writes them there.
+    fn put_all(
+        &self,
+        chunks: &[(Dims, ChunkRecord)],
+        bytes: &[u8],
+        places: &mut Vec<u64>,
+    ) -> Result<()> {
+        let (mut ops, mut rest) = (Vec::with_capacity(chunks.len()), bytes);
+        for (key, record) in chunks {
+            let offset = self.reserve(key, record.clone())?;
+            places.push(offset);
+            let (bytes, later) = rest.split_at(record.size as usize);
+            ops.push(WriteOp { offset, bytes });
+            rest = later;
+        }
+        self.medium.put(&mut ops)
     }
 
     /// Refuses a record that does not lie inside the file.

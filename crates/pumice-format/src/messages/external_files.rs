@@ -1,6 +1,8 @@
 //! The external data files message (0x0007): raw data in other files. Names are in a local heap.
 
-use crate::{Context, DecodeError};
+use crate::error::fits;
+use crate::{Context, DecodeError, FormatError, Sizes};
+use pumice_bytes::Writer;
 
 const STRUCTURE: &str = "external files message";
 
@@ -16,7 +18,10 @@ const STRUCTURE: &str = "external files message";
 /// }
 /// let files = ExternalFiles::decode(&bytes, &Context::default())?;
 /// assert_eq!((files.heap_address, files.slots[0].size), (0x500, 4096));
-/// # Ok::<(), pumice_format::DecodeError>(())
+/// let mut again = Vec::new();
+/// files.encode(Default::default(), &mut again)?;
+/// assert_eq!(again, bytes);
+/// # Ok::<(), pumice_format::FormatError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalFiles {
@@ -63,5 +68,21 @@ impl ExternalFiles {
             });
         }
         Ok(Self { heap_address, slots })
+    }
+
+    /// Appends the body of the message.
+    pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let count = fits(STRUCTURE, "files", 0xFFFF, self.slots.len())?;
+        let width = usize::from(sizes.length);
+        out.put_bytes(&[1, 0, 0, 0]);
+        out.put_uint(count, 2);
+        out.put_uint(count, 2);
+        out.put_uint(self.heap_address, usize::from(sizes.offset));
+        for slot in &self.slots {
+            for field in [slot.name_offset, slot.offset, slot.size] {
+                out.put_uint(field, width);
+            }
+        }
+        Ok(())
     }
 }

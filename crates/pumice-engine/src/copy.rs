@@ -1,0 +1,298 @@
+//! Copying objects within a file and between files, with everything below them.
+//!
+//! An object is copied once, however many links lead to it. Its header is made first, then what it
+//! holds: attributes, links, elements. Copies that are still to be filled wait in a list, so that no
+//! hierarchy is too deep. What is copied is linked by the caller.
+//!
+//! Headers keep their versions, groups and chunk indexes their forms, as with libhdf5. Stored
+//! elements are copied as they are unless they lead to other places: data of variable length gets
+//! new objects in the global heap, and references to objects lead nowhere in another file, or to
+//! copies of those objects (`values`).
+
+mod header;
+mod values;
+
+use crate::dataset::DatasetState;
+use crate::file::File;
+use crate::object::Object;
+use crate::{Error, Result, attribute, delete, group};
+use pumice_format::messages::{Link, LinkTarget, kind};
+use pumice_types::Datatype;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// How far the members of a group are copied that is not to be copied deeply.
+const SHALLOW: usize = 1;
+
+/// What is copied, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyOptions {
+    /// Of a group only the group and its members; those that are groups stay empty.
+    pub shallow: bool,
+    /// Objects that soft links lead to instead of the links, where they lead to some.
+    pub expand_soft_links: bool,
+    /// Objects that external links lead to instead of the links, where they lead to some.
+    pub expand_external_links: bool,
+    /// Between files: objects that references lead to, too. Otherwise references become null.
+    pub expand_references: bool,
+    /// No attributes.
+    pub without_attributes: bool,
+    /// Committed datatypes that the other file has already are not copied.
+    pub merge_committed_datatypes: bool,
+}
+
+/// Copies `object` of the file `source`, with everything below it, to the file `target`. Gives the
+/// new object's address; something must link to it.
+pub fn copy(
+    source: &Arc<File>,
+    object: &Object,
+    target: &File,
+    options: &CopyOptions,
+) -> Result<u64> {
+    target.medium().require_writable()?;
+    let mut copier = Copier::new(target, *options);
+    let copied = copier.run(source, object.address());
+    if copied.is_err() {
+        // Half a copy is of no use; the first error says more than one about this.
+        for address in copier.created {
+            let _ = delete::discard(target, address);
+        }
+    }
+    copied
+}
+
+struct Copier<'a> {
+    target: &'a File,
+    options: CopyOptions,
+    /// The copy of each object, by file and address.
+    copied: HashMap<(*const File, u64), u64>,
+    /// Files that objects were copied from: they stay open, and so have different places.
+    sources: Vec<Arc<File>>,
+    /// How many links lead to a copy so far.
+    links: HashMap<u64, u32>,
+    created: Vec<u64>,
+    pending: Vec<Task>,
+    /// Copies that references lead to.
+    referenced: Vec<u64>,
+    /// Committed datatypes of the target, once they are needed.
+    committed: Option<Vec<(Datatype, u64)>>,
+}
+
+/// A copy that is still to be filled.
+struct Task {
+    file: Arc<File>,
+    from: Arc<Object>,
+    to: u64,
+    depth: usize,
+}
+
+impl<'a> Copier<'a> {
+    fn new(target: &'a File, options: CopyOptions) -> Self {
+        let (copied, sources, links) = Default::default();
+        let (created, pending, referenced, committed) = Default::default();
+        Self { target, options, copied, sources, links, created, pending, referenced, committed }
+    }
+
+    fn run(&mut self, source: &Arc<File>, address: u64) -> Result<u64> {
+        let copy = self.copy_of(source, address, 0)?;
+        self.count_link(copy)?;
+        while let Some(task) = self.pending.pop() {
+            self.fill(&task)?;
+        }
+        self.link_referenced()?;
+        Ok(copy)
+    }
+
+    /// Where the copy of an object is or will be.
+    fn copy_of(&mut self, file: &Arc<File>, address: u64, depth: usize) -> Result<u64> {
+        let key = (Arc::as_ptr(file), address);
+        if let Some(&copy) = self.copied.get(&key) {
+            return Ok(copy);
+        }
+        if !self.sources.iter().any(|known| Arc::ptr_eq(known, file)) {
+            self.sources.push(file.clone());
+        }
+        let from = file.object(address)?;
+        if self.options.merge_committed_datatypes
+            && let Some(found) = self.merged(file, &from)?
+        {
+            // Something leads to it already.
+            self.links.insert(found, 1);
+            self.copied.insert(key, found);
+            return Ok(found);
+        }
+        let to = self.create(file, &from, depth)?;
+        self.copied.insert(key, to);
+        self.created.push(to);
+        self.pending.push(Task { file: file.clone(), from, to, depth });
+        Ok(to)
+    }
+
+    /// Takes note of a link to a copy. A new object has one from the start.
+    fn count_link(&mut self, copy: u64) -> Result<()> {
+        let count = self.links.entry(copy).or_insert(0);
+        *count += 1;
+        if *count == 1 { Ok(()) } else { self.target.object(copy)?.add_link() }
+    }
+
+    /// Whether an object's addresses mean something else in the target.
+    fn is_foreign(&self, file: &File) -> bool {
+        !std::ptr::eq(file, self.target)
+    }
+
+    fn fill(&mut self, task: &Task) -> Result<()> {
+        let to = self.target.object(task.to)?;
+        if !self.options.without_attributes {
+            self.attributes(task, &to)?;
+        }
+        if group::is_group(&task.from) {
+            return self.members(task, &to);
+        }
+        if task.from.has(kind::LAYOUT) {
+            return self.elements(task, &to);
+        }
+        Ok(())
+    }
+
+    fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
+        let mut all = attribute::attributes(&task.file, &task.from)?;
+        all.sort_by_key(|attribute| attribute.creation_order);
+        for mut attribute in all {
+            self.check_sizes(&task.file, &attribute.datatype)?;
+            if let Some(address) = attribute.committed {
+                let copy = self.copy_of(&task.file, address, task.depth)?;
+                self.count_link(copy)?;
+                attribute.committed = Some(copy);
+            }
+            let data = std::mem::take(&mut attribute.data);
+            attribute.data = self.moved(task, &attribute.datatype, data)?;
+            attribute::store(self.target, to, attribute)?;
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, task: &Task, to: &Object) -> Result<()> {
+        if self.options.shallow && task.depth >= SHALLOW {
+            return Ok(());
+        }
+        let mut links = group::links(&task.file, &task.from)?;
+        links.sort_by_key(|link| link.creation_order);
+        for link in links {
+            let target = match self.led_to(task, &link)? {
+                Some((file, address)) => {
+                    let address = self.copy_of(&file, address, task.depth + 1)?;
+                    self.count_link(address)?;
+                    LinkTarget::Hard { address }
+                }
+                None => link.target.clone(),
+            };
+            group::insert(self.target, to, Link { target, creation_order: None, ..link })?;
+        }
+        Ok(())
+    }
+
+    /// The object that is to be copied instead of a link.
+    fn led_to(&self, task: &Task, link: &Link) -> Result<Option<(Arc<File>, u64)>> {
+        let expand = match &link.target {
+            LinkTarget::Hard { address } => return Ok(Some((task.file.clone(), *address))),
+            LinkTarget::Soft { .. } => self.options.expand_soft_links,
+            LinkTarget::External { .. } => self.options.expand_external_links,
+            LinkTarget::UserDefined { .. } => false,
+        };
+        if !expand {
+            return Ok(None);
+        }
+        // One that leads nowhere stays a link.
+        let Ok(found) = group::resolve(&task.file, &task.from, &link.name) else { return Ok(None) };
+        let file = found.file.unwrap_or_else(|| task.file.clone());
+        Ok(Some((file, found.object.address())))
+    }
+
+    fn elements(&mut self, task: &Task, to: &Arc<Object>) -> Result<()> {
+        let open = || DatasetState::open(&task.file, &task.from);
+        let from = task.file.dataset(task.from.address(), open)?;
+        let copy = DatasetState::open(self.target, to)?;
+        let copied = match self.changes(&task.file, &from) {
+            false => copy.copy_stored(&from),
+            true => {
+                copy.copy_values(&from, &mut |values| self.translate(task, from.datatype(), values))
+            }
+        };
+        let copied = copied.and_then(|()| copy.flush(self.target.cache()));
+        if copied.is_err() {
+            let _ = copy.free();
+        }
+        copied
+    }
+
+    /// Links objects that only references lead to, by libhdf5's names.
+    fn link_referenced(&mut self) -> Result<()> {
+        let root = self.target.root()?;
+        for copy in std::mem::take(&mut self.referenced) {
+            if self.links.contains_key(&copy) {
+                continue;
+            }
+            self.count_link(copy)?;
+            let name = format!("~obj_pointed_by_{copy}");
+            let link = Link::new(name, LinkTarget::Hard { address: copy });
+            group::insert(self.target, &root, link)?;
+        }
+        Ok(())
+    }
+
+    /// The committed datatype of the target that equals this one, if it is one.
+    fn merged(&mut self, file: &Arc<File>, from: &Object) -> Result<Option<u64>> {
+        if group::is_group(from) || from.has(kind::LAYOUT) || !from.has(kind::DATATYPE) {
+            return Ok(None);
+        }
+        if !self.is_foreign(file) {
+            return Ok(Some(from.address()));
+        }
+        let datatype = attribute::object_datatype(file, from)?;
+        let known = match self.committed.take() {
+            Some(known) => known,
+            None => committed_datatypes(self.target)?,
+        };
+        let known = self.committed.insert(known);
+        let found = known.iter().find(|(other, _)| *other == datatype);
+        Ok(found.map(|&(_, address)| address))
+    }
+
+    /// Fails where elements cannot be as wide in the target as they are.
+    fn check_sizes(&self, file: &File, datatype: &Datatype) -> Result<()> {
+        let (from, to) = (file.superblock().sizes, self.target.superblock().sizes);
+        if from.offset == to.offset || !datatype.has_references() {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "copying {datatype} from a file with addresses of {} bytes to one of {}",
+            from.offset, to.offset
+        )))
+    }
+}
+
+/// All committed datatypes that links of a file lead to.
+fn committed_datatypes(file: &File) -> Result<Vec<(Datatype, u64)>> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut pending = vec![file.superblock().root_address];
+    while let Some(address) = pending.pop() {
+        if !seen.insert(address) {
+            continue;
+        }
+        // What cannot be read is no candidate.
+        let Ok(object) = file.object(address) else { continue };
+        if group::is_group(&object) {
+            let links = group::links(file, &object).unwrap_or_default();
+            pending.extend(links.into_iter().filter_map(|link| match link.target {
+                LinkTarget::Hard { address } => Some(address),
+                _ => None,
+            }));
+        } else if !object.has(kind::LAYOUT)
+            && let Ok(datatype) = attribute::object_datatype(file, &object)
+        {
+            found.push((datatype, address));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,144 @@
+//! Elements that lead to other places: data of variable length, references to objects.
+
+use super::{Copier, Task};
+use crate::dataset::DatasetState;
+use crate::file::File;
+use crate::layout::Storage;
+use crate::{Error, Result, reference};
+use pumice_types::heaped::reference_of;
+use pumice_types::{Datatype, Heaped};
+use std::sync::Arc;
+
+impl Copier<'_> {
+    /// Whether the elements of a dataset cannot be copied as they are.
+    pub(super) fn changes(&self, file: &File, dataset: &DatasetState) -> bool {
+        let stored = &dataset.layout().storage;
+        if matches!(stored, Storage::External(_) | Storage::Virtual(_)) {
+            return false;
+        }
+        let own_heap = matches!(stored, Storage::VariableLength(..));
+        let datatype = dataset.datatype();
+        (datatype.has_varlen() && !own_heap) || (self.is_foreign(file) && refers(datatype))
+    }
+
+    /// Elements as the target has them, for elements as the source has them.
+    pub(super) fn moved(
+        &mut self,
+        task: &Task,
+        datatype: &Datatype,
+        data: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        let foreign = self.is_foreign(&task.file) && refers(datatype);
+        if !datatype.has_varlen() && !foreign {
+            return Ok(data);
+        }
+        let mut values = match datatype.has_varlen() {
+            true => task.file.global_heap().load(datatype, data)?,
+            false => Heaped { elements: data, heap: Vec::new() },
+        };
+        self.translate(task, datatype, &mut values)?;
+        if datatype.has_varlen() {
+            let heap = self.target.global_heap();
+            heap.store(datatype, &mut values.elements, &values.heap)?;
+        }
+        Ok(values.elements)
+    }
+
+    /// As [`moved`](Self::moved), for a fill value: references in one are not followed.
+    pub(super) fn moved_fill(
+        &mut self,
+        file: &Arc<File>,
+        datatype: &Datatype,
+        value: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        if !datatype.has_varlen() {
+            let foreign = self.is_foreign(file) && refers(datatype);
+            return Ok(if foreign { vec![0; value.len()] } else { value });
+        }
+        let mut values = file.global_heap().load(datatype, value)?;
+        self.target.global_heap().store(datatype, &mut values.elements, &values.heap)?;
+        Ok(values.elements)
+    }
+
+    /// Makes references to objects lead to their copies, or nowhere; within a file they stay.
+    pub(super) fn translate(
+        &mut self,
+        task: &Task,
+        datatype: &Datatype,
+        values: &mut Heaped,
+    ) -> Result<()> {
+        if !self.is_foreign(&task.file) || !refers(datatype) {
+            return Ok(());
+        }
+        let Heaped { elements, heap } = values;
+        for_each(datatype, elements, heap, &mut |class, element| {
+            let whole = Datatype::Reference(class.clone());
+            let found = reference::references(&task.file, &whole, element)?.pop().flatten();
+            let found = match found {
+                // What is in a third file is there for both.
+                Some(found) if found.file.is_some() => Some(found),
+                Some(mut found) if self.options.expand_references => {
+                    found.address = self.copy_of(&task.file, found.address, task.depth)?;
+                    self.referenced.push(found.address);
+                    Some(found)
+                }
+                _ => None,
+            };
+            reference::store(self.target, class, found.as_ref(), element)
+        })
+    }
+}
+
+/// Whether elements of a type hold references to objects.
+fn refers(datatype: &Datatype) -> bool {
+    match datatype {
+        Datatype::Reference(_) => true,
+        Datatype::Array(array) => refers(&array.base),
+        Datatype::VarLen(varlen) => refers(&varlen.base),
+        Datatype::Compound(compound) => compound.members.iter().any(|m| refers(&m.datatype)),
+        _ => false,
+    }
+}
+
+/// What is done with each reference.
+type Visit<'a> = dyn FnMut(&pumice_types::Reference, &mut [u8]) -> Result<()> + 'a;
+
+/// Visits every reference to an object in elements and in what they lead to in `heap`.
+fn for_each(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &mut Vec<u8>,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let size = datatype.size().max(1);
+    match datatype {
+        Datatype::Reference(reference) => {
+            elements.chunks_exact_mut(size).try_for_each(|element| visit(reference, element))
+        }
+        Datatype::Array(array) if refers(datatype) => for_each(&array.base, elements, heap, visit),
+        Datatype::Compound(compound) if refers(datatype) => {
+            for element in elements.chunks_exact_mut(size) {
+                for member in compound.members.iter().filter(|member| refers(&member.datatype)) {
+                    let start = member.offset as usize;
+                    let end = start.saturating_add(member.datatype.size());
+                    let part = element.get_mut(start..end).ok_or_else(|| {
+                        Error::Invalid(format!("member \"{}\" beyond its compound", member.name))
+                    })?;
+                    for_each(&member.datatype, part, heap, visit)?;
+                }
+            }
+            Ok(())
+        }
+        Datatype::VarLen(varlen) if refers(datatype) => {
+            for element in elements.chunks_exact(size) {
+                let Some(payload) = varlen.payload(element, heap)? else { continue };
+                let start = reference_of(element).map_or(0, |(_, start)| start as usize);
+                let mut payload = payload.to_vec();
+                for_each(&varlen.base, &mut payload, heap, visit)?;
+                heap[start..start + payload.len()].copy_from_slice(&payload);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,186 @@
+//! The elements of one dataset as those of another that is stored in the same way: a copy.
+
+use super::DatasetState;
+use crate::layout::stretch::beyond;
+use crate::layout::{Contiguous, Place, Storage};
+use crate::{Error, Result};
+use pumice_format::index::ChunkRecord;
+use pumice_format::messages::Layout;
+use pumice_space::{Dims, Selection};
+use pumice_store::{ReadOp, WriteOp};
+use pumice_types::Heaped;
+
+/// About how many bytes are copied at a time.
+const PIECE: u64 = 4 << 20;
+
+impl DatasetState {
+    /// What its layout message would be now.
+    pub(crate) fn description(&self) -> Result<Layout> {
+        match &self.layout.storage {
+            Storage::Contiguous(contiguous) => Ok(match contiguous.place() {
+                Place::Compact(data) => Layout::Compact { data },
+                Place::File(_) => self.contiguous_message(),
+            }),
+            Storage::External(_) => Ok(self.contiguous_message()),
+            Storage::Unreadable(reason) => Err(Error::Unsupported(reason.clone())),
+            _ => Ok(self.message.clone()),
+        }
+    }
+
+    fn contiguous_message(&self) -> Layout {
+        let size = Some(self.layout.geometry.chunk_bytes());
+        Layout::Contiguous { address: pumice_format::UNDEFINED, size }
+    }
+
+    /// Takes over what is stored of another dataset of the same description, as it is.
+    pub(crate) fn copy_stored(&self, from: &DatasetState) -> Result<()> {
+        let _no_resize = from.gate();
+        if let (Storage::Contiguous(there), Storage::Contiguous(here)) =
+            (&from.layout.storage, &self.layout.storage)
+        {
+            return copy_piece(from, there, self, here);
+        }
+        let (Some(there), Some(here)) = (from.layout.table(), self.layout.table()) else {
+            // External and virtual data stay where they are.
+            return Ok(());
+        };
+        let _still = from.written_back()?;
+        let all = there.all()?;
+        if !all.is_empty() {
+            here.index().allocate(&*self.medium)?;
+        }
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |(_, record): &&(Dims, ChunkRecord)| {
+                bytes += record.size;
+                bytes <= PIECE
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (now, later) = rest.split_at(count);
+            here.adopt(there, now)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Takes over the values of another dataset of the same description, after a change.
+    pub(crate) fn copy_values(
+        &self,
+        from: &DatasetState,
+        change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
+    ) -> Result<()> {
+        let geometry = &from.layout.geometry;
+        let dims = from.dims();
+        if dims.contains(&0) || from.null {
+            return Ok(());
+        }
+        if let Storage::Contiguous(contiguous) = &from.layout.storage {
+            if let Place::File(None) = contiguous.place() {
+                return Ok(());
+            }
+            return pieces(&dims, geometry.element_size(), &mut |selection| {
+                self.copy_block(from, selection, change)
+            });
+        }
+        let undefined = matches!(from.layout.storage, Storage::Sparse(..))
+            || matches!(&from.message, Layout::Structured { sections: 3, .. });
+        let chunk = geometry.chunk();
+        for (origin, _) in from.chunk_records()? {
+            let ends = origin.iter().zip(chunk).zip(&dims);
+            let count: Dims =
+                ends.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
+            if count.contains(&0) {
+                continue;
+            }
+            let block = Selection::block(&origin, &count)?;
+            match undefined {
+                false => self.copy_block(from, &block, change)?,
+                true => self.copy_defined(from, &block, change)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_block(
+        &self,
+        from: &DatasetState,
+        block: &Selection,
+        change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
+    ) -> Result<()> {
+        let mut values = from.read_heaped(block)?;
+        change(&mut values)?;
+        self.write_heaped(block, &values.elements, &values.heap)
+    }
+
+    fn copy_defined(
+        &self,
+        from: &DatasetState,
+        block: &Selection,
+        change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
+    ) -> Result<()> {
+        let chunk = from.layout.geometry.chunk();
+        for mut part in from.read_defined_heaped(block)? {
+            change(&mut part.values)?;
+            let origin: Dims = part.chunk.iter().zip(chunk).map(|(at, side)| at * side).collect();
+            let mut coordinates = Vec::new();
+            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+            let cells = Selection::points(origin.len(), coordinates)?;
+            self.write_heaped(&cells, &part.values.elements, &part.values.heap)?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `visit` for blocks of about [`PIECE`] bytes that make up an extent.
+fn pieces(
+    dims: &[u64],
+    element: usize,
+    visit: &mut dyn FnMut(&Selection) -> Result<()>,
+) -> Result<()> {
+    let Some(last) = dims.len().checked_sub(1) else { return visit(&Selection::all()) };
+    let bytes = |axis: usize| {
+        let inner = dims[axis + 1..].iter();
+        inner.fold(element.max(1) as u64, |bytes, &side| bytes.saturating_mul(side))
+    };
+    // Blocks are one cell long before this axis, and whole behind it.
+    let axis = (0..last).find(|&axis| bytes(axis) <= PIECE).unwrap_or(last);
+    let step = (PIECE / bytes(axis)).max(1);
+    let mut start = vec![0; dims.len()];
+    loop {
+        let mut count = dims.to_vec();
+        count[..axis].fill(1);
+        count[axis] = step.min(dims[axis] - start[axis]);
+        visit(&Selection::block(&start, &count)?)?;
+        let Some(at) = (0..=axis).rev().find(|&at| start[at] + count[at] < dims[at]) else {
+            return Ok(());
+        };
+        start[at] += count[at];
+        start[at + 1..].fill(0);
+    }
+}
+
+/// Copies elements that are in one piece of a file.
+fn copy_piece(
+    from: &DatasetState,
+    there: &Contiguous,
+    to: &DatasetState,
+    here: &Contiguous,
+) -> Result<()> {
+    let Place::File(Some(source)) = there.place() else { return Ok(()) };
+    let length = from.layout.geometry.chunk_bytes();
+    if !from.medium.reaches(source, length)? {
+        return Err(beyond(source, from.medium.length()?));
+    }
+    here.allocate(false)?;
+    let Place::File(Some(target)) = here.place() else { return Ok(()) };
+    let mut buffer = vec![0; length.min(PIECE) as usize];
+    let mut done = 0;
+    while done < length {
+        let piece = &mut buffer[..(length - done).min(PIECE) as usize];
+        from.medium.fetch(&mut [ReadOp { offset: source + done, buffer: piece }])?;
+        to.medium.put(&mut [WriteOp { offset: target + done, bytes: piece }])?;
+        done += piece.len() as u64;
+    }
+    Ok(())
+}
