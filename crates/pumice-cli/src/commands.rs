@@ -4,6 +4,7 @@ mod cache;
 mod diff;
 mod dump;
 mod erase;
+mod h5import;
 mod import;
 mod install_links;
 mod ls;
@@ -63,6 +64,7 @@ pub(crate) enum Tool {
     Ls,
     Diff,
     Stat,
+    Import,
 }
 
 impl Tool {
@@ -72,6 +74,7 @@ impl Tool {
         ("h5ls", Tool::Ls),
         ("h5diff", Tool::Diff),
         ("h5stat", Tool::Stat),
+        ("h5import", Tool::Import),
     ];
 
     /// The tool that a program's path names.
@@ -89,6 +92,7 @@ impl Tool {
             Self::Ls => ls::run(arguments, name),
             Self::Diff => diff::run(arguments, name),
             Self::Stat => stat::run(arguments, name),
+            Self::Import => h5import::run(arguments, name),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Pieces of h5dump's data description language: dataspaces, and lines of values.
 
-use crate::cells;
-use crate::value::{INDENT, Renderer};
+use crate::value::{BREAK, INDENT, Renderer};
+use crate::{cells, numbers};
 use pumice::types::VarLenKind;
 use pumice::{Datatype, Extent, UNLIMITED};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// How lines of values look.
@@ -84,6 +83,46 @@ pub(crate) struct DataLines<'a, W> {
     dims: Vec<u64>,
     new_line: bool,
     prefix: String,
+    /// Whether the last element was broken into several lines.
+    broken: bool,
+    /// Lines on their way out.
+    buffer: Vec<u8>,
+}
+
+/// How many elements become text at once.
+const BATCH: usize = 1 << 19;
+/// How much text is written at once.
+const BUFFER: usize = 64 << 10;
+
+/// Texts of elements, one behind the other, and where each ends.
+struct Texts {
+    text: String,
+    ends: Vec<usize>,
+}
+
+/// The texts of elements, made on all processors.
+fn render(renderer: &Renderer, elements: &[u8]) -> Vec<Texts> {
+    let size = renderer.size().max(1);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = (elements.len() / size).div_ceil(threads).max(4096) * size;
+    let make = |part: &[u8]| {
+        let count = part.len() / size;
+        let mut texts =
+            Texts { text: String::with_capacity(count * 9), ends: Vec::with_capacity(count) };
+        renderer.push_each(&mut texts.text, &mut texts.ends, part);
+        texts
+    };
+    if elements.len() <= share {
+        return vec![make(elements)];
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = elements.chunks(share).map(|part| scope.spawn(|| make(part))).collect();
+        // A thread that panicked goes on doing so here.
+        let joined = parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect()
+    })
 }
 
 impl<'a, W: Write> DataLines<'a, W> {
@@ -107,6 +146,8 @@ impl<'a, W: Write> DataLines<'a, W> {
             dims: Vec::new(),
             new_line: true,
             prefix: String::new(),
+            broken: false,
+            buffer: Vec::with_capacity(BUFFER + 1024),
         }
     }
 
@@ -116,23 +157,55 @@ impl<'a, W: Write> DataLines<'a, W> {
         self
     }
 
-    /// Adds the element that is `linear` in the order of rows. Its coordinates are made only if they
-    /// are printed.
-    pub(crate) fn push_cell(
+    /// Adds elements that follow one another in the order of rows, from the one that is `linear` on.
+    /// Rows have `row` elements and begin lines.
+    pub(crate) fn push_cells(
         &mut self,
         linear: u64,
-        new_line: bool,
-        element: &[u8],
+        row: u64,
+        elements: &[u8],
         heap: &[u8],
     ) -> io::Result<()> {
-        if !self.text.is_empty() {
-            self.text.push(',');
-            self.write()?;
+        let size = self.renderer.size().max(1);
+        if !self.renderer.is_number() {
+            for (index, element) in (linear..).zip(elements.chunks_exact(size)) {
+                self.before_next()?;
+                self.renderer.push_lines(&mut self.text, element, heap, self.level);
+                (self.linear, self.new_line) = (Some(index), index % row == 0);
+            }
+            return Ok(());
         }
-        self.renderer.push_lines(&mut self.text, element, heap, self.level);
-        self.linear = Some(linear);
-        self.new_line = new_line;
+        let mut index = linear;
+        for batch in elements.chunks(BATCH * size) {
+            for texts in render(self.renderer, batch) {
+                index = self.push_texts(index, row, &texts)?;
+            }
+        }
         Ok(())
+    }
+
+    fn push_texts(&mut self, linear: u64, row: u64, texts: &Texts) -> io::Result<u64> {
+        let mut start = 0;
+        let mut in_row = linear % row;
+        let mut index = linear;
+        for &end in &texts.ends {
+            self.before_next()?;
+            self.text.push_str(&texts.text[start..end]);
+            (self.linear, self.new_line) = (Some(index), in_row == 0);
+            in_row = if in_row + 1 == row { 0 } else { in_row + 1 };
+            start = end;
+            index += 1;
+        }
+        Ok(index)
+    }
+
+    /// Writes what waits: another element follows.
+    fn before_next(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        self.text.push(',');
+        self.write()
     }
 
     /// Adds an element. It begins a line if `new_line` says so or if it does not fit.
@@ -143,10 +216,7 @@ impl<'a, W: Write> DataLines<'a, W> {
         element: &[u8],
         heap: &[u8],
     ) -> io::Result<()> {
-        if !self.text.is_empty() {
-            self.text.push(',');
-            self.write()?;
-        }
+        self.before_next()?;
         self.renderer.push_lines(&mut self.text, element, heap, self.level);
         self.linear = None;
         self.coordinates.clear();
@@ -163,31 +233,70 @@ impl<'a, W: Write> DataLines<'a, W> {
     /// Writes what waits and ends the last line.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.interrupt()?;
-        if self.column > 0 { self.out.write_all(b"\n") } else { Ok(()) }
+        if self.column > 0 {
+            self.buffer.push(b'\n');
+        }
+        self.out.write_all(&self.buffer)
     }
 
     fn write(&mut self) -> io::Result<()> {
         let wide = self.column + self.text.len() + 1 > self.style.columns;
-        if self.new_line || wide || self.column == 0 || self.style.apart {
-            self.begin_line()?;
+        if wide && self.text.contains(BREAK) {
+            self.write_sections();
         } else {
-            self.out.write_all(b" ")?;
-            self.column += 1;
+            let new_line = self.new_line || wide || self.column == 0 || self.style.apart;
+            let text = std::mem::take(&mut self.text);
+            self.write_section(&text, new_line, true);
+            self.text = text;
+            self.broken = false;
         }
-        self.out.write_all(self.text.as_bytes())?;
-        self.column += self.text.len();
         self.text.clear();
-        Ok(())
+        if self.buffer.len() < BUFFER {
+            return Ok(());
+        }
+        let written = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        written
     }
 
-    fn begin_line(&mut self) -> io::Result<()> {
+    /// Writes an element that does not fit into the line, section by section. It begins a line if it
+    /// would fit into one, or if the element before it was broken, too.
+    fn write_sections(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        let fits = self.level * INDENT + text.len() < self.style.columns;
+        let mut new_line = self.new_line || self.column == 0 || self.broken || fits;
+        self.broken = false;
+        for (number, section) in text.split(BREAK).enumerate() {
+            let wide = self.column + section.len() + 1 > self.style.columns;
+            self.broken |= number > 0 && wide;
+            self.write_section(section, new_line || wide, number == 0);
+            new_line = false;
+        }
+        self.text = text;
+    }
+
+    fn write_section(&mut self, section: &str, new_line: bool, first: bool) {
+        if new_line {
+            self.begin_line();
+        } else if first {
+            self.buffer.push(b' ');
+            self.column += 1;
+        }
+        for part in section.split(BREAK) {
+            self.buffer.extend_from_slice(part.as_bytes());
+            self.column += part.len();
+        }
+    }
+
+    fn begin_line(&mut self) {
         if self.column > 0 {
-            self.out.write_all(b"\n")?;
+            self.buffer.push(b'\n');
         }
         self.prefix.clear();
         if !self.style.coordinates {
             self.column = self.level * INDENT;
-            return write!(self.out, "{:1$}", "", self.column);
+            self.buffer.resize(self.buffer.len() + self.column, b' ');
+            return;
         }
         if let Some(linear) = self.linear {
             match self.dims.is_empty() {
@@ -196,14 +305,13 @@ impl<'a, W: Write> DataLines<'a, W> {
             }
         }
         for (axis, coordinate) in self.coordinates.iter().enumerate() {
-            let before = if axis == 0 { "(" } else { "," };
-            // Writing to a string does not fail.
-            let _ = write!(self.prefix, "{before}{coordinate}");
+            self.prefix.push(if axis == 0 { '(' } else { ',' });
+            numbers::push_integer(&mut self.prefix, *coordinate as i64);
         }
         self.prefix.push_str("): ");
-        write!(self.out, "{:1$}{2}", "", (self.level - 1) * INDENT, self.prefix)?;
+        self.buffer.resize(self.buffer.len() + (self.level - 1) * INDENT, b' ');
+        self.buffer.extend_from_slice(self.prefix.as_bytes());
         self.column = self.prefix.len() + self.level * INDENT;
-        Ok(())
     }
 }
 

@@ -16,9 +16,111 @@ pub(crate) fn push_general(out: &mut String, value: f64) {
     }
     // Small whole numbers are common, and are what they are.
     if value.abs() < 1e6 && value == value.trunc() && !(value == 0.0 && value.is_sign_negative()) {
-        let _ = write!(out, "{}", value as i64);
+        push_integer(out, value as i64);
         return;
     }
+    if !push_rounded(out, value) {
+        push_exact(out, value);
+    }
+}
+
+/// Powers of ten that a float has exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// A number times a power of ten, if that can be told with one rounding.
+fn scaled(value: f64, power: i32) -> Option<f64> {
+    let factor = POWERS.get(power.unsigned_abs() as usize)?;
+    Some(if power < 0 { value / factor } else { value * factor })
+}
+
+/// Appends `%g` of a number of middling size, by rounding it to an integer of six digits. Does
+/// nothing and answers false where that might not be exact: the number is very large or small, or so
+/// near the middle between two such integers that the multiplication's own rounding may decide.
+fn push_rounded(out: &mut String, value: f64) -> bool {
+    let magnitude = value.abs();
+    // The binary exponent times the logarithm of two, rounded down: at most one too small.
+    let binary = (magnitude.to_bits() >> 52) as i32 - 1023;
+    let mut exponent = (binary * 1233) >> 12;
+    let Some(mut six) = scaled(magnitude, DIGITS - 1 - exponent) else { return false };
+    if six >= 999_999.5 {
+        exponent += 1;
+        match scaled(magnitude, DIGITS - 1 - exponent) {
+            Some(less) => six = less,
+            None => return false,
+        }
+    }
+    if !(99_999.5..999_999.5).contains(&six) {
+        return false;
+    }
+    let (whole, part) = (six.trunc(), six.fract());
+    if (part - 0.5).abs() < 1e-6 {
+        return false;
+    }
+    let digits = whole as u32 + u32::from(part > 0.5);
+    if value.is_sign_negative() {
+        out.push('-');
+    }
+    push_digits(out, digits, exponent);
+    true
+}
+
+/// Appends a number of six significant digits, the first of which stands for ten to the `exponent`.
+fn push_digits(out: &mut String, digits: u32, exponent: i32) {
+    let mut text = [b'0'; DIGITS as usize];
+    let mut rest = digits;
+    for place in text.iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let used = text.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
+    let text = std::str::from_utf8(&text).unwrap_or_default();
+    if !(-4..DIGITS).contains(&exponent) {
+        out.push_str(&text[..1]);
+        if used > 1 {
+            out.push('.');
+            out.push_str(&text[1..used]);
+        }
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
+        return;
+    }
+    if exponent < 0 {
+        out.push_str(&"0.00000"[..1 + exponent.unsigned_abs() as usize]);
+        out.push_str(&text[..used]);
+        return;
+    }
+    let whole = exponent as usize + 1;
+    out.push_str(&text[..whole]);
+    if used > whole {
+        out.push('.');
+        out.push_str(&text[whole..used]);
+    }
+}
+
+/// Appends an integer.
+pub(crate) fn push_integer(out: &mut String, value: i64) {
+    let mut text = [0; 20];
+    let mut place = text.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        place -= 1;
+        text[place] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.push_str(std::str::from_utf8(&text[place..]).unwrap_or_default());
+}
+
+/// Appends `%g` of any number, by its exact decimal value.
+fn push_exact(out: &mut String, value: f64) {
     let start = out.len();
     // Rounding to the significant digits decides about the exponent: 999999.5 becomes 1e+06.
     // Writing to a string does not fail.
@@ -237,6 +339,41 @@ mod tests {
         assert_eq!(time(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(time(951_782_400), "2000-02-29 00:00:00 UTC");
         assert_eq!(time(1_794_745_799), "2026-11-15 12:29:59 UTC");
+    }
+
+    #[test]
+    fn rounding_to_six_digits_agrees_with_the_exact_value() {
+        let mut state = 1u64;
+        let mut quick = 0;
+        for step in 0..200_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Numbers of all sizes, and numbers near the middle between two texts.
+            let value = match step % 4 {
+                0 => f64::from_bits(state),
+                1 => (state >> 11) as f64 / (1u64 << 53) as f64,
+                2 => (state % 20_000_001) as f64 / 2e7 + 5e-7,
+                _ => ((state % 2_000_000) as f64 + 0.5) * 10f64.powi((state >> 60) as i32 - 8),
+            };
+            if !value.is_finite() {
+                continue;
+            }
+            let (mut rounded, mut exact) = (String::new(), String::new());
+            push_exact(&mut exact, value);
+            if push_rounded(&mut rounded, value) {
+                quick += 1;
+                assert_eq!(rounded, exact, "{value:e}");
+            }
+        }
+        assert!(quick > 60_000, "{quick}");
+        for (value, text) in
+            [(0, "0"), (-7, "-7"), (1_234_567, "1234567"), (i64::MIN, "-9223372036854775808")]
+        {
+            let mut found = String::new();
+            push_integer(&mut found, value);
+            assert_eq!(found, text);
+        }
     }
 
     #[test]

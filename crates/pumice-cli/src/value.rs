@@ -17,11 +17,16 @@ use std::sync::Arc;
 /// Columns of one level of indentation.
 pub(crate) const INDENT: usize = 3;
 
+/// Where a line may be broken inside an element, in a style that says so.
+pub(crate) const BREAK: char = '\u{1}';
+
 /// How values look.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Style {
     /// As in XML: blanks between values, markup escaped in text.
     pub(crate) xml: bool,
+    /// As in h5ls: everything on one line, which may be broken at [`BREAK`]s.
+    pub(crate) breakable: bool,
     /// Special characters in text are written as `\n` and the like.
     pub(crate) escape: bool,
     /// Integers of one byte are characters.
@@ -110,6 +115,30 @@ impl Renderer {
         self.size
     }
 
+    /// Appends elements, and after each notes where its text ends. Only for those of one line.
+    pub(crate) fn push_each(&self, out: &mut String, ends: &mut Vec<usize>, elements: &[u8]) {
+        let elements = elements.chunks_exact(self.size.max(1));
+        if let (Kind::Float(conversion), None) = (&self.kind, &self.style.float)
+            && conversion.is_noop()
+        {
+            for element in elements {
+                let value = f64::from_ne_bytes(element.try_into().unwrap_or_default());
+                numbers::push_general(out, value);
+                ends.push(out.len());
+            }
+            return;
+        }
+        for element in elements {
+            self.push(out, element, &[], None);
+            ends.push(out.len());
+        }
+    }
+
+    /// Whether elements are numbers, whose texts depend on nothing else.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Signed(_) | Kind::Unsigned(_) | Kind::Float(_))
+    }
+
     /// Appends an element on one line.
     pub(crate) fn push_inline(&self, out: &mut String, element: &[u8], heap: &[u8]) {
         self.push(out, element, heap, None);
@@ -125,7 +154,7 @@ impl Renderer {
         match &self.kind {
             Kind::Signed(conversion) => {
                 let value = i64::from_ne_bytes(convert(conversion, element));
-                let _ = write!(out, "{}", self.bits(value));
+                numbers::push_integer(out, self.bits(value));
             }
             Kind::Unsigned(conversion) => {
                 let value = u64::from_ne_bytes(convert(conversion, element));
@@ -158,6 +187,10 @@ impl Renderer {
             },
             Kind::Sequence(varlen, base) => {
                 let payload = varlen.payload(element, heap).ok().flatten().unwrap_or_default();
+                if self.style.breakable {
+                    let parts = payload.chunks_exact(base.size.max(1));
+                    return self.push_list(out, "()", ",", parts.map(|part| (&**base, part)), heap);
+                }
                 let (before, between, after) = match self.style.xml {
                     true => (" ", " ", ""),
                     false => ("(", ", ", ")"),
@@ -196,7 +229,7 @@ impl Renderer {
         }
     }
 
-    /// A reference to an object: what it is, and the file's name and its path.
+    /// A reference to an object: what it is, its address and its path.
     fn push_object(&self, out: &mut String, element: &[u8]) {
         let mut address = [0; 8];
         let size = element.len().min(8);
@@ -206,7 +239,7 @@ impl Renderer {
             let _ = write!(out, "{address}");
             return;
         };
-        let (file, atlas) = &**names;
+        let (_, atlas) = &**names;
         let kind = match atlas.kind(address) {
             Some(atlas::Kind::Group) => "GROUP",
             Some(atlas::Kind::Dataset) => "DATASET",
@@ -214,7 +247,7 @@ impl Renderer {
             None => return out.push_str("NULL"),
         };
         let path = atlas.path(address).unwrap_or_default();
-        let _ = write!(out, "{kind} \"{file}{path}\"");
+        let _ = write!(out, "{kind} {address} \"{path}\"");
     }
 
     fn push_character(&self, out: &mut String, byte: u8) {
@@ -244,6 +277,9 @@ impl Renderer {
             _ => None,
         };
         let text = &element[..end.unwrap_or(element.len())];
+        if self.style.breakable && text.chunk_by(|one, other| one == other).any(repeats) {
+            return self.push_repeating(out, text);
+        }
         out.push('"');
         if self.style.xml {
             out.push_str(&xml_text(&String::from_utf8_lossy(text)));
@@ -263,6 +299,30 @@ impl Renderer {
         out.push('"');
     }
 
+    /// Text in which letters that repeat are counted.
+    fn push_repeating(&self, out: &mut String, text: &[u8]) {
+        let mut quoted = false;
+        for (number, same) in text.chunk_by(|one, other| one == other).enumerate() {
+            let counted = repeats(same);
+            if counted && quoted {
+                out.push('"');
+            }
+            if counted || !quoted {
+                out.push_str(if number > 0 { " " } else { "" });
+                out.push(if counted { '\'' } else { '"' });
+            }
+            quoted = !counted;
+            let shown = if counted { &same[..1] } else { same };
+            shown.iter().for_each(|&byte| self.push_character(out, byte));
+            if counted {
+                let _ = write!(out, "' repeats {} times", same.len() - 1);
+            }
+        }
+        if quoted {
+            out.push('"');
+        }
+    }
+
     fn push_compound(
         &self,
         out: &mut String,
@@ -271,6 +331,18 @@ impl Renderer {
         heap: &[u8],
         level: Option<usize>,
     ) {
+        if self.style.breakable {
+            return self.push_list(
+                out,
+                "{}",
+                ", ",
+                members.iter().map(|(offset, renderer)| {
+                    let member = element.get(*offset..offset.saturating_add(renderer.size));
+                    (renderer, member.unwrap_or(&[]))
+                }),
+                heap,
+            );
+        }
         let (xml, mut first) = (self.style.xml, true);
         if !xml {
             out.push('{');
@@ -298,6 +370,27 @@ impl Renderer {
         out.push('}');
     }
 
+    /// Parts of an element between brackets, each but the last followed by a separator and a place to
+    /// break the line.
+    fn push_list<'r>(
+        &self,
+        out: &mut String,
+        brackets: &str,
+        separator: &str,
+        parts: impl Iterator<Item = (&'r Renderer, &'r [u8])>,
+        heap: &[u8],
+    ) {
+        out.push_str(&brackets[..1]);
+        for (index, (renderer, part)) in parts.enumerate() {
+            if index > 0 {
+                out.push_str(separator);
+                out.push(BREAK);
+            }
+            renderer.push(out, part, heap, None);
+        }
+        out.push_str(&brackets[1..]);
+    }
+
     fn push_array(
         &self,
         out: &mut String,
@@ -306,6 +399,10 @@ impl Renderer {
         (element, heap): (&[u8], &[u8]),
         level: Option<usize>,
     ) {
+        if self.style.breakable {
+            let parts = element.chunks_exact(base.size.max(1)).map(|part| (base, part));
+            return self.push_list(out, "[]", ",", parts, heap);
+        }
         let xml = self.style.xml;
         out.push_str(if xml { "" } else { "[ " });
         for (index, part) in element.chunks_exact(base.size.max(1)).enumerate() {
@@ -324,6 +421,11 @@ impl Renderer {
         }
         out.push_str(if xml { "" } else { " ]" });
     }
+}
+
+/// Whether h5ls counts equal letters instead of repeating them.
+fn repeats(same: &[u8]) -> bool {
+    same.len() > 8
 }
 
 /// Text between quotes in XML.

@@ -12,7 +12,7 @@
 //! | `dense`, `fractal_heap`, `btree2` | many links and attributes of newer formats |
 //! | `group/old`, `local_heap` | links of older formats |
 //! | `extension`, `shared` | what files keep beside their objects |
-//! | `members`, `outside` | files that are one file together; other files that a file names |
+//! | `members`, [`onion`], `outside` | files that are one file together; other files that a file names |
 //! | [`index`] | chunk indexes |
 //! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
 //! | [`buffer`] | the caller's memory, filled by many threads |
@@ -41,6 +41,7 @@ pub mod medium;
 mod members;
 pub mod metadata;
 pub mod object;
+pub mod onion;
 pub mod open_files;
 mod outside;
 pub mod reference;

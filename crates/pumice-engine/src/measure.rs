@@ -1,5 +1,6 @@
 //! How many bytes of a file its structures take, as h5stat counts them.
 
+use crate::attribute::required;
 use crate::file::File;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
@@ -15,7 +16,7 @@ use pumice_format::messages::{
 };
 use pumice_format::symbol_table_node::SymbolTableNode;
 use pumice_format::{Context, Sizes, UNDEFINED};
-use pumice_types::Datatype;
+use pumice_types::{Datatype, Member};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -347,11 +348,41 @@ fn indirect_blocks(
     Ok(size)
 }
 
-/// Bytes of a datatype's description in a message.
-pub fn description(datatype: &Datatype) -> Result<u64> {
+/// Bytes of the description of a dataset's datatype, in the version that it is stored in.
+pub fn description(file: &File, object: &Object) -> Result<u64> {
+    let message = required(object, kind::DATATYPE, "datatype")?;
+    let message = shared::here(file, message)?;
+    let datatype = datatype::decode(&message.body, &shared::context(file, &message))?;
+    let version = message.body.first().map_or(3, |first| first >> 4);
     let mut bytes = Vec::new();
-    datatype::encode(datatype, &mut bytes)?;
-    Ok(bytes.len() as u64)
+    datatype::encode(&datatype, &mut bytes)?;
+    Ok(bytes.len() as u64 + more_than_version_3(&datatype, version))
+}
+
+/// How many bytes more versions 1 and 2 take: names are padded, offsets have four bytes, and members
+/// of compounds and arrays have dimensions and permutations.
+fn more_than_version_3(datatype: &Datatype, version: u8) -> u64 {
+    if version >= 3 {
+        return 0;
+    }
+    let padding = |name: &str| (name.len() as u64 + 1).next_multiple_of(8) - name.len() as u64 - 1;
+    match datatype {
+        Datatype::Compound(compound) => {
+            let width = u64::from((compound.size.max(1).ilog2() / 8) + 1);
+            let dimensions = if version == 1 { 28 } else { 0 };
+            let more = |member: &Member| {
+                let below = more_than_version_3(&member.datatype, version);
+                padding(&member.name) + 4 - width + dimensions + below
+            };
+            compound.members.iter().map(more).sum()
+        }
+        Datatype::Enum(enumeration) => enumeration.names.iter().map(|name| padding(name)).sum(),
+        Datatype::Array(array) => {
+            3 + 4 * array.dims.len() as u64 + more_than_version_3(&array.base, version)
+        }
+        Datatype::VarLen(varlen) => more_than_version_3(&varlen.base, version),
+        _ => 0,
+    }
 }
 
 /// A piece of a file that holds elements of a dataset.

@@ -3,6 +3,7 @@
 use crate::{Context, Group, GroupOptions};
 use pumice_engine::Result;
 use pumice_engine::file::File as Engine;
+use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
 use pumice_store::{Locking, MemoryStore, Store};
@@ -58,6 +59,11 @@ impl File {
     /// A new file that lives in memory.
     pub fn in_memory() -> Result<Self> {
         Self::options().create_in(Arc::new(MemoryStore::default()))
+    }
+
+    /// How many revisions an onion file has beside the original.
+    pub fn revisions(path: impl AsRef<Path>) -> Result<u64> {
+        OnionStore::revisions(path.as_ref())
     }
 
     /// More ways to open a file.
@@ -186,6 +192,14 @@ impl FileOptions {
     /// Opens a file for reading and changing.
     pub fn edit(self, path: impl AsRef<Path>) -> Result<File> {
         self.open_as(path.as_ref(), Opening::Edit)
+    }
+
+    /// Opens one revision of an onion file, whose changes are in `PATH.onion`, for reading; 0 is the
+    /// original.
+    pub fn open_revision(self, path: impl AsRef<Path>, revision: u64) -> Result<File> {
+        let store = OnionStore::open(path.as_ref(), revision);
+        let engine = store.and_then(|store| Engine::open(Arc::new(store), self.cache(), false));
+        File::new(engine.map_err(|error| error.at(&path.as_ref().display().to_string()))?)
     }
 
     fn open_as(self, path: &Path, opening: Opening) -> Result<File> {

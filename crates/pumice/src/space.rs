@@ -73,7 +73,8 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn datatype_length(&self) -> Result<u64> {
-        measure::description(self.datatype()).map_err(|error| error.at(self.path()))
+        let length = measure::description(self.engine(), self.state().object());
+        length.map_err(|error| error.at(self.path()))
     }
 
     /// The files outside that hold its elements, in order; none if these are in the file itself.

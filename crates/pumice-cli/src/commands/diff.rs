@@ -13,17 +13,20 @@ mod types;
 
 use super::{Outcome, answered, output};
 use crate::failure::{self, Misuse};
-use crate::flags;
+use crate::{flags, help};
 use anyhow::{Result, bail};
 use objects::Differ;
 use options::{FLAGS, Options};
-use pumice::File;
 use std::io::Write;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
+        Err(error) if program == "h5diff" => {
+            usage(&format!("{error:#}"));
+            return Ok(Outcome::Incomplete);
+        }
         Err(error) => {
             println!("{error:#}");
             bail!(Misuse(format!("`{program} --help` tells what can be asked")))
@@ -49,14 +52,26 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     }
 }
 
+/// What h5diff prints behind a wrong option, and without files.
+fn usage(error: &str) {
+    if error.starts_with("h5diff error") {
+        println!("{error}");
+        return;
+    }
+    if error.starts_with('<') {
+        println!("{error}");
+    }
+    print!("{}", help::H5DIFF);
+}
+
 fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     let mut files = Vec::new();
-    for name in &options.files {
-        match File::open(name) {
+    for (name, driver) in options.files.iter().zip(&options.drivers) {
+        match driver.open(name) {
             Ok(file) => files.push(file),
             Err(error) => {
                 writeln!(out, "h5diff: <{name}>: unable to open file")?;
-                return Err(error.into());
+                return Err(error);
             }
         }
     }
@@ -71,6 +86,9 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 fn help(program: &str) -> String {
+    if program == "h5diff" {
+        return help::H5DIFF.to_owned();
+    }
     format!(
         "Compare two files, or two objects.
 

@@ -31,8 +31,17 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     }
     let mut outcome = Outcome::Complete;
     let mut sinks = Sinks::open(&options)?;
+    if options.driver.is_onion() && !options.driver.counts_revisions() {
+        println!("Using revision {}", options.driver.revision()?);
+    }
     for name in &options.files {
-        let file = File::open(name).with_context(|| format!("unable to open file \"{name}\""))?;
+        if options.driver.counts_revisions() {
+            let count = File::revisions(name)?;
+            println!("The number of revisions for the onion file is {count}");
+            continue;
+        }
+        let opened = options.driver.open(name);
+        let file = opened.with_context(|| format!("unable to open file \"{name}\""))?;
         if dump(&file, name, &options, &mut sinks)? == Outcome::Incomplete {
             outcome = Outcome::Incomplete;
         }

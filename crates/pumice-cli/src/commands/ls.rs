@@ -10,7 +10,7 @@ use super::{Outcome, answered, output, understood};
 use crate::cells::{self, Hyperslab};
 use crate::ddl::{DataLines, LineStyle, memory_size};
 use crate::failure;
-use crate::value::Renderer;
+use crate::value::{Renderer, Style};
 use crate::walker::{self, Kind, Visitor};
 use crate::{flags, locate, numbers};
 use anyhow::{Context, Result, bail};
@@ -66,13 +66,16 @@ struct Lister<'a, W> {
     followed: HashSet<String>,
     /// The path of a link that is being followed: its line is there already.
     entering: Option<String>,
+    /// libhdf5's number of the file that is listed.
+    number: u32,
     outcome: Outcome,
 }
 
 impl<'a, W: Write> Lister<'a, W> {
     fn new(out: &'a mut W, options: &'a Options, file: &'a File) -> Self {
         let (root, followed) = (String::new(), HashSet::new());
-        Self { out, options, file, root, followed, entering: None, outcome: Outcome::Complete }
+        let (entering, number, outcome) = (None, 1, Outcome::Complete);
+        Self { out, options, file, root, followed, entering, number, outcome }
     }
 
     fn list(&mut self, inside: &str) -> Result<()> {
@@ -186,7 +189,7 @@ impl<'a, W: Write> Lister<'a, W> {
             }
             Err(error) => self.survive(Err(error.into()))?,
         }
-        self.detail("Location", &format!("1:{address}"))?;
+        self.detail("Location", &format!("{}:{address}", self.number))?;
         self.detail("Links", &links.to_string())?;
         if let Some(seconds) = modified.filter(|seconds| *seconds > 0) {
             self.detail("Modified", &numbers::time(seconds.into()))?;
@@ -265,7 +268,8 @@ impl<'a, W: Write> Lister<'a, W> {
         let extent = dataset.extent()?;
         writeln!(self.out, "    Data:")?;
         if !extent.is_null() {
-            let renderer = Renderer::new(dataset.datatype())?;
+            let style = Style { breakable: true, ..Style::default() };
+            let renderer = Renderer::styled(dataset.datatype(), &style)?;
             let style =
                 LineStyle { columns: self.options.columns, coordinates: false, apart: false };
             // Three levels of three columns, as h5ls has it.
@@ -307,7 +311,17 @@ impl<'a, W: Write> Lister<'a, W> {
             _ => ("UD Link {cannot follow UD links}".to_owned(), false),
         };
         write!(self.out, "{text}")?;
-        if follow { self.follow(path, &text) } else { Ok(writeln!(self.out)?) }
+        if !follow {
+            return Ok(writeln!(self.out)?);
+        }
+        let outer = self.number;
+        if matches!(kind, MemberKind::ExternalLink(..)) {
+            // libhdf5 numbers files as they are opened, and h5ls follows a link four times.
+            self.number += 4;
+        }
+        let done = self.follow(path, &text);
+        self.number = outer;
+        done
     }
 
     /// What a followed link leads to, in braces, and what is in there.
@@ -474,6 +488,9 @@ fn filter_name(filter: &FilterSpec) -> &str {
 }
 
 fn help(program: &str) -> String {
+    if program == "h5ls" {
+        return crate::help::H5LS.to_owned();
+    }
     format!(
         "List groups, datasets, datatypes and links.
 

@@ -71,7 +71,8 @@ pub(super) struct Differ<'a> {
 impl<'a> Differ<'a> {
     pub(super) fn new(files: [&'a File; 2], options: &'a Options, out: &'a mut dyn Write) -> Self {
         let places = [&options.files[0], &options.files[1]].map(std::fs::canonicalize);
-        let same_file = matches!(&places, [Ok(first), Ok(second)] if first == second);
+        let same_file = matches!(&places, [Ok(first), Ok(second)] if first == second)
+            && options.drivers[0] == options.drivers[1];
         Self {
             files,
             options,

@@ -1,8 +1,9 @@
 //! What `pumice diff` and h5diff can be asked.
 
+use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
 use crate::subset::Subset;
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, ensure};
 
 const NOTHING: Takes = Takes::Nothing;
 
@@ -59,6 +60,7 @@ pub(super) struct Options {
     pub(super) excluded_attributes: Vec<String>,
     pub(super) defined: bool,
     pub(super) files: Vec<String>,
+    pub(super) drivers: [Driver; 2],
     /// Paths of the two objects, and parts of them.
     pub(super) objects: Option<[(String, Option<Subset>); 2]>,
 }
@@ -120,9 +122,10 @@ impl Options {
             'E' => self.excluded.push(text.to_owned()),
             'A' => self.excluded_attributes.push(text.to_owned()),
             '=' => self.defined = true,
-            '8' | '6' if !matches!(text, "sec2" | "stdio" | "core") => {
-                bail!("files stored as \"{text}\" cannot be compared yet")
-            }
+            '8' => self.drivers[0].set_name(text)?,
+            '6' => self.drivers[1].set_name(text)?,
+            '9' => self.drivers[0].set_info(text),
+            '7' => self.drivers[1].set_info(text),
             // Flags without effect.
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! What `pumice dump` and h5dump can be asked.
 
+use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
 use crate::numbers::FloatFormat;
 use crate::subset::{self, Subset};
@@ -84,7 +85,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new('D', "xml-dtd", Takes::Value("U"), "The DTD or schema to name in XML"),
     Flag::new('X', "xml-ns", Takes::Value("S"), "The namespace of XML"),
     Flag::new('5', "vfd-name", Takes::Value("D"), "How the file is stored, e.g. family"),
-    Flag::new('6', "vfd-info", Takes::Value("I"), "Accepted, without effect"),
+    Flag::new('6', "vfd-info", Takes::Value("I"), "More about that: the revision of an onion file"),
     Flag::new('7', "dense", NOTHING, "Print undefined cells of sparse datasets, too"),
 ];
 
@@ -151,6 +152,7 @@ pub(super) struct Options {
     pub(super) bits: Vec<(u32, u32)>,
     pub(super) regions: bool,
     pub(super) error_stack: bool,
+    pub(super) driver: Driver,
     pub(super) files: Vec<String>,
 }
 
@@ -186,6 +188,7 @@ impl Default for Options {
             bits: Vec::new(),
             regions: false,
             error_stack: false,
+            driver: Driver::default(),
             files: Vec::new(),
         }
     }
@@ -289,15 +292,8 @@ impl Options {
             'M' => bail!("option \"-M\" can only be used after --dataset option"),
             'R' => self.regions = true,
             'E' => self.error_stack = true,
-            // Families, split and multi files are told by their names and contents.
-            'f' | '5'
-                if matches!(
-                    value,
-                    Some("sec2" | "stdio" | "core" | "family" | "split" | "multi")
-                ) => {}
-            'f' | '5' | '6' => {
-                bail!("option \"-{letter}\" is not supported yet")
-            }
+            'f' | '5' => self.driver.set_name(&text())?,
+            '6' => self.driver.set_info(&text()),
             // Flags without effect.
             _ => {}
         }

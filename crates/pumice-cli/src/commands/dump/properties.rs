@@ -2,7 +2,6 @@
 
 use super::objects::Dumper;
 use crate::ddl::memory_size;
-use crate::value::Renderer;
 use anyhow::Result;
 use pumice::{AllocationTime, Dataset, Datatype, Fill, FillTime, FilterSpec, LayoutKind};
 
@@ -97,7 +96,7 @@ impl Dumper<'_> {
         };
         let mut text = String::new();
         let level = self.indent / crate::value::INDENT;
-        Renderer::new(dataset.datatype())?.push_lines(&mut text, bytes, &[], level);
+        self.renderer(dataset.datatype())?.push_lines(&mut text, bytes, &[], level);
         let variable = matches!(dataset.datatype(), Datatype::VarLen(_));
         Ok(if variable && text == "NULL" { "\"\"".to_owned() } else { text })
     }

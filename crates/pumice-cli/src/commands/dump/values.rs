@@ -99,7 +99,7 @@ impl Dumper<'_> {
         } else if subset {
             subset_values(dataset, slab, renderer.size(), &mut lines)
         } else {
-            all_values(dataset, slab, renderer.size(), &mut lines)
+            all_values(dataset, slab, &mut lines)
         };
         lines.finish()?;
         printed
@@ -207,16 +207,12 @@ fn at(index: u64, dims: &[u64], place: &mut Vec<u64>) -> bool {
 fn all_values<W: Write>(
     dataset: &Dataset,
     slab: &Hyperslab,
-    size: usize,
     lines: &mut DataLines<'_, W>,
 ) -> Result<()> {
     // A scalar's value begins no row.
     let row = dataset.shape().last().copied().unwrap_or(u64::MAX).max(1);
     cells::for_each_piece(dataset, slab, |before, _, piece| {
-        for (index, element) in (before..).zip(piece.elements.chunks_exact(size.max(1))) {
-            lines.push_cell(index, index % row == 0, element, &piece.heap)?;
-        }
-        Ok(())
+        Ok(lines.push_cells(before, row, &piece.elements, &piece.heap)?)
     })
 }
 

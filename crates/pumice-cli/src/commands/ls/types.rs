@@ -1,9 +1,10 @@
 //! Datatypes in h5ls's words.
 
 use super::escaped;
+use crate::ddl::memory_size;
 use crate::value::Renderer;
 use pumice::types::{
-    BitPadding, ByteOrder, CharacterSet, Datatype, Enumeration, Float, Integer,
+    BitPadding, ByteOrder, CharacterSet, Compound, Datatype, Enumeration, Float, Integer,
     MantissaNormalization, ReferenceKind, StringPadding, VarLenKind,
 };
 use std::fmt::Write;
@@ -43,11 +44,17 @@ fn push(out: &mut String, datatype: &Datatype, indent: usize, portable: bool) {
                     indent + 4,
                     "",
                     gap,
-                    member.offset
+                    offset_in_memory(compound, member.offset)
                 );
                 push(out, &member.datatype, indent + 4, portable);
             }
-            let _ = write!(out, "\n{:1$}}} {2}", "", indent, counted(datatype.size(), "byte"));
+            let _ = write!(
+                out,
+                "\n{:1$}}} {2}",
+                "",
+                indent,
+                counted(memory_size(datatype) as usize, "byte")
+            );
         }
         Datatype::Enum(enumeration) => push_enum(out, enumeration, indent, portable),
         Datatype::String(string) => {
@@ -191,6 +198,13 @@ fn push_precision(
     if !parts.is_empty() {
         let _ = write!(out, "\n{:indent$}({})", "", parts.join(", "));
     }
+}
+
+/// Where libhdf5 has a member in memory: texts of variable length before it are pointers there.
+fn offset_in_memory(compound: &Compound, offset: u32) -> u64 {
+    let before = compound.members.iter().filter(|member| member.offset < offset);
+    let less = before.map(|member| member.datatype.size() as u64 - memory_size(&member.datatype));
+    u64::from(offset).saturating_sub(less.sum())
 }
 
 fn push_enum(out: &mut String, enumeration: &Enumeration, indent: usize, portable: bool) {

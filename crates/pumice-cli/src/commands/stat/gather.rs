@@ -3,6 +3,7 @@
 use crate::ddl::memory_size;
 use crate::walker::{self, Visitor};
 use anyhow::Result;
+use pumice::types::VarLenKind;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, FileSpace, FileSpaceInfo, Group,
     LayoutKind, MemberKind, ObjectSpace, Selection,
@@ -211,7 +212,7 @@ impl Statistics {
 
     fn used_type(&mut self, dataset: &Dataset) -> Result<()> {
         let datatype = dataset.datatype();
-        let known = self.types.iter().position(|used| used.datatype == *datatype);
+        let known = self.types.iter().position(|used| same_type(&used.datatype, datatype));
         let place = known.unwrap_or(self.types.len());
         if known.is_none() {
             self.types.push(UsedType {
@@ -227,6 +228,12 @@ impl Statistics {
         self.types[place].named += u64::from(dataset.committed_datatype().is_some());
         Ok(())
     }
+}
+
+/// Whether libhdf5 takes two datatypes for the same: texts of variable length all are.
+fn same_type(one: &Datatype, other: &Datatype) -> bool {
+    let text = |datatype: &Datatype| matches!(datatype, Datatype::VarLen(varlen) if varlen.kind != VarLenKind::Sequence);
+    one == other || (text(one) && text(other))
 }
 
 impl Visitor for Statistics {

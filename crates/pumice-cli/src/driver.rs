@@ -1,0 +1,52 @@
+//! How the bytes of a file are kept, as the HDF5 tools' `--vfd-name` and `--vfd-info` tell it.
+
+use anyhow::{Context, Result, bail};
+use pumice::File;
+
+/// A file driver, by HDF5's name for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Driver {
+    name: Option<String>,
+    info: Option<String>,
+}
+
+impl Driver {
+    /// Families, split and multi files are told by their names and contents.
+    pub(crate) fn set_name(&mut self, name: &str) -> Result<()> {
+        const KNOWN: [&str; 7] = ["sec2", "stdio", "core", "family", "split", "multi", "onion"];
+        if !KNOWN.contains(&name) {
+            bail!("files stored as \"{name}\" cannot be read; known are {}", KNOWN.join(", "));
+        }
+        self.name = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// What the driver is told besides: of an onion file, the revision.
+    pub(crate) fn set_info(&mut self, info: &str) {
+        self.info = Some(info.to_owned());
+    }
+
+    /// Whether the file has revisions.
+    pub(crate) fn is_onion(&self) -> bool {
+        self.name.as_deref() == Some("onion")
+    }
+
+    /// Whether only the number of revisions is asked for.
+    pub(crate) fn counts_revisions(&self) -> bool {
+        self.is_onion() && self.info.as_deref() == Some("revision_count")
+    }
+
+    /// The revision that is asked for.
+    pub(crate) fn revision(&self) -> Result<u64> {
+        let info = self.info.as_deref().unwrap_or("0");
+        info.parse().with_context(|| format!("Invalid onion revision specified: {info}"))
+    }
+
+    /// Opens a file for reading.
+    pub(crate) fn open(&self, path: &str) -> Result<File> {
+        if self.is_onion() {
+            return Ok(File::options().open_revision(path, self.revision()?)?);
+        }
+        Ok(File::open(path)?)
+    }
+}
