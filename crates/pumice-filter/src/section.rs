@@ -74,10 +74,16 @@ impl Pipeline {
         let mut budget = Budget::new(memory(unfiltered, most_cells));
         let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
             let bound = location::Location.encoded_bound(limit);
-            let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
-            let set = parse_encoded(&encoded, unfiltered, &mut budget);
-            scratch::give(encoded);
-            set?
+            let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
+            if others || input.len() > bound {
+                let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
+                let set = parse_encoded(&encoded, unfiltered, &mut budget);
+                scratch::give(encoded);
+                set?
+            } else {
+                // Stored as the location filter has made it.
+                parse_encoded(input, unfiltered, &mut budget)?
+            }
         } else {
             let plain = self.decode_until(0, Cow::Borrowed(input), mask, limit)?;
             let set = parse_plain(&plain, &mut budget);

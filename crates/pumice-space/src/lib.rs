@@ -41,8 +41,8 @@ mod selection;
 pub mod serial;
 
 pub use cell_set::{
-    CellRuns, CellSet, Coordinate, Cursor, Kept, Merge, MergePiece, Overlap, Overlaps, Placement,
-    Placements, Splice, SplicePiece,
+    CellRuns, CellSet, Coordinate, Cursor, Division, Kept, Merge, MergePiece, Overlap, Overlaps,
+    Placement, Placements, Splice, SplicePiece,
 };
 pub use error::SpaceError;
 pub use extent::Extent;

@@ -8,7 +8,7 @@ use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, SAMPLES, choose};
 use crate::scratch;
-use pumice_space::CellSet;
+use pumice_space::{CellSet, Division};
 
 /// The most cells that are read into a list.
 pub(super) const MOST_CELLS: usize = 1 << 26;
@@ -22,21 +22,27 @@ pub(super) fn encode(dims: &[u64], set: &CellSet, runs: u64, out: &mut Vec<u8>) 
         return None;
     }
     if let Some(list) = set.as_list() {
-        return encode_list(dims, set.cells(), list, out);
+        return encode_list(dims, set.cells(), list, runs, out);
     }
     let mut list = scratch::take_numbers(set.len() as usize);
     list.clear();
     set.for_each_run(|run| list.extend(run.start as u32..(run.start + run.len) as u32));
-    let length = encode_list(dims, set.cells(), &list, out);
+    let length = encode_list(dims, set.cells(), &list, runs, out);
     scratch::give_numbers(list);
     length
 }
 
-fn encode_list(dims: &[u64], cells: u64, list: &[u32], out: &mut Vec<u8>) -> Option<u64> {
+fn encode_list(
+    dims: &[u64],
+    cells: u64,
+    list: &[u32],
+    runs: u64,
+    out: &mut Vec<u8>,
+) -> Option<u64> {
     if repeats(dims, list) {
         return None;
     }
-    let length = plain_length(dims, cells, list)?;
+    let length = plain_length(dims, cells, list, runs)?;
     let mut gaps = scratch::take_numbers(list.len());
     gaps.resize(list.len(), 0);
     if let (Some(gap), Some(first)) = (gaps.first_mut(), list.first()) {
@@ -64,11 +70,17 @@ fn repeats(dims: &[u64], list: &[u32]) -> bool {
     })
 }
 
-/// As [`plain_length`](super::plain_length::plain_length), from cells.
-fn plain_length(dims: &[u64], cells: u64, list: &[u32]) -> Option<u64> {
+/// As [`plain_length`](super::plain_length::plain_length), from cells that form `runs` runs.
+fn plain_length(dims: &[u64], cells: u64, list: &[u32], runs: u64) -> Option<u64> {
     let strides: Vec<u64> = (1..=dims.len()).map(|axis| dims[axis..].iter().product()).collect();
     let mut counter = Counter { strides, irregular: false, highest: 0 };
-    let blocks = counter.blocks(list, 0, cells, 0);
+    let blocks = match *dims {
+        // As many cells as rows at least: then looking at all rows is no waste.
+        [rows, width] if cells <= Division::MOST && rows <= list.len() as u64 => {
+            counter.blocks_of_rows(list, rows, width, runs)
+        }
+        _ => counter.blocks(list, 0, cells, 0),
+    };
     let Counter { irregular, highest, .. } = counter;
     irregular.then(|| length(dims, Counts { blocks, highest })).flatten()
 }
@@ -118,6 +130,32 @@ impl Counter {
         blocks
     }
 
+    /// As [`blocks`](Self::blocks) for a matrix: from the runs, which are blocks unless they go on in
+    /// another row or their row is like the one before it.
+    fn blocks_of_rows(&mut self, list: &[u32], rows: u64, width: u64, runs: u64) -> u64 {
+        let firsts = first_of_rows(list, rows, width);
+        let mut blocks = runs;
+        let mut before: Option<(&[u32], u64)> = None;
+        for (row, bounds) in firsts.windows(2).enumerate() {
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            let now = &list[start..end];
+            let (Some(first), Some(last)) = (now.first(), now.last()) else { continue };
+            let base = row as u64 * width;
+            blocks += u64::from(start > 0 && list[start - 1] + 1 == *first);
+            let same = before.is_some_and(|(list, from)| same(list, now, base - from));
+            self.irregular |= before.is_some() && !same;
+            if same && before.is_some_and(|(_, from)| from + width == base) {
+                blocks -= self.row(now, base);
+            } else if !self.irregular {
+                self.row(now, base);
+            }
+            self.highest = self.highest.max(u64::from(*last) - base).max(row as u64);
+            before = Some((now, base));
+        }
+        scratch::give_numbers(firsts);
+        blocks
+    }
+
     fn row(&mut self, list: &[u32], base: u64) -> u64 {
         if let Some(last) = list.last() {
             self.highest = self.highest.max(u64::from(*last) - base);
@@ -131,6 +169,25 @@ impl Counter {
         }
         1 + steps.map(|step| u64::from(step > 1)).sum::<u64>()
     }
+}
+
+/// Where the cells of each row begin in the list, and where those of the last end.
+fn first_of_rows(list: &[u32], rows: u64, width: u64) -> Vec<u32> {
+    let mut firsts = scratch::take_numbers(rows as usize + 1);
+    firsts.clear();
+    firsts.resize(rows as usize + 1, u32::MAX);
+    let division = Division::by(width);
+    // The first one of a row comes last, and stays.
+    for (at, &cell) in list.iter().enumerate().rev() {
+        firsts[division.of(cell).0 as usize] = at as u32;
+    }
+    let mut next = list.len() as u32;
+    for first in firsts.iter_mut().rev() {
+        // Rows without cells end where they begin.
+        *first = next.min(*first);
+        next = *first;
+    }
+    firsts
 }
 
 /// Whether the second list is the first, moved.

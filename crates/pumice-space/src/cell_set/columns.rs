@@ -65,7 +65,7 @@ impl CellSet {
     ) {
         match (dims, origin, columns, &self.form) {
             (&[_, width], &[top, left], [rows, columns], Form::Cells(list))
-                if self.cells <= 1 << 31 =>
+                if self.cells <= Division::MOST =>
             {
                 put_pairs(list.cells(), width, (top, left), rows, columns);
             }
@@ -105,7 +105,7 @@ impl CellSet {
     /// ```
     pub fn is_inside(&self, dims: &[u64], inside: &[u64]) -> bool {
         match (dims, inside, &self.form) {
-            (&[_, width], &[rows, columns], Form::Cells(list)) if self.cells <= 1 << 31 => {
+            (&[_, width], &[rows, columns], Form::Cells(list)) if self.cells <= Division::MOST => {
                 let division = Division::by(width);
                 // All are looked at, so that many are compared at once.
                 list.cells().iter().fold(true, |all, &cell| {
@@ -124,23 +124,36 @@ impl CellSet {
     }
 }
 
-/// A division by multiplication: exact for numbers below 2^31, without branches, many at once.
-#[derive(Clone, Copy)]
-struct Division {
+/// A division by multiplication: exact for numbers below [`MOST`](Self::MOST), without branches, many
+/// at once.
+///
+/// ```
+/// use pumice_space::Division;
+///
+/// assert_eq!(Division::by(1280).of(4000), (3, 160));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
     by: u64,
     factor: u64,
     shift: u32,
 }
 
 impl Division {
-    fn by(by: u64) -> Self {
+    /// All numbers below this can be divided.
+    pub const MOST: u64 = 1 << 31;
+
+    /// A division by `by`, which is not zero.
+    pub fn by(by: u64) -> Self {
+        // Larger divisors leave all such numbers as they are.
+        let by = by.min(Self::MOST);
         let shift = 31 + by.next_power_of_two().trailing_zeros();
         Self { by, factor: (1u64 << shift).div_ceil(by), shift }
     }
 
     /// Quotient and remainder.
     #[inline(always)]
-    fn of(self, number: u32) -> (u64, u64) {
+    pub fn of(self, number: u32) -> (u64, u64) {
         let quotient = (u64::from(number) * self.factor) >> self.shift;
         (quotient, u64::from(number) - quotient * self.by)
     }

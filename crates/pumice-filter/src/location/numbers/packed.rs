@@ -13,11 +13,12 @@
 //!
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
+mod cells;
+
 use super::{BLOCK, MOST_BITS, Number};
-use crate::location::compact::outside;
+use crate::FilterError;
 use crate::location::varint::{put_varint, varint};
 use crate::location::{NAME, corrupt};
-use crate::{FilterError, scratch};
 use pumice_bytes::Reader;
 
 /// How a stream would be packed.
@@ -98,19 +99,52 @@ fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out
         for value in block {
             at += value.wide() >> low_bits;
             let target = (at / 64) as usize;
-            if target != number {
-                words[number] = word.to_le_bytes();
-                (word, number) = (0, target);
-            }
-            word |= 1 << (at % 64);
+            // Written at once, so that nothing depends on where a word ends.
+            word = if target == number { word } else { 0 } | 1 << (at % 64);
+            number = target;
+            words[target] = word.to_le_bytes();
             at += 1;
         }
     }
-    words[number] = word.to_le_bytes();
     out.truncate(start + bytes);
 }
 
 fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
+    // The common widths get loops of their own, in which all shifts are constants.
+    match low_bits {
+        0 => {}
+        1 => put_low_fixed::<N, 1>(block, out),
+        2 => put_low_fixed::<N, 2>(block, out),
+        3 => put_low_fixed::<N, 3>(block, out),
+        4 => put_low_fixed::<N, 4>(block, out),
+        5 => put_low_fixed::<N, 5>(block, out),
+        6 => put_low_fixed::<N, 6>(block, out),
+        7 => put_low_fixed::<N, 7>(block, out),
+        8 => put_low_fixed::<N, 8>(block, out),
+        _ => put_low_any(block, low_bits, out),
+    }
+}
+
+/// For `BITS` of at most 8: the low bits of a group fit a word.
+fn put_low_fixed<N: Number, const BITS: usize>(block: &[N], out: &mut Vec<u8>) {
+    let start = out.len();
+    let end = start + (block.len() * BITS).div_ceil(8);
+    // The last word may go beyond the end.
+    out.resize(end + 8, 0);
+    let mut place = &mut out[start..];
+    for group in block.chunks(GROUP) {
+        let Some(to) = place.first_chunk_mut::<8>() else { break };
+        let mut word = 0u64;
+        for (number, value) in group.iter().enumerate() {
+            word |= (value.wide() & ((1 << BITS) - 1)) << (number * BITS);
+        }
+        *to = word.to_le_bytes();
+        place = place.get_mut(BITS..).unwrap_or_default();
+    }
+    out.truncate(end);
+}
+
+fn put_low_any<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
     let end = out.len() + (block.len() * low_bits as usize).div_ceil(8);
     let mask = (1u64 << low_bits) - 1;
     let (mut word, mut filled) = (0u64, 0);
@@ -182,98 +216,6 @@ impl<'a> Packed<'a> {
     }
 }
 
-impl Packed<'_> {
-    /// The `count` cells that the numbers are the gaps between, all of them below `cells`, which is
-    /// below 2^32.
-    ///
-    /// What the upper parts of the first numbers add up to is the place of a one bit, less the ones
-    /// before it: no number has to be known by itself.
-    pub(super) fn cells(mut self, count: usize, cells: u64) -> Result<Vec<u32>, FilterError> {
-        let mut list = scratch::take_numbers(count + 8);
-        let found = find_ones(self.unary.bytes, count, &mut list);
-        let summed = found.and_then(|()| self.sum(&mut list[..count], cells));
-        let result = summed.map(|()| list[..count].to_vec());
-        scratch::give_numbers(list);
-        result
-    }
-
-    /// Turns the places of ones into cells.
-    fn sum(&mut self, list: &mut [u32], cells: u64) -> Result<(), FilterError> {
-        let (mut begin, mut next) = (0, 0);
-        for (block, low_bits) in list.chunks_mut(BLOCK).zip(self.low_bits) {
-            let low_bits = u32::from(*low_bits);
-            let end = block.last().map_or(0, |last| u64::from(*last) + 1);
-            let (upper, bits) = (end - begin - block.len() as u64, block.len() * low_bits as usize);
-            if upper <= cells >> low_bits {
-                // The low bits of later blocks may be read, too; they are masked out.
-                next = sum_low(block, begin as u32, low_bits, self.low, next) + (upper << low_bits);
-            }
-            if upper > cells >> low_bits || next > cells {
-                return Err(outside(format!("a cell beyond {cells}")));
-            }
-            self.low = &self.low[bits.div_ceil(8)..];
-            begin = end;
-        }
-        Ok(())
-    }
-}
-
-/// For every byte, the places of its ones; the others mean nothing.
-static ONES: [[u32; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut found) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                table[byte][found] = bit;
-                found += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// For every byte, how many ones it has.
-static COUNTS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = byte.count_ones() as u8;
-        byte += 1;
-    }
-    table
-};
-
-/// Puts the places of all ones, of which there must be `count`, into `places`, which gets room for
-/// eight more. A byte at a time without any decision, however many ones it has.
-fn find_ones(bytes: &[u8], count: usize, places: &mut Vec<u32>) -> Result<(), FilterError> {
-    let wrong = |found| FilterError::corrupt(NAME, "a one bit for every number", found);
-    if bytes.len() > u32::MAX as usize / 8 {
-        return Err(outside("a unary part that is longer than any chunk"));
-    }
-    if places.len() < count + 8 {
-        places.resize(count + 8, 0);
-    }
-    let (mut at, mut base) = (0, 0u32);
-    for byte in bytes {
-        let Some(place) = places.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) else {
-            return Err(wrong("more"));
-        };
-        let ones = &ONES[usize::from(*byte)];
-        place.iter_mut().zip(ones).for_each(|(place, bit)| *place = base + bit);
-        at += usize::from(COUNTS[usize::from(*byte)]);
-        base += 8;
-    }
-    match at.cmp(&count) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Less => Err(wrong("fewer")),
-        std::cmp::Ordering::Greater => Err(wrong("more")),
-    }
-}
-
 /// Refuses ones after the low bits of the last block. All other blocks fill whole bytes.
 fn check_padding(low_bits: &[u8], count: usize, low: &[u8]) -> Result<(), FilterError> {
     let (Some(low_bits), Some(last)) = (low_bits.last(), low.last()) else {
@@ -336,66 +278,6 @@ fn add_low_any(values: &mut [u64], low_bits: u32, low: &[u8]) {
         *value = *value << low_bits | (word >> (bit % 8) & mask);
         bit += low_bits as usize;
     }
-}
-
-/// Turns the places of a block's ones into cells: the upper parts so far, which are the place less
-/// `begin` and the ones between, shifted up by `low_bits`; `next`; the low bits so far; and one for each
-/// number before. Returns the cell after the last, less its upper part. Cells that do not fit are cut
-/// off.
-fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> u64 {
-    match low_bits {
-        1 => sum_low_fixed::<1>(list, begin, low, next),
-        2 => sum_low_fixed::<2>(list, begin, low, next),
-        3 => sum_low_fixed::<3>(list, begin, low, next),
-        4 => sum_low_fixed::<4>(list, begin, low, next),
-        5 => sum_low_fixed::<5>(list, begin, low, next),
-        6 => sum_low_fixed::<6>(list, begin, low, next),
-        7 => sum_low_fixed::<7>(list, begin, low, next),
-        8 => sum_low_fixed::<8>(list, begin, low, next),
-        9 => sum_low_fixed::<9>(list, begin, low, next),
-        10 => sum_low_fixed::<10>(list, begin, low, next),
-        11 => sum_low_fixed::<11>(list, begin, low, next),
-        12 => sum_low_fixed::<12>(list, begin, low, next),
-        _ => sum_low_any(list, begin, low_bits, low, next),
-    }
-}
-
-fn sum_low_fixed<const BITS: usize>(
-    list: &mut [u32],
-    mut begin: u32,
-    low: &[u8],
-    mut next: u64,
-) -> u64 {
-    // As in `add_low_fixed`.
-    let groups = (low.len().saturating_sub(8) / BITS).min(list.len() / GROUP);
-    let (groups, rest) = list.split_at_mut(groups * GROUP);
-    let mut bytes = low;
-    for group in groups.as_chunks_mut::<GROUP>().0 {
-        let window = &bytes[..BITS + 8];
-        for (number, cell) in group.iter_mut().enumerate() {
-            let (bit, number) = (number * BITS, number as u32);
-            next += word_at(window, bit / 8) >> (bit % 8) & ((1 << BITS) - 1);
-            let upper = cell.wrapping_sub(begin.wrapping_add(number));
-            *cell = (upper << BITS).wrapping_add(next as u32).wrapping_add(number);
-        }
-        next += GROUP as u64;
-        begin = begin.wrapping_add(GROUP as u32);
-        bytes = &bytes[BITS..];
-    }
-    sum_low_any(rest, begin, BITS as u32, bytes, next)
-}
-
-fn sum_low_any(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], mut next: u64) -> u64 {
-    let mask = (1u64 << low_bits) - 1;
-    let mut bit = 0;
-    for (number, cell) in (begin..).zip(list) {
-        next += word_at(low, bit / 8) >> (bit % 8) & mask;
-        let upper = u64::from(*cell - number) << low_bits;
-        *cell = upper.wrapping_add(next) as u32;
-        next += 1;
-        bit += low_bits as usize;
-    }
-    next
 }
 
 /// The eight bytes from `at` on, zeros beyond the end.
