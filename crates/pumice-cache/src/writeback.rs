@@ -1,11 +1,11 @@
-//! Writing dirty chunks back: encoded in parallel, placed dataset by dataset, written at once for
-//! all datasets of a store, then entered in the index.
+//! Writing dirty chunks back: encoded in parallel, group by group; each group is placed dataset by
+//! dataset, written at once for all datasets of a store, then entered in the index.
 //!
 //! A chunk that is being written back stays in its slot and stays readable; a write may change it
 //! as soon as it is encoded. Its version tells afterwards whether what was written is still what
 //! is in the slot. A chunk whose encoding, placing or writing failed stays dirty.
 
-use crate::budget::{Reservation, Saving};
+use crate::budget::Saving;
 use crate::cache::Shared;
 use crate::layout::{Encoded, Layout, Placement, Put};
 use crate::member::Member;
@@ -13,6 +13,9 @@ use crate::shield::shield;
 use crate::slot::Slot;
 use crate::stats::Reason;
 use crate::sync::{Arc, Mutex};
+
+/// Groups for each thread: one is stored while others are encoded.
+const GROUPS: usize = 8;
 
 /// A chunk ready to be stored.
 struct Ready<L: Layout> {
@@ -27,28 +30,57 @@ impl<L: Layout> Shared<L> {
         saving.sort();
         let mut result = Ok(());
         while !saving.slots().is_empty() {
-            let (mut reservation, count) = self.reserve_encodings(saving.slots());
+            let (_room, count) = self.reserve_encodings(saving.slots());
             let batch = saving.split_front(count);
-            result = result.and(self.save_batch(batch.slots(), &mut reservation));
+            result = result.and(self.save_batch(batch.slots()));
         }
         result
     }
 
-    fn save_batch(
-        &self,
-        slots: &[Arc<Slot<L>>],
-        reservation: &mut Reservation<'_, L>,
-    ) -> Result<(), L::Error> {
+    /// Encodes and stores chunks for whose encodings there is room: a group of them is stored while
+    /// other threads encode the next, and groups are stored in their order.
+    fn save_batch(&self, slots: &[Arc<Slot<L>>]) -> Result<(), L::Error> {
+        let executor = self.executor();
+        let size = match executor.threads() {
+            // Nobody to share with: as few calls as there can be.
+            1 => slots.len(),
+            threads => slots.len().div_ceil(threads * GROUPS),
+        };
+        let groups: Vec<_> = slots.chunks(size.max(1)).collect();
+        let encoded: Vec<_> = groups.iter().map(|_| Mutex::new(None)).collect();
+        // The next group to be stored, and the first error.
+        let stored = Mutex::new((0, Ok(())));
+        let store = |(next, result): &mut (usize, Result<(), L::Error>)| {
+            while let Some(group) = encoded.get(*next).and_then(|group| group.lock().take()) {
+                let outcome = self.store_group(group);
+                *result = std::mem::replace(result, Ok(())).and(outcome);
+                *next += 1;
+            }
+        };
+        executor.run(groups.len(), &|number| {
+            let group: Vec<_> = groups[number].iter().map(encode).collect();
+            *encoded[number].lock() = Some(group);
+            // Who cannot store now leaves it to who does, or to the end.
+            if let Some(mut state) = stored.try_lock() {
+                store(&mut state);
+            }
+        });
+        let mut state = stored.into_inner();
+        store(&mut state);
+        state.1
+    }
+
+    /// Stores chunks that have been encoded, all that could be.
+    fn store_group(&self, group: Vec<Result<Option<Ready<L>>, L::Error>>) -> Result<(), L::Error> {
         let mut result = Ok(());
-        let mut ready = Vec::with_capacity(slots.len());
-        for outcome in self.encode_all(slots) {
+        let mut ready = Vec::with_capacity(group.len());
+        for outcome in group {
             match outcome {
                 Ok(Some(chunk)) => ready.push(chunk),
                 Ok(None) => {}
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        reservation.resize(ready.iter().map(|chunk| chunk.encoded.bytes.len() as u64).sum());
         for same in
             ready.chunk_by(|a, b| a.slot.member.layout.store() == b.slot.member.layout.store())
         {
@@ -92,15 +124,6 @@ impl<L: Layout> Shared<L> {
         chunks.iter().for_each(|chunk| self.mark_saved(chunk));
         member.count_stored(placements);
         Ok(())
-    }
-
-    fn encode_all(&self, slots: &[Arc<Slot<L>>]) -> Vec<Result<Option<Ready<L>>, L::Error>> {
-        if let [slot] = slots {
-            return vec![encode(slot)];
-        }
-        let results: Vec<_> = slots.iter().map(|_| Mutex::new(Ok(None))).collect();
-        self.executor().run(slots.len(), &|i| *results[i].lock() = encode(&slots[i]));
-        results.into_iter().map(Mutex::into_inner).collect()
     }
 
     fn mark_saved(&self, chunk: &Ready<L>) {

@@ -25,16 +25,6 @@ pub(crate) struct Saving<'b, L: Layout> {
     pub(super) slots: Vec<Arc<Slot<L>>>,
 }
 
-impl<L: Layout> Reservation<'_, L> {
-    /// Corrects the estimate once the true size is known.
-    pub(crate) fn resize(&mut self, bytes: u64) {
-        let mut state = self.budget.state.lock();
-        state.flight = state.flight - self.bytes + bytes;
-        state.note_peak();
-        self.bytes = bytes;
-    }
-}
-
 impl<L: Layout> Drop for Reservation<'_, L> {
     fn drop(&mut self) {
         let mut state = self.budget.state.lock();
