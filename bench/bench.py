@@ -267,6 +267,8 @@ def describe(arguments):
         f"\n{model}, {os.cpu_count()} processors, {memory} GiB, Linux {platform.release()}. "
         f"Medians of {arguments.rounds} interleaved rounds, wall clock, page cache warm."
     )
+    if "MALLOC_TRIM_THRESHOLD_" in os.environ:
+        print("Freed memory stays with its process.")
     print(
         f"\nPumice at {output_of('git', 'rev-parse', '--short', 'HEAD')}, "
         f"{output_of('rustc', '--version')}; h5py {h5py.__version__} "
@@ -290,6 +292,11 @@ def main():
     parser.add_argument("--edge", type=int, help="edge of the matrix of part A")
     parser.add_argument("--all-peers", action="store_true", help="also those that take minutes")
     parser.add_argument("--peers", help="only these in part A: parts of names, as in csr,tiledb")
+    parser.add_argument(
+        "--fresh-memory",
+        action="store_true",
+        help="let freed memory go back to the system (`run` sees to it)",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
     arguments = parser.parse_args()

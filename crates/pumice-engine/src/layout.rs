@@ -407,6 +407,9 @@ impl Layout for DatasetLayout {
             (Storage::Dense(dense, _), ReadRequest::Values { part, target }) => {
                 !(part.is_whole() && target.is_noop() && dense.unfiltered(key))
             }
+            // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
+            // than putting it down. Kept, a scan would go through memory once more.
+            (Storage::Sparse(..), ReadRequest::Cells { cells: None, place: Some(_), .. }) => false,
             _ => true,
         }
     }

@@ -141,7 +141,7 @@ fn spread(word: [u8; 8], base: u32, room: &mut [u32; ROOM]) -> usize {
 fn ones_up_to(word: u64) -> u64 {
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = fours + (fours >> 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    let bytes = (fours + (fours >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
     bytes.wrapping_mul(0x0101_0101_0101_0101)
 }
 
