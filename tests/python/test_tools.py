@@ -16,7 +16,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = pathlib.Path(os.environ.get("PUMICE_CORPUS", ROOT.parent / "shared" / "corpora"))
 PUMICE = os.environ.get("PUMICE")
-SUITES = ["h5dump", "h5ls", "h5diff", "h5stat", "h5import"]
+SUITES = ["h5dump", "h5ls", "h5diff", "h5stat", "h5repack", "h5copy", "h5import"]
 # Reference tools, which judge what ours made.
 REFERENCE = pathlib.Path(os.environ.get("HDF5_TOOLS", "/usr/bin"))
 # What a tool may take, in seconds.
@@ -150,6 +150,16 @@ class Check:
         return None
 
 
+def without_files():
+    """Beginnings of checks whose files the corpus does not have."""
+    steps = map(json.loads, (CORPUS / "expected_all_steps.jsonl").read_text().splitlines())
+    copies = [step for step in steps if (step.get("op") or "").startswith("copy")]
+    place = lambda step: pathlib.Path(step["args"][0].replace("{STAGE}", str(CORPUS / "stage")))
+    missing = [step["id"] for step in copies if step["suite"] == "h5repack"
+               and not place(step).exists()]
+    return tuple(name.removesuffix("_CPY") + "_" for name in missing)
+
+
 def expected_files():
     """What a step's output is compared with, where another step made it."""
     steps = map(json.loads, (CORPUS / "expected_all_steps.jsonl").read_text().splitlines())
@@ -162,6 +172,10 @@ class Tools(unittest.TestCase):
     def test_expected_outputs(self):
         entries = map(json.loads, (CORPUS / "expected.jsonl").read_text().splitlines())
         entries = [e for e in entries if e["suite"] in SUITES]
+        lacking = without_files()
+        some = len(entries)
+        entries = [e for e in entries if not (e["id"] + "_").startswith(lacking)]
+        print(f"{some - len(entries)} checks need files that the corpus does not have")
         made = expected_files()
         for entry in entries:
             entry["expected_file"] = entry["expected_file"] or made.get(entry["id"])
@@ -197,7 +211,7 @@ class Tools(unittest.TestCase):
     def test_damaged_files(self):
         files = sorted(path for path in (CORPUS / "bad").iterdir() if path.is_file())
         commands = [["h5dump"], ["h5dump", "-x"], ["h5ls", "-rv"], ["h5stat"], ["h5diff", "-v"],
-                    ["h5import"]]
+                    ["h5repack"], ["h5repack", "-f", "GZIP=1"], ["h5copy"], ["h5import"]]
 
         def wrong(job):
             command, path = job

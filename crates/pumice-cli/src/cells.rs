@@ -7,8 +7,9 @@
 
 use anyhow::{Result, ensure};
 use pumice::types::{ByteOrder, Integer};
-use pumice::{Attribute, Dataset, Datatype, Element, Heaped, Selection};
+use pumice::{Attribute, Dataset, Datatype, Element, Heaped, Selection, Transfer};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many cells are held at once, at most.
 const MAX_CELLS: u64 = 1 << 20;
@@ -16,6 +17,10 @@ const MAX_CELLS: u64 = 1 << 20;
 const MAX_BYTES: u64 = 16 << 20;
 /// How many times that much is compared at once: most of it is equal and nothing is made of it.
 const PAIR_LENGTH: u64 = 2;
+/// About how many bytes a thread compares at once: what fits into a processor's own cache.
+const SCAN_BYTES: u64 = 512 << 10;
+/// How many such pieces each thread has before differences are told.
+const SCAN_PIECES: usize = 16;
 /// About how many stored bytes a band of rows has at first.
 const BAND_BYTES: u64 = 4 << 20;
 /// Into how many bands the rows of a dataset are split at first, at most.
@@ -165,6 +170,80 @@ pub(crate) fn for_each_pair(
     let selections = [slabs[0].selection()?, slabs[1].selection()?];
     let values = [read(datasets[0], &selections[0])?, read(datasets[1], &selections[1])?];
     visit(0, [&selections[0], &selections[1]], values)
+}
+
+/// Reads the same cells of two datasets piece by piece, as [`for_each_pair`] does, but visits only
+/// pieces whose bytes differ. Pieces are compared by several threads, in memory of their own.
+pub(crate) fn for_each_different_pair(
+    datasets: [&Dataset; 2],
+    slab: &Hyperslab,
+    mut visit: impl FnMut(u64, [&Selection; 2], [Heaped; 2]) -> Result<()>,
+) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = datasets[0].datatype().size().max(1) as u64;
+    let limit = (SCAN_BYTES / size).max(1).max(chunk_cells(datasets[0])).min(limit(datasets[0]));
+    let mut waiting: Vec<(u64, Selection)> = Vec::new();
+    let mut compare = |pieces: &mut Vec<(u64, Selection)>| -> Result<()> {
+        for (before, selection) in different(datasets, pieces, threads)? {
+            let values = [read(datasets[0], selection)?, read(datasets[1], selection)?];
+            visit(before, [selection, selection], values)?;
+        }
+        pieces.clear();
+        Ok(())
+    };
+    for_each_selection(slab, limit, |before, selection| {
+        waiting.push((before, selection.clone()));
+        if waiting.len() < SCAN_PIECES * threads { Ok(()) } else { compare(&mut waiting) }
+    })?;
+    compare(&mut waiting)
+}
+
+/// The pieces whose bytes differ, in order.
+fn different<'p>(
+    datasets: [&Dataset; 2],
+    pieces: &'p [(u64, Selection)],
+    threads: usize,
+) -> Result<Vec<(u64, &'p Selection)>> {
+    let next = AtomicUsize::new(0);
+    let scan = || -> Result<Vec<usize>> {
+        let mut found = Vec::new();
+        let [mut one, mut other] = [Vec::new(), Vec::new()];
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some((_, selection)) = pieces.get(number) else { return Ok(found) };
+            read_bytes(datasets[0], selection, &mut one)?;
+            read_bytes(datasets[1], selection, &mut other)?;
+            if one != other {
+                found.push(number);
+            }
+        }
+    };
+    let mut found: Vec<usize> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(scan)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<Vec<usize>>>| {
+            // A thread that panicked goes on doing so here.
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(join).collect::<Result<Vec<_>>>()
+    })?
+    .concat();
+    found.sort_unstable();
+    let piece = |number: usize| pieces.get(number).map(|(before, cells)| (*before, cells));
+    Ok(found.into_iter().filter_map(piece).collect())
+}
+
+/// Elements of a fixed size, in memory that is used again.
+fn read_bytes(dataset: &Dataset, selection: &Selection, bytes: &mut Vec<u8>) -> Result<()> {
+    let count = selection.count(&dataset.shape()) as usize;
+    bytes.resize(count * dataset.datatype().size(), 0);
+    Ok(dataset.read_as(selection, dataset.datatype(), bytes, &Transfer::new())?)
+}
+
+/// How many cells a row of chunks has, so that none is decoded for two pieces.
+fn chunk_cells(dataset: &Dataset) -> u64 {
+    let rows = dataset.chunk().and_then(|chunk| chunk.first().copied()).unwrap_or(1);
+    let row = dataset.shape().iter().skip(1).fold(1u64, |cells, &side| cells.saturating_mul(side));
+    row.saturating_mul(rows)
 }
 
 /// The elements of a selection in the file's type, and their heap.

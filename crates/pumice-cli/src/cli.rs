@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Dump(Dump),
     Diff(Diff),
     Stat(Stat),
+    Repack(Repack),
+    Copy(Copy),
     Spy(Spy),
     Read(Read),
     Erase(Erase),
@@ -133,6 +135,28 @@ pub(crate) struct Diff {
 pub(crate) struct Stat {
     /// h5stat's options and files; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS] FILE")]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Write a file anew, with other layouts and filters, with h5repack's options
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Repack {
+    /// h5repack's options and files; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS] FILE1 [FILE2"
+    )]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Copy objects within a file or between files, with h5copy's options
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Copy {
+    /// h5copy's options; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
     pub(crate) arguments: Vec<String>,
 }
 

@@ -1,6 +1,7 @@
 //! One file per command. Each takes its arguments and writes its answer to standard output.
 
 mod cache;
+mod copy;
 mod diff;
 mod dump;
 mod erase;
@@ -9,6 +10,7 @@ mod import;
 mod install_links;
 mod ls;
 mod read;
+mod repack;
 mod spy;
 mod stat;
 
@@ -65,6 +67,8 @@ pub(crate) enum Tool {
     Diff,
     Stat,
     Import,
+    Repack,
+    Copy,
 }
 
 impl Tool {
@@ -75,6 +79,8 @@ impl Tool {
         ("h5diff", Tool::Diff),
         ("h5stat", Tool::Stat),
         ("h5import", Tool::Import),
+        ("h5repack", Tool::Repack),
+        ("h5copy", Tool::Copy),
     ];
 
     /// The tool that a program's path names.
@@ -93,6 +99,8 @@ impl Tool {
             Self::Diff => diff::run(arguments, name),
             Self::Stat => stat::run(arguments, name),
             Self::Import => h5import::run(arguments, name),
+            Self::Repack => repack::run(arguments, name),
+            Self::Copy => copy::run(arguments, name),
         }
     }
 }
@@ -105,6 +113,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),
         Command::Stat(arguments) => stat::run(&arguments.arguments, "pumice stat"),
+        Command::Repack(arguments) => repack::run(&arguments.arguments, "pumice repack"),
+        Command::Copy(arguments) => copy::run(&arguments.arguments, "pumice copy"),
         Command::Spy(arguments) => spy::run(&arguments),
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),

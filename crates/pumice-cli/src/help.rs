@@ -7,3 +7,7 @@ pub(crate) const H5DIFF: &str = include_str!("help/h5diff.txt");
 pub(crate) const H5LS: &str = include_str!("help/h5ls.txt");
 /// What `h5stat -h` prints.
 pub(crate) const H5STAT: &str = include_str!("help/h5stat.txt");
+/// What `h5repack -h` prints.
+pub(crate) const H5REPACK: &str = include_str!("help/h5repack.txt");
+/// What `h5copy -h` prints.
+pub(crate) const H5COPY: &str = include_str!("help/h5copy.txt");

@@ -35,6 +35,12 @@ impl Progress {
         Watched { inner, done: self.done.clone() }
     }
 
+    /// Notes that so much more is done.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+        self.update();
+    }
+
     /// Shows how far it is, if it is time to.
     pub(crate) fn update(&mut self) {
         if !self.wanted || self.started.elapsed() < PATIENCE {
@@ -44,7 +50,7 @@ impl Progress {
         let bar = self.bar.get_or_insert_with(|| {
             let target = ProgressDrawTarget::stderr_with_hz(5);
             let template = match total {
-                Some(_) => "{bar:40} {bytes} of {total_bytes}, {eta} left",
+                Some(_) => "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
                 None => "{spinner} {bytes}, {bytes_per_sec}",
             };
             let style = ProgressStyle::with_template(template);

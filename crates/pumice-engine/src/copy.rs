@@ -11,6 +11,9 @@
 
 mod header;
 mod values;
+mod whole;
+
+pub use whole::{Remake, copy_whole};
 
 use crate::dataset::DatasetState;
 use crate::file::File;
@@ -63,6 +66,10 @@ pub fn copy(
 
 struct Copier<'a> {
     target: &'a File,
+    /// Who says which datasets are stored in other ways.
+    remake: Option<&'a mut dyn Remake>,
+    /// Copies that are.
+    remade: HashSet<u64>,
     options: CopyOptions,
     /// The copy of each object, by file and address.
     copied: HashMap<(*const File, u64), u64>,
@@ -88,9 +95,21 @@ struct Task {
 
 impl<'a> Copier<'a> {
     fn new(target: &'a File, options: CopyOptions) -> Self {
-        let (copied, sources, links) = Default::default();
+        let (remade, copied, sources, links) = Default::default();
         let (created, pending, referenced, committed) = Default::default();
-        Self { target, options, copied, sources, links, created, pending, referenced, committed }
+        Self {
+            target,
+            remake: None,
+            remade,
+            options,
+            copied,
+            sources,
+            links,
+            created,
+            pending,
+            referenced,
+            committed,
+        }
     }
 
     fn run(&mut self, source: &Arc<File>, address: u64) -> Result<u64> {
@@ -121,7 +140,10 @@ impl<'a> Copier<'a> {
             self.copied.insert(key, found);
             return Ok(found);
         }
-        let to = self.create(file, &from, depth)?;
+        let to = match self.remade(file, &from, depth)? {
+            Some(to) => to,
+            None => self.create(file, &from, depth)?,
+        };
         self.copied.insert(key, to);
         self.created.push(to);
         self.pending.push(Task { file: file.clone(), from, to, depth });
@@ -211,6 +233,11 @@ impl<'a> Copier<'a> {
     fn elements(&mut self, task: &Task, to: &Arc<Object>) -> Result<()> {
         let open = || DatasetState::open(&task.file, &task.from);
         let from = task.file.dataset(task.from.address(), open)?;
+        if self.remade.contains(&task.to) {
+            self.remade_elements(task, &from, to)?;
+            self.tell(&from);
+            return Ok(());
+        }
         let copy = DatasetState::open(self.target, to)?;
         let copied = match self.changes(&task.file, &from) {
             false => copy.copy_stored(&from),
@@ -222,7 +249,14 @@ impl<'a> Copier<'a> {
         if copied.is_err() {
             let _ = copy.free();
         }
+        self.tell(&from);
         copied
+    }
+
+    fn tell(&mut self, from: &DatasetState) {
+        if let Some(remake) = &mut self.remake {
+            remake.done(from);
+        }
     }
 
     /// Links objects that only references lead to, by libhdf5's names.

@@ -56,6 +56,11 @@ pub struct DatasetState {
     publish: Mutex<()>,
 }
 
+/// Whether such a dataset can be made in a file.
+pub fn check(file: &File, spec: DatasetSpec) -> Result<()> {
+    describe::create(file, spec).map(drop)
+}
+
 impl DatasetState {
     /// Opens the dataset that `object` is.
     pub fn open(file: &File, object: &Arc<Object>) -> Result<Self> {

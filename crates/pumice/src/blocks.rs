@@ -88,14 +88,14 @@ impl Dataset {
     }
 }
 
-fn clip(offset: &[u64], chunk: &[u64], shape: &[u64]) -> Block {
+pub(crate) fn clip(offset: &[u64], chunk: &[u64], shape: &[u64]) -> Block {
     let axes = offset.iter().zip(chunk).zip(shape);
     let count = axes.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
     Block { start: offset.to_vec(), count }
 }
 
 /// Goes to the next chunk in row-major order; `false` after the last.
-fn advance(offset: &mut [u64], chunk: &[u64], shape: &[u64]) -> bool {
+pub(crate) fn advance(offset: &mut [u64], chunk: &[u64], shape: &[u64]) -> bool {
     for axis in (0..offset.len()).rev() {
         match offset[axis].checked_add(chunk[axis]).filter(|&next| next < shape[axis]) {
             Some(next) => {

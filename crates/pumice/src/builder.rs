@@ -135,6 +135,25 @@ impl DatasetBuilder {
         self
     }
 
+    /// As [`fill_value`](Self::fill_value), given as one element of another type.
+    pub fn fill_bytes_of(mut self, datatype: Datatype, element: Vec<u8>) -> Self {
+        self.fill = Some((datatype, element));
+        self
+    }
+
+    /// Whether such a dataset can be made.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let builder = file.new_dataset::<f32>().shape([100]).chunk([10]);
+    /// assert!(builder.check().is_ok());
+    /// assert!(builder.compact().check().is_err(), "compact datasets have no chunks");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        pumice_engine::dataset::check(self.group.engine(), self.spec()?)
+    }
+
     /// When the fill value is written to space that is taken. What is never filled reads as
     /// anything.
     pub fn fill_time(mut self, time: FillTime) -> Self {
@@ -367,7 +386,7 @@ impl DatasetBuilder {
         self.group.link_dataset(path, spec)
     }
 
-    fn spec(&self) -> Result<DatasetSpec> {
+    pub(crate) fn spec(&self) -> Result<DatasetSpec> {
         let extent = match (&self.max_shape, self.shape.as_slice()) {
             (None, []) => Extent::Scalar,
             (None, shape) => Extent::simple(shape)?,

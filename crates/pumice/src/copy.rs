@@ -2,14 +2,18 @@
 //!
 //! Data streams block by block, so that memory does not grow with the dataset.
 
-use crate::blocks::{BLOCK_CELLS, Block};
-use crate::{Dataset, DatasetBuilder, RawAttribute};
+use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
+use crate::{Dataset, DatasetBuilder, Defined, RawAttribute};
+use pumice_engine::buffer::Output;
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
 use pumice_types::{Conversion, Datatype, Element};
 
+/// About how many bytes are read and written at once where all cells are copied.
+const SLAB_BYTES: u64 = 16 << 20;
+
 /// Which cells a copy has.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Keep {
     /// Those that are defined: what is undefined stays so, a defined zero stays defined. Every cell
@@ -20,6 +24,8 @@ pub enum Keep {
     /// Those that are defined and have another value than this one, which is one element of a
     /// datatype; see [`Keep::except`].
     Except(Datatype, Vec<u8>),
+    /// Those whose cell in another dataset of the same shape, of integers, is not zero.
+    Where(Dataset),
 }
 
 impl Keep {
@@ -56,10 +62,9 @@ impl Dataset {
                 self.datatype()
             ))));
         }
-        let excluded = self.at(self.excluded(keep))?;
         let group = builder.group().clone();
         let target = builder.create(path)?;
-        let copied = self.copy_to(&target, keep, excluded);
+        let copied = self.copy_to(&target, keep);
         match copied {
             Ok(()) => Ok(target),
             Err(error) => {
@@ -71,12 +76,12 @@ impl Dataset {
         }
     }
 
-    fn copy_to(&self, to: &Dataset, keep: &Keep, excluded: Option<Vec<u8>>) -> Result<()> {
+    fn copy_to(&self, to: &Dataset, keep: &Keep) -> Result<()> {
         if to.shape() != self.shape() {
             let what = format!("a copy of shape {:?} for {:?}", to.shape(), self.shape());
             return self.at(Err(Error::Invalid(what)));
         }
-        Copy { from: self, to, keep, excluded }.cells()?;
+        Copying::new(self, to, keep)?.cells(&mut |_| {})?;
         for attribute in self.attributes()?.iter().filter(|a| !a.datatype().has_references()) {
             to.set_attribute(attribute.name(), RawAttribute::copy_of(attribute))?;
         }
@@ -92,23 +97,78 @@ impl Dataset {
     }
 }
 
-struct Copy<'a> {
+/// The cells of a dataset on their way to another.
+pub(crate) struct Copying<'a> {
     from: &'a Dataset,
     to: &'a Dataset,
     keep: &'a Keep,
     excluded: Option<Vec<u8>>,
 }
 
-impl Copy<'_> {
-    fn cells(&self) -> Result<()> {
-        let limit = (BLOCK_CELLS * 8 / self.from.datatype().size().max(1) as u64).max(1);
+impl<'a> Copying<'a> {
+    pub(crate) fn new(from: &'a Dataset, to: &'a Dataset, keep: &'a Keep) -> Result<Self> {
+        if let Keep::Where(mask) = keep
+            && mask.shape() != from.shape()
+        {
+            let what = format!("a mask of shape {:?} for {:?}", mask.shape(), from.shape());
+            return from.at(Err(Error::Invalid(what)));
+        }
+        Ok(Self { from, to, keep, excluded: from.at(from.excluded(keep))? })
+    }
+
+    /// Copies all of them; `progress` hears how many bytes of elements are done.
+    pub(crate) fn cells(&self, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        let size = self.from.datatype().size().max(1) as u64;
+        let limit = (BLOCK_CELLS * 8 / size).max(1);
         if !self.to.is_sparse() && self.other_fill() {
             self.fill(limit)?;
         }
         if self.from.shape().is_empty() {
             return self.write(&Selection::all(), &self.from.read_bytes(..)?);
         }
-        self.from.for_each_block(limit.min(BLOCK_CELLS), |block| self.block(block))
+        if let (false, Keep::Defined, true) =
+            (self.from.is_sparse(), self.keep, self.is_stored_whole()?)
+        {
+            return self.slabs(SLAB_BYTES / size, &mut |cells| progress(cells * size));
+        }
+        self.from.for_each_block(limit.min(BLOCK_CELLS), |block| {
+            self.block(block)?;
+            progress(block.cells().saturating_mul(size));
+            Ok(())
+        })
+    }
+
+    /// Whether every cell is stored, so that nothing is gained by asking for chunks.
+    fn is_stored_whole(&self) -> Result<bool> {
+        let (Some(chunk), shape) = (self.from.chunk(), self.from.shape()) else { return Ok(true) };
+        let sides = shape.iter().zip(&chunk).map(|(all, side)| all.div_ceil(*side));
+        let all = sides.fold(1u64, u64::saturating_mul);
+        Ok(self.from.chunk_count()? == all)
+    }
+
+    /// Copies every cell, in blocks of about `limit` cells that consist of whole chunks.
+    fn slabs(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        let shape = self.from.shape();
+        if shape.contains(&0) {
+            return Ok(());
+        }
+        let chunk = self.to.chunk().or_else(|| self.from.chunk());
+        let mut block = chunk.unwrap_or_else(|| vec![1; shape.len()]);
+        for axis in (0..shape.len()).rev() {
+            let cells = block.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+            let times = (limit / cells.max(1)).max(1);
+            block[axis] = block[axis].saturating_mul(times).min(shape[axis].max(block[axis]));
+        }
+        let mut offset = vec![0; shape.len()];
+        loop {
+            let part = clip(&offset, &block, &shape);
+            let cells = part.selection()?;
+            self.write(&cells, &self.from.read_bytes(&cells)?)?;
+            progress(part.cells());
+            if !advance(&mut offset, &block, &shape) {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether cells that are left out would read otherwise in the copy.
@@ -135,12 +195,20 @@ impl Copy<'_> {
             return Ok(());
         }
         let all = !self.from.is_sparse() || self.from.count_defined(&cells)? == wanted;
-        if all && self.excluded.is_none() {
+        if all && self.excluded.is_none() && !matches!(self.keep, Keep::Where(_)) {
             return self.write(&cells, &self.from.read_bytes(&cells)?);
         }
         let mut found = self.from.read_defined_bytes(&cells)?;
+        let size = self.from.datatype().size();
         if let Some(excluded) = &self.excluded {
-            drop_value(found.rank, &mut found.coordinates, &mut found.values, excluded);
+            retain(&mut found, size, |_, value| value != excluded);
+        }
+        if let Keep::Where(mask) = self.keep {
+            let points = Points::list(found.rank, &found.coordinates)?;
+            let mut flags = vec![0u8; found.coordinates.len() / found.rank.max(1)];
+            let output = Output::new(&mut flags);
+            mask.at(mask.state.read_points(&points, &u8::datatype(), output))?;
+            retain(&mut found, size, |cell, _| flags[cell] != 0);
         }
         if found.coordinates.is_empty() {
             return Ok(());
@@ -155,18 +223,18 @@ impl Copy<'_> {
     }
 }
 
-/// Takes out cells of one value.
-fn drop_value(rank: usize, coordinates: &mut Vec<u64>, values: &mut Vec<u8>, excluded: &[u8]) {
-    let size = excluded.len();
+/// Takes out cells that are not wanted.
+fn retain(found: &mut Defined<u8>, size: usize, wanted: impl Fn(usize, &[u8]) -> bool) {
+    let Defined { rank, coordinates, values } = found;
     let mut kept = 0;
-    for cell in 0..coordinates.len() / rank {
-        if &values[cell * size..(cell + 1) * size] == excluded {
+    for cell in 0..coordinates.len() / *rank {
+        if !wanted(cell, &values[cell * size..(cell + 1) * size]) {
             continue;
         }
         values.copy_within(cell * size..(cell + 1) * size, kept * size);
-        coordinates.copy_within(cell * rank..(cell + 1) * rank, kept * rank);
+        coordinates.copy_within(cell * *rank..(cell + 1) * *rank, kept * *rank);
         kept += 1;
     }
     values.truncate(kept * size);
-    coordinates.truncate(kept * rank);
+    coordinates.truncate(kept * *rank);
 }

@@ -30,6 +30,10 @@ impl CopyOptions {
         Self::default()
     }
 
+    pub(crate) fn engine(&self) -> &copy::CopyOptions {
+        &self.inner
+    }
+
     /// Copies of a group only itself and its members; those that are groups stay empty.
     pub fn shallow(mut self, shallow: bool) -> Self {
         self.inner.shallow = shallow;

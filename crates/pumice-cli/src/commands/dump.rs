@@ -5,10 +5,13 @@
 //! Of sparse datasets, defined cells are printed with their own coordinates.
 
 mod contents;
+mod csv;
+mod json;
 mod objects;
 mod options;
 mod properties;
 mod references;
+mod regions;
 mod sink;
 mod superblock;
 mod values;
@@ -51,6 +54,14 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
 }
 
 fn dump(file: &File, name: &str, options: &Options, sinks: &mut Sinks) -> Result<Outcome> {
+    if options.json {
+        json::print(file, name, options, sinks.text())?;
+        return Ok(Outcome::Complete);
+    }
+    if options.csv {
+        csv::print(file, options, sinks.text())?;
+        return Ok(Outcome::Complete);
+    }
     if options.xml {
         let mut dumper = XmlDumper::new(file, options, sinks);
         dumper.run()?;
@@ -88,7 +99,11 @@ each with its coordinates; neighbours in a row share a line:
     }}
 
 With -H there is a line SPARSE alone. --dense prints every cell instead, undefined ones as the fill
-value.
+value. --sparse-locations prints where cells are defined, as blocks and points, and --sparse their values,
+too:
+
+    REGION_TYPE BLOCK  (2,2)-(4,7)
+    REGION_TYPE POINT  (5,9), (11,1)
 
 Options:
 {}
@@ -97,6 +112,9 @@ Examples:
   {program} -d /matrix -s 100,100 -c 4,8 matrix.h5   4 rows, 8 columns from (100,100)
   {program} -p -d /matrix matrix.h5                  with layout, filters and fill value
   {program} -a /matrix/source_file matrix.h5         one attribute
+  {program} --sparse-locations -d /matrix matrix.h5  where cells are defined
+  {program} --csv -d /matrix matrix.h5               a row a line
+  {program} --json -H matrix.h5                      for programs
 
 Exit codes: 0 success, 1 failure.
 ",

@@ -5,6 +5,7 @@ mod dumping;
 mod importing;
 mod listing;
 mod looking;
+mod repacking;
 mod replaying;
 mod support;
 mod usage;

@@ -73,7 +73,7 @@ impl Copier<'_> {
     }
 
     /// The message itself, wherever it stands, in the target's widths.
-    fn as_it_is(&self, file: &File, raw: &RawMessage) -> Result<RawMessage> {
+    pub(super) fn as_it_is(&self, file: &File, raw: &RawMessage) -> Result<RawMessage> {
         let flags = raw.flags & !MESSAGE_SHARED;
         let found = here(file, raw.clone())?;
         let sizes = self.target.superblock().sizes;
@@ -97,7 +97,12 @@ impl Copier<'_> {
     }
 
     /// A datatype, or where the copy of the committed one is that stands for it.
-    fn datatype(&mut self, file: &Arc<File>, raw: &RawMessage, depth: usize) -> Result<RawMessage> {
+    pub(super) fn datatype(
+        &mut self,
+        file: &Arc<File>,
+        raw: &RawMessage,
+        depth: usize,
+    ) -> Result<RawMessage> {
         if raw.is_shared()
             && let SharedLocation::Object { address } =
                 SharedLocation::decode(&raw.body, &context(file, raw))?

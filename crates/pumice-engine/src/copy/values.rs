@@ -90,7 +90,7 @@ impl Copier<'_> {
 }
 
 /// Whether elements of a type hold references to objects.
-fn refers(datatype: &Datatype) -> bool {
+pub(super) fn refers(datatype: &Datatype) -> bool {
     match datatype {
         Datatype::Reference(_) => true,
         Datatype::Array(array) => refers(&array.base),

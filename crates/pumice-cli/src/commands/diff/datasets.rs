@@ -9,7 +9,7 @@ use crate::cells::{self, Hyperslab};
 use crate::failure;
 use crate::walker;
 use anyhow::{Context, Result, ensure};
-use pumice::{Dataset, LayoutKind};
+use pumice::{Dataset, Heaped, LayoutKind, Selection};
 use std::rc::Rc;
 
 impl Differ<'_> {
@@ -85,7 +85,10 @@ impl Differ<'_> {
         let part = slabs[0] != Hyperslab::whole(&shape);
         let mut report = Report::new(&mut *self.out, options, names.clone(), &shape);
         let (mut found, mut pending) = (0, Vec::new());
-        cells::for_each_pair([first, second], &slabs, |before, selections, values| {
+        let mut visit = |before: u64,
+                         selections: [&Selection; 2],
+                         values: [Heaped; 2]|
+         -> Result<()> {
             let most = options.count.map(|most| most.saturating_sub(found));
             if most == Some(0) {
                 return Ok(());
@@ -123,7 +126,12 @@ impl Differ<'_> {
                     plan.compare_block(&first, &second, before, most, &mut report, &mut pending)?;
             }
             Ok(())
-        })?;
+        };
+        if plan.is_plain() && !part && !defined && slabs[0] == slabs[1] {
+            cells::for_each_different_pair([first, second], &slabs[0], visit)?;
+        } else {
+            cells::for_each_pair([first, second], &slabs, &mut visit)?;
+        }
         Ok(found + self.references(&names, pending, atlases)?)
     }
 

@@ -27,6 +27,11 @@ impl<'a> Report<'a> {
         Self { out, options, names, dims: dims.to_vec(), began: false, place: Vec::new() }
     }
 
+    /// Whether differences are told one by one.
+    pub(super) fn listens(&self) -> bool {
+        self.options.shows_values()
+    }
+
     /// Tells a difference at the cell `linear`. `character`: which one of a text. `relative`: whether
     /// a relative difference is told.
     pub(super) fn tell(

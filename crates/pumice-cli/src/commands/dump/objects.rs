@@ -273,6 +273,10 @@ impl<'a> Dumper<'a> {
         if dataset.is_sparse() && !self.options.dense {
             self.sparse(dataset, &extent)?;
         }
+        if dataset.is_sparse() && self.options.sparse_locations {
+            let whole = Hyperslab::whole(&dataset.shape());
+            return self.regions(dataset, slab.unwrap_or(&whole));
+        }
         if !self.options.values {
             return Ok(());
         }

@@ -87,6 +87,10 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new('5', "vfd-name", Takes::Value("D"), "How the file is stored, e.g. family"),
     Flag::new('6', "vfd-info", Takes::Value("I"), "More about that: the revision of an onion file"),
     Flag::new('7', "dense", NOTHING, "Print undefined cells of sparse datasets, too"),
+    Flag::new('@', "sparse-locations", NOTHING, "Print where cells of sparse datasets are defined"),
+    Flag::new('#', "sparse", NOTHING, "Print that and the values there"),
+    Flag::new('$', "json", NOTHING, "Print JSON"),
+    Flag::new('%', "csv", NOTHING, "Print datasets as comma-separated values"),
 ];
 
 /// An object to print.
@@ -142,6 +146,11 @@ pub(super) struct Options {
     /// `Some(None)`: nowhere.
     pub(super) description: Option<Option<String>>,
     pub(super) dense: bool,
+    /// Where cells are defined, instead of a list of all of them.
+    pub(super) sparse_locations: bool,
+    pub(super) sparse_values: bool,
+    pub(super) json: bool,
+    pub(super) csv: bool,
     pub(super) xml: bool,
     pub(super) schema: Schema,
     pub(super) schema_place: Option<String>,
@@ -180,6 +189,10 @@ impl Default for Options {
             binary: None,
             description: None,
             dense: false,
+            sparse_locations: false,
+            sparse_values: false,
+            json: false,
+            csv: false,
             xml: false,
             schema: Schema::Schema,
             schema_place: None,
@@ -277,6 +290,10 @@ impl Options {
             'b' => self.binary = Some(binary(value)?),
             'O' => self.description = Some(value.map(str::to_owned)),
             '7' => self.dense = true,
+            '@' => self.sparse_locations = true,
+            '#' => (self.sparse_locations, self.sparse_values) = (true, true),
+            '$' => self.json = true,
+            '%' => self.csv = true,
             'x' => (self.xml, self.schema) = (true, Schema::Schema),
             'u' => {
                 (self.xml, self.schema) = (true, Schema::Definition);

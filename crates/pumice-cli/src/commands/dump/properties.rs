@@ -10,15 +10,14 @@ impl Dumper<'_> {
         self.begin("STORAGE_LAYOUT {")?;
         self.layout(dataset)?;
         self.end()?;
-        self.begin("FILTERS {")?;
-        let filters = dataset.filters();
-        if filters.is_empty() {
-            self.line("NONE")?;
+        if dataset.sections().len() > 1 {
+            let all = dataset.section_filters();
+            for (number, section) in dataset.sections().into_iter().enumerate() {
+                self.filters(&format!("FILTERS SECTION {number} {{"), all.of(section))?;
+            }
+        } else {
+            self.filters("FILTERS {", &dataset.filters())?;
         }
-        for filter in &filters {
-            self.filter(filter)?;
-        }
-        self.end()?;
         let creation = dataset.creation()?;
         self.begin("FILLVALUE {")?;
         let time = match creation.fill_time {
@@ -39,6 +38,40 @@ impl Dumper<'_> {
         };
         self.line(&format!("H5D_ALLOC_TIME_{time}"))?;
         self.end()
+    }
+
+    fn filters(&mut self, title: &str, filters: &[FilterSpec]) -> Result<()> {
+        self.begin(title)?;
+        if filters.is_empty() {
+            self.line("NONE")?;
+        }
+        for filter in filters {
+            self.filter(filter)?;
+        }
+        self.end()
+    }
+
+    /// The chunks of a structured dataset, section by section.
+    fn structured(&mut self, dataset: &Dataset) -> Result<()> {
+        let kind = if dataset.is_sparse() { "SPARSE_CHUNK" } else { "STRUCTURED_CHUNK" };
+        let chunk = dataset.chunk().unwrap_or_default();
+        let chunk: Vec<_> = chunk.iter().map(u64::to_string).collect();
+        self.line(&format!("{kind} ( {} )", chunk.join(", ")))?;
+        let sections = dataset.sections();
+        let mut sizes = vec![(0u64, 0u64); sections.len()];
+        for chunk in dataset.structured_chunks()? {
+            for (sizes, section) in sizes.iter_mut().zip(&chunk.sections) {
+                (sizes.0, sizes.1) = (sizes.0 + section.size, sizes.1 + section.unfiltered_size);
+            }
+        }
+        for (number, (section, (stored, plain))) in sections.iter().zip(sizes).enumerate() {
+            let ratio = if stored > 0 { plain as f64 / stored as f64 } else { 0.0 };
+            let name = section.name();
+            self.line(&format!(
+                "SECTION {number} {name} SIZE {stored} ({ratio:.3}:1 COMPRESSION)"
+            ))?;
+        }
+        Ok(())
     }
 
     fn layout(&mut self, dataset: &Dataset) -> Result<()> {
@@ -69,16 +102,16 @@ impl Dumper<'_> {
                 }
                 self.end()
             }
-            LayoutKind::Chunked | LayoutKind::Sparse => self.chunked(dataset),
+            LayoutKind::Chunked => self.chunked(dataset),
+            LayoutKind::Sparse | LayoutKind::VariableLength => self.structured(dataset),
             _ => self.line("UNKNOWN"),
         }
     }
 
     fn chunked(&mut self, dataset: &Dataset) -> Result<()> {
-        let kind = if dataset.is_sparse() { "SPARSE_CHUNKED" } else { "CHUNKED" };
         let chunk: Vec<_> =
             dataset.chunk().unwrap_or_default().iter().map(u64::to_string).collect();
-        self.line(&format!("{kind} ( {} )", chunk.join(", ")))?;
+        self.line(&format!("CHUNKED ( {} )", chunk.join(", ")))?;
         let stored = dataset.storage_size()?;
         if dataset.filters().is_empty() {
             return self.line(&format!("SIZE {stored}"));

@@ -218,7 +218,7 @@ fn all_values<W: Write>(
 
 /// The cells of a subset as h5dump orders them: a block that is several planes thick is printed row
 /// by row of all its planes, with coordinates counted on from the first cell of that row.
-fn subset_values<W: Write>(
+pub(super) fn subset_values<W: Write>(
     dataset: &Dataset,
     slab: &Hyperslab,
     size: usize,

@@ -1,0 +1,200 @@
+//! `pumice copy`, and h5copy: an object with everything below it, within a file or to another one.
+
+use super::{Outcome, answered, understood};
+use crate::flags::{self, Flag, Takes};
+use crate::help;
+use anyhow::{Context, Result, anyhow, bail};
+use pumice::{CopyOptions, File, Group, MemberKind};
+
+const FLAGS: &[Flag] = &[
+    Flag::new('h', "help", Takes::Nothing, "Print this help"),
+    Flag::new('V', "version", Takes::Nothing, "Print the version"),
+    Flag::new('i', "input", Takes::Value("FILE"), "The file to copy from"),
+    Flag::new('o', "output", Takes::Value("FILE"), "The file to copy to; made if it is not there"),
+    Flag::new('s', "source", Takes::Value("PATH"), "The object"),
+    Flag::new('d', "destination", Takes::Value("PATH"), "Its new name"),
+    Flag::new('p', "parents", Takes::Nothing, "Make groups on the way"),
+    Flag::new('v', "verbose", Takes::Nothing, "Print what is done"),
+    Flag::new(
+        'f',
+        "flag",
+        Takes::Value("FLAG"),
+        "shallow: of a group only its members\n\
+         soft: what soft links lead to instead of the links\n\
+         ext: what external links lead to instead of the links\n\
+         ref: also what references lead to\n\
+         noattr: no attributes\n\
+         allflags: all of these; may be repeated",
+    ),
+    Flag::new('E', "enable-error-stack", Takes::Attached("2"), "Accepted: errors are always told"),
+];
+
+#[derive(Default)]
+struct Options {
+    help: bool,
+    version: bool,
+    verbose: bool,
+    parents: bool,
+    copy: CopyOptions,
+    flag: Option<String>,
+    input: Option<String>,
+    output: Option<String>,
+    source: Option<String>,
+    destination: Option<String>,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        for (letter, value) in flags::parse(FLAGS, arguments)?.flags {
+            match letter {
+                'h' => options.help = true,
+                'V' => options.version = true,
+                'v' => options.verbose = true,
+                'p' => options.parents = true,
+                'i' => options.input = value,
+                'o' => options.output = value,
+                's' => options.source = value,
+                'd' => options.destination = value,
+                'f' => {
+                    options.copy = with_flag(options.copy, value.as_deref().unwrap_or_default())?;
+                    options.flag = value;
+                }
+                _ => {}
+            }
+        }
+        if options.help || options.version {
+            return Ok(options);
+        }
+        for (name, value) in [
+            ("Input file", &options.input),
+            ("Output file", &options.output),
+            ("Source object", &options.source),
+            ("Destination object", &options.destination),
+        ] {
+            value.as_ref().ok_or_else(|| anyhow!("{name} name missing"))?;
+        }
+        Ok(options)
+    }
+}
+
+fn with_flag(copy: CopyOptions, flag: &str) -> Result<CopyOptions> {
+    Ok(match flag {
+        "shallow" => copy.shallow(true),
+        "soft" => copy.expand_soft_links(true),
+        "ext" => copy.expand_external_links(true),
+        "ref" => copy.expand_references(true),
+        "noattr" => copy.without_attributes(true),
+        // Nothing of the kind is kept anyway.
+        "nullmsg" => copy,
+        "allflags" => {
+            let all = ["shallow", "soft", "ext", "ref", "noattr"];
+            return all.into_iter().try_fold(copy, with_flag);
+        }
+        _ => bail!("Error in input flag: {flag}"),
+    })
+}
+
+/// Runs with the words behind the command's name.
+pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
+    let options = understood(Options::parse(arguments), program)?;
+    if answered(program, options.help.then_some(help), options.version) {
+        return Ok(Outcome::Complete);
+    }
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    let (input, output) = (name(&options.input), name(&options.output));
+    let (source, destination) = (name(&options.source), name(&options.destination));
+    // The other one first: they may be the same file.
+    let to = File::edit(&output);
+    let from =
+        File::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
+    let to = match to {
+        Ok(to) => to,
+        // What is there and is no HDF5 file is not destroyed.
+        Err(_) => File::create_new(&output)
+            .with_context(|| format!("Could not open output file <{output}>"))?,
+    };
+    if options.verbose {
+        println!(
+            "Copying file <{input}> and object <{source}> to file <{output}> and object \
+             <{destination}>"
+        );
+        if let Some(flag) = &options.flag {
+            println!("Using {flag} flag");
+        }
+        if options.parents {
+            println!("{program}: Creating parent groups");
+        }
+    }
+    if !options.parents {
+        parents(&to, &destination)?;
+    }
+    copy(&from, &source, &to, &destination, &options.copy)?;
+    to.close()?;
+    Ok(Outcome::Complete)
+}
+
+/// Fails where a group on the way is missing.
+fn parents(to: &File, path: &str) -> Result<()> {
+    let ends = path.char_indices().skip(1).filter(|(_, letter)| *letter == '/');
+    for (end, _) in ends {
+        let parent = &path[..end];
+        if !to.contains(parent) {
+            bail!("group <{parent}> doesn't exist. Use -p to create parent groups.");
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &File, source: &str, to: &File, path: &str, options: &CopyOptions) -> Result<()> {
+    if from.node(source).is_err()
+        && let Some(kind) = link(from, source)
+    {
+        // A link that leads nowhere is copied as it is.
+        return Ok(match kind {
+            MemberKind::SoftLink(target) => to.create_soft_link(path, &target)?,
+            MemberKind::ExternalLink(file, target) => {
+                to.create_external_link(path, &file, &target)?;
+            }
+            _ => bail!("<{source}> leads nowhere"),
+        });
+    }
+    Ok(from.copy_object(source, to, path, options)?)
+}
+
+/// The link at a path.
+fn link(file: &File, path: &str) -> Option<MemberKind> {
+    let path = path.trim_end_matches('/');
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = match folder.is_empty() {
+        true => Group::clone(file),
+        false => file.group(folder).ok()?,
+    };
+    let member = folder.members().ok()?.into_iter().find(|member| member.name == name)?;
+    Some(member.kind)
+}
+
+fn help(program: &str) -> String {
+    if program == "h5copy" {
+        return help::H5COPY.to_owned();
+    }
+    format!(
+        "\
+Copy an object with everything below it, within a file or to another one.
+
+Usage: {program} [OPTIONS] -i FILE -o FILE -s PATH -d PATH
+
+What is linked more than once is copied once. Chunks are copied without decoding them.
+
+Options:
+{}
+Examples:
+  {program} -i a.h5 -o b.h5 -s /runs/first -d /first
+  {program} -p -i a.h5 -o b.h5 -s /runs -d /archive/2026/runs      make /archive/2026
+  {program} -f ext -f soft -i a.h5 -o b.h5 -s /runs -d /runs       what links lead to
+
+Exit codes: 0 success, 1 failure, 2 wrong usage.
+",
+        flags::describe(FLAGS)
+    )
+}

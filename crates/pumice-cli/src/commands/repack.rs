@@ -1,0 +1,297 @@
+//! `pumice repack`, and h5repack: a file anew, with other layouts and filters, without lost space.
+//!
+//! What is not to change is copied as it is, chunks without decoding them. The new file appears under
+//! its name when it is complete; with one file only, it takes that one's place.
+
+mod defined;
+mod estimate;
+mod mask;
+mod options;
+mod plan;
+mod request;
+mod verbose;
+
+use super::{Outcome, answered, understood};
+use crate::progress::Progress;
+use crate::walker::{self, Order, Visitor};
+use crate::{flags, help};
+use anyhow::{Context, Result, bail, ensure};
+use options::{FLAGS, Options};
+use plan::Planner;
+use pumice::{
+    CopyOptions, Dataset, Error, File, FileOptions, Group, GroupOptions, LibraryVersion, MemberKind,
+};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Runs with the words behind the command's name.
+pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
+    let options = understood(Options::parse(arguments), program)?;
+    if answered(program, options.help.then_some(help), options.version) {
+        return Ok(Outcome::Complete);
+    }
+    if options.output.is_none() {
+        ensure!(program != "h5repack", "file names missing");
+        ensure!(!options.driver.is_onion(), "an onion file is not replaced; name a second file");
+    }
+    verbose::requests(&options)?;
+    let opened = options.driver.open(&options.input);
+    let input = opened.with_context(|| format!("unable to open file \"{}\"", options.input))?;
+    let table = Table::of(&input, &options)?;
+    verbose::objects(&options, &table)?;
+    let planner = Planner::new(&options, &input)?;
+    if options.dry_run {
+        estimate::print(&planner, &input, &table)?;
+        return Ok(Outcome::Complete);
+    }
+    let target = options.output.as_deref().unwrap_or(&options.input);
+    let place = Place::beside(Path::new(target));
+    if options.verbose > 0 {
+        println!("Making new file ...");
+    }
+    let made = make(&options, &input, &place.temporary, &table, &planner);
+    if made.is_err() {
+        // Half a file is of no use; the first error says more than one about this.
+        let _ = fs::remove_file(&place.temporary);
+    }
+    made?;
+    drop(planner);
+    drop(table);
+    drop(input);
+    place.publish()?;
+    Ok(Outcome::Complete)
+}
+
+/// What is in the input, in the order of h5repack.
+#[derive(Default)]
+struct Table {
+    objects: Vec<(Kind, String)>,
+    /// Bytes of all elements.
+    bytes: u64,
+    failed: Option<Error>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Group,
+    Dataset,
+    Datatype,
+    Link,
+}
+
+impl Table {
+    fn of(input: &File, options: &Options) -> Result<Self> {
+        let mut table = Self::default();
+        let order = Order { by_creation: !options.by_name, descending: options.descending };
+        walker::walk_in_order(input, order, &mut table)?;
+        match table.failed.take() {
+            Some(error) => bail!(error),
+            None => Ok(table),
+        }
+    }
+
+    fn paths(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let of_kind = self.objects.iter().filter(move |(own, _)| *own == kind);
+        of_kind.map(|(_, path)| path.as_str())
+    }
+}
+
+impl Visitor for Table {
+    fn enter_group(&mut self, path: &str, _group: &Group) -> Result<bool> {
+        self.objects.push((Kind::Group, path.to_owned()));
+        Ok(true)
+    }
+
+    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
+        self.objects.push((Kind::Dataset, path.to_owned()));
+        let cells = dataset.extent()?.cells().unwrap_or(0);
+        self.bytes =
+            self.bytes.saturating_add(cells.saturating_mul(dataset.datatype().size() as u64));
+        Ok(())
+    }
+
+    fn datatype(&mut self, path: &str, _datatype: &pumice::CommittedDatatype) -> Result<()> {
+        self.objects.push((Kind::Datatype, path.to_owned()));
+        Ok(())
+    }
+
+    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
+        if matches!(kind, MemberKind::SoftLink(_) | MemberKind::ExternalLink(..)) {
+            self.objects.push((Kind::Link, path.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
+        // Nothing is left out in silence.
+        self.failed.get_or_insert(error);
+        Ok(())
+    }
+}
+
+/// Where the new file is written, and where it goes.
+struct Place {
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl Place {
+    fn beside(target: &Path) -> Self {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = target.with_file_name(format!(".{name}.{}", std::process::id()));
+        Self { temporary, target: target.to_owned() }
+    }
+
+    /// Puts the new file into its place at once. It gets the rights of the one that it replaces.
+    fn publish(self) -> Result<()> {
+        if let Ok(there) = fs::metadata(&self.target) {
+            fs::set_permissions(&self.temporary, there.permissions())?;
+        }
+        fs::rename(&self.temporary, &self.target)
+            .with_context(|| format!("write {}", self.target.display()))
+    }
+}
+
+fn make(
+    options: &Options,
+    input: &File,
+    path: &Path,
+    table: &Table,
+    planner: &Planner<'_>,
+) -> Result<()> {
+    let user_block = user_block(options, input)?;
+    let file = creation(options, input, user_block)?.create(path)?;
+    let mut progress = Progress::new(Some(table.bytes));
+    let mut times = verbose::Times::default();
+    input.copy_whole(
+        &file,
+        &CopyOptions::new(),
+        |dataset| {
+            planner
+                .remade(&file, dataset)
+                .map_err(|error| Error::Invalid(format!("{error:#}")).at(dataset.path()))
+        },
+        |path, bytes| {
+            times.note(path);
+            progress.advance(bytes);
+        },
+    )?;
+    drop(progress);
+    links(options, input, &file, table)?;
+    mask::finish(planner, input, &file, table)?;
+    verbose::copied(options, planner, input, &file, table, &times)?;
+    file.close()?;
+    write_user_block(options, path, user_block)
+}
+
+/// What the new file is to be like: as the old one, unless something else was asked for.
+fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOptions> {
+    let info = input.info()?;
+    let low = options.low.unwrap_or(match info.superblock_version {
+        0 | 1 => LibraryVersion::Earliest,
+        2 => LibraryVersion::V18,
+        _ => LibraryVersion::V110,
+    });
+    let tracked = |orders: &mut dyn Iterator<Item = bool>| {
+        let mut orders = orders.peekable();
+        orders.peek().is_some() && orders.all(|tracked| tracked)
+    };
+    let (members, attributes) = (input.members()?, input.attributes()?);
+    let members = tracked(&mut members.iter().map(|member| member.creation_order.is_some()));
+    let attributes =
+        tracked(&mut attributes.iter().map(|attribute| attribute.creation_order().is_some()));
+    let mut root = GroupOptions::new();
+    if members {
+        root = root.track_order(true);
+    }
+    if attributes {
+        root = root.track_attribute_order(true);
+    }
+    if let Some((compact, indexed)) = options.phase_change {
+        root = root.phase_change(compact, indexed);
+    }
+    Ok(File::options().library_version(low).user_block(user_block).root(&root))
+}
+
+/// Bytes of the user block.
+fn user_block(options: &Options, input: &File) -> Result<u64> {
+    let bytes = match (options.user_block, &options.user_block_file) {
+        (0, Some(_)) => 1024,
+        (0, None) => input.info()?.user_block_size,
+        (bytes, _) => bytes,
+    };
+    Ok(bytes)
+}
+
+/// The user block of a file that was named, or of the input.
+fn write_user_block(options: &Options, path: &Path, bytes: u64) -> Result<()> {
+    let source = match (&options.user_block_file, options.user_block) {
+        (Some(file), _) => file.clone(),
+        // Only its room was asked for.
+        (None, 1..) => return Ok(()),
+        (None, 0) => PathBuf::from(&options.input),
+    };
+    if bytes == 0 {
+        return Ok(());
+    }
+    let action = || format!("copy the user block of {}", source.display());
+    let mut block = Vec::new();
+    fs::File::open(&source)
+        .and_then(|file| file.take(bytes).read_to_end(&mut block))
+        .with_context(action)?;
+    let mut file = fs::OpenOptions::new().write(true).open(path).with_context(action)?;
+    file.write_all(&block).with_context(action)
+}
+
+/// Links that are to be followed or left out.
+fn links(options: &Options, input: &File, file: &File, table: &Table) -> Result<()> {
+    if !options.merge && !options.prune {
+        return Ok(());
+    }
+    let expand = CopyOptions::new().expand_external_links(true).expand_references(true);
+    for path in table.paths(Kind::Link) {
+        let leads = options.merge && input.node(path).is_ok();
+        if leads {
+            file.unlink(path)?;
+            input.copy_object(path, file, path, &expand)?;
+        } else if options.prune {
+            println!("Pruned {path}.");
+            file.unlink(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn help(program: &str) -> String {
+    if program == "h5repack" {
+        return help::H5REPACK.to_owned();
+    }
+    format!(
+        "\
+Write a file anew: without lost space, with other layouts and filters.
+
+Usage: {program} [OPTIONS] FILE1 [FILE2]
+
+Without FILE2, FILE1 is replaced when the new file is complete. NAMES in options are datasets,
+separated by commas; without them, an option is for all datasets. What does not change is copied as it
+is.
+
+Options:
+{}
+Examples:
+  {program} old.h5 new.h5                                     without lost space
+  {program} -f SHUF -f GZIP=4 old.h5 new.h5                   compress everything
+  {program} -l /a,/b:CHUNK=20x10 -f /c:NONE old.h5 new.h5     single datasets
+  {program} -l SPARSECHUNK=512x512 --exclude 0 m.h5 s.h5      make a sparse file
+  {program} -l m:SPARSECHUNK=5x4 --defined-elements BLOCK '(2,2)-(4,7)' POINT '(5,9)' m.h5 s.h5
+  {program} -l SPARSECHUNK --sections values -f SHUF -f ZSTD=9 m.h5 s.h5
+  {program} -l CONTI --keep-defined s.h5 d.h5                 dense, and a mask of what was defined
+  {program} -l SPARSECHUNK --keep-defined d.h5 s.h5           sparse again, as it was
+  {program} --dry-run -f ZSTD=9 old.h5                        about how large would it be?
+
+Exit codes: 0 success, 1 failure, 2 wrong usage.
+",
+        flags::describe(FLAGS)
+    )
+}

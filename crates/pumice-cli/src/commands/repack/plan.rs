@@ -1,0 +1,289 @@
+//! What becomes of each dataset.
+
+use super::mask;
+use super::options::Options;
+use super::request::{FilterKind, FilterRequest, LayoutRequest};
+use crate::cells;
+use anyhow::{Context, Result};
+use pumice::{
+    AllocationTime, Dataset, DatasetBuilder, Datatype, File, FilterSpec, Keep, LayoutKind, Remade,
+    Section,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// What fits into an object header, as h5repack sees it.
+const MAX_COMPACT: u64 = 64_000;
+
+/// What was done with a dataset that something was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// As asked.
+    Remade,
+    /// It is smaller than what shall be filtered.
+    TooSmall,
+    /// It cannot be stored like that.
+    Impossible,
+}
+
+/// Decides how datasets are stored.
+pub(super) struct Planner<'a> {
+    pub(super) options: &'a Options,
+    input: &'a File,
+    fates: RefCell<BTreeMap<String, Fate>>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(options: &'a Options, input: &'a File) -> Result<Self> {
+        Ok(Self { options, input, fates: RefCell::default() })
+    }
+
+    /// What was done with the dataset at a path, if something was asked for.
+    pub(super) fn fate(&self, path: &str) -> Option<Fate> {
+        self.fates.borrow().get(path).copied()
+    }
+
+    /// How a dataset is stored in the new file; nothing for as it is.
+    pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
+        let (layout, filters) = self.options.requests.of(dataset.path());
+        let datatype = match self.options.native {
+            true => cells::with_order(dataset.datatype(), false),
+            false => dataset.datatype().clone(),
+        };
+        let converted = datatype != *dataset.datatype();
+        let idle = layout.is_none() && filters.is_empty() && !converted;
+        if idle || (self.options.keep_defined && mask::is_mask(dataset)) {
+            return Ok(None);
+        }
+        let note = |fate| self.fates.borrow_mut().insert(dataset.path().to_owned(), fate);
+        let cells = dataset.extent()?.cells().unwrap_or(u64::MAX);
+        let bytes = cells.saturating_mul(dataset.datatype().size() as u64);
+        if bytes < self.options.minimum && layout != Some(&LayoutRequest::Compact) {
+            note(Fate::TooSmall);
+            return Ok(None);
+        }
+        if dataset.shape().is_empty() && !converted {
+            return Ok(None);
+        }
+        let request = Request { dataset, layout, filters, bytes };
+        let Some(builder) = request.builder(file, datatype)? else {
+            note(Fate::Impossible);
+            return Ok(None);
+        };
+        note(Fate::Remade);
+        if !converted && request.is_same() {
+            return Ok(None);
+        }
+        Ok(Some(Remade { builder, keep: self.keep(dataset, layout)? }))
+    }
+
+    /// Which cells are defined in a sparse copy.
+    fn keep(&self, dataset: &Dataset, layout: Option<&LayoutRequest>) -> Result<Keep> {
+        if !matches!(layout, Some(LayoutRequest::Sparse(_))) {
+            return Ok(Keep::Defined);
+        }
+        if let Some(locations) = &self.options.locations {
+            return Ok(Keep::Selected(locations.selection(&dataset.shape())?));
+        }
+        if let Some(value) = &self.options.exclude {
+            return excluded(value);
+        }
+        if self.options.keep_defined
+            && let Some(mask) = mask::of(self.input, dataset.path())
+        {
+            return Ok(Keep::Where(mask));
+        }
+        Ok(Keep::Defined)
+    }
+}
+
+/// A value that makes cells undefined, as it was typed.
+fn excluded(text: &str) -> Result<Keep> {
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(Keep::Except(Datatype::i64_le(), number.to_le_bytes().to_vec()));
+    }
+    if let Ok(number) = text.parse::<u64>() {
+        return Ok(Keep::Except(Datatype::u64_le(), number.to_le_bytes().to_vec()));
+    }
+    let number = text.parse::<f64>().with_context(|| format!("--exclude {text}: not a number"))?;
+    Ok(Keep::except(number))
+}
+
+/// What is asked for one dataset.
+struct Request<'a> {
+    dataset: &'a Dataset,
+    layout: Option<&'a LayoutRequest>,
+    filters: &'a [FilterRequest],
+    bytes: u64,
+}
+
+impl Request<'_> {
+    /// The new dataset, or nothing where it cannot be made like that.
+    fn builder(&self, file: &File, datatype: Datatype) -> Result<Option<DatasetBuilder>> {
+        let (dataset, shape) = (self.dataset, self.dataset.shape());
+        let same_rank = |chunk: &[u64]| chunk.len() == shape.len();
+        let max = dataset.max_shape();
+        let fits = |chunk: &[u64]| {
+            let mut sides = chunk.iter().zip(&max);
+            same_rank(chunk) && sides.all(|(side, max)| max.is_none_or(|max| *side <= max.max(1)))
+        };
+        let sparse = match self.layout {
+            Some(LayoutRequest::Sparse(_)) => true,
+            None => dataset.is_sparse(),
+            Some(_) => false,
+        };
+        let mut builder = file.new_dataset_of(datatype).shape(shape.clone());
+        let grows = max.iter().zip(&shape).any(|(max, now)| *max != Some(*now));
+        let chunked = sparse
+            || !matches!(self.layout, Some(LayoutRequest::Compact | LayoutRequest::Contiguous));
+        if grows && chunked {
+            builder = builder.max_shape(max.clone());
+        }
+        builder = match self.layout {
+            Some(LayoutRequest::Compact) if self.bytes > MAX_COMPACT => return Ok(None),
+            Some(LayoutRequest::Compact) => builder.compact(),
+            Some(LayoutRequest::Contiguous) => builder,
+            Some(LayoutRequest::Chunked(chunk)) if !fits(chunk) => return Ok(None),
+            Some(LayoutRequest::Chunked(chunk)) => builder.chunk(chunk.clone()),
+            Some(LayoutRequest::Sparse(Some(chunk))) if !same_rank(chunk) => return Ok(None),
+            Some(LayoutRequest::Sparse(Some(chunk))) => builder.sparse().chunk(chunk.clone()),
+            Some(LayoutRequest::Sparse(None)) => builder.sparse(),
+            None => {
+                let builder = match dataset.chunk() {
+                    Some(chunk) => builder.chunk(chunk),
+                    None if dataset.layout() == LayoutKind::Compact && !self.adds_filters() => {
+                        builder.compact()
+                    }
+                    None => builder,
+                };
+                if sparse { builder.sparse() } else { builder }
+            }
+        };
+        builder = self.properties(builder)?;
+        Ok(self.filtered(builder, chunked, sparse))
+    }
+
+    fn adds_filters(&self) -> bool {
+        self.filters.iter().any(|filter| filter.kind != FilterKind::None)
+    }
+
+    /// Fill value and times stay as they are.
+    fn properties(&self, builder: DatasetBuilder) -> Result<DatasetBuilder> {
+        let creation = self.dataset.creation()?;
+        let builder = match self.dataset.fill_value() {
+            Some(fill) if !self.dataset.datatype().has_references() => {
+                builder.fill_bytes_of(self.dataset.datatype().clone(), fill.to_vec())
+            }
+            _ => builder,
+        };
+        let usual = match self.dataset.layout() {
+            LayoutKind::Compact => AllocationTime::Early,
+            LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => {
+                AllocationTime::Incremental
+            }
+            _ => AllocationTime::Late,
+        };
+        let builder = builder.fill_time(creation.fill_time);
+        let compact = self.layout == Some(&LayoutRequest::Compact);
+        let chosen = creation.allocation_time != usual && !compact;
+        Ok(if chosen { builder.allocation_time(creation.allocation_time) } else { builder })
+    }
+
+    /// With the filters that were asked for, or those that it has. Nothing if they do not suit it.
+    fn filtered(
+        &self,
+        builder: DatasetBuilder,
+        chunked: bool,
+        sparse: bool,
+    ) -> Option<DatasetBuilder> {
+        if !chunked {
+            return Some(builder);
+        }
+        let builder = if self.filters.is_empty() {
+            match (self.dataset.is_sparse(), sparse) {
+                (true, true) => builder.filters(self.dataset.section_filters()),
+                (false, false) => {
+                    let own = self.dataset.filters();
+                    own.into_iter().fold(builder, |builder, filter| builder.filter(plain(filter)))
+                }
+                // The usual ones.
+                _ => builder,
+            }
+        } else {
+            self.requested(builder, sparse)
+        };
+        builder.check().is_ok().then_some(builder)
+    }
+
+    fn requested(&self, mut builder: DatasetBuilder, sparse: bool) -> DatasetBuilder {
+        let element = self.dataset.datatype().size() as u32;
+        for request in self.filters {
+            builder = match (&request.kind, &request.sections) {
+                (FilterKind::None, Some(sections)) if sparse => sections
+                    .iter()
+                    .fold(builder, |builder, &section| builder.clear_filters(section)),
+                (FilterKind::None, _) => builder.no_filters(),
+                (_, Some(sections)) if sparse => {
+                    let spec = request.spec(element);
+                    let own = sections.iter().filter(|section| self.has(**section));
+                    own.fold(builder, |builder, &section| match &spec {
+                        Some(spec) => builder.section_filter(section, spec.clone()),
+                        None => builder,
+                    })
+                }
+                (FilterKind::Shuffle, _) => builder.shuffle(),
+                (FilterKind::Spec(spec), _) => builder.filter(spec.clone()),
+            };
+        }
+        builder
+    }
+
+    /// Whether a sparse dataset of this type has a section.
+    fn has(&self, section: Section) -> bool {
+        let variable = self.dataset.datatype().has_varlen();
+        match section {
+            Section::Values => !variable,
+            Section::References | Section::Heap => variable,
+            _ => true,
+        }
+    }
+
+    /// Whether the dataset is stored like that already.
+    fn is_same(&self) -> bool {
+        let dataset = self.dataset;
+        let same_layout = match self.layout {
+            None => true,
+            Some(LayoutRequest::Compact) => dataset.layout() == LayoutKind::Compact,
+            Some(LayoutRequest::Contiguous) => dataset.layout() == LayoutKind::Contiguous,
+            Some(LayoutRequest::Chunked(chunk)) => {
+                dataset.layout() == LayoutKind::Chunked && dataset.chunk().as_ref() == Some(chunk)
+            }
+            Some(LayoutRequest::Sparse(_)) => false,
+        };
+        if self.filters.is_empty() {
+            return same_layout;
+        }
+        let element = dataset.datatype().size() as u32;
+        let wanted: Vec<_> =
+            self.filters.iter().filter_map(|filter| filter.spec(element)).collect();
+        let alike = |one: &FilterSpec, other: &FilterSpec| {
+            // Some filters note facts of the dataset behind their own parameters.
+            one.id == other.id && one.id <= 3 && one.parameters == other.parameters
+        };
+        let own = dataset.filters();
+        let same_filters = own.len() == wanted.len()
+            && own.iter().zip(&wanted).all(|(one, other)| alike(one, other));
+        same_layout && same_filters && dataset.layout() == LayoutKind::Chunked
+    }
+}
+
+/// A filter without what it noted of the dataset.
+fn plain(filter: FilterSpec) -> FilterSpec {
+    let parameters = match filter.id {
+        5 => Vec::new(),
+        6 => filter.parameters.iter().take(2).copied().collect(),
+        4 => filter.parameters.iter().take(2).copied().collect(),
+        _ => filter.parameters.clone(),
+    };
+    FilterSpec { parameters, ..filter }
+}

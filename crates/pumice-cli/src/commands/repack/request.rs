@@ -1,0 +1,259 @@
+//! Which filters and layouts were asked for, and for which datasets.
+
+use anyhow::{Context, Result, bail, ensure};
+use pumice::{FilterSpec, Scaling, Section, SzipCoding};
+
+/// How a dataset is to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LayoutRequest {
+    Compact,
+    Contiguous,
+    Chunked(Vec<u64>),
+    /// Nothing: chunks of the usual shape.
+    Sparse(Option<Vec<u64>>),
+}
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FilterKind {
+    /// Takes all filters away.
+    None,
+    /// The size of an element is not known before the dataset.
+    Shuffle,
+    Spec(FilterSpec),
+}
+
+/// A filter, and the sections of structured chunks that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FilterRequest {
+    pub(super) kind: FilterKind,
+    /// Nothing: all.
+    pub(super) sections: Option<Vec<Section>>,
+}
+
+impl FilterRequest {
+    /// h5repack's name for the filter, and its number.
+    pub(super) fn name(&self) -> (&'static str, u16) {
+        let id = match &self.kind {
+            FilterKind::None => 0,
+            FilterKind::Shuffle => 2,
+            FilterKind::Spec(spec) => spec.id,
+        };
+        let name = match id {
+            0 => "NONE",
+            1 => "GZIP",
+            2 => "SHUFFLE",
+            3 => "FLETCHER32",
+            4 => "SZIP",
+            5 => "NBIT",
+            6 => "SOFF",
+            _ => "UD",
+        };
+        (name, id)
+    }
+
+    /// Its first parameter, as it was given.
+    pub(super) fn parameter(&self) -> u32 {
+        match &self.kind {
+            FilterKind::Spec(spec) if spec.id == 4 => spec.parameters.get(1).copied(),
+            FilterKind::Spec(spec) => spec.parameters.first().copied(),
+            _ => None,
+        }
+        .unwrap_or(0)
+    }
+
+    /// The filter for elements of a size.
+    pub(super) fn spec(&self, element: u32) -> Option<FilterSpec> {
+        match &self.kind {
+            FilterKind::None => None,
+            FilterKind::Shuffle => Some(FilterSpec::shuffle(element)),
+            FilterKind::Spec(spec) => Some(spec.clone()),
+        }
+    }
+}
+
+/// What was asked for one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ObjectRequest {
+    pub(super) path: String,
+    pub(super) layout: Option<LayoutRequest>,
+    pub(super) filters: Vec<FilterRequest>,
+}
+
+/// What was asked for all objects and for single ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    pub(super) all: ObjectRequest,
+    pub(super) objects: Vec<ObjectRequest>,
+}
+
+impl Requests {
+    /// Adds `[NAMES:]FILTER[=PARAMETERS]`.
+    pub(super) fn add_filter(&mut self, text: &str, sections: Option<&[Section]>) -> Result<()> {
+        let (names, filter) = split(text);
+        ensure!(!filter.is_empty(), "input Error: Invalid compression type in <{text}>");
+        let kind = filter_kind(filter).with_context(|| format!("in <{text}>"))?;
+        let request = FilterRequest { kind, sections: sections.map(<[_]>::to_vec) };
+        self.each(names, |object| object.filters.push(request.clone()));
+        Ok(())
+    }
+
+    /// Adds `[NAMES:]LAYOUT`.
+    pub(super) fn add_layout(&mut self, text: &str) -> Result<()> {
+        let (names, layout) = split(text);
+        ensure!(!layout.is_empty(), "in parse layout, no characters after : in <{text}>");
+        let request = layout_request(layout).with_context(|| format!("in <{text}>"))?;
+        self.each(names, |object| object.layout = Some(request.clone()));
+        Ok(())
+    }
+
+    fn each(&mut self, names: Option<&str>, mut change: impl FnMut(&mut ObjectRequest)) {
+        let Some(names) = names else {
+            change(&mut self.all);
+            return;
+        };
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            let place = self.objects.iter().position(|object| same(&object.path, name));
+            let place = place.unwrap_or_else(|| {
+                self.objects.push(ObjectRequest { path: name.to_owned(), ..Default::default() });
+                self.objects.len() - 1
+            });
+            change(&mut self.objects[place]);
+        }
+    }
+
+    /// What cannot be asked for together.
+    pub(super) fn check(&self) -> Result<()> {
+        let chunks = |object: &ObjectRequest| {
+            matches!(&object.layout, Some(LayoutRequest::Chunked(_) | LayoutRequest::Sparse(_)))
+        };
+        let mixed = self.all.layout.is_some() && self.objects.iter().any(chunks);
+        ensure!(!mixed, "invalid chunking input: 'all' option is present with other objects");
+        let filtered = self.objects.iter().any(|object| !object.filters.is_empty());
+        let mixed = !self.all.filters.is_empty() && filtered;
+        ensure!(!mixed, "invalid compression input: 'all' option is present with other objects");
+        Ok(())
+    }
+
+    /// Whether anything is asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.layout.is_none() && self.all.filters.is_empty() && self.objects.is_empty()
+    }
+
+    /// What is asked for the object at a path.
+    pub(super) fn of(&self, path: &str) -> (Option<&LayoutRequest>, &[FilterRequest]) {
+        let own = self.objects.iter().find(|object| same(&object.path, path));
+        let layout = own.and_then(|own| own.layout.as_ref()).or(self.all.layout.as_ref());
+        let filters = match own {
+            Some(own) if self.all.filters.is_empty() => &own.filters,
+            _ => &self.all.filters,
+        };
+        (layout, filters)
+    }
+}
+
+/// Whether two paths are the same but for the slash at their beginning.
+fn same(one: &str, other: &str) -> bool {
+    one.trim_start_matches('/') == other.trim_start_matches('/')
+}
+
+/// The names before the first colon, if there is one, and the rest.
+fn split(text: &str) -> (Option<&str>, &str) {
+    match text.split_once(':') {
+        Some((names, rest)) => (Some(names), rest),
+        None => (None, text),
+    }
+}
+
+fn filter_kind(text: &str) -> Result<FilterKind> {
+    let (name, parameters) = match text.split_once('=') {
+        Some((name, parameters)) => (name, Some(parameters)),
+        None => (text, None),
+    };
+    let number = || -> Result<u32> {
+        let text = parameters.context("missing compression parameter")?;
+        text.parse().ok().context("compression parameter is not a digit")
+    };
+    if parameters.is_some() && matches!(name, "NONE" | "SHUF" | "FLET" | "NBIT" | "LZF" | "LZ4") {
+        bail!("extra parameter in {name}");
+    }
+    Ok(FilterKind::Spec(match name {
+        "NONE" => return Ok(FilterKind::None),
+        "SHUF" => return Ok(FilterKind::Shuffle),
+        "FLET" => FilterSpec::fletcher32(),
+        "NBIT" => FilterSpec::nbit(),
+        "LZF" => FilterSpec::lzf(),
+        "LZ4" => FilterSpec::lz4(0),
+        "GZIP" => {
+            let level = number()?;
+            ensure!(level <= 9, "invalid compression parameter");
+            FilterSpec::deflate(level)
+        }
+        "ZSTD" => FilterSpec::zstd(number()?),
+        "BZIP2" => FilterSpec::bzip2(number()?),
+        "SZIP" => szip(parameters.context("missing compression parameter")?)?,
+        "SOFF" => scale_offset(parameters.context("missing compression parameter")?)?,
+        "UD" => user_defined(parameters.unwrap_or_default())?,
+        _ => bail!("invalid filter type"),
+    }))
+}
+
+fn szip(text: &str) -> Result<FilterSpec> {
+    let (pixels, coding) = text.split_once(',').context("szip mask must be 'NN' or 'EC'")?;
+    let pixels: u32 = pixels.parse().ok().context("compression parameter not digit")?;
+    ensure!(pixels % 2 == 0, "pixels_per_block is not even");
+    ensure!((2..=32).contains(&pixels), "pixels_per_block is too large");
+    let coding = match coding {
+        "NN" => SzipCoding::NearestNeighbour,
+        "EC" => SzipCoding::Entropy,
+        _ => bail!("szip mask must be 'NN' or 'EC'"),
+    };
+    Ok(FilterSpec::szip(coding, pixels))
+}
+
+fn scale_offset(text: &str) -> Result<FilterSpec> {
+    let (factor, kind) = text.split_once(',').context("scale type must be 'IN' or 'DS'")?;
+    let factor: u32 = factor.parse().ok().context("compression parameter is not a digit")?;
+    Ok(FilterSpec::scale_offset(match kind {
+        "IN" if factor == 0 => Scaling::Integer,
+        "IN" => Scaling::IntegerBits(factor),
+        "DS" => Scaling::Decimal(i32::try_from(factor).context("scale factor too large")?),
+        _ => bail!("scale type must be 'IN' or 'DS'"),
+    }))
+}
+
+/// `ID,FLAG,COUNT,VALUES`.
+fn user_defined(text: &str) -> Result<FilterSpec> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|word| word.parse().ok()).collect();
+    let numbers = numbers.context("filter number parameter is not a digit")?;
+    let [id, flag, count, parameters @ ..] = numbers.as_slice() else {
+        bail!("incorrect number of compression parameters");
+    };
+    ensure!(*count as usize == parameters.len(), "incorrect number of compression parameters");
+    let id = u16::try_from(*id).context("a filter number above 65535")?;
+    let parameters = parameters.to_vec();
+    Ok(FilterSpec { id, optional: flag % 2 == 1, name: None, parameters })
+}
+
+fn layout_request(text: &str) -> Result<LayoutRequest> {
+    let (name, shape) = match text.split_once('=') {
+        Some((name, shape)) => (name, Some(shape)),
+        None => (text, None),
+    };
+    let sides = |text: &str| -> Result<Vec<u64>> {
+        let side = |word: &str| {
+            let side = word.parse().ok().filter(|&side| side > 0);
+            side.with_context(|| format!("in parse layout, <{word}> conversion to number"))
+        };
+        text.split('x').map(side).collect()
+    };
+    Ok(match (name, shape) {
+        ("COMPA", None) => LayoutRequest::Compact,
+        ("CONTI", None) | ("CHUNK", Some("NONE")) => LayoutRequest::Contiguous,
+        ("CHUNK", Some(shape)) => LayoutRequest::Chunked(sides(shape)?),
+        ("CHUNK", None) => bail!("in parse layout, Chunk dimensions missing"),
+        ("SPARSECHUNK", None) => LayoutRequest::Sparse(None),
+        ("SPARSECHUNK", Some(shape)) => LayoutRequest::Sparse(Some(sides(shape)?)),
+        _ => bail!("in parse layout, not a valid layout"),
+    })
+}

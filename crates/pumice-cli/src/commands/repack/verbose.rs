@@ -1,0 +1,192 @@
+//! What h5repack tells with `-v`.
+
+use super::options::Options;
+use super::plan::{Fate, Planner};
+use super::request::LayoutRequest;
+use super::{Kind, Table};
+use anyhow::{Result, bail};
+use pumice::{Dataset, File};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// How long datasets took.
+pub(super) struct Times {
+    last: Instant,
+    by_path: HashMap<String, f64>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { last: Instant::now(), by_path: HashMap::new() }
+    }
+}
+
+impl Times {
+    /// What went by since the last note belongs to the dataset at a path.
+    pub(super) fn note(&mut self, path: &str) {
+        let took = self.last.elapsed().as_secs_f64();
+        self.last = Instant::now();
+        *self.by_path.entry(path.to_owned()).or_default() += took;
+    }
+}
+
+/// Tells what was asked for.
+pub(super) fn requests(options: &Options) -> Result<()> {
+    if options.verbose == 0 {
+        return Ok(());
+    }
+    let requests = &options.requests;
+    let sides = |chunk: &[u64]| chunk.iter().map(|side| format!("{side} ")).collect::<String>();
+    let asked = !requests.is_empty();
+    match &requests.all.layout {
+        Some(layout) => {
+            println!("All objects to modify layout are...");
+            let (name, chunk) = match layout {
+                LayoutRequest::Compact => ("compact", None),
+                LayoutRequest::Contiguous => ("contiguous", None),
+                LayoutRequest::Chunked(chunk) => ("chunked", Some(chunk)),
+                LayoutRequest::Sparse(chunk) => ("sparse chunked", chunk.as_ref()),
+            };
+            let with =
+                chunk.map_or(String::new(), |chunk| format!("with dimension [ {}]", sides(chunk)));
+            println!(" Apply {name} layout to all{with}");
+        }
+        None if asked => println!("No all objects to modify layout"),
+        None => {}
+    }
+    for object in &requests.objects {
+        if let Some(LayoutRequest::Chunked(chunk) | LayoutRequest::Sparse(Some(chunk))) =
+            &object.layout
+        {
+            println!(" <{}> with chunk size {}", object.path, sides(chunk));
+        }
+    }
+    if !requests.all.filters.is_empty() {
+        println!("All objects to apply filter are...");
+        for filter in &requests.all.filters {
+            match filter.name() {
+                (_, 0) => println!(" Uncompress all"),
+                (name, 2 | 3) => println!(" All with {name}"),
+                (name, 1 | 4) => println!(" All with {name}, parameter {}", filter.parameter()),
+                (_, id) => println!(" User Defined {id}"),
+            }
+        }
+    } else if asked {
+        println!("No all objects to apply filter");
+    }
+    for object in &requests.objects {
+        for filter in &object.filters {
+            match filter.name() {
+                (name, id @ 7..) => println!(" <{}> with {name} filter {id}", object.path),
+                (name, _) => println!(" <{}> with {name} filter", object.path),
+            }
+        }
+    }
+    if options.user_block_file.is_none() && options.user_block > 0 {
+        println!(
+            "Warning: user block file name missing. Reserving a size of {}...",
+            options.user_block
+        );
+    }
+    Ok(())
+}
+
+/// Tells whether the objects that were named are there; fails if one is not.
+pub(super) fn objects(options: &Options, table: &Table) -> Result<()> {
+    let objects = &options.requests.objects;
+    if objects.is_empty() {
+        return Ok(());
+    }
+    if options.verbose > 0 {
+        println!("Opening file. Searching {} objects to modify ...", table.objects.len());
+    }
+    for object in objects {
+        let name = object.path.trim_start_matches('/');
+        let found = table.objects.iter().any(|(_, path)| path.trim_start_matches('/') == name);
+        if !found {
+            bail!("Could not find <{}> in file <{}>. Exiting...", object.path, options.input);
+        }
+        if options.verbose > 0 {
+            println!(" <{}>...Found", object.path);
+        }
+    }
+    Ok(())
+}
+
+/// Tells what was copied.
+pub(super) fn copied(
+    options: &Options,
+    planner: &Planner<'_>,
+    input: &File,
+    file: &File,
+    table: &Table,
+    times: &Times,
+) -> Result<()> {
+    if options.verbose == 0 {
+        return Ok(());
+    }
+    let timed = options.verbose == 2;
+    let (line, title) = match timed {
+        true => (65, "Timing read/write    Name"),
+        false => (41, "Name"),
+    };
+    let rule = "-".repeat(line);
+    let gap = if timed { "        " } else { "     " };
+    println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
+    for (kind, path) in &table.objects {
+        let text = match kind {
+            Kind::Group => "group".to_owned(),
+            Kind::Datatype => "type".to_owned(),
+            Kind::Link => "link".to_owned(),
+            Kind::Dataset => dataset(planner, path, &input.dataset(path)?, &file.dataset(path)?)?,
+        };
+        let took = times.by_path.get(path).copied().unwrap_or(0.0);
+        match (timed, kind) {
+            (false, _) => println!(" {text:<27} {path}"),
+            (true, Kind::Dataset) => {
+                println!(" {text:<27}  {}/{}   {path}", scientific(0.0), scientific(took))
+            }
+            (true, _) => println!(" {text:<27} {:29} {path}", ""),
+        }
+        match planner.fate(path).filter(|_| *kind == Kind::Dataset) {
+            Some(Fate::TooSmall) => println!(
+                " <warning: filter not applied to {path}. dataset smaller than {} bytes>",
+                options.minimum
+            ),
+            Some(Fate::Impossible) => {
+                println!(" <warning: could not apply the filter to {path}>");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `%e`.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.6e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+fn dataset(planner: &Planner<'_>, path: &str, old: &Dataset, new: &Dataset) -> Result<String> {
+    let (_, filters) = planner.options.requests.of(path);
+    if filters.is_empty() || planner.fate(path) != Some(Fate::Remade) {
+        return Ok("dset".to_owned());
+    }
+    let names = new.filters().into_iter().map(|filter| match filter.id {
+        1 => "GZIP ",
+        2 => "SHUF ",
+        3 => "FLET ",
+        4 => "SZIP ",
+        5 => "NBIT ",
+        6 => "SCALEOFFSET ",
+        _ => "UD ",
+    });
+    let names: String = names.collect();
+    let (before, after) = (old.storage_size()?, new.storage_size()?);
+    let ratio = if after == 0 { 0.0 } else { before as f64 / after as f64 };
+    Ok(format!("dset     {names}  ({ratio:.3}:1)"))
+}

@@ -1,0 +1,171 @@
+//! `pumice repack`, `pumice copy` and h5import.
+
+use crate::support::Place;
+use pumice::{File, LayoutKind, Section};
+
+/// The matrix of the RFC: a block, a row with a zero in it, and points.
+fn matrix() -> (Place, Vec<i32>) {
+    let place = Place::new();
+    let mut cells = vec![0; 130];
+    for row in 2..5 {
+        for column in 2..8 {
+            cells[row * 10 + column] = (row * 30 + column * 3) as i32;
+        }
+    }
+    for (row, column, value) in [(6, 0, 100), (6, 2, -100), (5, 9, 2), (11, 1, 1), (12, 8, 3)] {
+        cells[row * 10 + column] = value;
+    }
+    let file = File::create(place.path("dense.h5")).unwrap();
+    let dense = file.new_dataset::<i32>().shape([13, 10]).create("Sparse").unwrap();
+    dense.write(.., &cells).unwrap();
+    dense.set_attribute("unit", "m").unwrap();
+    file.new_dataset::<u8>().shape([3]).create("group/other").unwrap();
+    file.create_soft_link("group/link", "/Sparse").unwrap();
+    (place, cells)
+}
+
+const LIST: [&str; 8] =
+    ["BLOCK", "(2,2)-(4,7),", "(6,0)-(6,2)", "POINT", "(5,9),", "(11,", "1),", "(12,8)"];
+
+#[test]
+fn cells_that_are_listed_become_defined() {
+    let (place, cells) = matrix();
+    let mut words = vec!["repack", "-l", "Sparse:SPARSECHUNK=5x4", "--defined-elements"];
+    words.extend(LIST);
+    words.extend(["dense.h5", "sparse.h5"]);
+    assert_eq!(place.run(&words).code, Some(0));
+    let file = File::open(place.path("sparse.h5")).unwrap();
+    let sparse = file.dataset("Sparse").unwrap();
+    assert_eq!((sparse.chunk(), sparse.count_defined(..).unwrap()), (Some(vec![5, 4]), 24));
+    assert!(sparse.is_defined(&[6, 1]).unwrap(), "a zero that somebody wrote");
+    assert_eq!(sparse.read::<i32>(..).unwrap(), cells);
+    assert_eq!(sparse.attribute("unit").unwrap().read_string().unwrap(), "m");
+    assert_eq!(file.dataset("group/link").unwrap().address(), sparse.address());
+}
+
+#[test]
+fn sparse_to_dense_and_back_keeps_what_is_defined_if_asked() {
+    let (place, cells) = matrix();
+    let mut words = vec!["repack", "-l", "Sparse:SPARSECHUNK=5x4"];
+    words.extend(LIST);
+    words.extend(["dense.h5", "sparse.h5"]);
+    assert_eq!(place.run(&words).code, Some(0));
+    place.succeed("repack -l CONTI --keep-defined sparse.h5 back.h5");
+    let back = File::open(place.path("back.h5")).unwrap();
+    assert_eq!(back.dataset("Sparse").unwrap().layout(), LayoutKind::Contiguous);
+    assert_eq!(back.dataset("Sparse").unwrap().read::<i32>(..).unwrap(), cells);
+    let mask = back.dataset("Sparse.defined").unwrap().read::<u8>(..).unwrap();
+    assert_eq!(mask.iter().map(|&flag| u64::from(flag)).sum::<u64>(), 24);
+    drop(back);
+    place.succeed("repack -l SPARSECHUNK=5x4 --keep-defined back.h5 again.h5");
+    assert!(!place.succeed("ls -r again.h5").contains("defined"));
+    let equal = place.pumice("diff --defined sparse.h5 again.h5 /Sparse");
+    assert_eq!((equal.code, equal.out.as_str()), (Some(0), ""));
+    // Without a mask, the zero is lost.
+    place.succeed("repack -l Sparse:SPARSECHUNK=5x4 --exclude 0 back.h5 excluded.h5");
+    let excluded = File::open(place.path("excluded.h5")).unwrap();
+    assert_eq!(excluded.dataset("Sparse").unwrap().count_defined(..).unwrap(), 23);
+    let different = place.pumice("diff --defined sparse.h5 excluded.h5 /Sparse");
+    assert_eq!(different.code, Some(1), "{}", different.out);
+}
+
+#[test]
+fn sections_get_filters_of_their_own() {
+    let (place, _) = matrix();
+    place.succeed(
+        "repack -l Sparse:SPARSECHUNK=5x4 --sections values -f Sparse:GZIP=9 \
+         --sections selection -f Sparse:GZIP=1 dense.h5 sparse.h5",
+    );
+    let file = File::open(place.path("sparse.h5")).unwrap();
+    let filters = file.dataset("Sparse").unwrap().section_filters();
+    assert_eq!(filters.of(Section::Values)[0].parameters, [9]);
+    assert_eq!(filters.of(Section::Selection)[0].parameters, [1]);
+}
+
+#[test]
+fn a_file_is_replaced_at_once_or_not_at_all() {
+    let (place, cells) = matrix();
+    assert!(place.fail("repack -f nowhere:GZIP=1 dense.h5").contains("nowhere"));
+    let before = std::fs::read(place.path("dense.h5")).unwrap();
+    place.succeed("repack --dry-run -f SHUF -f GZIP=9 dense.h5");
+    assert_eq!(std::fs::read(place.path("dense.h5")).unwrap(), before);
+    place.succeed("repack -f SHUF -f GZIP=9 dense.h5");
+    assert_eq!(place.names(), ["dense.h5"], "nothing else is left");
+    let file = File::open(place.path("dense.h5")).unwrap();
+    let dataset = file.dataset("Sparse").unwrap();
+    assert_eq!(dataset.filters().iter().map(|filter| filter.id).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(dataset.read::<i32>(..).unwrap(), cells);
+}
+
+#[test]
+fn objects_are_copied_between_files() {
+    let (place, cells) = matrix();
+    assert!(place.fail("copy -i dense.h5 -o b.h5 -s Sparse -d /a/b").contains("-p"));
+    place.succeed("copy -p -i dense.h5 -o b.h5 -s Sparse -d /a/b");
+    place.succeed("copy -f soft -i dense.h5 -o b.h5 -s group -d /group");
+    let file = File::open(place.path("b.h5")).unwrap();
+    assert_eq!(file.dataset("a/b").unwrap().read::<i32>(..).unwrap(), cells);
+    assert_eq!(file.dataset("group/link").unwrap().read::<i32>(..).unwrap(), cells);
+}
+
+#[test]
+fn arrays_of_text_are_imported_as_configured() {
+    let place = Place::new();
+    let tool = place.path("h5import");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pumice"), &tool).unwrap();
+    place.write("a.txt", "1 2 3\n4 5 6\n");
+    place.write(
+        "a.conf",
+        "PATH g/a\nINPUT-CLASS TEXTIN\nINPUT-SIZE 32\nRANK 2\nDIMENSION-SIZES 2 3\n\
+                           OUTPUT-ARCHITECTURE STD\nOUTPUT-BYTE-ORDER BE\nOUTPUT-SIZE 16\n",
+    );
+    let run = place.command(&tool).args(["a.txt", "-c", "a.conf", "-o", "a.h5"]).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let file = File::open(place.path("a.h5")).unwrap();
+    let dataset = file.dataset("g/a").unwrap();
+    assert_eq!(dataset.datatype(), &pumice::Datatype::i16_be());
+    assert_eq!(dataset.read::<i64>(..).unwrap(), [1, 2, 3, 4, 5, 6]);
+    place.write("short.txt", "1 2 3");
+    let run =
+        place.command(&tool).args(["short.txt", "-c", "a.conf", "-o", "b.h5"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "values are missing");
+}
+
+#[test]
+fn defined_cells_are_dumped_as_blocks_and_points() {
+    let (place, _) = matrix();
+    let mut words = vec!["repack", "-l", "Sparse:SPARSECHUNK=5x4"];
+    words.extend(LIST);
+    words.extend(["dense.h5", "sparse.h5"]);
+    assert_eq!(place.run(&words).code, Some(0));
+    let text = place.succeed("dump --sparse-locations -d Sparse sparse.h5");
+    for line in [
+        "   REGION_TYPE BLOCK  (2,2)-(4,7)\n   REGION_TYPE BLOCK  (6,0)-(6,2)\n",
+        "   REGION_TYPE POINT  (5,9), (11,1), (12,8)\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    // The list can be given back.
+    place.write("list.txt", &text[text.find("REGION_TYPE").unwrap()..]);
+    place
+        .succeed("repack -l Sparse:SPARSECHUNK=5x4 --defined-elements @list.txt dense.h5 again.h5");
+    assert_eq!(place.pumice("diff --defined sparse.h5 again.h5").code, Some(0));
+    let text = place.succeed("dump --sparse -p -d Sparse sparse.h5");
+    for line in [
+        "SPARSE_CHUNK ( 5, 4 )",
+        "SECTION 0 selection SIZE ",
+        "FILTERS SECTION 1 {",
+        "   DATA {\n   (6,0): 100, 0, -100\n   }\n",
+        "   (11,1): 1,\n   (12,8): 3\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let csv = place.succeed("dump --csv -d Sparse sparse.h5");
+    assert!(csv.starts_with("2,2,66\n2,3,69\n") && csv.contains("6,1,0\n"), "{csv}");
+    let csv = place.succeed("dump --csv -d Sparse dense.h5");
+    assert_eq!(csv.lines().nth(6), Some("100,0,-100,0,0,0,0,0,0,0"));
+    let json = place.succeed("dump --json sparse.h5");
+    assert!(json.starts_with("{\"file\":\"sparse.h5\",\"root\":{\"kind\":\"group\""), "{json}");
+    assert!(json.contains("\"defined\":[[[2, 2],66],[[2, 3],69]"), "{json}");
+    assert!(json.contains("\"link\":{\"kind\":\"soft link\",\"target\":\"/Sparse\"}"), "{json}");
+}

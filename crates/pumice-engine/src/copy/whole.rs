@@ -1,0 +1,115 @@
+//! Copying a whole file, with datasets stored in other ways where that is wanted.
+
+use super::values::refers;
+use super::{Copier, CopyOptions, Task};
+use crate::dataset::{DatasetSpec, DatasetState};
+use crate::file::File;
+use crate::object::Object;
+use crate::{Result, delete};
+use pumice_format::messages::kind;
+use pumice_format::object_header::RawMessage;
+use std::sync::Arc;
+
+/// How datasets of a file that is copied as a whole are stored in the copy.
+pub trait Remake {
+    /// What the copy of a dataset shall be; nothing for the same.
+    fn plan(&mut self, from: &Arc<DatasetState>) -> Result<Option<DatasetSpec>>;
+
+    /// Copies the elements of a dataset that was planned. Not called for elements that lead to other
+    /// places.
+    fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()>;
+
+    /// A dataset has been copied.
+    fn done(&mut self, _from: &DatasetState) {}
+}
+
+/// Copies everything that the root group of `source` leads to, and its attributes, to the root group
+/// of `target`, which has none of these names. References lead to the copies.
+pub fn copy_whole(
+    source: &Arc<File>,
+    target: &File,
+    options: &CopyOptions,
+    remake: &mut dyn Remake,
+) -> Result<()> {
+    target.medium().require_writable()?;
+    let options = CopyOptions { expand_references: true, ..*options };
+    let mut copier = Copier { remake: Some(remake), ..Copier::new(target, options) };
+    let copied = copier.whole(source);
+    if copied.is_err() {
+        // Half a copy is of no use; the first error says more than one about this.
+        for address in copier.created {
+            let _ = delete::discard(target, address);
+        }
+    }
+    copied
+}
+
+impl Copier<'_> {
+    fn whole(&mut self, source: &Arc<File>) -> Result<()> {
+        let (from, to) = (source.root()?, self.target.root()?.address());
+        self.sources.push(source.clone());
+        self.copied.insert((Arc::as_ptr(source), from.address()), to);
+        self.links.insert(to, 1);
+        self.pending.push(Task { file: source.clone(), from, to, depth: 0 });
+        while let Some(task) = self.pending.pop() {
+            self.fill(&task)?;
+        }
+        self.link_referenced()
+    }
+
+    /// The object of a dataset that is stored in another way, if it shall be.
+    pub(super) fn remade(
+        &mut self,
+        file: &Arc<File>,
+        from: &Arc<Object>,
+        depth: usize,
+    ) -> Result<Option<u64>> {
+        if !from.has(kind::LAYOUT) {
+            return Ok(None);
+        }
+        let Some(remake) = &mut self.remake else { return Ok(None) };
+        // What cannot be opened is copied as it is, or fails there.
+        let Ok(state) = file.dataset(from.address(), || DatasetState::open(file, from)) else {
+            return Ok(None);
+        };
+        let Some(spec) = remake.plan(&state)? else { return Ok(None) };
+        self.check_sizes(file, state.datatype())?;
+        let same_type = spec.datatype == *state.datatype();
+        let made = DatasetState::create(self.target, spec)?;
+        let mut others = Vec::new();
+        for raw in from.all_messages() {
+            match raw.kind {
+                kind::COMMENT | kind::MODIFICATION_TIME => others.push(self.as_it_is(file, &raw)?),
+                kind::DATATYPE if same_type => others.push(self.datatype(file, &raw, depth)?),
+                _ => {}
+            }
+        }
+        let object = made.object().clone();
+        object.change(|messages| {
+            let replaced = |raw: &RawMessage| others.iter().any(|other| other.kind == raw.kind);
+            messages.retain(|raw| !replaced(raw));
+            messages.extend(others);
+        })?;
+        let address = object.address();
+        self.target.dataset(address, || Ok(made))?;
+        self.remade.insert(address);
+        Ok(Some(address))
+    }
+
+    /// The elements of a dataset that is stored in another way.
+    pub(super) fn remade_elements(
+        &mut self,
+        task: &Task,
+        from: &Arc<DatasetState>,
+        to: &Arc<Object>,
+    ) -> Result<()> {
+        let open = || DatasetState::open(self.target, to);
+        let copy = self.target.dataset(to.address(), open)?;
+        if refers(from.datatype()) || from.datatype().has_varlen() {
+            copy.copy_values(from, &mut |values| self.translate(task, from.datatype(), values))?;
+            return copy.flush(self.target.cache());
+        }
+        let remake = self.remake.as_mut();
+        remake.map_or(Ok(()), |remake| remake.fill(from, &copy))
+    }
+}

@@ -1,0 +1,128 @@
+//! Copying a whole file, with datasets stored in other ways where that is wanted.
+
+use crate::copy::Copying;
+use crate::file::Owner;
+use crate::{CopyOptions, Dataset, DatasetBuilder, File, Keep, Node, WalkOrder};
+use pumice_engine::copy::{self, Remake};
+use pumice_engine::dataset::{DatasetSpec, DatasetState};
+use pumice_engine::{Error, Result};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// How a dataset is stored in the copy of a file.
+#[derive(Clone)]
+pub struct Remade {
+    /// Its new description, which must have its shape.
+    pub builder: DatasetBuilder,
+    /// Which cells the copy has.
+    pub keep: Keep,
+}
+
+impl File {
+    /// Copies everything into `to`, a new file: groups, datasets, datatypes, links, attributes.
+    /// References lead to the copies.
+    ///
+    /// `choose` says for each dataset how it shall be stored; nothing for as it is, and then its
+    /// chunks are copied without decoding them. `progress` hears of bytes of elements that have been
+    /// copied.
+    ///
+    /// ```
+    /// use pumice::{CopyOptions, File, Keep, Remade};
+    ///
+    /// let (from, to) = (File::in_memory()?, File::in_memory()?);
+    /// let dense = from.new_dataset::<i32>().shape([300, 400]).create("runs/first")?;
+    /// dense.write((1, 1..3), &[7, 8])?;
+    ///
+    /// from.copy_whole(
+    ///     &to,
+    ///     &CopyOptions::new(),
+    ///     |dataset| {
+    ///         let builder = to.new_dataset_like(dataset).sparse();
+    ///         Ok(Some(Remade { builder, keep: Keep::except(0) }))
+    ///     },
+    ///     |_, _| {},
+    /// )?;
+    /// assert_eq!(to.dataset("runs/first")?.count_defined(..)?, 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn copy_whole(
+        &self,
+        to: &File,
+        options: &CopyOptions,
+        choose: impl FnMut(&Dataset) -> Result<Option<Remade>>,
+        progress: impl FnMut(&str, u64),
+    ) -> Result<()> {
+        let mut paths = HashMap::new();
+        let _ = self.walk(WalkOrder::Name, |path, node| {
+            if let Ok(Node::Dataset(dataset)) = node {
+                paths.insert(dataset.address(), path.to_owned());
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        let owners = [self.owner().clone(), to.owner().clone()];
+        let mut remaker =
+            Remaker { owners, paths, choose, progress, keep: HashMap::new(), told: 0 };
+        copy::copy_whole(&self.owner().0, to.engine(), options.engine(), &mut remaker)
+    }
+}
+
+struct Remaker<C, P> {
+    owners: [Arc<Owner>; 2],
+    /// Paths of datasets, by address.
+    paths: HashMap<u64, String>,
+    choose: C,
+    progress: P,
+    /// Which cells copies have, by the address of the original.
+    keep: HashMap<u64, Keep>,
+    /// Bytes of the present dataset that were told.
+    told: u64,
+}
+
+impl<C, P> Remaker<C, P> {
+    fn original(&self, state: &Arc<DatasetState>) -> Dataset {
+        let path = self.paths.get(&state.object().address()).cloned();
+        Dataset::new(self.owners[0].clone(), state.clone(), path.unwrap_or_default())
+    }
+}
+
+impl<C, P> Remake for Remaker<C, P>
+where
+    C: FnMut(&Dataset) -> Result<Option<Remade>>,
+    P: FnMut(&str, u64),
+{
+    fn plan(&mut self, from: &Arc<DatasetState>) -> Result<Option<DatasetSpec>> {
+        let original = self.original(from);
+        let Some(Remade { builder, keep }) = (self.choose)(&original)? else { return Ok(None) };
+        let spec = builder.spec().map_err(|error| error.at(original.path()))?;
+        if spec.extent.dims() != original.shape() {
+            let shape = spec.extent.dims();
+            let what = format!("a copy of shape {shape:?} for {:?}", original.shape());
+            return Err(Error::Invalid(what).at(original.path()));
+        }
+        self.keep.insert(from.object().address(), keep);
+        Ok(Some(spec))
+    }
+
+    fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()> {
+        let original = self.original(from);
+        let path = original.path().to_owned();
+        let copy = Dataset::new(self.owners[1].clone(), to.clone(), path.clone());
+        let keep = self.keep.remove(&from.object().address()).unwrap_or(Keep::Defined);
+        let (progress, told) = (&mut self.progress, &mut self.told);
+        let copying = Copying::new(&original, &copy, &keep)?;
+        copying.cells(&mut |bytes| {
+            *told += bytes;
+            progress(&path, bytes);
+        })?;
+        copy.flush()
+    }
+
+    fn done(&mut self, from: &DatasetState) {
+        let told = std::mem::take(&mut self.told);
+        let cells = from.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+        let all = cells.saturating_mul(from.datatype().size() as u64);
+        let path = self.paths.get(&from.object().address()).map_or("", String::as_str);
+        (self.progress)(path, all.saturating_sub(told));
+    }
+}
