@@ -8,13 +8,19 @@ use pumice::Selection;
 pub(crate) struct Locations(Vec<(Vec<u64>, Vec<u64>)>);
 
 impl Locations {
-    /// Reads `BLOCK (2,2)-(4,7), (6,0)-(6,2) POINT (5,9), (11,1)`, or such a list from `@FILE`. Other
-    /// words of the file, such as REGION_TYPE, are passed over.
+    /// Reads `BLOCK (2,2)-(4,7), (6,0)-(6,2) POINT (5,9), (11,1)`, or such a list from `@FILE`, which
+    /// may be a dump.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         if let Some(path) = text.strip_prefix('@') {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("read locations from {path}"))?;
-            return Self::parse(&text);
+            let regions = text.lines().filter(|line| line.trim_start().starts_with("REGION_TYPE"));
+            let regions: Vec<&str> = regions.collect();
+            return match regions.is_empty() {
+                true => Self::parse(&text),
+                // A dump: values and attributes have parentheses, too.
+                false => Self::parse(&regions.join("\n")),
+            };
         }
         let mut cells: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
         let mut rest = text;
