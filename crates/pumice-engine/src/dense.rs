@@ -58,7 +58,6 @@ pub(crate) struct Dense {
 
 /// A record of the B-tree by name: id, flags and creation order.
 struct Record {
-    hash: u32,
     id: Vec<u8>,
     flags: u8,
     creation_order: u32,
@@ -79,16 +78,26 @@ impl Kind {
         }
     }
 
+    /// The checksum of the name in a record: all that most comparisons look at.
+    fn hash(self, record: &[u8]) -> u32 {
+        let at = match self {
+            Self::Links => 0..4,
+            Self::Attributes => 13..17,
+        };
+        let bytes = record.get(at).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_le_bytes)
+    }
+
     fn decode(self, record: &[u8]) -> Result<Record> {
         Ok(match self {
             Self::Links => {
-                let LinkRecord { hash, id } = LinkRecord::decode(record)?;
-                Record { hash, id: id.to_vec(), flags: 0, creation_order: 0 }
+                let LinkRecord { id, .. } = LinkRecord::decode(record)?;
+                Record { id: id.to_vec(), flags: 0, creation_order: 0 }
             }
             Self::Attributes => {
                 let record = AttributeRecord::decode(record)?;
-                let AttributeRecord { hash, id, flags, creation_order } = record;
-                Record { hash, id: id.to_vec(), flags, creation_order }
+                let AttributeRecord { id, flags, creation_order, .. } = record;
+                Record { id: id.to_vec(), flags, creation_order }
             }
         })
     }
@@ -295,16 +304,13 @@ fn by_name<'a>(
 ) -> impl FnMut(&[u8]) -> Result<Ordering> + 'a {
     let hash = name_hash(name);
     let context = Context::new(file.superblock().sizes).at(heap.address());
-    move |record| {
-        let record = kind.decode(record)?;
-        match record.hash.cmp(&hash) {
-            Ordering::Equal => {
-                let message = stored(file, heap, record)?;
-                let found = kind.name(&message.body, &context)?;
-                Ok(found.as_bytes().cmp(name.as_bytes()))
-            }
-            other => Ok(other),
+    move |record| match kind.hash(record).cmp(&hash) {
+        Ordering::Equal => {
+            let message = stored(file, heap, kind.decode(record)?)?;
+            let found = kind.name(&message.body, &context)?;
+            Ok(found.as_bytes().cmp(name.as_bytes()))
         }
+        other => Ok(other),
     }
 }
 

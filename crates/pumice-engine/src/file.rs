@@ -10,9 +10,11 @@
 
 use crate::dataset::DatasetState;
 use crate::extension::Extension;
+use crate::file_space::FileSpace;
 use crate::fractal_heap::FractalHeap;
 use crate::global_heap::GlobalHeap;
 use crate::group::{self, GroupSpec, Links};
+use crate::journal::Journal;
 use crate::layout::DatasetLayout;
 use crate::medium::{Medium, Snapshot};
 use crate::members::{self, Form};
@@ -22,13 +24,15 @@ use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
+use pumice_format::UNDEFINED;
 use pumice_format::messages::{FileSpaceInfo, SymbolTable, kind};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
-use pumice_format::superblock::{MAX_LENGTH, Superblock};
+use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
-use pumice_store::Store;
+use pumice_store::{Store, WriteOp};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
@@ -43,6 +47,9 @@ pub struct File {
     superblock: Superblock,
     heap: Arc<GlobalHeap>,
     extension: Extension,
+    space: Mutex<FileSpace>,
+    /// Whether the superblock says that the file is open for writing.
+    marked: AtomicBool,
     low: LibraryVersion,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
@@ -85,7 +92,7 @@ impl File {
         cache: Cache,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        let CreateOptions { library_version, user_block, root: spec } = *options;
+        let CreateOptions { library_version, user_block, root: spec, space, .. } = *options;
         if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
             let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
             return Err(Error::Invalid(what));
@@ -93,15 +100,22 @@ impl File {
         let low = library_version.unwrap_or_default();
         let unknown =
             SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
+        let space = FileSpaceInfo::from(space);
+        // Settings of file space need an extension, which older superblocks do not have.
+        let usual = space == FileSpaceInfo::default();
         let mut superblock = match low.superblock() {
-            0 => Superblock::new_old(unknown, 0),
-            version => Superblock { version, ..Superblock::new(0, 0) },
+            0 if usual => Superblock::new_old(unknown, 0),
+            version => Superblock { version: version.max(2), ..Superblock::new(0, 0) },
         };
         superblock.base_address = user_block;
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
-        let medium = Arc::new(Medium::new(store, user_block, length, sizes, true));
+        let medium = Medium::new(store, user_block, length, sizes, true);
+        let medium = Arc::new(medium.with_durability(options.durability));
+        let space = FileSpace::create(&medium, space, length)?;
+        superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
         let root = Self::create_root(&medium, &mut superblock, &spec)?;
-        let file = Self::new(medium, superblock, Extension::default(), cache, low);
+        let extension = Extension::default();
+        let file = Self::new(medium, superblock, extension, space, cache, options);
         file.objects().by_address.insert(root.address(), Arc::new(root));
         file.commit()?;
         Ok(file)
@@ -140,18 +154,17 @@ impl File {
 
     /// Opens the HDF5 file in a store, for editing if `writable`.
     pub fn open(store: Arc<dyn Store>, cache: Cache, writable: bool) -> Result<Arc<Self>> {
-        Self::open_for(store, cache, writable, None)
+        Self::open_for(store, cache, writable, &CreateOptions::default())
     }
 
-    /// Opens the HDF5 file in a store. New objects can be read by `low`, or by what the superblock
-    /// was made for.
+    /// Opens the HDF5 file in a store, with those options that concern files that are there.
     pub fn open_for(
         store: Arc<dyn Store>,
         cache: Cache,
         writable: bool,
-        low: Option<LibraryVersion>,
+        options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        Self::open_store(store, cache, writable, Form::Single(None), low)
+        Self::open_store(store, cache, writable, Form::Single(None), options)
     }
 
     /// Opens the HDF5 file in a store, which may be made of several files.
@@ -160,8 +173,12 @@ impl File {
         cache: Cache,
         writable: bool,
         form: Form<'_>,
-        low: Option<LibraryVersion>,
+        options: &CreateOptions,
     ) -> Result<Arc<Self>> {
+        let store = match form {
+            Form::Single(_) => journal_done(store, writable)?,
+            _ => store,
+        };
         let (base, total, superblock) = find_superblock(&*store)?;
         // A multi file has an end for each of its members.
         let stored_end = match form {
@@ -169,7 +186,8 @@ impl File {
             Form::Single(_) | Form::Family => superblock.end_of_file,
         };
         let end = stored_end.min(total).saturating_sub(base);
-        let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, writable));
+        let medium = Medium::new(store, base, end, superblock.sizes, writable);
+        let medium = Arc::new(medium.with_durability(options.durability));
         medium.note_length(total);
         let extension = Extension::load(&medium, &superblock);
         if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
@@ -187,24 +205,41 @@ impl File {
         }
         let extension = extension?;
         medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
-        let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
-        Ok(Self::new(medium, superblock, extension, cache, low))
+        let (mut superblock, mut settings) = (superblock, extension.file_space.clone());
+        if writable {
+            check_mark(&superblock, options.ignore_mark)?;
+            superblock.consistency_flags = 0;
+        } else {
+            settings = None;
+        }
+        let space = FileSpace::open(&medium, settings, superblock.extension_address)?;
+        let file = Self::new(medium, superblock, extension, space, cache, options);
+        if writable && options.mark_open {
+            file.write_mark(true)?;
+        }
+        Ok(file)
     }
 
     fn new(
         medium: Arc<Medium>,
         superblock: Superblock,
         extension: Extension,
+        space: FileSpace,
         cache: Cache,
-        low: LibraryVersion,
+        options: &CreateOptions,
     ) -> Arc<Self> {
         let (commit, shared_heaps, objects, datasets, place) = Default::default();
+        let low = options.library_version;
+        let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
+        let (space, marked) = (Mutex::new(space), AtomicBool::new(options.mark_open));
         let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
         Arc::new_cyclic(|this| Self {
             medium,
             superblock,
             extension,
+            space,
+            marked,
             low,
             heap,
             shared_heaps,
@@ -258,7 +293,10 @@ impl File {
 
     /// How room is found in the file.
     pub fn file_space(&self) -> FileSpaceInfo {
-        self.extension.file_space.clone().unwrap_or_default()
+        match self.writable() {
+            true => self.space().info().clone(),
+            false => self.extension.file_space.clone().unwrap_or_default(),
+        }
     }
 
     /// The path that it was opened by, if it was.
@@ -397,20 +435,66 @@ impl File {
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.heap.begin_commit();
         self.cache.flush_file(&self.cached, false)?;
-        let Some(snapshot) = self.stage()? else { return Ok(()) };
+        let snapshot = self.stage()?;
+        self.finish_commit(snapshot)
+    }
+
+    /// Commits, and stores what the file remembers when nobody has it open.
+    pub fn close(&self) -> Result<()> {
+        self.commit()?;
+        if !self.writable() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.space().remembers(&self.medium) {
+            let _still = self.medium.hold_changes();
+            self.space().remember(&self.medium)?;
+            let snapshot = self.medium.begin_commit()?;
+            self.finish_commit(snapshot)?;
+        }
+        match self.marked.load(Ordering::Relaxed) {
+            true => self.write_mark(false),
+            false => Ok(()),
+        }
+    }
+
+    fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
+        let Some(snapshot) = snapshot else { return Ok(()) };
         // The superblock must not name a symbol table that a root group of today no longer has.
         let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
-        self.medium.commit(snapshot, |end| {
-            let mut superblock = self.superblock.clone();
-            superblock.end_of_file = superblock.base_address.saturating_add(end);
-            if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
-                old.root.scratch = Scratch::None;
-            }
-            let mut bytes = Vec::new();
-            // Every version that is decoded can be encoded.
-            let _ = superblock.encode(&mut bytes);
-            bytes
+        self.medium.commit(snapshot, |end, replacing| {
+            let marked = replacing || self.marked.load(Ordering::Relaxed);
+            self.superblock_now(end, root_is_new, marked)
         })
+    }
+
+    /// The superblock for a file that ends at `end`, marked as open for writing where there is such
+    /// a mark.
+    fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
+        let mut superblock = self.superblock.clone();
+        if marked && superblock.version >= 3 {
+            superblock.consistency_flags |= OPEN_FOR_WRITING;
+        }
+        superblock.end_of_file = superblock.base_address.saturating_add(end);
+        if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
+            old.root.scratch = Scratch::None;
+        }
+        let mut bytes = Vec::new();
+        // Every version that is decoded can be encoded.
+        let _ = superblock.encode(&mut bytes);
+        bytes
+    }
+
+    /// Marks the file as open for writing, or no longer; nothing may have changed since the last
+    /// commit.
+    fn write_mark(&self, marked: bool) -> Result<()> {
+        self.marked.store(marked, Ordering::Relaxed);
+        if self.superblock.version < 3 {
+            return Ok(());
+        }
+        let (_, end) = self.medium.free_ranges();
+        let bytes = self.superblock_now(end, false, marked);
+        self.medium.put(&mut [WriteOp { offset: 0, bytes: &bytes }])
     }
 
     /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
@@ -424,6 +508,9 @@ impl File {
             object.stage()?;
         }
         self.heap.stage()?;
+        if self.medium.has_changed() {
+            self.space().forget(&self.medium)?;
+        }
         self.medium.begin_commit()
     }
 
@@ -436,9 +523,37 @@ impl File {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn space(&self) -> MutexGuard<'_, FileSpace> {
+        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Refuses to edit a file that says that somebody has it open for writing.
+fn check_mark(superblock: &Superblock, ignore: bool) -> Result<()> {
+    let marks = OPEN_FOR_WRITING | OPEN_FOR_SWMR_WRITING;
+    if ignore || superblock.version < 3 || superblock.consistency_flags & marks == 0 {
+        return Ok(());
+    }
+    Err(Error::Invalid(
+        "the file is marked as open for writing: a program has it open, or ended without closing \
+         it; if none has, clear the mark with `h5clear -s` or open it with `ignore_mark`"
+            .into(),
+    ))
+}
+
+/// A store whose last commit is finished, if it was interrupted: for good, or as it is seen.
+fn journal_done(store: Arc<dyn Store>, writable: bool) -> Result<Arc<dyn Store>> {
+    let io = |source| Error::Io { action: "finish the last commit".into(), source };
+    let Some(journal) = Journal::find(&*store).map_err(io)? else { return Ok(store) };
+    if writable {
+        journal.apply(&*store).map_err(io)?;
+        return Ok(store);
+    }
+    Ok(journal.seen_through(store))
 }
 
 /// The first superblock in a store: where it stands, the store's bytes, and what it says.

@@ -24,7 +24,7 @@ use crate::dataset::pipeline_of;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
-use blocks::{Block, Table};
+use blocks::{Block, Table, UNPLACED};
 use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
 use pumice_format::fractal_heap::{HeapHeader, HeapId, HeapShape};
@@ -217,6 +217,7 @@ impl FractalHeap {
     /// Stages what changed.
     pub(crate) fn commit(&mut self) -> Result<()> {
         let sizes = self.context.sizes;
+        self.place_root()?;
         for (&start, block) in self.blocks.iter_mut().filter(|(_, block)| block.dirty) {
             self.header.finish_direct(&mut block.bytes, start, sizes);
             self.medium.stage(block.address, block.bytes.clone());
@@ -249,7 +250,7 @@ impl FractalHeap {
             Ok(())
         })?;
         let context = &self.context;
-        for table in self.tables.values() {
+        for table in self.tables.values().filter(|table| table.address != UNPLACED) {
             let length = self.header.indirect_length(table.rows, context);
             freed.push((table.address, length as u64));
         }

@@ -4,12 +4,19 @@
 //! Addresses here are HDF5's: relative to the base address, which is not zero when a user block
 //! stands in front.
 //!
+//! Commits are in `medium/commit.rs`.
+//!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
 //! - The one lock is held for map look-ups and for changing the file's length, never during input or
 //!   output of raw data.
 
-use crate::allocator::Allocator;
+mod commit;
+
+pub use commit::Snapshot;
+
+use crate::allocator::{Allocator, FreeRange, Purpose, Rules};
+use crate::journal::Durability;
 use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
@@ -25,6 +32,7 @@ pub struct Medium {
     base: u64,
     sizes: Sizes,
     writable: bool,
+    durability: Durability,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
     /// A length that the store had when it was last asked: it may have grown since.
@@ -34,24 +42,62 @@ pub struct Medium {
     changes: RwLock<()>,
 }
 
-/// What a commit writes: fixed at one moment.
-pub struct Snapshot {
-    images: BTreeMap<u64, Vec<u8>>,
-    end: u64,
-}
+/// Blocks that a commit writes, by address.
+type Images = BTreeMap<u64, Arc<Vec<u8>>>;
 
 struct State {
     allocator: Allocator,
-    images: BTreeMap<u64, Vec<u8>>,
+    images: Images,
+    /// Bytes of all images.
+    staged: usize,
+    /// A commit whose journal is written, but which is not finished.
+    pending: Option<commit::Pending>,
 }
 
 impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
-        let state = State { allocator: Allocator::new(end), images: BTreeMap::new() };
+        let (images, staged, pending) = Default::default();
+        let state = State { allocator: Allocator::new(end), images, staged, pending };
         let (seen, changes) = (AtomicU64::new(0), RwLock::new(()));
         let (state, chunk_node_rank) = (Mutex::new(state), AtomicU16::new(USUAL_CHUNK_NODE_RANK));
-        Self { store, base, sizes, writable, chunk_node_rank, state, seen, changes }
+        let durability = Durability::default();
+        Self { store, base, sizes, writable, durability, chunk_node_rank, state, seen, changes }
+    }
+
+    /// The same, whose commits survive as much as `durability` says.
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// Keeps ranges apart by `rules` from now on, with these ranges free.
+    pub(crate) fn begin_space(&self, rules: Rules, free: &[FreeRange]) -> Result<()> {
+        self.state().allocator.begin(rules, free).map_err(|range| {
+            DecodeError::new(
+                "free-space section list",
+                range.address,
+                "sections inside the file that do not overlap",
+                format!("one of {} byte(s)", range.length),
+            )
+            .into()
+        })
+    }
+
+    /// All free ranges, and where the used part of the file ends.
+    pub(crate) fn free_ranges(&self) -> (Vec<FreeRange>, u64) {
+        let state = self.state();
+        (state.allocator.free_ranges(), state.allocator.end())
+    }
+
+    /// Whether a commit would write anything, beside what is not staged yet.
+    pub(crate) fn has_changed(&self) -> bool {
+        let state = self.state();
+        !state.images.is_empty() || state.allocator.has_changed()
+    }
+
+    /// Bytes of the blocks that wait for the next commit.
+    pub fn staged_bytes(&self) -> usize {
+        self.state().staged
     }
 
     /// Says how large the nodes of version 1 B-trees of chunks are in this file.
@@ -91,12 +137,13 @@ impl Medium {
     /// Lets blocks that the file keeps elsewhere be read at their own addresses. For files that are
     /// only read: a commit would write them.
     pub(crate) fn overlay(&self, blocks: impl Iterator<Item = (u64, Vec<u8>)>) {
+        let blocks = blocks.map(|(address, bytes)| (address, Arc::new(bytes)));
         self.state().images.extend(blocks);
     }
 
     /// The block that the next commit writes at `address`, if there is one.
     pub(crate) fn staged(&self, address: u64) -> Option<Vec<u8>> {
-        self.state().images.get(&address).cloned()
+        self.state().images.get(&address).map(|image| image.to_vec())
     }
 
     /// How many bytes the file has in all, wherever they lie: what sizes that it states are
@@ -147,7 +194,7 @@ impl Medium {
     /// Space for `length` bytes of data that can be read at once, and how many of them, from the
     /// first on, may have been written before; the others are zero.
     pub fn allocate_zeroed(&self, length: u64) -> Result<(u64, u64)> {
-        let address = self.allocate(length)?;
+        let address = self.allocate_raw(length)?;
         // Under the lock, as in a commit: the file must not be cut meanwhile.
         let state = self.state();
         let extended = || {
@@ -162,7 +209,7 @@ impl Medium {
         match extended {
             Ok(written) => Ok((address, written)),
             Err(error) => {
-                self.free(address, length);
+                self.free_raw(address, length);
                 Err(error)
             }
         }
@@ -225,42 +272,24 @@ impl Medium {
         self.changes.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fixes what the commit writes; `None` if there is nothing to write.
-    pub fn begin_commit(&self) -> Result<Option<Snapshot>> {
-        self.require_writable()?;
-        let mut state = self.state();
-        if state.images.is_empty() && !state.allocator.has_changed() {
-            return Ok(None);
-        }
-        state.allocator.begin_commit();
-        let (images, end) = (state.images.clone(), state.allocator.end());
-        // Under the lock: nobody can take, and so write to, space beyond this end before the
-        // file reaches it. Setting the length later could cut off what was written meanwhile.
-        self.reserve(end)?;
-        Ok(Some(Snapshot { images, end }))
+    /// Gives back space of raw data; as [`free`](MetadataIo::free).
+    pub fn free_raw(&self, address: u64, length: u64) {
+        self.give_back(address, length, Purpose::Raw);
     }
 
-    /// Writes all staged blocks, then the superblock that `superblock` makes for the end of the
-    /// file, then gives back what became free. The superblock goes last: until it is written, the
-    /// file has the end it had before.
-    pub fn commit(&self, snapshot: Snapshot, superblock: impl Fn(u64) -> Vec<u8>) -> Result<()> {
-        let Snapshot { images, end } = snapshot;
-        let mut ops: Vec<WriteOp<'_>> =
-            images.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
-        self.put(&mut ops)?;
-        self.put(&mut [WriteOp { offset: 0, bytes: &superblock(end) }])?;
-        // From here to the end under the lock: nobody may take space above the new end before the
-        // file is cut there.
+    fn give_back(&self, address: u64, length: u64, purpose: Purpose) {
         let mut state = self.state();
-        // A block staged again meanwhile is newer than what was written.
-        state.images.retain(|address, bytes| images.get(address) != Some(bytes));
-        let shorter = state.allocator.finish_commit();
-        if shorter < end {
-            self.put(&mut [WriteOp { offset: 0, bytes: &superblock(shorter) }])?;
-            let len = self.absolute(shorter)?;
-            self.set_store_length(len, "shorten the file")?;
-        }
-        Ok(())
+        state.drop_image(address);
+        state.allocator.free(address, length, purpose);
+    }
+
+    fn take(&self, length: u64, purpose: Purpose) -> Result<u64> {
+        self.require_writable()?;
+        let mut state = self.state();
+        // Space at the end may be where the journal is.
+        self.finish_pending(&mut state)?;
+        let address = state.allocator.allocate(length, purpose);
+        address.ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
     }
 
     /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
@@ -307,21 +336,30 @@ impl MetadataIo for Medium {
     }
 
     fn allocate(&self, length: u64) -> Result<u64> {
-        self.require_writable()?;
-        self.state()
-            .allocator
-            .allocate(length)
-            .ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
+        self.take(length, Purpose::Metadata)
+    }
+
+    fn allocate_raw(&self, length: u64) -> Result<u64> {
+        self.take(length, Purpose::Raw)
     }
 
     fn free(&self, address: u64, length: u64) {
-        let mut state = self.state();
-        state.images.remove(&address);
-        state.allocator.free(address, length);
+        self.give_back(address, length, Purpose::Metadata);
     }
 
     fn stage(&self, address: u64, bytes: Vec<u8>) {
-        self.state().images.insert(address, bytes);
+        let mut state = self.state();
+        state.drop_image(address);
+        state.staged += bytes.len();
+        state.images.insert(address, Arc::new(bytes));
+    }
+}
+
+impl State {
+    fn drop_image(&mut self, address: u64) {
+        if let Some(image) = self.images.remove(&address) {
+            self.staged -= image.len().min(self.staged);
+        }
     }
 }
 
@@ -339,7 +377,7 @@ mod tests {
         assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
         assert_eq!(store.len().unwrap(), 16, "nothing is written before the commit");
         let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |end| vec![end as u8; 8]).unwrap();
+        medium.commit(snapshot, |end, _| vec![end as u8; 8]).unwrap();
         assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
         assert_eq!(store.to_vec()[..8], [20; 8]);
         assert!(medium.begin_commit().unwrap().is_none(), "nothing is left to write");
@@ -407,7 +445,7 @@ mod tests {
         });
         medium.allocate(32).unwrap();
         let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |_| vec![1; 8]).unwrap();
+        medium.commit(snapshot, |_, _| vec![1; 8]).unwrap();
         let busy = busy.unwrap();
         let writers = std::mem::take(&mut *busy.writers.lock().unwrap());
         assert!(!writers.is_empty());

@@ -9,6 +9,7 @@
 use crate::extension::Extension;
 use crate::file::{Cache, File, find_superblock};
 use crate::medium::Medium;
+use crate::version::CreateOptions;
 use crate::{Error, Result};
 use pumice_format::driver_info::{DriverInfo, MultiMember};
 use pumice_store::{Gaps, JoinedStore, Part};
@@ -98,7 +99,7 @@ fn open_family(members: &[PathBuf], cache: Cache) -> Result<Arc<File>> {
         Some(DriverInfo::Multi(_)) => return Err(wrong_driver("a family", "a multi file")),
         _ => store,
     };
-    File::open_store(store, cache, false, Form::Family, None)
+    File::open_store(store, cache, false, Form::Family, &CreateOptions::default())
 }
 
 fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
@@ -124,7 +125,7 @@ fn open_multi(whole: &Path, members: &[MultiMember], cache: Cache) -> Result<Arc
         Some(DriverInfo::Family { .. }) => return Err(wrong_driver("a multi file", "a family")),
         _ => store,
     };
-    File::open_store(store, cache, false, Form::Multi, None)
+    File::open_store(store, cache, false, Form::Multi, &CreateOptions::default())
 }
 
 fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {

@@ -25,6 +25,11 @@ pub trait MetadataIo: Send + Sync {
     /// Space for `length` bytes that nothing refers to.
     fn allocate(&self, length: u64) -> Result<u64>;
 
+    /// Space for `length` bytes of raw data, which pages keep apart from metadata.
+    fn allocate_raw(&self, length: u64) -> Result<u64> {
+        self.allocate(length)
+    }
+
     /// Gives space back. What a commit has written may still name it, so it is reused only after
     /// the next one, unless it was taken since the last.
     fn free(&self, address: u64, length: u64);

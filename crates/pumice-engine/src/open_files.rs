@@ -98,11 +98,10 @@ pub fn open_path(
         (Opening::Read, Some(several)) => several.open(cache),
         (_, Some(_)) => Err(Error::Unsupported("changing a file that consists of several".into())),
         (Opening::Read, None) => {
-            File::open_store(store.clone(), cache, false, Form::Single(Some(path)), None)
+            File::open_store(store.clone(), cache, false, Form::Single(Some(path)), options)
         }
         (Opening::Edit, None) => {
-            let (form, low) = (Form::Single(Some(path)), options.library_version);
-            File::open_store(store.clone(), cache, true, form, low)
+            File::open_store(store.clone(), cache, true, Form::Single(Some(path)), options)
         }
         (Opening::Create | Opening::CreateNew, None) => {
             store.set_len(0).map_err(failed)?;

@@ -1,6 +1,8 @@
 //! Which releases of libhdf5 can read what is written, and what a new file is to be like.
 
 use crate::group::GroupSpec;
+use crate::journal::Durability;
+use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
 
 /// A release of libhdf5, as far as it matters for the form in which objects are stored.
 ///
@@ -60,4 +62,39 @@ pub struct CreateOptions {
     pub user_block: u64,
     /// What the root group is like.
     pub root: GroupSpec,
+    /// How room is found.
+    pub space: SpaceOptions,
+    /// What commits survive; also for a file that is there.
+    pub durability: Durability,
+    /// Whether the file is marked as open for writing from opening to closing it.
+    pub mark_open: bool,
+    /// Whether a file that is marked so is edited all the same.
+    pub ignore_mark: bool,
+}
+
+/// How room is found in a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpaceOptions {
+    /// By what.
+    pub strategy: FileSpaceStrategy,
+    /// Whether free space is remembered when the file is closed.
+    pub persist: bool,
+    /// The smallest free section that is remembered.
+    pub threshold: u64,
+    /// Bytes of a page.
+    pub page_size: u64,
+}
+
+impl Default for SpaceOptions {
+    fn default() -> Self {
+        let FileSpaceInfo { strategy, persist, threshold, page_size, .. } = Default::default();
+        Self { strategy, persist, threshold, page_size }
+    }
+}
+
+impl From<SpaceOptions> for FileSpaceInfo {
+    fn from(options: SpaceOptions) -> Self {
+        let SpaceOptions { strategy, persist, threshold, page_size } = options;
+        Self { strategy, persist, threshold, page_size, ..Self::default() }
+    }
 }

@@ -51,6 +51,7 @@ pub mod dense;
 pub mod driver_info;
 mod error;
 pub mod fractal_heap;
+pub mod free_space;
 pub mod global_heap;
 pub mod heap_set;
 pub mod index;

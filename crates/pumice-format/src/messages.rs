@@ -20,7 +20,7 @@
 //! | 0x0013 | [`BTreeK`] | 0 | no |
 //! | 0x0015 | [`AttributeInfo`] | 0 | 0 |
 //! | 0x0016 | reference count | 0 | 0 |
-//! | 0x0017 | [`FileSpaceInfo`] | 0, 1 | no |
+//! | 0x0017 | [`FileSpaceInfo`] | 0, 1 | 1 |
 //! | 0x0019 | [`StructuredPipeline`] | 1 | 1 |
 //!
 //! All others stay raw. Version 1 object headers pad bodies to multiples of 8, and some writers
@@ -287,7 +287,8 @@ impl Message {
             Self::Shared { location, .. } => location.encode(sizes, out),
             Self::Raw { body, .. } => out.extend_from_slice(body),
             Self::ExternalFiles(files) => files.encode(sizes, out)?,
-            Self::FillValueOld(_) | Self::BTreeK(_) | Self::FileSpaceInfo(_) => {
+            Self::FileSpaceInfo(info) => info.encode(sizes, out),
+            Self::FillValueOld(_) | Self::BTreeK(_) => {
                 let what = format!("a message of kind {:#06x}", self.kind());
                 return Err(FormatError::unencodable("object header", what));
             }

@@ -33,6 +33,8 @@ pub const CONTINUATION: u16 = 0x0010;
 pub const MESSAGE_CONSTANT: u8 = 0x01;
 /// Message flag: the body only says where the message is.
 pub const MESSAGE_SHARED: u8 = 0x02;
+/// Message flag: whoever does not know the message and changes the object says so in its flags.
+pub const MESSAGE_MARK_IF_UNKNOWN: u8 = 0x10;
 /// Message flag: somebody who did not know the message has changed the object.
 pub const MESSAGE_WAS_UNKNOWN: u8 = 0x20;
 

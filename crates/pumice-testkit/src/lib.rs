@@ -7,4 +7,5 @@
 pub mod damage;
 pub mod faults;
 pub mod manifest;
+pub mod recording;
 pub mod traces;

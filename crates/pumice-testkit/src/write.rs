@@ -3,8 +3,8 @@
 use super::{datatype, packed};
 use anyhow::{Context, Result, bail};
 use pumice::{
-    AllocationTime, Dataset, File, FillTime, FilterSpec, Group, Node, RawAttribute, Section,
-    Selection,
+    AllocationTime, Dataset, File, FileOptions, FileSpaceStrategy, FillTime, FilterSpec, Group,
+    LibraryVersion, Node, RawAttribute, Section, Selection,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,32 @@ fn next_file(
         open.close()?;
     }
     out.set_file_name(operation["path"].as_str().context("no path")?);
-    *file = Some(if edit { File::edit(&*out)? } else { File::create(&*out)? });
+    *file = Some(if edit { File::edit(&*out)? } else { options(operation)?.create(&*out)? });
     Ok(())
+}
+
+/// How room is found in a new file, with h5py's names.
+fn options(operation: &Value) -> Result<FileOptions> {
+    let mut options = File::options();
+    if let Some(name) = operation["fs_strategy"].as_str() {
+        options = options.space_strategy(match name {
+            "fsm" => FileSpaceStrategy::FreeSpaceManagers,
+            "page" => FileSpaceStrategy::Paged,
+            "aggregate" => FileSpaceStrategy::Aggregators,
+            "none" => FileSpaceStrategy::EndOfFile,
+            other => bail!("no such strategy: {other}"),
+        });
+    }
+    if let Some(bytes) = operation["fs_page_size"].as_u64() {
+        options = options.page_size(bytes);
+    }
+    if let Some(bytes) = operation["fs_threshold"].as_u64() {
+        options = options.free_space_threshold(bytes);
+    }
+    if operation["libver"] == "earliest" {
+        options = options.library_version(LibraryVersion::Earliest);
+    }
+    Ok(options.persist_free_space(operation["fs_persist"] == true))
 }
 
 fn reopen(file: &mut Option<File>, out: &Path) -> Result<()> {

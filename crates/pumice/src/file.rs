@@ -1,6 +1,6 @@
 //! Files: create, open, edit, flush, close.
 
-use crate::{Context, Group, GroupOptions};
+use crate::{Context, Durability, FileSpaceStrategy, Group, GroupOptions};
 use pumice_engine::Result;
 use pumice_engine::file::File as Engine;
 use pumice_engine::onion::OnionStore;
@@ -79,7 +79,10 @@ impl File {
 
     /// Writes all changes and says how it went. Other handles to the file stay usable.
     pub fn close(self) -> Result<()> {
-        self.flush()
+        match self.root.is_only_handle() {
+            true => self.root.engine().close(),
+            false => self.flush(),
+        }
     }
 
     /// Whether changes are allowed.
@@ -107,7 +110,10 @@ pub(crate) struct Owner(pub(crate) Arc<Engine>);
 impl Drop for Owner {
     fn drop(&mut self) {
         // The last handle is gone and nobody can be told; `File::close` reports errors.
-        let _ = self.0.commit();
+        let _ = match Arc::strong_count(&self.0) {
+            1 => self.0.close(),
+            _ => self.0.commit(),
+        };
     }
 }
 
@@ -174,6 +180,66 @@ impl FileOptions {
         self
     }
 
+    /// How room is found in a new file, as h5py's `fs_strategy`; libhdf5's default unless set.
+    ///
+    /// Room that is given back is used again as long as the file is open, whatever the strategy.
+    ///
+    /// ```
+    /// use pumice::{File, FileSpaceStrategy, MemoryStore};
+    ///
+    /// let options = File::options().space_strategy(FileSpaceStrategy::Paged).page_size(8192);
+    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    /// assert_eq!(file.info()?.file_space.page_size, 8192);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn space_strategy(mut self, strategy: FileSpaceStrategy) -> Self {
+        self.creation.space.strategy = strategy;
+        self
+    }
+
+    /// Bytes of a page of a new file with [`FileSpaceStrategy::Paged`]: 4096 unless set.
+    pub fn page_size(mut self, bytes: u64) -> Self {
+        self.creation.space.page_size = bytes;
+        self
+    }
+
+    /// Whether a new file remembers its free space when it is closed, so that it is used after the
+    /// file is opened again; only with [`FileSpaceStrategy::FreeSpaceManagers`] and
+    /// [`FileSpaceStrategy::Paged`].
+    pub fn persist_free_space(mut self, persist: bool) -> Self {
+        self.creation.space.persist = persist;
+        self
+    }
+
+    /// The smallest free section that a new file remembers: 1 byte unless set.
+    pub fn free_space_threshold(mut self, bytes: u64) -> Self {
+        self.creation.space.threshold = bytes;
+        self
+    }
+
+    /// What a commit survives: the end of the program at any instruction unless set.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.creation.durability = durability;
+        self
+    }
+
+    /// Marks the file as open for writing from opening to closing it, as libhdf5 does with a
+    /// superblock of version 3. Other programs then refuse it, even where file locks do not work,
+    /// but also after this program ended without closing it, until `h5clear -s` removes the mark.
+    ///
+    /// Without this the mark is there only while a commit replaces metadata.
+    pub fn mark_open(mut self, mark: bool) -> Self {
+        self.creation.mark_open = mark;
+        self
+    }
+
+    /// Edits a file even if it is marked as open for writing, and removes the mark. Only for files
+    /// that nobody has open.
+    pub fn ignore_mark(mut self, ignore: bool) -> Self {
+        self.creation.ignore_mark = ignore;
+        self
+    }
+
     /// Creates a file, or empties the one that is there.
     pub fn create(self, path: impl AsRef<Path>) -> Result<File> {
         self.open_as(path.as_ref(), Opening::Create)
@@ -236,8 +302,7 @@ impl FileOptions {
 
     /// Opens the file in a store of one's own for reading and changing.
     pub fn edit_in(self, store: Arc<dyn Store>) -> Result<File> {
-        let low = self.creation.library_version;
-        File::new(Engine::open_for(store, self.cache(), true, low)?)
+        File::new(Engine::open_for(store, self.cache(), true, &self.creation)?)
     }
 
     fn cache(&self) -> pumice_engine::file::Cache {

@@ -102,6 +102,11 @@ impl Group {
         Ok(Self { owner, object, path: "/".into() })
     }
 
+    /// Whether nobody else has the file open.
+    pub(crate) fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.owner) == 1 && Arc::strong_count(&self.owner.0) == 1
+    }
+
     pub(crate) fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }

@@ -132,6 +132,7 @@ pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
 pub use pumice_engine::dataset::Columns;
+pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::LibraryVersion;
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{

@@ -60,6 +60,10 @@ impl DatasetState {
             return Ok(());
         }
         let Some(table) = self.layout.table() else { return Ok(()) };
+        let grows_only = self.dims().iter().zip(dims).all(|(old, new)| old <= new);
+        if grows_only && !self.early && !self.recodes() {
+            return self.grow(table, dims);
+        }
         let exclusive = self.cache().exclusive(&self.cached);
         let mut changes = Changes::default();
         if let Err(error) = self.prepare(table, &exclusive, dims, &mut changes) {
@@ -67,6 +71,21 @@ impl DatasetState {
             return Err(error);
         }
         self.apply(table, &exclusive, dims, changes)
+    }
+
+    /// Lets index and header follow an extent that leaves every chunk as it is, in the file and in
+    /// the cache: a step of appending, which must not cost more the more chunks there are.
+    fn grow(&self, table: &ChunkTable, dims: &[u64]) -> Result<()> {
+        let geometry = &self.layout.geometry;
+        let extent = Extent::with_max(dims, geometry.max_dims())?;
+        let _change = self.medium().change();
+        let (old, new) = (counts(&self.dims(), geometry.chunk()), counts(dims, geometry.chunk()));
+        if old != new {
+            table.index().resize(&new)?;
+        }
+        self.set_extent(&extent)?;
+        geometry.set_dims(dims);
+        Ok(())
     }
 
     /// Writes chunks that must change in their new form.

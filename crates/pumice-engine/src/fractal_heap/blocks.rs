@@ -6,6 +6,10 @@ use crate::{Error, Result};
 use pumice_format::UNDEFINED;
 use pumice_format::fractal_heap::HeapChild;
 
+/// Where a root table is that has no place in the file yet: it gets one in a commit, because until
+/// then it may grow several times.
+pub(super) const UNPLACED: u64 = u64::MAX - 1;
+
 /// A direct block in memory.
 pub(super) struct Block {
     pub(super) address: u64,
@@ -225,7 +229,7 @@ impl FractalHeap {
             rows => rows,
         };
         let rows = rows.max(needed);
-        let mut table = self.new_table(rows)?;
+        let mut table = self.unplaced_table(rows);
         let old = self.header.root_address;
         let mut covered = 0;
         self.header.next_block = 0;
@@ -246,12 +250,31 @@ impl FractalHeap {
         Ok(())
     }
 
+    fn unplaced_table(&self, rows: u32) -> Table {
+        let count = rows as usize * usize::from(self.header.width);
+        let children = vec![HeapChild { address: UNDEFINED, filtered: None }; count];
+        Table { address: UNPLACED, rows, children, dirty: true }
+    }
+
     fn new_table(&mut self, rows: u32) -> Result<Table> {
         let length = self.header.indirect_length(rows, &self.context);
         let address = self.medium.allocate(length as u64)?;
-        let count = rows as usize * usize::from(self.header.width);
-        let children = vec![HeapChild { address: UNDEFINED, filtered: None }; count];
-        Ok(Table { address, rows, children, dirty: true })
+        Ok(Table { address, ..self.unplaced_table(rows) })
+    }
+
+    /// Gives the root table a place, if it has none.
+    pub(super) fn place_root(&mut self) -> Result<()> {
+        if self.header.root_address != UNPLACED {
+            return Ok(());
+        }
+        let rows = u32::from(self.header.root_rows);
+        let length = self.header.indirect_length(rows, &self.context);
+        let address = self.medium.allocate(length as u64)?;
+        self.header.root_address = address;
+        if let Some(root) = self.tables.get_mut(&0) {
+            root.address = address;
+        }
+        Ok(())
     }
 
     /// The next place for a block of at least `size` bytes; tables on the way are made.
@@ -321,13 +344,15 @@ impl FractalHeap {
         if rows > self.header.max_rows() {
             return Err(Error::Unsupported("a larger fractal heap".into()));
         }
-        let mut table = self.new_table(rows)?;
+        let mut table = self.unplaced_table(rows);
         if let Some(root) = self.tables.remove(&0) {
             for (new, old) in table.children.iter_mut().zip(&root.children) {
                 *new = *old;
             }
-            let length = self.header.indirect_length(old, &self.context);
-            self.medium.free(root.address, length as u64);
+            if root.address != UNPLACED {
+                let length = self.header.indirect_length(old, &self.context);
+                self.medium.free(root.address, length as u64);
+            }
         }
         let sizes = self.context.sizes;
         let more = self.header.capacity(rows, sizes) - self.header.capacity(old, sizes);

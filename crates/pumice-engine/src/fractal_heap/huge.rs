@@ -52,7 +52,7 @@ impl FractalHeap {
             self.huge = Some(tree);
         }
         let length = object.len() as u64;
-        let address = medium.allocate(length)?;
+        let address = medium.allocate_raw(length)?;
         let key = self.header.last_huge_key + 1;
         let huge = HugeObject { address, length, filtered: None };
         let record = HeapHeader::encode_huge_record(&huge, key, &context);
@@ -78,7 +78,7 @@ impl FractalHeap {
             return Err(self.damaged("a huge object of this key", key));
         };
         let (_, object) = header.decode_huge_record(&record, &context)?;
-        medium.free(object.address, object.length);
+        medium.free_raw(object.address, object.length);
         let total = &mut self.header.object_bytes[0];
         *total = total.saturating_sub(object.length);
         if self.huge.as_ref().is_some_and(|tree| tree.count() == 0) {
@@ -102,7 +102,7 @@ impl FractalHeap {
             Ok(ControlFlow::Continue(()))
         })?;
         for object in objects {
-            medium.free(object.address, object.length);
+            medium.free_raw(object.address, object.length);
         }
         tree.delete(&*medium)
     }

@@ -157,7 +157,7 @@ impl GlobalHeap {
         let context = self.context();
         let usual = if writing.added > 64 { LARGE_COLLECTION } else { MIN_COLLECTION };
         let size = Collection::header_length(&context).saturating_add(need).max(usual);
-        let address = self.medium.allocate(size as u64)?;
+        let address = self.medium.allocate_raw(size as u64)?;
         let mut bytes = Vec::with_capacity(size);
         global_heap::put_header(size as u64, &context, &mut bytes);
         let used = bytes.len();
@@ -209,7 +209,7 @@ impl GlobalHeap {
             if is_open {
                 writing.open = None;
             }
-            self.medium.free(address, left.bytes.len() as u64);
+            self.medium.free_raw(address, left.bytes.len() as u64);
             return Ok(());
         }
         if is_open {

@@ -28,7 +28,7 @@ impl Implicit {
     /// Takes the space of all chunks, unless it is taken.
     pub(super) fn allocate(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if self.first == UNDEFINED {
-            self.first = io.allocate(self.length()?)?;
+            self.first = io.allocate_raw(self.length()?)?;
         }
         Ok(())
     }

@@ -80,6 +80,10 @@ impl MetadataIo for Blocks<'_> {
         self.medium.allocate(length)
     }
 
+    fn allocate_raw(&self, length: u64) -> Result<u64> {
+        self.medium.allocate_raw(length)
+    }
+
     fn free(&self, address: u64, length: u64) {
         self.medium.free(address, length);
     }

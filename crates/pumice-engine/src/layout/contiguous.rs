@@ -8,7 +8,6 @@ use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{PIECE, Stretch, beyond};
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_space::{CellSet, Segment};
 use pumice_store::WriteOp;
@@ -54,7 +53,7 @@ impl Contiguous {
         let _change = self.medium.change();
         if let Place::File(Some(address)) = std::mem::replace(&mut *self.lock(), Place::File(None))
         {
-            self.medium.free(address, self.bytes());
+            self.medium.free_raw(address, self.bytes());
         }
     }
 
@@ -224,7 +223,7 @@ impl Contiguous {
         let zero = self.geometry.fill().iter().all(|&byte| byte == 0);
         let dirty = if zero { written } else { self.bytes() };
         if fill && let Err(error) = self.fill_up(address, dirty) {
-            self.medium.free(address, self.bytes());
+            self.medium.free_raw(address, self.bytes());
             return Err(error);
         }
         *place = Place::File(Some(address));

@@ -171,7 +171,7 @@ impl ChunkTable {
     }
 
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
-        let address = self.medium.allocate(record.size)?;
+        let address = self.medium.allocate_raw(record.size)?;
         record.address = address;
         self.reserved().insert(address, (key.clone(), record));
         Ok(address)
@@ -194,10 +194,10 @@ impl ChunkTable {
         });
         match entered {
             // Only now: as long as the index names the old place, it must not become free.
-            Ok(Some(old)) => self.medium.free(old.address, old.size),
+            Ok(Some(old)) => self.medium.free_raw(old.address, old.size),
             Ok(None) => {}
             Err(error) => {
-                self.medium.free(address, size);
+                self.medium.free_raw(address, size);
                 return Err(error);
             }
         }
@@ -207,7 +207,7 @@ impl ChunkTable {
     /// Gives back room that will not be used.
     pub fn cancel(&self, address: u64) {
         if let Some((_, record)) = self.reserved().remove(&address) {
-            self.medium.free(address, record.size);
+            self.medium.free_raw(address, record.size);
         }
     }
 
@@ -223,7 +223,7 @@ impl ChunkTable {
     /// [`remove`](Self::remove) as a part of a larger change.
     pub fn remove_during(&self, _change: &RwLockReadGuard<'_, ()>, key: &Dims) -> Result<()> {
         if let Some(record) = self.index().remove(&*self.medium, key)? {
-            self.medium.free(record.address, record.size);
+            self.medium.free_raw(record.address, record.size);
         }
         Ok(())
     }
@@ -243,7 +243,7 @@ impl ChunkTable {
         let all = self.all()?;
         let _change = self.medium.change();
         for (_, record) in all {
-            self.medium.free(record.address, record.size);
+            self.medium.free_raw(record.address, record.size);
         }
         self.index().delete(&*self.medium)
     }

@@ -1,5 +1,5 @@
 //! The file space info message (0x0017) of a superblock extension: how the writer finds room in the
-//! file, and where it keeps the free space it knows of. Read only.
+//! file, and where it keeps the free space it knows of. Written as version 1.
 //!
 //! ```text
 //! version 0                            version 1
@@ -13,7 +13,11 @@
 //!                                         twelve addresses of managers, if free space is kept
 //! ```
 
-use crate::{Context, DecodeError, UNDEFINED};
+use crate::{Context, DecodeError, Sizes, UNDEFINED};
+use pumice_bytes::Writer;
+
+/// How many managers version 1 has.
+const MANAGERS: usize = 12;
 
 /// libhdf5's settings where a file does not say.
 const DEFAULT_THRESHOLD: u64 = 1;
@@ -54,6 +58,8 @@ pub struct FileSpaceInfo {
     pub threshold: u64,
     /// Bytes of a page.
     pub page_size: u64,
+    /// Metadata sections of up to this many bytes at the end of a page are not remembered.
+    pub page_end_threshold: u16,
     /// The end of the file before the managers were written, or undefined.
     pub end_before_managers: u64,
     /// Free-space managers, each undefined if there is none.
@@ -68,6 +74,7 @@ impl Default for FileSpaceInfo {
             persist: false,
             threshold: DEFAULT_THRESHOLD,
             page_size: DEFAULT_PAGE_SIZE,
+            page_end_threshold: 0,
             end_before_managers: UNDEFINED,
             managers: Vec::new(),
         }
@@ -83,6 +90,27 @@ impl FileSpaceInfo {
             0 => decode_old(&mut reader, context),
             1 => decode_new(&mut reader, context),
             version => Err(start.error("version 0 or 1", version)),
+        }
+    }
+
+    /// Appends the body of a message.
+    pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) {
+        let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
+        out.put_u8(1);
+        out.put_u8(match self.strategy {
+            FileSpaceStrategy::FreeSpaceManagers => 0,
+            FileSpaceStrategy::Paged => 1,
+            FileSpaceStrategy::Aggregators => 2,
+            FileSpaceStrategy::EndOfFile => 3,
+        });
+        out.put_u8(u8::from(self.persist));
+        out.put_uint(self.threshold, length);
+        out.put_uint(self.page_size, length);
+        out.put_u16(self.page_end_threshold);
+        out.put_uint(self.end_before_managers, offset);
+        if self.persist {
+            let managers = self.managers.iter().copied().chain(std::iter::repeat(UNDEFINED));
+            managers.take(MANAGERS).for_each(|address| out.put_uint(address, offset));
         }
     }
 }
@@ -119,10 +147,18 @@ fn decode_new(reader: &mut Reader<'_>, context: &Context) -> Result<FileSpaceInf
     let persist = reader.u8()? != 0;
     let threshold = reader.uint(context.length_width())?;
     let page_size = reader.uint(context.length_width())?;
-    reader.skip(2)?;
+    let page_end_threshold = reader.u16()?;
     let end_before_managers = reader.offset(context.offset_width())?;
-    let managers = if persist { addresses(reader, 12, context)? } else { Vec::new() };
-    Ok(FileSpaceInfo { strategy, persist, threshold, page_size, end_before_managers, managers })
+    let managers = if persist { addresses(reader, MANAGERS, context)? } else { Vec::new() };
+    Ok(FileSpaceInfo {
+        strategy,
+        persist,
+        threshold,
+        page_size,
+        page_end_threshold,
+        end_before_managers,
+        managers,
+    })
 }
 
 fn addresses(
@@ -150,6 +186,9 @@ mod tests {
         assert_eq!((info.strategy, info.persist), (FileSpaceStrategy::Paged, true));
         assert_eq!((info.threshold, info.page_size, info.end_before_managers), (7, 8192, 100));
         assert_eq!((info.managers.len(), info.managers[4]), (12, UNDEFINED));
+        let mut again = Vec::new();
+        info.encode(Sizes::default(), &mut again);
+        assert_eq!(again, bytes);
         for end in 0..bytes.len() {
             assert!(FileSpaceInfo::decode(&bytes[..end], &Context::default()).is_err(), "{end}");
         }

@@ -1,0 +1,188 @@
+"""Writing: Pumice beside h5py, and beside plain pwrite, in one run.
+
+    cargo build --release --manifest-path bench/writers/Cargo.toml
+    python bench/writers.py [--count 100000] [--rows 1000000] [--gib 1] [--rounds 3]
+
+Objects in one group and attributes on one object are created, found and deleted, --count of them
+and a quarter of that, so that what is not linear shows; rows are appended one at a time; a contiguous
+dataset of --gib GiB is written in pieces of 8 MiB. Every measurement is a process of its own. Peers
+take turns; the tables give medians in seconds.
+"""
+
+import argparse
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = HERE / "writers" / "target" / "release" / "pumice-bench-writers"
+COLUMNS = 8
+
+
+def scattered(count):
+    step = int(count * 0.618) | 1
+    while math.gcd(step, count) != 1:
+        step += 1
+    return (number * step % count for number in range(count))
+
+
+def objects(count, path):
+    laps = [time.perf_counter()]
+    with h5py.File(path, "w", libver="v110") as file:
+        for number in range(count):
+            file.create_group(f"group {number}")
+    laps.append(time.perf_counter())
+    with h5py.File(path, "r+", libver="v110") as file:
+        for number in scattered(count):
+            file[f"group {number}"]
+        laps.append(time.perf_counter())
+        for number in scattered(count):
+            del file[f"group {number}"]
+    laps.append(time.perf_counter())
+    return laps
+
+
+def attributes(count, path):
+    laps = [time.perf_counter()]
+    with h5py.File(path, "w", libver="v110") as file:
+        named = file.create_group("group").attrs
+        for number in range(count):
+            named[f"attribute {number}"] = number
+    laps.append(time.perf_counter())
+    with h5py.File(path, "r+", libver="v110") as file:
+        named = file["group"].attrs
+        for number in scattered(count):
+            assert named[f"attribute {number}"] == number
+        laps.append(time.perf_counter())
+        for number in scattered(count):
+            del named[f"attribute {number}"]
+    laps.append(time.perf_counter())
+    return laps
+
+
+def append(count, path):
+    laps = [time.perf_counter()]
+    with h5py.File(path, "w", libver="v110") as file:
+        shape, most = (0, COLUMNS), (None, COLUMNS)
+        made = file.create_dataset("rows", shape, "f8", maxshape=most, chunks=(1024, COLUMNS))
+        for row in range(count):
+            made.resize(row + 1, axis=0)
+            made[row] = np.full(COLUMNS, row, "f8")
+    laps.append(time.perf_counter())
+    return laps
+
+
+def contiguous(gib, path):
+    piece = np.arange(2**21, dtype="f4")
+    laps = [time.perf_counter()]
+    with h5py.File(path, "w", libver="v110") as file:
+        made = file.create_dataset("d", (gib * 128, piece.size), "f4")
+        for row in range(gib * 128):
+            made[row] = piece
+    laps.append(time.perf_counter())
+    return laps
+
+
+def measure(writer, operation, count, folder):
+    path = pathlib.Path(folder) / f"{writer}.h5"
+    if writer == "h5py":
+        command = [sys.executable, __file__, "--h5py", operation, str(count), str(path)]
+    else:
+        operation = "pwrite" if writer == "pwrite" else operation
+        command = [str(PROGRAM), operation, str(count), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    size = path.stat().st_size
+    path.unlink()
+    return [float(text) for text in done.stdout.split()], size
+
+
+def medians(writers, operation, count, rounds, folder):
+    times, sizes = {writer: [] for writer in writers}, {}
+    for _ in range(rounds):
+        for writer in writers:
+            laps, sizes[writer] = measure(writer, operation, count, folder)
+            times[writer].append(laps)
+    middle = {
+        writer: [statistics.median(step) for step in zip(*laps)] for writer, laps in times.items()
+    }
+    return middle, sizes
+
+
+def many(count, rounds, folder):
+    print("| | h5py | Pumice | times as fast | four times as many take |")
+    print("|---|---|---|---|---|")
+    for operation in ("objects", "attributes"):
+        small, _ = medians(["h5py", "Pumice"], operation, count // 4, rounds, folder)
+        large, sizes = medians(["h5py", "Pumice"], operation, count, rounds, folder)
+        for step, verb in enumerate(("create", "find", "delete")):
+            theirs, ours = large["h5py"][step], large["Pumice"][step]
+            growth = f"{ours / small['Pumice'][step]:.1f} (h5py {theirs / small['h5py'][step]:.1f})"
+            print(
+                f"| {verb} {count:,} {operation} | {theirs:.2f} | {ours:.2f} | "
+                f"{theirs / ours:.1f} | {growth} times as long |",
+                flush=True,
+            )
+        print(
+            f"| bytes of the file when all {operation} are deleted | "
+            f"{sizes['h5py']:,} | {sizes['Pumice']:,} | | |"
+        )
+    print()
+
+
+def rows(count, rounds, folder):
+    found, _ = medians(["h5py", "Pumice"], "append", count, rounds, folder)
+    (theirs,), (ours,) = found["h5py"], found["Pumice"]
+    print("| | h5py | Pumice | times as fast |")
+    print("|---|---|---|---|")
+    print(f"| append {count:,} rows | {theirs:.2f} | {ours:.2f} | {theirs / ours:.1f} |\n")
+
+
+def large(gib, rounds, folder):
+    found, _ = medians(["pwrite", "Pumice", "h5py"], "contiguous", gib, rounds, folder)
+    plain = found["pwrite"][0]
+    print("| | pwrite | Pumice | h5py |")
+    print("|---|---|---|---|")
+    seconds = [found[writer][0] for writer in ("pwrite", "Pumice", "h5py")]
+    print(f"| {gib} GiB contiguous | " + " | ".join(f"{value:.2f}" for value in seconds) + " |")
+    speeds = " | ".join(f"{plain / value * 100:.0f} %" for value in seconds)
+    print(f"| speed of pwrite reached | {speeds} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--gib", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", help="where files are written; a temporary folder unless given")
+    parser.add_argument("--h5py", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.h5py:
+        operation, count, path = options.h5py
+        laps = globals()[operation](int(count), path)
+        print(*(after - before for before, after in zip(laps, laps[1:])))
+        return
+    if not PROGRAM.exists():
+        sys.exit(f"build it first: cargo build --release --manifest-path {HERE}/writers/Cargo.toml")
+    folder = options.folder or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        if options.count:
+            many(options.count, options.rounds, scratch)
+        if options.rows:
+            rows(options.rows, options.rounds, scratch)
+        if options.gib:
+            large(options.gib, options.rounds, scratch)
+
+
+if __name__ == "__main__":
+    main()

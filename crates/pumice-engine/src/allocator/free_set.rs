@@ -1,0 +1,100 @@
+//! Free ranges that do not touch each other, found by place and by size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Disjoint ranges; neighbours are merged, unless a page boundary between them keeps them apart.
+#[derive(Debug, Default)]
+pub(super) struct FreeSet {
+    by_address: BTreeMap<u64, u64>,
+    by_length: BTreeSet<(u64, u64)>,
+}
+
+impl FreeSet {
+    /// Bytes of all ranges.
+    pub(super) fn bytes(&self) -> u64 {
+        self.by_address.values().sum()
+    }
+
+    /// All ranges in order.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.by_address.iter().map(|(&address, &length)| (address, length))
+    }
+
+    /// Whether some range has a byte of this one.
+    pub(super) fn overlaps(&self, address: u64, end: u64) -> bool {
+        let before = self.by_address.range(..end).next_back();
+        before.is_some_and(|(&start, &length)| start + length > address)
+    }
+
+    /// Takes `length` bytes from the smallest range that has them.
+    pub(super) fn take(&mut self, length: u64) -> Option<u64> {
+        let (found, address) = self.by_length.range((length, 0)..).next().copied()?;
+        self.remove(address, found);
+        if found > length {
+            self.add(address + length, found - length);
+        }
+        Some(address)
+    }
+
+    /// Takes `length` bytes that begin at a multiple of `page`.
+    pub(super) fn take_aligned(&mut self, length: u64, page: u64) -> Option<u64> {
+        let fits = |&(found, address): &(u64, u64)| {
+            let start = address.checked_next_multiple_of(page)?;
+            (start.checked_add(length)? <= address + found).then_some((found, address, start))
+        };
+        let (found, address, start) =
+            self.by_length.range((length, 0)..).find_map(|range| fits(range))?;
+        self.remove(address, found);
+        if start > address {
+            self.add(address, start - address);
+        }
+        if address + found > start + length {
+            self.add(start + length, address + found - start - length);
+        }
+        Some(start)
+    }
+
+    /// Adds a range that overlaps none, and gives the range that it became part of. Ranges of
+    /// different pages stay apart if there are pages.
+    pub(super) fn merge(&mut self, address: u64, length: u64, page: Option<u64>) -> (u64, u64) {
+        let together = |left: u64, right: u64| page.is_none_or(|page| left / page == right / page);
+        let (mut start, mut total) = (address, length);
+        let before = self.by_address.range(..address).next_back().map(|(&a, &l)| (a, l));
+        if let Some((previous, free)) = before
+            && previous + free == address
+            && together(previous, address)
+        {
+            self.remove(previous, free);
+            (start, total) = (previous, total + free);
+        }
+        let end = address + length;
+        if let Some(&free) = self.by_address.get(&end)
+            && together(address, end)
+        {
+            self.remove(end, free);
+            total += free;
+        }
+        self.add(start, total);
+        (start, total)
+    }
+
+    /// Takes the range that ends at `end` out, if there is one.
+    pub(super) fn take_tail(&mut self, end: u64) -> Option<(u64, u64)> {
+        let (&address, &length) = self.by_address.last_key_value()?;
+        if address + length != end {
+            return None;
+        }
+        self.remove(address, length);
+        Some((address, length))
+    }
+
+    pub(super) fn add(&mut self, address: u64, length: u64) {
+        self.by_address.insert(address, length);
+        self.by_length.insert((length, address));
+    }
+
+    pub(super) fn remove(&mut self, address: u64, length: u64) {
+        self.by_address.remove(&address);
+        self.by_length.remove(&(length, address));
+    }
+}

@@ -1,0 +1,260 @@
+//! The journal of a commit: the blocks that it is about to overwrite, complete at the end of the
+//! file before the first of them is touched.
+//!
+//! ```text
+//! where the file ends              and behind all of that
+//! bytes of block 0                 0  "PumiceJ1"
+//! bytes of block 1                 8  how many blocks
+//! ...                              16 where the journal begins
+//! for each block:                  24 length of the file without it
+//!   where it goes, 8 bytes         32 checksum of the list of blocks and of the fields above
+//!   its length, 8 bytes            36 zeros
+//!   its checksum, 4 bytes
+//! ```
+//!
+//! Places are absolute. The last 40 bytes of a file tell whether it ends with a journal. One that
+//! is not complete was never begun to be applied and is nobody's; a complete one is applied when
+//! the file is opened for editing, and read through when it is opened for reading. Programs that do
+//! not know of it take it for bytes behind the end of the file, and drop it when they change the
+//! file.
+
+use pumice_bytes::{Reader, Writer as _, lookup3};
+use pumice_store::{ReadOp, Store, WriteOp};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+const SIGNATURE: &[u8; 8] = b"PumiceJ1";
+const TRAILER: u64 = 40;
+const ENTRY: u64 = 20;
+
+/// What a commit survives.
+///
+/// ```
+/// assert_eq!(pumice_engine::journal::Durability::default(), pumice_engine::journal::Durability::Process);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Nothing in particular: a program that ends in the middle of a commit leaves a file with old
+    /// and new metadata.
+    None,
+    /// The end of the program at any instruction.
+    #[default]
+    Process,
+    /// The loss of power too: every step of a commit waits for the device.
+    Power,
+}
+
+/// Writes the journal of `blocks`, absolute places and bytes, where a store of `length` bytes ends.
+/// Returns its bytes.
+pub(crate) fn write(store: &dyn Store, length: u64, blocks: &[(u64, &[u8])]) -> io::Result<u64> {
+    let mut end = Vec::with_capacity(blocks.len() * ENTRY as usize + TRAILER as usize);
+    for (offset, bytes) in blocks {
+        end.put_u64(*offset);
+        end.put_u64(bytes.len() as u64);
+        end.put_u32(lookup3(bytes));
+    }
+    end.put_bytes(SIGNATURE);
+    end.put_u64(blocks.len() as u64);
+    end.put_u64(length);
+    end.put_u64(length);
+    end.put_checksum(0);
+    end.put_u32(0);
+    let mut ops = Vec::with_capacity(blocks.len() + 1);
+    let mut offset = length;
+    for (_, bytes) in blocks {
+        ops.push(WriteOp { offset, bytes });
+        offset += bytes.len() as u64;
+    }
+    ops.push(WriteOp { offset, bytes: &end });
+    store.write_vectored(&ops)?;
+    Ok(offset + end.len() as u64 - length)
+}
+
+/// A complete journal that was found in a store.
+pub(crate) struct Journal {
+    blocks: BTreeMap<u64, Vec<u8>>,
+    /// Bytes of the store without it.
+    length: u64,
+}
+
+impl Journal {
+    /// The journal at the end of a store, if it has a complete one.
+    pub(crate) fn find(store: &dyn Store) -> io::Result<Option<Self>> {
+        let total = store.len()?;
+        let Some(trailer_at) = total.checked_sub(TRAILER) else { return Ok(None) };
+        let mut trailer = [0; TRAILER as usize];
+        store.read_at(trailer_at, &mut trailer)?;
+        let Some(rest) = trailer.strip_prefix(SIGNATURE) else { return Ok(None) };
+        let mut fields = Reader::new("journal", trailer_at, rest);
+        let (Ok(count), Ok(start), Ok(length)) = (fields.u64(), fields.u64(), fields.u64()) else {
+            return Ok(None);
+        };
+        let list_length = count.checked_mul(ENTRY).filter(|&length| length <= trailer_at);
+        let Some(list_at) = list_length.map(|length| trailer_at - length) else { return Ok(None) };
+        let mut list = vec![0; (trailer_at - list_at) as usize + 36];
+        store.read_at(list_at, &mut list)?;
+        let mut whole = Reader::new("journal", list_at, &list);
+        if whole.skip(list.len() - 4).and_then(|()| whole.checksum()).is_err() || length > start {
+            return Ok(None);
+        }
+        Self::blocks(store, &list, count, start..list_at)
+            .map(|blocks| blocks.map(|blocks| Self { blocks, length }))
+    }
+
+    /// The blocks of a list, if all are as it says.
+    fn blocks(
+        store: &dyn Store,
+        list: &[u8],
+        count: u64,
+        place: std::ops::Range<u64>,
+    ) -> io::Result<Option<BTreeMap<u64, Vec<u8>>>> {
+        let mut entries = Reader::new("journal", place.end, list);
+        let (mut at, mut blocks) = (place.start, BTreeMap::new());
+        for _ in 0..count {
+            let (Ok(offset), Ok(length), Ok(checksum)) =
+                (entries.u64(), entries.u64(), entries.u32())
+            else {
+                return Ok(None);
+            };
+            let fits = at.checked_add(length).is_some_and(|end| end <= place.end);
+            if !fits || offset.checked_add(length).is_none_or(|end| end > place.start) {
+                return Ok(None);
+            }
+            let mut bytes = vec![0; length as usize];
+            store.read_at(at, &mut bytes)?;
+            if lookup3(&bytes) != checksum {
+                return Ok(None);
+            }
+            blocks.insert(offset, bytes);
+            at += length;
+        }
+        Ok(Some(blocks))
+    }
+
+    /// Finishes the commit that it belongs to.
+    pub(crate) fn apply(&self, store: &dyn Store) -> io::Result<()> {
+        let ops: Vec<_> =
+            self.blocks.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
+        store.write_vectored(&ops)?;
+        store.set_len(self.length)
+    }
+
+    /// The store as it is once the commit is finished, for reading.
+    pub(crate) fn seen_through(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Replayed { store, journal: self })
+    }
+}
+
+/// A store read through a journal.
+struct Replayed {
+    store: Arc<dyn Store>,
+    journal: Journal,
+}
+
+impl Replayed {
+    /// Puts blocks of the journal over what was read.
+    fn patch(&self, offset: u64, buffer: &mut [u8]) {
+        let end = offset + buffer.len() as u64;
+        // Blocks are disjoint: of those that begin before, only the last can reach into it.
+        let first = self.journal.blocks.range(..=offset).next_back().map_or(offset, |(&at, _)| at);
+        for (&at, bytes) in self.journal.blocks.range(first..end) {
+            let (from, to) = (at.max(offset), (at + bytes.len() as u64).min(end));
+            if from < to {
+                let part = &bytes[(from - at) as usize..(to - at) as usize];
+                buffer[(from - offset) as usize..(to - offset) as usize].copy_from_slice(part);
+            }
+        }
+    }
+}
+
+impl Store for Replayed {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.journal.length)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if offset.saturating_add(buffer.len() as u64) > self.journal.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.store.read_at(offset, buffer)?;
+        self.patch(offset, buffer);
+        Ok(())
+    }
+
+    fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
+        self.store.read_vectored(ops)?;
+        ops.iter_mut().for_each(|op| self.patch(op.offset, op.buffer));
+        Ok(())
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_store::MemoryStore;
+
+    fn written() -> (Arc<MemoryStore>, u64) {
+        let store = Arc::new(MemoryStore::new((0..100).collect()));
+        let blocks: [(u64, &[u8]); 3] = [(4, b"four"), (8, b"eight"), (90, b"ninety")];
+        let length = write(&*store, 100, &blocks).unwrap();
+        (store, length)
+    }
+
+    fn expected() -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..100).collect();
+        bytes[4..8].copy_from_slice(b"four");
+        bytes[8..13].copy_from_slice(b"eight");
+        bytes[90..96].copy_from_slice(b"ninety");
+        bytes
+    }
+
+    #[test]
+    fn a_complete_journal_is_applied_or_read_through() {
+        let (store, length) = written();
+        assert_eq!(store.len().unwrap(), 100 + length);
+        let seen = Journal::find(&*store).unwrap().unwrap().seen_through(store.clone());
+        assert_eq!(seen.len().unwrap(), 100);
+        for start in 0..100 {
+            for end in start..=100 {
+                let mut part = vec![0; end - start];
+                seen.read_at(start as u64, &mut part).unwrap();
+                assert_eq!(part, expected()[start..end]);
+            }
+        }
+        assert!(seen.read_at(99, &mut [0; 2]).is_err());
+        Journal::find(&*store).unwrap().unwrap().apply(&*store).unwrap();
+        assert_eq!(store.to_vec(), expected());
+        assert!(Journal::find(&*store).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_journal_that_is_cut_or_changed_anywhere_is_none() {
+        let (store, length) = written();
+        let bytes = store.to_vec();
+        for cut in 1..=length as usize {
+            let part = MemoryStore::new(bytes[..bytes.len() - cut].to_vec());
+            assert!(Journal::find(&part).unwrap().is_none(), "{cut} bytes missing");
+        }
+        // The last four bytes say nothing.
+        for place in 100..bytes.len() - 4 {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x10;
+            let found = Journal::find(&MemoryStore::new(changed)).unwrap();
+            assert!(found.is_none(), "byte {place}");
+        }
+    }
+}

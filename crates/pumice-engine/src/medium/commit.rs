@@ -1,0 +1,169 @@
+//! The one commit: all staged blocks become the file's, or none.
+//!
+//! 1. Blocks in new space are written; nothing that is committed refers to them.
+//! 2. Blocks that replace others, and the superblock, are written to a journal behind the end of the
+//!    file. A commit that fails before this is done has changed nothing.
+//! 3. They are written to their places, the superblock first with the mark of an open file (where
+//!    its version has one), then last without. A commit that fails or ends here is finished by the
+//!    next use of the file, or by whoever opens it next.
+//! 4. The journal is cut off, and what became free is given back.
+//!
+//! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
+//! it is handed out.
+
+use super::{Images, Medium, State};
+use crate::Result;
+use crate::journal::{self, Durability};
+use pumice_bytes::DecodeError;
+use pumice_store::WriteOp;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a commit writes: fixed at one moment.
+pub struct Snapshot {
+    images: Images,
+    /// Addresses of blocks that nothing committed refers to.
+    new: HashSet<u64>,
+    end: u64,
+}
+
+/// A commit whose journal is written.
+pub(super) struct Pending {
+    images: Images,
+    replaced: Vec<u64>,
+    end: u64,
+    /// The superblock while blocks are replaced, and afterwards.
+    superblocks: [Vec<u8>; 2],
+}
+
+impl Medium {
+    /// Fixes what the commit writes; `None` if there is nothing to write.
+    pub fn begin_commit(&self) -> Result<Option<Snapshot>> {
+        self.require_writable()?;
+        let mut state = self.state();
+        self.finish_pending(&mut state)?;
+        if let Some((address, length)) = state.allocator.damage() {
+            return Err(DecodeError::new(
+                "file space",
+                address,
+                "space that one structure has",
+                format!(
+                    "{length} byte(s) that were given back, but are free or outside the file; the \
+                     file is damaged and is left as it was"
+                ),
+            )
+            .into());
+        }
+        if state.images.is_empty() && !state.allocator.has_changed() {
+            return Ok(None);
+        }
+        let images = state.images.clone();
+        let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
+        state.allocator.begin_commit();
+        let end = state.allocator.end();
+        // Under the lock: nobody can take, and so write to, space beyond this end before the
+        // file reaches it. Setting the length later could cut off what was written meanwhile.
+        self.reserve(end)?;
+        Ok(Some(Snapshot { images, new, end }))
+    }
+
+    /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file
+    /// and for whether blocks are just being replaced, then gives back what became free.
+    pub fn commit(
+        &self,
+        snapshot: Snapshot,
+        superblock: impl Fn(u64, bool) -> Vec<u8>,
+    ) -> Result<()> {
+        let Snapshot { images, new, end } = snapshot;
+        let is_new = |address: &u64| new.contains(address);
+        let ops = images.iter().filter(|(address, _)| is_new(address));
+        let mut ops: Vec<_> =
+            ops.map(|(&offset, bytes)| WriteOp { offset, bytes: bytes.as_slice() }).collect();
+        self.put(&mut ops)?;
+        self.wait_for_device()?;
+        let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
+        let superblocks = [superblock(end, true), superblock(end, false)];
+        let pending = Pending { images, replaced, end, superblocks };
+        // From here to the end under the lock: nobody may take space above the new end before the
+        // journal is gone and the file is cut.
+        let mut state = self.state();
+        self.write_journal(&state, &pending)?;
+        state.pending = Some(pending);
+        self.finish_pending(&mut state)?;
+        let before = state.allocator.end();
+        let shorter = state.allocator.finish_commit();
+        if shorter < before {
+            if shorter < end {
+                let bytes = &superblock(shorter, false);
+                self.put(&mut [WriteOp { offset: 0, bytes }])?;
+            }
+            let length = self.absolute(shorter)?;
+            self.set_store_length(length, "shorten the file")?;
+        }
+        Ok(())
+    }
+
+    fn write_journal(&self, state: &State, pending: &Pending) -> Result<()> {
+        // One small write is done or not.
+        if pending.replaced.is_empty() || self.durability == Durability::None {
+            return Ok(());
+        }
+        let length = self.absolute(state.allocator.end())?;
+        // Bytes behind the end are nobody's; the journal must be the last.
+        if self.store_length()? != length {
+            self.set_store_length(length, "extend the file")?;
+        }
+        let mut blocks = Vec::with_capacity(pending.replaced.len() + 1);
+        for address in &pending.replaced {
+            let image = pending.images.get(address).map_or(&[][..], |image| image.as_slice());
+            blocks.push((self.absolute(*address)?, image));
+        }
+        blocks.push((self.absolute(0)?, pending.superblocks[1].as_slice()));
+        journal::write(&*self.store, length, &blocks).map_err(|source| {
+            // What there is of it is no journal, and not to become one.
+            let _ = self.set_store_length(length, "drop the journal");
+            self.failed("write the journal of a commit", source)
+        })?;
+        self.wait_for_device()
+    }
+
+    /// Replaces the blocks of a commit whose journal is written, if there is one.
+    pub(super) fn finish_pending(&self, state: &mut State) -> Result<()> {
+        let Some(pending) = &state.pending else { return Ok(()) };
+        let [marked, last] = &pending.superblocks;
+        if !pending.replaced.is_empty() {
+            self.put(&mut [WriteOp { offset: 0, bytes: marked }])?;
+            self.wait_for_device()?;
+            let image = |address: &u64| {
+                let bytes = pending.images.get(address)?.as_slice();
+                Some(WriteOp { offset: *address, bytes })
+            };
+            let mut ops: Vec<_> = pending.replaced.iter().filter_map(image).collect();
+            self.put(&mut ops)?;
+            self.wait_for_device()?;
+        }
+        self.put(&mut [WriteOp { offset: 0, bytes: last }])?;
+        self.wait_for_device()?;
+        let length = self.absolute(state.allocator.end().max(pending.end))?;
+        if self.store_length()? != length {
+            self.set_store_length(length, "drop the journal")?;
+        }
+        let Some(pending) = state.pending.take() else { return Ok(()) };
+        // A block staged again meanwhile is newer than what was written.
+        for (address, written) in &pending.images {
+            if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {
+                state.drop_image(*address);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_device(&self) -> Result<()> {
+        match self.durability {
+            Durability::Power => {
+                self.store.sync().map_err(|source| self.failed("wait for the device", source))
+            }
+            _ => Ok(()),
+        }
+    }
+}

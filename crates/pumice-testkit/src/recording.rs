@@ -1,0 +1,87 @@
+//! A store that remembers every change made to it, so that a program's end after any of them can be
+//! played.
+
+use pumice_store::{MemoryStore, Store};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One change of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Bytes written at an offset.
+    Write(u64, Vec<u8>),
+    /// Another length.
+    Length(u64),
+}
+
+/// Bytes in memory and all changes that led to them.
+///
+/// ```
+/// use pumice_store::{MemoryStore, Store};
+/// use pumice_testkit::recording::RecordingStore;
+///
+/// let store = RecordingStore::default();
+/// store.write_at(0, b"ab")?;
+/// store.write_at(1, b"xyz")?;
+/// let half = MemoryStore::default();
+/// store.play(1, true, &half)?;
+/// assert_eq!(half.to_vec(), b"ax");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Default)]
+pub struct RecordingStore {
+    inner: MemoryStore,
+    changes: Mutex<Vec<Change>>,
+}
+
+impl RecordingStore {
+    /// How many changes there were.
+    pub fn count(&self) -> usize {
+        self.changes().len()
+    }
+
+    /// Makes the first `count` changes to an empty store and, if `torn`, a part of the next.
+    pub fn play(&self, count: usize, torn: bool, to: &dyn Store) -> io::Result<()> {
+        let changes = self.changes();
+        changes.iter().take(count).try_for_each(|change| apply(change, usize::MAX, to))?;
+        match changes.get(count).filter(|_| torn) {
+            Some(change @ Change::Write(_, bytes)) => apply(change, bytes.len() / 2, to),
+            _ => Ok(()),
+        }
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Vec<Change>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn apply(change: &Change, most: usize, to: &dyn Store) -> io::Result<()> {
+    match change {
+        Change::Write(offset, bytes) => to.write_at(*offset, &bytes[..most.min(bytes.len())]),
+        Change::Length(length) => to.set_len(*length),
+    }
+}
+
+impl Store for RecordingStore {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.changes().push(Change::Write(offset, bytes.to_vec()));
+        self.inner.write_at(offset, bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.changes().push(Change::Length(len));
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! What a program leaves that ends, or cannot write, in the middle of editing: the file as of the
+//! last commit, or of the one under way.
+
+use pumice::{Durability, File, FileOptions, FileSpaceStrategy, LibraryVersion, MemoryStore, Node};
+use pumice_testkit::faults::{Call, FaultyStore};
+use pumice_testkit::recording::RecordingStore;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything in a file: values by path.
+type Content = BTreeMap<String, Vec<i32>>;
+
+/// Steps of the workload; every third one ends with a commit.
+const STEPS: usize = 24;
+
+/// Files of every kind that is edited in a way of its own.
+fn kinds() -> Vec<(&'static str, FileOptions)> {
+    let paged = File::options().space_strategy(FileSpaceStrategy::Paged).page_size(512);
+    vec![
+        ("new format", File::options()),
+        ("old format", File::options().library_version(LibraryVersion::Earliest)),
+        ("remembered space", File::options().persist_free_space(true)),
+        ("pages", paged.persist_free_space(true)),
+    ]
+}
+
+fn values(seed: usize, count: usize) -> Vec<i32> {
+    (0..count).map(|number| (seed * 1_000 + number) as i32).collect()
+}
+
+/// Step number `step`: what it changes, and whether a commit follows.
+fn apply(file: &File, step: usize) -> pumice::Result<bool> {
+    let name = |step: usize| format!("g{}/d{step}", step % 3);
+    if step < 3 {
+        file.create_group(&format!("g{step}"))?;
+    }
+    match step % 4 {
+        // Enough attributes for dense storage, where there is such a thing.
+        0 => {
+            for number in 0..6 {
+                file.set_attribute(&format!("a{number} of {step}"), values(step, 3).as_slice())?;
+            }
+        }
+        1 => {
+            let builder = file.new_dataset::<i32>().shape([40]).max_shape([None]).chunk([8]);
+            builder.deflate(1).create(&name(step))?.write(.., &values(step, 40))?;
+        }
+        2 => {
+            let builder = file.new_dataset::<i32>().shape([30]);
+            builder.create(&name(step))?.write(.., &values(step, 30))?;
+            for number in 0..4 {
+                file.create_group(&format!("g{}/sub{step}-{number}", step % 3))?;
+            }
+        }
+        _ => {
+            // The chunked dataset of two steps ago grows, the contiguous one of before goes.
+            let grown = file.dataset(&name(step - 2))?;
+            grown.resize([55])?;
+            grown.write(10..55, &values(step, 45))?;
+            drop(grown);
+            file.unlink(&name(step - 1))?;
+            if step > 4 {
+                file.remove_attribute(&format!("a1 of {}", step - 3))?;
+            }
+        }
+    }
+    Ok(step % 3 == 2 || step + 1 == STEPS)
+}
+
+fn content(file: &File) -> pumice::Result<Content> {
+    let mut found = Content::new();
+    add(file, "", &mut found)?;
+    Ok(found)
+}
+
+fn add(group: &pumice::Group, path: &str, found: &mut Content) -> pumice::Result<()> {
+    for attribute in group.attributes()? {
+        found.insert(format!("{path}@{}", attribute.name()), attribute.read::<i32>()?);
+    }
+    for member in group.members()? {
+        let below = format!("{path}/{}", member.name);
+        match group.node(&member.name)? {
+            Node::Group(inner) => {
+                found.insert(below.clone(), Vec::new());
+                add(&inner, &below, found)?;
+            }
+            Node::Dataset(dataset) => drop(found.insert(below, dataset.read::<i32>(..)?)),
+            Node::Datatype(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn read(store: Arc<MemoryStore>) -> pumice::Result<Content> {
+    content(&File::options().open_in(store)?)
+}
+
+#[test]
+fn a_program_may_end_after_any_write_and_in_the_middle_of_it() {
+    for (kind, options) in kinds() {
+        let store = Arc::new(RecordingStore::default());
+        let file = options.create_in(store.clone()).unwrap();
+        // For each commit: how many changes there were before and after, and what it contains.
+        let mut commits = vec![(0, store.count(), content(&file).unwrap())];
+        for step in 0..STEPS {
+            if apply(&file, step).unwrap() {
+                let before = store.count();
+                file.flush().unwrap();
+                commits.push((before, store.count(), content(&file).unwrap()));
+            }
+        }
+        let (before, last) = (store.count(), content(&file).unwrap());
+        file.close().unwrap();
+        commits.push((before, store.count(), last));
+        let first = commits[0].1;
+        for count in first..=store.count() {
+            let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
+            for torn in [false, true] {
+                let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
+                let copy = Arc::new(MemoryStore::default());
+                store.play(count, torn, &*copy).unwrap();
+                let found = read(copy.clone()).unwrap_or_else(|error| panic!("{at}: {error}"));
+                let under_way = commits.get(done + 1).filter(|commit| commit.0 <= count);
+                let new = under_way.is_some_and(|commit| found == commit.2);
+                assert!(found == commits[done].2 || new, "{at}");
+                go_on(copy, found, &at);
+            }
+        }
+    }
+}
+
+/// The file can be edited from there.
+fn go_on(store: Arc<MemoryStore>, mut content: Content, at: &str) {
+    let file = File::options().edit_in(store.clone()).unwrap_or_else(|e| panic!("{at}: {e}"));
+    file.create_group("after").unwrap();
+    file.set_attribute("after", 7i32).unwrap();
+    file.close().unwrap();
+    content.insert("/after".into(), Vec::new());
+    content.insert("@after".into(), vec![7]);
+    assert!(read(store).unwrap() == content, "{at}: after editing");
+}
+
+#[test]
+fn without_a_journal_an_end_in_the_middle_of_a_commit_shows() {
+    let store = Arc::new(RecordingStore::default());
+    let options = File::options().durability(Durability::None);
+    let file = options.create_in(store.clone()).unwrap();
+    let mut contents = vec![content(&file).unwrap()];
+    let first = store.count();
+    for step in 0..STEPS {
+        if apply(&file, step).unwrap() {
+            file.flush().unwrap();
+            contents.push(content(&file).unwrap());
+        }
+    }
+    let broken = (first..store.count()).filter(|&count| {
+        let copy = Arc::new(MemoryStore::default());
+        store.play(count, false, &*copy).unwrap();
+        !read(copy).is_ok_and(|found| contents.contains(&found))
+    });
+    assert!(broken.count() > 0, "this test would see a file that is neither old nor new");
+}
+
+#[test]
+fn a_fault_at_any_call_leaves_a_commit_and_a_later_one_succeeds() {
+    for (kind, options) in kinds() {
+        let calls = run(kind, &options, None);
+        // One fault of each call, in turn the first and the second that it can have.
+        for (number, call) in calls.iter().enumerate() {
+            run(kind, &options, Some((number, call.faults()[number % 2])));
+        }
+    }
+}
+
+/// Runs the workload with a fault, if one is given; returns the calls of the store.
+fn run(
+    kind: &str,
+    options: &FileOptions,
+    fault: Option<(usize, pumice_testkit::faults::Fault)>,
+) -> Vec<Call> {
+    let memory = Arc::new(MemoryStore::default());
+    let store = Arc::new(FaultyStore::new(memory.clone()));
+    let file = options.clone().create_in(store.clone()).unwrap();
+    let mut committed = content(&file).unwrap();
+    match fault {
+        Some((call, fault)) => store.fail_at(call, fault),
+        None => store.forget(),
+    }
+    for step in 0..STEPS {
+        let before = content(&file);
+        let done = apply(&file, step);
+        let Ok(commit) = done else {
+            // What the step did until then stays, in memory only; the file is as it was.
+            let at = format!("{kind}: {fault:?} in step {step}");
+            store.heal();
+            assert!(read_copy(&memory, &at) == committed, "{at}: the file has changed");
+            assert!(before.is_ok() || fault.is_some(), "{at}");
+            file.flush().unwrap_or_else(|error| panic!("{at}: a later commit: {error}"));
+            let now = content(&file).unwrap_or_else(|error| panic!("{at}: {error}"));
+            assert!(read_copy(&memory, &at) == now, "{at}: after a later commit");
+            return Vec::new();
+        };
+        if commit {
+            let new = match content(&file) {
+                Ok(new) => new,
+                Err(_) => {
+                    store.heal();
+                    content(&file).unwrap()
+                }
+            };
+            if let Err(error) = file.flush() {
+                let at = format!("{kind}: {fault:?} in the commit of step {step}, {error}");
+                store.heal();
+                let found = read_copy(&memory, &at);
+                assert!(found == committed || found == new, "{at}: neither old nor new");
+                file.flush().unwrap_or_else(|error| panic!("{at}: again: {error}"));
+                assert!(read_copy(&memory, &at) == new, "{at}: after the second try");
+                return Vec::new();
+            }
+            committed = new;
+        }
+    }
+    store.calls()
+}
+
+/// What another program would find in the file now.
+fn read_copy(memory: &MemoryStore, at: &str) -> Content {
+    let copy = Arc::new(MemoryStore::new(memory.to_vec()));
+    read(copy).unwrap_or_else(|error| panic!("{at}: {error}"))
+}
