@@ -166,6 +166,17 @@ impl Allocator {
         Some(address)
     }
 
+    /// New space for metadata at the end, so that no free range gets smaller; within a page where
+    /// there are pages.
+    pub fn allocate_at_end(&mut self, length: u64) -> Option<u64> {
+        if let Rules::Paged(_) = self.rules {
+            return self.allocate(length, Purpose::Metadata);
+        }
+        let address = self.extend(length)?;
+        self.fresh.insert(address, length);
+        Some(address)
+    }
+
     /// Which set ranges of this length and purpose belong to.
     fn set(&self, length: u64, purpose: Purpose) -> usize {
         match (self.rules, purpose) {
@@ -426,7 +437,7 @@ mod tests {
             let draw = random >> 33;
             let purpose = if draw & 1 == 0 { Purpose::Metadata } else { Purpose::Raw };
             if draw % 5 < 3 || held.is_empty() {
-                let length = if draw % 7 == 0 { draw % 3000 + 1 } else { draw % 200 + 1 };
+                let length = if draw.is_multiple_of(7) { draw % 3000 + 1 } else { draw % 200 + 1 };
                 let address = allocator.allocate(length, purpose).unwrap();
                 if length < PAGE {
                     assert_eq!(address / PAGE, (address + length - 1) / PAGE, "step {step}");

@@ -28,6 +28,9 @@ const MANAGERS: usize = 12;
 /// The smallest page that libhdf5 takes.
 const LEAST_PAGE: u64 = 512;
 
+/// How often room for lists is looked for.
+const ATTEMPTS: usize = 16;
+
 /// How room is found in an open file.
 pub(crate) struct FileSpace {
     info: FileSpaceInfo,
@@ -119,34 +122,36 @@ impl FileSpace {
 
     /// Hands managers of all free ranges to the next commit. Nothing may be given back before it.
     pub(crate) fn remember(&mut self, medium: &Medium) -> Result<()> {
-        let paged = self.info.strategy == FileSpaceStrategy::Paged;
-        let places: Vec<_> = [METADATA, RAW, PAGES]
-            .into_iter()
-            .filter(|&place| !self.sections(medium, place, paged).is_empty())
-            .collect();
-        let header_length = Manager::encoded_length(medium.sizes()) as u64;
         let mut rooms = Vec::new();
-        for place in places {
-            let count = self.sections(medium, place, paged).len() as u64;
-            // Taking space for the managers may split two ranges for each of them.
-            let room = 64 + 25 * (count + 8);
-            let (header, list) = (medium.allocate(header_length)?, medium.allocate(room)?);
-            self.stored.extend([(header, header_length), (list, room)]);
-            rooms.push((place, header, list, room));
+        for place in [METADATA, RAW, PAGES] {
+            let sections = self.sections(medium, place);
+            if !sections.is_empty() {
+                let header_length = Manager::encoded_length(medium.sizes()) as u64;
+                let header = medium.allocate_at_end(header_length)?;
+                self.stored.push((header, header_length));
+                let length = manager(&sections, medium).list_length;
+                rooms.push(Room { place, header, list: medium.allocate_at_end(length)?, length });
+            }
         }
+        self.fit(medium, &mut rooms)?;
         self.info.managers = vec![UNDEFINED; MANAGERS];
-        for (place, header, list, room) in rooms {
-            let sections = self.sections(medium, place, paged);
-            let mut manager = Manager::of_file(&sections).sized(&sections, medium.sizes());
-            (manager.list_address, manager.list_room) = (list, room);
-            let (mut header_bytes, mut bytes) = (Vec::new(), Vec::new());
-            manager.encode(medium.sizes(), &mut header_bytes);
-            manager.encode_sections(header, &sections, medium.sizes(), &mut bytes);
-            bytes.resize(room as usize, 0);
-            medium.stage(header, header_bytes);
-            medium.stage(list, bytes);
-            if let Some(address) = self.info.managers.get_mut(place) {
-                *address = header;
+        for room in rooms {
+            let sections = self.sections(medium, room.place);
+            let mut manager = manager(&sections, medium);
+            // Room that could not be made to fit: free space is lost, which harms nobody.
+            if manager.list_length > room.length {
+                continue;
+            }
+            (manager.list_address, manager.list_room) = (room.list, room.length);
+            manager.list_length = room.length;
+            let (mut header, mut list) = (Vec::new(), Vec::new());
+            manager.encode(medium.sizes(), &mut header);
+            manager.encode_sections(room.header, &sections, medium.sizes(), &mut list);
+            medium.stage(room.header, header);
+            medium.stage(room.list, list);
+            self.stored.push((room.list, room.length));
+            if let Some(address) = self.info.managers.get_mut(room.place) {
+                *address = room.header;
             }
         }
         self.info.end_before_managers = medium.free_ranges().1;
@@ -154,8 +159,32 @@ impl FileSpace {
         self.stage()
     }
 
+    /// Makes rooms as long as their lists: in a file of pages, taking room changes what is free.
+    /// If that does not come to an end, lists are a little longer than their sections need.
+    fn fit(&self, medium: &Medium, rooms: &mut [Room]) -> Result<()> {
+        for attempt in 0..ATTEMPTS {
+            let mut fits = true;
+            for room in rooms.iter_mut() {
+                let needed = manager(&self.sections(medium, room.place), medium).list_length;
+                if needed == room.length || (attempt + 1 == ATTEMPTS && needed < room.length) {
+                    continue;
+                }
+                fits = false;
+                medium.free(room.list, room.length);
+                // From the middle on only longer.
+                room.length = if attempt < ATTEMPTS / 2 { needed } else { needed + 64 };
+                room.list = medium.allocate_at_end(room.length)?;
+            }
+            if fits {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// The free sections of one manager, sorted.
-    fn sections(&self, medium: &Medium, place: usize, paged: bool) -> Vec<Section> {
+    fn sections(&self, medium: &Medium, place: usize) -> Vec<Section> {
+        let paged = self.info.strategy == FileSpaceStrategy::Paged;
         let purpose = match place {
             METADATA => Some(Purpose::Metadata),
             RAW => Some(Purpose::Raw),
@@ -184,6 +213,18 @@ impl FileSpace {
         let flags = MESSAGE_DONT_SHARE | MESSAGE_MARK_IF_UNKNOWN;
         extension.set(kind::FILE_SPACE_INFO, flags, body)
     }
+}
+
+/// Where a manager's header and list will be.
+struct Room {
+    place: usize,
+    header: u64,
+    list: u64,
+    length: u64,
+}
+
+fn manager(sections: &[Section], medium: &Medium) -> Manager {
+    Manager::of_file(sections).sized(sections, medium.sizes())
 }
 
 /// Reads a manager's free ranges, and notes its own blocks.

@@ -283,12 +283,17 @@ impl Medium {
         state.allocator.free(address, length, purpose);
     }
 
-    fn take(&self, length: u64, purpose: Purpose) -> Result<u64> {
+    /// New space for metadata at the end of the file, as far as pages allow.
+    pub(crate) fn allocate_at_end(&self, length: u64) -> Result<u64> {
+        self.take(|allocator| allocator.allocate_at_end(length))
+    }
+
+    fn take(&self, from: impl FnOnce(&mut Allocator) -> Option<u64>) -> Result<u64> {
         self.require_writable()?;
         let mut state = self.state();
         // Space at the end may be where the journal is.
         self.finish_pending(&mut state)?;
-        let address = state.allocator.allocate(length, purpose);
+        let address = from(&mut state.allocator);
         address.ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
     }
 
@@ -336,11 +341,11 @@ impl MetadataIo for Medium {
     }
 
     fn allocate(&self, length: u64) -> Result<u64> {
-        self.take(length, Purpose::Metadata)
+        self.take(|allocator| allocator.allocate(length, Purpose::Metadata))
     }
 
     fn allocate_raw(&self, length: u64) -> Result<u64> {
-        self.take(length, Purpose::Raw)
+        self.take(|allocator| allocator.allocate(length, Purpose::Raw))
     }
 
     fn free(&self, address: u64, length: u64) {

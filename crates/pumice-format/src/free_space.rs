@@ -251,7 +251,8 @@ impl Manager {
         Ok(sections)
     }
 
-    /// Appends the list of sections, sorted by size, of the manager at `header`.
+    /// Appends the list of sections, sorted by size, of the manager at `header`: as long as it says,
+    /// with zeros before the checksum where the sections need less.
     pub fn encode_sections(
         &self,
         header: u64,
@@ -272,6 +273,8 @@ impl Manager {
                 out.put_u8(section.class);
             }
         }
+        let written = (out.len() - start + 4) as u64;
+        out.put_zeros(self.list_length.saturating_sub(written) as usize);
         out.put_checksum(start);
     }
 

@@ -42,8 +42,7 @@ impl FreeSet {
             let start = address.checked_next_multiple_of(page)?;
             (start.checked_add(length)? <= address + found).then_some((found, address, start))
         };
-        let (found, address, start) =
-            self.by_length.range((length, 0)..).find_map(|range| fits(range))?;
+        let (found, address, start) = self.by_length.range((length, 0)..).find_map(fits)?;
         self.remove(address, found);
         if start > address {
             self.add(address, start - address);
