@@ -175,11 +175,16 @@ impl File {
         form: Form<'_>,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        let store = match form {
-            Form::Single(_) => journal_done(store, writable)?,
-            _ => store,
-        };
-        let (base, total, superblock) = find_superblock(&*store)?;
+        let (mut store, mut found) = (store.clone(), find_superblock(&*store));
+        // A journal is behind the end of the file, and may be all there is of a superblock.
+        let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
+        if longer
+            && matches!(form, Form::Single(_))
+            && let Some(done) = journal_done(&store, writable)?
+        {
+            (store, found) = (done.clone(), find_superblock(&*done));
+        }
+        let (base, total, superblock) = found?;
         // A multi file has an end for each of its members.
         let stored_end = match form {
             Form::Multi => superblock.end_of_file.min(total),
@@ -545,15 +550,15 @@ fn check_mark(superblock: &Superblock, ignore: bool) -> Result<()> {
     ))
 }
 
-/// A store whose last commit is finished, if it was interrupted: for good, or as it is seen.
-fn journal_done(store: Arc<dyn Store>, writable: bool) -> Result<Arc<dyn Store>> {
+/// The store with its last commit finished, for good or as it is seen, if there is a journal.
+fn journal_done(store: &Arc<dyn Store>, writable: bool) -> Result<Option<Arc<dyn Store>>> {
     let io = |source| Error::Io { action: "finish the last commit".into(), source };
-    let Some(journal) = Journal::find(&*store).map_err(io)? else { return Ok(store) };
+    let Some(journal) = Journal::find(&**store).map_err(io)? else { return Ok(None) };
     if writable {
-        journal.apply(&*store).map_err(io)?;
-        return Ok(store);
+        journal.apply(&**store).map_err(io)?;
+        return Ok(Some(store.clone()));
     }
-    Ok(journal.seen_through(store))
+    Ok(Some(journal.seen_through(store.clone())))
 }
 
 /// The first superblock in a store: where it stands, the store's bytes, and what it says.
