@@ -2,6 +2,7 @@
 
 use crate::file::Owner;
 use pumice_engine::attribute;
+use pumice_engine::global_heap::GlobalHeap;
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result};
 use pumice_space::Extent;
@@ -243,6 +244,13 @@ impl RawAttribute {
     pub(crate) fn copy_of(attribute: &Attribute) -> Self {
         let attribute::Attribute { datatype, extent, data, .. } = attribute.inner.clone();
         Self { datatype, extent, data }
+    }
+
+    /// The same with elements of variable length that are stored in `heap`.
+    pub(crate) fn stored(mut self, values: Heaped, heap: &GlobalHeap) -> Result<Self> {
+        self.data = values.elements;
+        heap.store(&self.datatype, &mut self.data, &values.heap)?;
+        Ok(self)
     }
 }
 

@@ -38,7 +38,8 @@ impl Keep {
 
 impl Dataset {
     /// Copies the dataset, with its attributes, to a new one at `path` that `builder` describes:
-    /// dense or sparse, with other chunks, filters or another datatype.
+    /// dense or sparse, with other chunks, filters or another datatype. Strings and sequences are
+    /// copied as they are; references to objects stay within their file.
     ///
     /// ```
     /// use pumice::{File, Keep};
@@ -56,12 +57,6 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn copy_as(&self, builder: DatasetBuilder, path: &str, keep: &Keep) -> Result<Dataset> {
-        if self.datatype().has_references() {
-            return self.at(Err(Error::Unsupported(format!(
-                "copying elements that refer to other places: {}",
-                self.datatype()
-            ))));
-        }
         let group = builder.group().clone();
         let target = builder.create(path)?;
         let copied = self.copy_to(&target, keep);
@@ -81,9 +76,23 @@ impl Dataset {
             let what = format!("a copy of shape {:?} for {:?}", to.shape(), self.shape());
             return self.at(Err(Error::Invalid(what)));
         }
+        let same_file = std::ptr::eq(self.state.medium(), to.state.medium());
+        if !same_file && refers_to_objects(self.datatype()) {
+            return self.at(Err(Error::Unsupported(format!(
+                "copying references to objects into another file: {}",
+                self.datatype()
+            ))));
+        }
         Copying::new(self, to, keep)?.cells(&mut |_| {})?;
-        for attribute in self.attributes()?.iter().filter(|a| !a.datatype().has_references()) {
-            to.set_attribute(attribute.name(), RawAttribute::copy_of(attribute))?;
+        for attribute in self.attributes()? {
+            if same_file || !refers_to_objects(attribute.datatype()) {
+                let mut value = RawAttribute::copy_of(&attribute);
+                if attribute.datatype().has_varlen() {
+                    let heaped = attribute.read_heaped()?;
+                    value = self.at(value.stored(heaped, to.owner().0.global_heap()))?;
+                }
+                to.set_attribute(attribute.name(), value)?;
+            }
         }
         Ok(())
     }
@@ -120,6 +129,9 @@ impl<'a> Copying<'a> {
     pub(crate) fn cells(&self, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let size = self.from.datatype().size().max(1) as u64;
         let limit = (BLOCK_CELLS * 8 / size).max(1);
+        if self.from.datatype().has_varlen() {
+            return self.cells_with_heap(limit.min(BLOCK_CELLS), progress);
+        }
         if !self.to.is_sparse() && self.other_fill() {
             self.fill(limit)?;
         }
@@ -171,6 +183,37 @@ impl<'a> Copying<'a> {
         }
     }
 
+    /// Copies elements of variable length with what they refer to.
+    fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        if self.other_fill() || matches!(self.keep, Keep::Where(_)) {
+            let what = "copying elements of variable length to another datatype or fill value, or \
+                        by a mask";
+            return self.from.at(Err(Error::Unsupported(what.into())));
+        }
+        if self.from.shape().is_empty() {
+            return self.to.write_heaped(.., &self.from.read_heaped(..)?);
+        }
+        let size = self.from.datatype().size() as u64;
+        self.from.for_each_block(limit, |block| {
+            self.block_with_heap(block)?;
+            progress(block.cells().saturating_mul(size));
+            Ok(())
+        })
+    }
+
+    fn block_with_heap(&self, block: &Block) -> Result<()> {
+        let cells = self.wanted(block)?;
+        if cells.count(&self.from.shape()) == 0 {
+            return Ok(());
+        }
+        if !self.from.is_sparse() {
+            return self.to.write_heaped(&cells, &self.from.read_heaped(&cells)?);
+        }
+        let (coordinates, values) = self.from.read_defined_heaped(&cells)?;
+        let points = Selection::points(self.from.shape().len(), coordinates)?;
+        self.to.write_heaped(points, &values)
+    }
+
     /// Whether cells that are left out would read otherwise in the copy.
     fn other_fill(&self) -> bool {
         let fill = |dataset: &Dataset| dataset.state.layout().geometry.fill().to_vec();
@@ -185,11 +228,17 @@ impl<'a> Copying<'a> {
         })
     }
 
-    fn block(&self, block: &Block) -> Result<()> {
-        let mut cells = block.selection()?;
-        if let Keep::Selected(selection) = self.keep {
-            cells = selection.and(&cells, &self.from.shape())?;
+    /// The cells of a block that are to be copied if they are defined.
+    fn wanted(&self, block: &Block) -> Result<Selection> {
+        let cells = block.selection()?;
+        match self.keep {
+            Keep::Selected(selection) => Ok(selection.and(&cells, &self.from.shape())?),
+            Keep::Defined | Keep::Except(..) | Keep::Where(_) => Ok(cells),
         }
+    }
+
+    fn block(&self, block: &Block) -> Result<()> {
+        let cells = self.wanted(block)?;
         let wanted = cells.count(&self.from.shape());
         if wanted == 0 {
             return Ok(());
@@ -220,6 +269,19 @@ impl<'a> Copying<'a> {
 
     fn write(&self, cells: &Selection, bytes: &[u8]) -> Result<()> {
         self.to.at(self.to.state.write(cells, self.from.datatype(), bytes))
+    }
+}
+
+/// Whether elements have references to objects or regions, which mean nothing in another file.
+fn refers_to_objects(datatype: &Datatype) -> bool {
+    match datatype {
+        Datatype::Reference(_) => true,
+        Datatype::Array(array) => refers_to_objects(&array.base),
+        Datatype::VarLen(varlen) => refers_to_objects(&varlen.base),
+        Datatype::Compound(compound) => {
+            compound.members.iter().any(|member| refers_to_objects(&member.datatype))
+        }
+        _ => false,
     }
 }
 

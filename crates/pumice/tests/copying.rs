@@ -1,6 +1,7 @@
 //! `copy_as`: between dense and sparse, other chunks and filters, three ways to say what is kept.
 
-use pumice::{Dataset, File, FilterSpec, Keep, Section, Selection};
+use pumice::types::{Reference, ReferenceKind};
+use pumice::{Dataset, Datatype, File, FilterSpec, Keep, RawAttribute, Section, Selection, Value};
 
 /// The sparse matrix of the programming model for sparse data, with the zero that is defined.
 fn matrix(file: &File) -> Dataset {
@@ -154,4 +155,84 @@ fn full_chunks_larger_than_a_block_are_copied_in_parts() {
         .unwrap();
     let filled: Vec<u8> = values.iter().map(|&value| if value == 7 { 0 } else { value }).collect();
     assert_eq!(dense.read::<u8>(..).unwrap(), filled);
+}
+
+#[test]
+fn strings_are_copied_between_dense_and_sparse_and_between_files() {
+    let (file, other) = (File::in_memory().unwrap(), File::in_memory().unwrap());
+    let names = file.new_strings().shape([40]).chunk([7]).sparse().create("names").unwrap();
+    names.write_strings(3..6, &["one", "", "three"]).unwrap();
+    names.write_strings(30, &["thirty"]).unwrap();
+    let titles = file.new_strings().shape([2]).create("titles").unwrap();
+    titles.write_strings(.., &["a longer title", "b"]).unwrap();
+    let elements = titles.read_bytes(..).unwrap();
+    let alias = RawAttribute::new(titles.datatype().clone(), &[2], elements).unwrap();
+    titles.set_attribute("alias", alias).unwrap();
+
+    let same = file.new_dataset_like(&names).sparse().chunk([16]);
+    let same = names.copy_as(same, "same", &Keep::Defined).unwrap();
+    assert_eq!(same.read_defined_strings(..).unwrap(), names.read_defined_strings(..).unwrap());
+    assert_eq!(same.count_defined(..).unwrap(), 4, "an empty string is defined");
+
+    let dense = names.copy_as(other.new_dataset_like(&names), "dense", &Keep::Defined).unwrap();
+    assert!(!dense.is_sparse());
+    assert_eq!(dense.read_strings(..).unwrap(), names.read_strings(..).unwrap());
+
+    let defined = names.defined(..).unwrap();
+    let back = other.new_dataset_like(&dense).sparse();
+    let back = dense.copy_as(back, "back", &Keep::Selected(defined)).unwrap();
+    assert_eq!(back.read_defined_strings(..).unwrap(), names.read_defined_strings(..).unwrap());
+
+    let packed = other.new_dataset_like(&titles).variable_length().chunk([2]);
+    let packed = titles.copy_as(packed, "packed", &Keep::Defined).unwrap();
+    assert_eq!(packed.read_strings(..).unwrap(), ["a longer title", "b"]);
+    let alias = packed.attribute("alias").unwrap();
+    assert_eq!(alias.read_strings().unwrap(), ["a longer title", "b"]);
+}
+
+#[test]
+fn compounds_with_strings_and_nested_sequences_are_copied() {
+    let (file, other) = (File::in_memory().unwrap(), File::in_memory().unwrap());
+    let inner = Datatype::varlen(Datatype::i32_le(), 16);
+    let record = [
+        ("id", Datatype::i32_le()),
+        ("name", Datatype::varlen_string(16)),
+        ("lists", Datatype::varlen(inner, 16)),
+    ];
+    let builder = file.new_dataset_of(Datatype::compound(record)).shape([6, 6]).chunk([4, 4]);
+    let records = builder.sparse().create("records").unwrap();
+    let list = |values: &[i32]| {
+        Value::Sequence(values.iter().map(|&v| Value::Integer(v.into())).collect())
+    };
+    let value = |id: i32, name: &str, lists: Vec<Value>| {
+        let id = ("id".into(), Value::Integer(id.into()));
+        let name = ("name".into(), Value::Text(name.into()));
+        Value::Compound(vec![id, name, ("lists".into(), Value::Sequence(lists))])
+    };
+    let values =
+        [value(1, "first", vec![list(&[1, 2]), list(&[])]), value(2, "", vec![list(&[7])])];
+    let points = Selection::points(2, vec![0, 5, 5, 1]).unwrap();
+    records.write_values(points, &values).unwrap();
+    let builder = other.new_dataset_like(&records).sparse().chunk([6, 2]);
+    let copy = records.copy_as(builder, "copy", &Keep::Defined).unwrap();
+    assert_eq!(copy.count_defined(..).unwrap(), 2);
+    assert_eq!(copy.read_values((0, 5)).unwrap(), values[..1]);
+    assert_eq!(copy.read_values((5, 1)).unwrap(), values[1..]);
+}
+
+#[test]
+fn references_to_objects_stay_within_their_file() {
+    let (file, other) = (File::in_memory().unwrap(), File::in_memory().unwrap());
+    let reference = Datatype::Reference(Reference { size: 8, kind: ReferenceKind::Object });
+    let places = file.new_dataset_of(reference).shape([9]).chunk([4]).create("places").unwrap();
+    places.write_bytes(2..4, &[[7u8; 8], [9; 8]].concat()).unwrap();
+    let builder = file.new_dataset_like(&places).sparse().chunk([5]);
+    let selection = Selection::block(&[2], &[2]).unwrap();
+    let copy = places.copy_as(builder, "copy", &Keep::Selected(selection)).unwrap();
+    assert_eq!(copy.count_defined(..).unwrap(), 2);
+    assert_eq!(copy.read_bytes(..).unwrap(), places.read_bytes(..).unwrap());
+    let builder = other.new_dataset_like(&places);
+    let error = places.copy_as(builder, "copy", &Keep::Defined).err().unwrap();
+    assert!(error.to_string().contains("into another file"), "{error}");
+    assert!(other.dataset("copy").is_err());
 }
