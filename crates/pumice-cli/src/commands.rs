@@ -5,6 +5,7 @@ mod copy;
 mod diff;
 mod dump;
 mod erase;
+mod export;
 mod h5import;
 mod import;
 mod install_links;
@@ -109,6 +110,7 @@ impl Tool {
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Import(arguments) => import::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),

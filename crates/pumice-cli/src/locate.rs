@@ -24,9 +24,7 @@ pub(crate) fn dataset(
     if let Some(name) = name {
         return Ok(file.dataset(name)?);
     }
-    let mut candidates = Candidates { wanted, found: Vec::new() };
-    walker::walk(file, &mut candidates)?;
-    let mut found = candidates.found;
+    let mut found = datasets(file, wanted)?;
     match (found.pop(), found.len()) {
         (None, _) => bail!("the file has no {what}"),
         (Some(dataset), 0) => Ok(dataset),
@@ -36,6 +34,13 @@ pub(crate) fn dataset(
             bail!("the file has several {what}, name one: {}{more}", names.join(", "))
         }
     }
+}
+
+/// All datasets that `wanted` accepts.
+pub(crate) fn datasets(file: &File, wanted: fn(&Dataset) -> bool) -> Result<Vec<Dataset>> {
+    let mut candidates = Candidates { wanted, found: Vec::new() };
+    walker::walk(file, &mut candidates)?;
+    Ok(candidates.found)
 }
 
 /// Collects datasets that may be meant.

@@ -1,84 +1,87 @@
 //! A progress bar for work that turns out to be long, if somebody looks at standard error.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal, Read};
-use std::sync::Arc;
+use crate::numbers;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Work that ends sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How far the reading of an input is.
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Bytes,
+    Entries,
+}
+
+/// How far work is. Parts of it may be done by several threads.
 pub(crate) struct Progress {
-    done: Arc<AtomicU64>,
-    total: Option<u64>,
+    done: AtomicU64,
+    total: u64,
+    unit: Unit,
     wanted: bool,
     started: Instant,
-    bar: Option<ProgressBar>,
+    bar: Mutex<Option<ProgressBar>>,
 }
 
 impl Progress {
-    /// Progress in an input of `total` bytes, if that is known.
-    pub(crate) fn new(total: Option<u64>) -> Self {
-        Self {
-            done: Arc::default(),
-            total,
-            wanted: io::stderr().is_terminal(),
-            started: Instant::now(),
-            bar: None,
-        }
+    /// Work of `total` bytes or entries.
+    pub(crate) fn new(total: u64, unit: Unit) -> Self {
+        let wanted = io::stderr().is_terminal();
+        let bar = Mutex::default();
+        Self { done: AtomicU64::new(0), total, unit, wanted, started: Instant::now(), bar }
     }
 
-    /// Counts what is read through the returned reader.
-    pub(crate) fn watch<R: Read>(&self, inner: R) -> Watched<R> {
-        Watched { inner, done: self.done.clone() }
+    /// Work that nobody wants to watch.
+    pub(crate) fn hidden() -> Self {
+        let mut progress = Self::new(0, Unit::Bytes);
+        progress.wanted = false;
+        progress
     }
 
-    /// Notes that so much more is done.
-    pub(crate) fn advance(&mut self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-        self.update();
-    }
-
-    /// Shows how far it is, if it is time to.
-    pub(crate) fn update(&mut self) {
+    /// So much more is done: shows it, if it is time to.
+    pub(crate) fn add(&self, count: u64) {
+        let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         if !self.wanted || self.started.elapsed() < PATIENCE {
             return;
         }
-        let total = self.total;
-        let bar = self.bar.get_or_insert_with(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(5);
-            let template = match total {
-                Some(_) => "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-                None => "{spinner} {bytes}, {bytes_per_sec}",
-            };
-            let style = ProgressStyle::with_template(template);
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(total, target).with_style(style)
+        if let Ok(mut bar) = self.bar.lock() {
+            bar.get_or_insert_with(|| self.new_bar()).set_position(done.min(self.total));
+        }
+    }
+
+    fn new_bar(&self) -> ProgressBar {
+        let template = match self.unit {
+            Unit::Bytes => {
+                "{bar:32.cyan/238} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
+            }
+            Unit::Entries => {
+                "{bar:32.cyan/238} {percent:>3} %  {human_pos} of {human_len} entries, {rate}, {eta} left"
+            }
+        };
+        let style = ProgressStyle::with_template(template);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━╌");
+        let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // A bar has no way to fail.
+            let _ = write!(out, "{}/s", numbers::grouped(state.per_sec() as u64));
         });
-        bar.set_position(self.done.load(Ordering::Relaxed));
+        let target = ProgressDrawTarget::stderr_with_hz(5);
+        let bar = ProgressBar::with_draw_target(Some(self.total), target).with_style(style);
+        // The rate is that of all the work, not that since the bar appeared.
+        bar.with_elapsed(self.started.elapsed())
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Ok(bar) = self.bar.get_mut()
+            && let Some(bar) = bar
+        {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// A reader whose bytes are counted.
-pub(crate) struct Watched<R> {
-    inner: R,
-    done: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.done.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
     }
 }

@@ -12,7 +12,7 @@ mod request;
 mod verbose;
 
 use super::{Outcome, answered, understood};
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::walker::{self, Order, Visitor};
 use crate::{flags, help};
 use anyhow::{Context, Result, bail, ensure};
@@ -162,7 +162,7 @@ fn make(
 ) -> Result<()> {
     let user_block = user_block(options, input)?;
     let file = creation(options, input, user_block)?.create(path)?;
-    let mut progress = Progress::new(Some(table.bytes));
+    let progress = Progress::new(table.bytes, Unit::Bytes);
     let mut times = verbose::Times::default();
     input.copy_whole(
         &file,
@@ -174,7 +174,7 @@ fn make(
         },
         |path, bytes| {
             times.note(path);
-            progress.advance(bytes);
+            progress.add(bytes);
         },
     )?;
     drop(progress);

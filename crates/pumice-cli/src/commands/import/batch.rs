@@ -1,171 +1,287 @@
-//! Entries on their way into a dataset, a batch at a time.
+//! Cells on their way into a dataset, a batch at a time.
 //!
 //! Most files list entries in strict order, row by row or column by column: then no cell comes twice
 //! and batches are written as they are. Otherwise a batch is sorted, its repeated cells are merged,
-//! and those that earlier batches defined are looked up in the dataset.
+//! and those that earlier batches may have defined are looked up in the dataset.
 
-use super::is_mirrored;
 use crate::cli::Duplicates;
-use crate::matrix_market::{Entry, Format, Header, Parser, Scalar, Symmetry, SyntaxError};
+use crate::formats::{Arithmetic, Array, Cells, Part, Source, Symmetry};
 use anyhow::Result;
-use pumice::{Dataset, Selection};
-use std::io::BufRead;
+use pumice::{Dataset, Points, Selection};
+use std::ops::RangeInclusive;
 
-/// How many cells a batch has: about 100 MB while it is written.
-const BATCH: usize = 1 << 20;
-
-/// Collects entries and writes them.
-pub(super) struct Batches<'a, S> {
+/// Takes cells and writes them.
+pub(super) struct Batches<'a> {
     dataset: &'a Dataset,
-    header: Header,
-    duplicates: Duplicates,
+    symmetry: Symmetry,
+    arithmetic: Option<Arithmetic>,
+    rule: Duplicates,
     order: Order,
-    batch: Vec<Entry<S>>,
-    /// Cells written so far.
+    /// What the cells written so far lie between, by axis.
+    bounds: Option<Vec<RangeInclusive<u64>>>,
+    /// Entries taken and cells written so far.
+    taken: u64,
     written: u64,
-    capacity: usize,
+    size: usize,
 }
 
-impl<'a, S: Scalar> Batches<'a, S> {
-    pub(super) fn new(dataset: &'a Dataset, header: &Header, duplicates: Duplicates) -> Self {
-        let (order, batch) = (Order::default(), Vec::new());
-        Self { dataset, header: *header, duplicates, order, batch, written: 0, capacity: BATCH }
-    }
-
-    /// Adds an entry, and its mirror image if the matrix is symmetric.
-    pub(super) fn add<R: BufRead>(&mut self, entry: Entry<S>, parser: &Parser<R>) -> Result<()> {
-        self.order.note(entry.row, entry.column);
-        let mirrored = match (entry.row == entry.column, self.header.symmetry) {
-            (_, Symmetry::General) | (true, Symmetry::Symmetric | Symmetry::Hermitian) => None,
-            (false, Symmetry::Symmetric) => Some(entry.value),
-            (false, Symmetry::Hermitian) => Some(entry.value.conjugated()),
-            (true, Symmetry::SkewSymmetric) => {
-                let message = "expected no entry on the diagonal of a skew-symmetric matrix";
-                return Err(parser.error_at(entry.line, message).into());
-            }
-            (false, Symmetry::SkewSymmetric) => Some(entry.value.negated().ok_or_else(|| {
-                parser.error_at(entry.line, "expected a value that can be negated")
-            })?),
+impl<'a> Batches<'a> {
+    pub(super) fn new(dataset: &'a Dataset, array: &Array, rule: Duplicates) -> Self {
+        let arithmetic = match array.pattern {
+            true => Some(Arithmetic::Presence),
+            false => Arithmetic::of(&array.datatype),
         };
-        self.batch.push(entry);
-        if let Some(value) = mirrored {
-            let Entry { row, column, line, .. } = entry;
-            self.batch.push(Entry { row: column, column: row, value, line });
+        let (symmetry, order) = (array.symmetry, Order::default());
+        let size = array.datatype.size().max(1);
+        let (taken, written) = (0, 0);
+        Self { dataset, symmetry, arithmetic, rule, order, bounds: None, taken, written, size }
+    }
+
+    /// How many entries were taken so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// How many cells were written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes a part of the source, and its mirror image if the matrix is symmetric.
+    pub(super) fn write(&mut self, part: Part, source: &dyn Source) -> Result<()> {
+        match part {
+            Part::Block { start, count, values } => {
+                let cells = count.iter().product::<u64>();
+                let block = match start.is_empty() {
+                    true => Selection::all(),
+                    false => Selection::block(&start, &count).map_err(pumice::Error::from)?,
+                };
+                self.dataset.write_bytes(&block, &values)?;
+                (self.taken, self.written) = (self.taken + cells, self.written + cells);
+                Ok(())
+            }
+            Part::Cells(cells) => self.write_cells(cells, source),
         }
-        if self.batch.len() >= self.capacity { self.write(parser) } else { Ok(()) }
     }
 
-    /// Writes what is left; returns how many cells were written in all.
-    pub(super) fn finish<R: BufRead>(mut self, parser: &Parser<R>) -> Result<u64> {
-        self.write(parser)?;
-        Ok(self.written)
-    }
-
-    fn write<R: BufRead>(&mut self, parser: &Parser<R>) -> Result<()> {
-        let unique = self.header.format == Format::Array
-            || self.order.is_strict(is_mirrored(self.header.symmetry));
+    fn write_cells(&mut self, mut cells: Cells, source: &dyn Source) -> Result<()> {
+        self.taken += cells.len() as u64;
+        let dense = source.array().dense;
+        if !dense {
+            self.order.note_all(&cells.columns);
+        }
+        if self.symmetry != Symmetry::General {
+            self.mirror(&mut cells, source)?;
+        }
+        let unique = dense || self.order.is_strict(self.symmetry != Symmetry::General);
         let mut defined_before = 0;
         if !unique {
-            self.merge_batch(parser)?;
-            if self.written > 0 {
-                defined_before = self.merge_dataset(parser)?;
-            }
+            cells = self.merged(&cells, source)?;
+            defined_before = self.merge_dataset(&mut cells, source)?;
         }
-        let mut coordinates = Vec::with_capacity(self.batch.len() * 2);
-        let mut bytes = Vec::with_capacity(self.batch.len() * S::datatype().size());
-        for entry in &self.batch {
-            coordinates.extend([entry.row, entry.column]);
-            entry.value.append(&mut bytes);
+        let points = Points::columns(cells.columns.iter().map(Vec::as_slice));
+        let points = points.map_err(pumice::Error::from)?;
+        if cells.len() > 0 {
+            self.dataset.write_bytes_at(&points, &cells.values)?;
         }
-        if !coordinates.is_empty() {
-            self.dataset.write_bytes(points(coordinates)?, &bytes)?;
-        }
-        self.written += self.batch.len() as u64 - defined_before;
-        self.batch.clear();
+        self.widen(&cells);
+        self.written += cells.len() as u64 - defined_before;
         Ok(())
     }
 
-    /// Sorts the batch and merges entries for the same cell.
-    fn merge_batch<R: BufRead>(&mut self, parser: &Parser<R>) -> Result<()> {
+    /// Adds the mirror images of cells.
+    fn mirror(&self, cells: &mut Cells, source: &dyn Source) -> Result<()> {
+        let mut values = std::mem::take(&mut cells.values);
+        for at in 0..cells.len() {
+            let (row, column) = (cells.columns[0][at], cells.columns[1][at]);
+            let mark = cells.marks.get(at).copied();
+            if row == column {
+                let skew = self.symmetry == Symmetry::SkewSymmetric;
+                let value = &values[at * self.size..(at + 1) * self.size];
+                if skew && (mark.is_some() || value.iter().any(|&byte| byte != 0)) {
+                    let what = "expected no entry on the diagonal of a skew-symmetric matrix";
+                    return Err(source.blame(mark.unwrap_or(0), what.into()));
+                }
+                continue;
+            }
+            let start = values.len();
+            values.extend_from_within(at * self.size..(at + 1) * self.size);
+            let value = &mut values[start..];
+            let done = match (self.symmetry, self.arithmetic) {
+                (Symmetry::SkewSymmetric, Some(arithmetic)) => arithmetic.negate(value),
+                (Symmetry::SkewSymmetric, None) => false,
+                (Symmetry::Hermitian, Some(arithmetic)) => {
+                    arithmetic.conjugate(value);
+                    true
+                }
+                _ => true,
+            };
+            if !done {
+                let what = "expected a value that can be negated";
+                return Err(source.blame(mark.unwrap_or(0), what.into()));
+            }
+            cells.columns[0].push(column);
+            cells.columns[1].push(row);
+            cells.marks.extend(mark);
+        }
+        cells.values = values;
+        Ok(())
+    }
+
+    /// The cells in order, those for the same place merged.
+    fn merged(&self, cells: &Cells, source: &dyn Source) -> Result<Cells> {
+        let rank = cells.columns.len();
+        let compare = |&one: &usize, &other: &usize| {
+            let axes = cells.columns.iter();
+            axes.map(|axis| axis[one].cmp(&axis[other])).find(|order| order.is_ne())
+        };
+        let mut order: Vec<usize> = (0..cells.len()).collect();
         // The sort is stable: entries for one cell keep the file's order.
-        self.batch.sort_by_key(|entry| (entry.row, entry.column));
-        let mut kept = 0usize;
-        for index in 0..self.batch.len() {
-            let entry = self.batch[index];
-            let last = kept.checked_sub(1).map(|last| self.batch[last]);
-            match last.filter(|last| (last.row, last.column) == (entry.row, entry.column)) {
+        order.sort_by(|one, other| compare(one, other).unwrap_or(std::cmp::Ordering::Equal));
+        let mut merged = Cells::new(rank);
+        let mut last: Option<usize> = None;
+        for at in order {
+            let value = &cells.values[at * self.size..(at + 1) * self.size];
+            let mark = cells.marks.get(at).copied();
+            match last.filter(|last| compare(last, &at).is_none()) {
                 Some(first) => {
-                    let line = Some(first.line);
-                    let value = merge(self.duplicates, first.value, line, entry, parser)?;
-                    self.batch[kept - 1].value = value;
+                    let start = merged.values.len() - self.size;
+                    let place = self.place(cells, at);
+                    let first = cells.marks.get(first).copied();
+                    self.merge(&mut merged.values[start..], value, place, first, mark, source)?;
                 }
                 None => {
-                    self.batch[kept] = entry;
-                    kept += 1;
+                    for (to, from) in merged.columns.iter_mut().zip(&cells.columns) {
+                        to.push(from[at]);
+                    }
+                    merged.values.extend_from_slice(value);
+                    merged.marks.extend(mark);
+                    last = Some(at);
                 }
             }
         }
-        self.batch.truncate(kept);
-        Ok(())
+        Ok(merged)
     }
 
-    /// Merges the batch, sorted and without repetitions, with cells that are defined already.
-    /// Returns how many these are.
-    fn merge_dataset<R: BufRead>(&mut self, parser: &Parser<R>) -> Result<u64> {
-        let shape = [self.header.rows, self.header.columns];
-        let cells = self.batch.iter().flat_map(|entry| [entry.row, entry.column]).collect();
-        let defined = self.dataset.defined(points(cells)?)?;
-        let count = defined.count(&shape);
-        if count == 0 {
+    /// Merges cells, in order and without repetitions, with those that are defined already. Returns
+    /// how many these are.
+    fn merge_dataset(&self, cells: &mut Cells, source: &dyn Source) -> Result<u64> {
+        let inside = self.inside(cells);
+        if inside.is_empty() {
             return Ok(0);
         }
-        let bytes = self.dataset.read_bytes(&defined)?;
-        let mut values = bytes.chunks_exact(S::datatype().size());
-        let mut entries = self.batch.iter_mut();
-        for linear in defined.runs(&shape).flat_map(|run| run.start..run.start + run.len) {
-            let place = (linear / shape[1], linear % shape[1]);
-            let entry = entries.find(|entry| (entry.row, entry.column) == place);
-            if let (Some(entry), Some(value)) = (entry, values.next()) {
-                let first = S::from_bytes(value);
-                entry.value = merge(self.duplicates, first, None, *entry, parser)?;
+        let rank = cells.columns.len();
+        let mut asked = Vec::with_capacity(inside.len() * rank);
+        for &at in &inside {
+            asked.extend(cells.columns.iter().map(|axis| axis[at]));
+        }
+        let asked = Selection::points(rank, asked).map_err(pumice::Error::from)?;
+        if self.dataset.count_defined(&asked)? == 0 {
+            return Ok(0);
+        }
+        let known = self.dataset.read_defined_bytes(&asked)?;
+        let places = known.coordinates.chunks_exact(rank);
+        let mut held: Vec<_> = places.zip(known.values.chunks_exact(self.size)).collect();
+        held.sort_unstable_by_key(|(place, _)| *place);
+        let mut inside = inside.into_iter();
+        let mut values = std::mem::take(&mut cells.values);
+        for (place, first) in &held {
+            let here =
+                |at: &usize| cells.columns.iter().zip(*place).all(|(axis, n)| axis[*at] == *n);
+            let Some(at) = inside.find(here) else { break };
+            let value = &mut values[at * self.size..(at + 1) * self.size];
+            let mut result = first.to_vec();
+            let mark = cells.marks.get(at).copied();
+            self.merge(&mut result, value, self.place(cells, at), None, mark, source)?;
+            value.copy_from_slice(&result);
+        }
+        cells.values = values;
+        Ok(held.len() as u64)
+    }
+
+    /// Which cells lie between those that were written before.
+    fn inside(&self, cells: &Cells) -> Vec<usize> {
+        let Some(bounds) = &self.bounds else { return Vec::new() };
+        let within = |&at: &usize| {
+            cells.columns.iter().zip(bounds).all(|(axis, range)| range.contains(&axis[at]))
+        };
+        (0..cells.len()).filter(within).collect()
+    }
+
+    /// Takes note of where cells were written.
+    fn widen(&mut self, cells: &Cells) {
+        let ranges =
+            cells.columns.iter().filter_map(|axis| Some(*axis.iter().min()?..=*axis.iter().max()?));
+        let ranges: Vec<_> = ranges.collect();
+        match &mut self.bounds {
+            _ if ranges.len() < cells.columns.len() => {}
+            None => self.bounds = Some(ranges),
+            Some(bounds) => {
+                for (bound, range) in bounds.iter_mut().zip(ranges) {
+                    let (start, end) =
+                        (bound.start().min(range.start()), bound.end().max(range.end()));
+                    *bound = *start..=*end;
+                }
             }
         }
-        Ok(count)
     }
-}
 
-/// The value of a cell that has a value and gets another.
-fn merge<S: Scalar, R: BufRead>(
-    duplicates: Duplicates,
-    first: S,
-    first_line: Option<u64>,
-    entry: Entry<S>,
-    parser: &Parser<R>,
-) -> Result<S, SyntaxError> {
-    let (row, column) = (entry.row + 1, entry.column + 1);
-    match duplicates {
-        Duplicates::First => Ok(first),
-        Duplicates::Last => Ok(entry.value),
-        Duplicates::Sum => first.sum(entry.value).ok_or_else(|| {
-            let message = format!("the entries of row {row}, column {column} add up to too much");
-            parser.error_at(entry.line, message)
-        }),
-        Duplicates::Error => {
-            let whence = first_line.map_or("before".to_owned(), |line| format!("on line {line}"));
-            let message = format!("row {row}, column {column} has an entry {whence} already");
-            Err(parser.error_at(entry.line, message))
+    fn place(&self, cells: &Cells, at: usize) -> Vec<u64> {
+        cells.columns.iter().map(|axis| axis[at]).collect()
+    }
+
+    /// Makes one value of the first, which is in `held`, and another for the same cell.
+    fn merge(
+        &self,
+        held: &mut [u8],
+        other: &[u8],
+        place: Vec<u64>,
+        first_mark: Option<u64>,
+        mark: Option<u64>,
+        source: &dyn Source,
+    ) -> Result<()> {
+        let named = || match (place.as_slice(), mark) {
+            // Matrix Market counts from 1.
+            ([row, column], Some(_))
+                if source.array().notes.iter().any(|note| note.0 == "source_field") =>
+            {
+                format!("row {}, column {}", row + 1, column + 1)
+            }
+            (place, _) => format!("cell {place:?}"),
+        };
+        let blame = |message: String| Err(source.blame(mark.unwrap_or(0), message));
+        match self.rule {
+            Duplicates::First => Ok(()),
+            Duplicates::Last => {
+                held.copy_from_slice(other);
+                Ok(())
+            }
+            Duplicates::Sum => {
+                match self.arithmetic.map(|arithmetic| arithmetic.add(held, other)) {
+                    Some(true) => Ok(()),
+                    Some(false) => blame(format!("the entries of {} add up to too much", named())),
+                    None => blame(format!(
+                        "{} has several entries of a type that cannot be added; --duplicates first or last chooses one",
+                        named()
+                    )),
+                }
+            }
+            Duplicates::Error => {
+                let whence = match (first_mark, mark) {
+                    (Some(line), _) => format!(" on line {line}"),
+                    (None, Some(_)) => " before".to_owned(),
+                    (None, None) => String::new(),
+                };
+                blame(format!("{} has an entry{whence} already", named()))
+            }
         }
     }
-}
-
-fn points(coordinates: Vec<u64>) -> Result<Selection> {
-    Ok(Selection::points(2, coordinates).map_err(pumice::Error::from)?)
 }
 
 /// Whether entries came in an order that allows no cell to come twice.
 #[derive(Debug)]
 struct Order {
-    last: Option<(u64, u64)>,
+    last: Option<Vec<u64>>,
     by_row: bool,
     by_column: bool,
     lower: bool,
@@ -179,14 +295,33 @@ impl Default for Order {
 }
 
 impl Order {
-    fn note(&mut self, row: u64, column: u64) {
-        if let Some((last_row, last_column)) = self.last {
-            self.by_row &= (last_row, last_column) < (row, column);
-            self.by_column &= (last_column, last_row) < (column, row);
+    fn note_all(&mut self, columns: &[Vec<u64>]) {
+        match columns {
+            // The common case, without an allocation for each cell.
+            [rows, columns] => {
+                let mut last = self.last.as_ref().map(|last| (last[0], last[1]));
+                for (&row, &column) in rows.iter().zip(columns) {
+                    if let Some((last_row, last_column)) = last {
+                        self.by_row &= (last_row, last_column) < (row, column);
+                        self.by_column &= (last_column, last_row) < (column, row);
+                    }
+                    self.lower &= row >= column;
+                    self.upper &= row <= column;
+                    last = Some((row, column));
+                }
+                self.last = last.map(|(row, column)| vec![row, column]);
+            }
+            columns => {
+                for at in 0..columns.first().map_or(0, Vec::len) {
+                    let place: Vec<u64> = columns.iter().map(|axis| axis[at]).collect();
+                    if let Some(last) = &self.last {
+                        self.by_row &= *last < place;
+                        self.by_column &= last.iter().rev().lt(place.iter().rev());
+                    }
+                    self.last = Some(place);
+                }
+            }
         }
-        self.lower &= row >= column;
-        self.upper &= row <= column;
-        self.last = Some((row, column));
     }
 
     /// Whether no cell has come twice. Mirror images stay apart from the entries if these lie in one
@@ -199,34 +334,57 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix_market::Field;
-    use pumice::File;
+    use pumice::{Element, File};
 
     type Cell = (u64, u64, i64);
 
-    /// Imports integer entries in batches of `capacity`; all cells and values, and the count.
+    /// Entries in batches of a given size.
+    struct Entries {
+        array: Array,
+        parts: std::vec::IntoIter<Cells>,
+    }
+
+    impl Source for Entries {
+        fn array(&self) -> &Array {
+            &self.array
+        }
+
+        fn next_part(&mut self) -> Result<Option<Part>> {
+            Ok(self.parts.next().map(Part::Cells))
+        }
+
+        fn blame(&self, mark: u64, message: String) -> anyhow::Error {
+            anyhow::anyhow!("{mark}: {message}")
+        }
+    }
+
+    /// Imports entries in batches of `capacity`; all cells and values, and the count.
     fn import(
         body: &[Cell],
-        symmetry: &str,
-        duplicates: Duplicates,
+        symmetry: Symmetry,
+        rule: Duplicates,
         capacity: usize,
     ) -> Result<(Vec<Cell>, u64)> {
-        let mut text = format!("%%MatrixMarket matrix coordinate integer {symmetry}\n");
-        text += &format!("4 4 {}\n", body.len());
-        for (row, column, value) in body {
-            text += &format!("{row} {column} {value}\n");
-        }
-        let mut parser = Parser::open(text.as_bytes(), "m").unwrap();
-        assert_eq!(parser.header().field, Field::Integer);
+        let mut array = Array::sparse(vec![4, 4], i64::datatype(), body.len() as u64);
+        array.symmetry = symmetry;
+        let parts = body.chunks(capacity).enumerate().map(|(number, part)| Cells {
+            columns: vec![
+                part.iter().map(|cell| cell.0 - 1).collect(),
+                part.iter().map(|cell| cell.1 - 1).collect(),
+            ],
+            values: part.iter().flat_map(|cell| cell.2.to_ne_bytes()).collect(),
+            marks: (0..part.len() as u64).map(|at| (number * capacity) as u64 + at + 1).collect(),
+        });
+        let parts = parts.collect::<Vec<_>>().into_iter();
+        let mut source = Entries { array, parts };
         let file = File::in_memory().unwrap();
         let builder = file.new_dataset::<i64>().shape([4, 4]).chunk([2, 2]).sparse();
         let dataset = builder.create("m").unwrap();
-        let mut batches = Batches::<i64>::new(&dataset, &parser.header(), duplicates);
-        batches.capacity = capacity;
-        while let Some(entry) = parser.next_entry()? {
-            batches.add(entry, &parser)?;
+        let mut batches = Batches::new(&dataset, &source.array.clone(), rule);
+        while let Some(part) = source.next_part()? {
+            batches.write(part, &source)?;
         }
-        let count = batches.finish(&parser)?;
+        let count = batches.written();
         let defined = dataset.read_defined::<i64>(..)?;
         let mut cells: Vec<_> =
             defined.iter().map(|(place, &value)| (place[0], place[1], value)).collect();
@@ -238,15 +396,15 @@ mod tests {
     fn duplicates_are_treated_alike_within_and_across_batches() {
         let body = [(1, 1, 5), (2, 3, 7), (1, 1, 10), (4, 4, 0), (1, 1, 100), (2, 3, 1)];
         for capacity in 1..8 {
-            for (duplicates, first, second) in
+            for (rule, first, second) in
                 [(Duplicates::Sum, 115, 8), (Duplicates::First, 5, 7), (Duplicates::Last, 100, 1)]
             {
-                let (cells, count) = import(&body, "general", duplicates, capacity).unwrap();
+                let (cells, count) = import(&body, Symmetry::General, rule, capacity).unwrap();
                 assert_eq!(cells, [(0, 0, first), (1, 2, second), (3, 3, 0)], "{capacity}");
                 assert_eq!(count, 3);
             }
-            let error = import(&body, "general", Duplicates::Error, capacity).unwrap_err();
-            assert!(error.to_string().starts_with("m:5: row 1, column 1 has an entry"), "{error}");
+            let error = import(&body, Symmetry::General, Duplicates::Error, capacity).unwrap_err();
+            assert!(error.to_string().starts_with("3: cell [0, 0] has an entry"), "{error}");
         }
     }
 
@@ -254,26 +412,27 @@ mod tests {
     fn symmetric_entries_are_mirrored() {
         let body = [(2, 1, 3), (3, 3, 4), (4, 1, -5)];
         for capacity in 1..5 {
-            let (cells, count) = import(&body, "symmetric", Duplicates::Error, capacity).unwrap();
+            let (cells, count) =
+                import(&body, Symmetry::Symmetric, Duplicates::Error, capacity).unwrap();
             assert_eq!(cells, [(0, 1, 3), (0, 3, -5), (1, 0, 3), (2, 2, 4), (3, 0, -5)]);
             assert_eq!(count, 5);
         }
-        let (cells, _) = import(&body[..1], "skew-symmetric", Duplicates::Sum, 1).unwrap();
+        let (cells, _) = import(&body[..1], Symmetry::SkewSymmetric, Duplicates::Sum, 1).unwrap();
         assert_eq!(cells, [(0, 1, -3), (1, 0, 3)]);
-        assert!(import(&body, "skew-symmetric", Duplicates::Sum, 1).is_err());
+        assert!(import(&body, Symmetry::SkewSymmetric, Duplicates::Sum, 1).is_err());
     }
 
     #[test]
     fn both_triangles_of_a_symmetric_matrix_are_duplicates() {
         let body = [(2, 1, 3), (1, 2, 4)];
-        let (cells, count) = import(&body, "symmetric", Duplicates::Sum, 9).unwrap();
+        let (cells, count) = import(&body, Symmetry::Symmetric, Duplicates::Sum, 9).unwrap();
         assert_eq!((cells, count), (vec![(0, 1, 7), (1, 0, 7)], 2));
-        assert!(import(&body, "symmetric", Duplicates::Error, 9).is_err());
+        assert!(import(&body, Symmetry::Symmetric, Duplicates::Error, 9).is_err());
     }
 
     #[test]
     fn sums_that_overflow_are_refused() {
         let body = [(1, 1, i64::MAX), (1, 1, 1)];
-        assert!(import(&body, "general", Duplicates::Sum, 9).is_err());
+        assert!(import(&body, Symmetry::General, Duplicates::Sum, 9).is_err());
     }
 }

@@ -6,19 +6,15 @@
 //! are accepted; everything else that the format does not allow is an error that names its line. No
 //! number of the file is trusted: memory does not depend on sizes that it states.
 
-mod lines;
-mod scalar;
-
-pub(crate) use lines::SyntaxError;
-pub(crate) use scalar::{Complex, Present, Scalar};
-
-use lines::{Lines, quoted};
+use super::lines::{Lines, SyntaxError, quoted};
+use super::scalar::{self, Scalar};
+use crate::formats::Symmetry;
 use std::fmt;
 use std::io::BufRead;
 
 /// How entries are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum Listing {
     /// Row, column and value of each entry.
     Coordinate,
     /// Values of all cells, column by column.
@@ -35,15 +31,6 @@ pub(crate) enum Field {
     Pattern,
 }
 
-/// Which entries stand for two cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Symmetry {
-    General,
-    Symmetric,
-    SkewSymmetric,
-    Hermitian,
-}
-
 macro_rules! names {
     ($kind:ident, $what:literal, $($name:literal => $variant:ident),+) => {
         impl $kind {
@@ -57,7 +44,7 @@ macro_rules! names {
     };
 }
 
-names! { Format, "\"coordinate\" or \"array\"", "coordinate" => Coordinate, "array" => Array }
+names! { Listing, "\"coordinate\" or \"array\"", "coordinate" => Coordinate, "array" => Array }
 names! { Field, "\"real\", \"integer\", \"unsigned-integer\", \"complex\" or \"pattern\"",
 "real" => Real, "double" => Real, "integer" => Integer,
 "unsigned-integer" => UnsignedInteger, "complex" => Complex, "pattern" => Pattern }
@@ -65,7 +52,7 @@ names! { Symmetry, "\"general\", \"symmetric\", \"skew-symmetric\" or \"hermitia
 "general" => General, "symmetric" => Symmetric, "skew-symmetric" => SkewSymmetric,
 "hermitian" => Hermitian }
 
-impl fmt::Display for Format {
+impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Coordinate => "coordinate",
@@ -100,7 +87,7 @@ impl fmt::Display for Symmetry {
 /// What the banner and the line of sizes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) format: Format,
+    pub(crate) format: Listing,
     pub(crate) field: Field,
     pub(crate) symmetry: Symmetry,
     pub(crate) rows: u64,
@@ -141,8 +128,8 @@ impl<R: BufRead> Parser<R> {
             )));
         }
         let entries = match format {
-            Format::Coordinate => Some(stated),
-            Format::Array => array_entries(rows, columns, symmetry),
+            Listing::Coordinate => Some(stated),
+            Listing::Array => array_entries(rows, columns, symmetry),
         };
         let Some(entries) = entries else {
             return Err(lines.error(format!("{rows} x {columns} values are too many")));
@@ -175,8 +162,8 @@ impl<R: BufRead> Parser<R> {
         }
         self.read += 1;
         match self.header.format {
-            Format::Coordinate => self.coordinate_entry().map(Some),
-            Format::Array => self.array_entry().map(Some),
+            Listing::Coordinate => self.coordinate_entry().map(Some),
+            Listing::Array => self.array_entry().map(Some),
         }
     }
 
@@ -223,11 +210,11 @@ impl<R: BufRead> Parser<R> {
         }
         let Header { format, field, .. } = self.header;
         let what = match (format, field) {
-            (Format::Coordinate, Field::Pattern) => "row and column",
-            (Format::Coordinate, Field::Complex) => "row, column and two numbers",
-            (Format::Coordinate, _) => "row, column and value",
-            (Format::Array, Field::Complex) => "two numbers",
-            (Format::Array, _) => "a value",
+            (Listing::Coordinate, Field::Pattern) => "row and column",
+            (Listing::Coordinate, Field::Complex) => "row, column and two numbers",
+            (Listing::Coordinate, _) => "row, column and value",
+            (Listing::Array, Field::Complex) => "two numbers",
+            (Listing::Array, _) => "a value",
         };
         Err(self.lines.error(format!("expected {what}, found {}", quoted(self.lines.line()))))
     }
@@ -251,7 +238,7 @@ impl<R: BufRead> Parser<R> {
     }
 }
 
-fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<(Format, Field, Symmetry), SyntaxError> {
+fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<(Listing, Field, Symmetry), SyntaxError> {
     const BANNER: &[u8] = b"%%MatrixMarket";
     lines.advance()?;
     let mut words = lines.words();
@@ -269,14 +256,14 @@ fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<(Format, Field, Symmetry),
     if !object.eq_ignore_ascii_case(b"matrix") {
         return Err(expected("\"matrix\"", object));
     }
-    let format = Format::named(format).ok_or_else(|| expected(Format::WHAT, format))?;
+    let format = Listing::named(format).ok_or_else(|| expected(Listing::WHAT, format))?;
     let field = Field::named(field).ok_or_else(|| expected(Field::WHAT, field))?;
     let symmetry = Symmetry::named(symmetry).ok_or_else(|| expected(Symmetry::WHAT, symmetry))?;
     if let Some(more) = words.next() {
         return Err(expected("the end of the banner", more));
     }
     match (format, field, symmetry) {
-        (Format::Array, Field::Pattern, _) => {
+        (Listing::Array, Field::Pattern, _) => {
             Err(lines.error("expected values in an array, found a pattern"))
         }
         (_, Field::Pattern, Symmetry::SkewSymmetric | Symmetry::Hermitian) => {
@@ -287,10 +274,13 @@ fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<(Format, Field, Symmetry),
 }
 
 /// Rows, columns and, of a coordinate matrix, entries.
-fn sizes<R: BufRead>(lines: &mut Lines<R>, format: Format) -> Result<(u64, u64, u64), SyntaxError> {
+fn sizes<R: BufRead>(
+    lines: &mut Lines<R>,
+    format: Listing,
+) -> Result<(u64, u64, u64), SyntaxError> {
     let (count, what) = match format {
-        Format::Coordinate => (3, "rows, columns and entries"),
-        Format::Array => (2, "rows and columns"),
+        Listing::Coordinate => (3, "rows, columns and entries"),
+        Listing::Array => (2, "rows and columns"),
     };
     if !lines.advance_to_data()? {
         return Err(lines.error(format!("expected {what}, found the end of the file")));

@@ -18,24 +18,10 @@ pub(crate) trait Scalar: Copy {
 
     /// Appends the element's bytes.
     fn append(self, out: &mut Vec<u8>);
-
-    /// The value of an element's bytes.
-    fn from_bytes(bytes: &[u8]) -> Self;
-
-    /// The sum, if it can be told.
-    fn sum(self, other: Self) -> Option<Self>;
-
-    /// The value with the opposite sign, if there is one.
-    fn negated(self) -> Option<Self>;
-
-    /// The complex conjugate.
-    fn conjugated(self) -> Self {
-        self
-    }
 }
 
 macro_rules! number {
-    ($number:ty, $name:literal, $parse:expr, $sum:expr, $negated:expr) => {
+    ($number:ty, $name:literal, $parse:expr) => {
         impl Scalar for $number {
             const WORDS: usize = 1;
             const NAME: &'static str = $name;
@@ -52,29 +38,13 @@ macro_rules! number {
             fn append(self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_ne_bytes());
             }
-
-            fn from_bytes(bytes: &[u8]) -> Self {
-                let mut own = [0; size_of::<Self>()];
-                own.copy_from_slice(bytes);
-                Self::from_ne_bytes(own)
-            }
-
-            fn sum(self, other: Self) -> Option<Self> {
-                let sum: fn(Self, Self) -> Option<Self> = $sum;
-                sum(self, other)
-            }
-
-            fn negated(self) -> Option<Self> {
-                let negated: fn(Self) -> Option<Self> = $negated;
-                negated(self)
-            }
         }
     };
 }
 
-number!(f64, "a number", float, |a, b| Some(a + b), |a| Some(-a));
-number!(i64, "an integer of 64 bits", integer, i64::checked_add, i64::checked_neg);
-number!(u64, "an unsigned integer of 64 bits", integer, u64::checked_add, u64::checked_neg);
+number!(f64, "a number", float);
+number!(i64, "an integer of 64 bits", integer);
+number!(u64, "an unsigned integer of 64 bits", integer);
 
 /// What an entry of a pattern has: nothing. Its cell holds a 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,18 +64,6 @@ impl Scalar for Present {
 
     fn append(self, out: &mut Vec<u8>) {
         out.push(1);
-    }
-
-    fn from_bytes(_bytes: &[u8]) -> Self {
-        Self
-    }
-
-    fn sum(self, _other: Self) -> Option<Self> {
-        Some(Self)
-    }
-
-    fn negated(self) -> Option<Self> {
-        None
     }
 }
 
@@ -133,23 +91,6 @@ impl Scalar for Complex {
     fn append(self, out: &mut Vec<u8>) {
         self.real.append(out);
         self.imaginary.append(out);
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Self {
-        let (real, imaginary) = bytes.split_at(8);
-        Self { real: f64::from_bytes(real), imaginary: f64::from_bytes(imaginary) }
-    }
-
-    fn sum(self, other: Self) -> Option<Self> {
-        Some(Self { real: self.real + other.real, imaginary: self.imaginary + other.imaginary })
-    }
-
-    fn negated(self) -> Option<Self> {
-        Some(Self { real: -self.real, imaginary: -self.imaginary })
-    }
-
-    fn conjugated(self) -> Self {
-        Self { imaginary: -self.imaginary, ..self }
     }
 }
 
@@ -200,10 +141,6 @@ mod tests {
         assert_eq!(parse::<i64>(&[b"9223372036854775808"]), None);
         assert_eq!(parse::<i64>(&[b"1.0"]), None);
         assert_eq!(parse::<u64>(&[b"18446744073709551615"]), Some(u64::MAX));
-        assert_eq!(i64::MAX.sum(1), None);
-        assert_eq!(i64::MIN.negated(), None);
-        assert_eq!(0u64.negated(), Some(0));
-        assert_eq!(1u64.negated(), None);
     }
 
     #[test]
@@ -212,7 +149,6 @@ mod tests {
         let mut bytes = Vec::new();
         value.append(&mut bytes);
         assert_eq!(bytes.len(), Complex::datatype().size());
-        assert_eq!(Complex::from_bytes(&bytes), value);
-        assert_eq!(value.conjugated().imaginary, 2.5);
+        assert_eq!(bytes, [1.5f64.to_ne_bytes(), (-2.5f64).to_ne_bytes()].concat());
     }
 }

@@ -1,0 +1,303 @@
+//! Files of other programs: what becomes a dataset, and what a dataset becomes.
+//!
+//! One file per format, each behind the trait [`Format`]. What a format reads is a [`Source`] for
+//! each array that a file has: cells or blocks of cells, a bounded number at a time, in the datatype
+//! of the file. What a format writes comes from `bands`, a bounded number of rows or
+//! columns at a time. Formats know nothing of duplicates, symmetry or chunks: `commands/import`
+//! does.
+
+mod anndata;
+mod arithmetic;
+mod array_stream;
+mod bands;
+mod binsparse;
+mod compressed;
+mod container;
+mod coordinates;
+mod dense;
+
+mod matlab;
+pub(crate) mod matrix_market;
+mod npy;
+mod npz;
+mod number_text;
+mod tenx;
+mod text;
+mod text_file;
+mod zip;
+
+pub(crate) use arithmetic::Arithmetic;
+
+use crate::progress::Progress;
+use anyhow::{Result, bail};
+use pumice::{Dataset, Datatype, File};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// About how many cells a source gives at once.
+pub(crate) const BATCH: usize = 1 << 20;
+
+/// Which entries stand for two cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Symmetry {
+    #[default]
+    General,
+    Symmetric,
+    SkewSymmetric,
+    Hermitian,
+}
+
+/// What is known of an array before its cells are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Array {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) datatype: Datatype,
+    /// How many entries there are, mirror images not counted.
+    pub(crate) entries: u64,
+    /// Whether every cell has a value, or entries define cells.
+    pub(crate) dense: bool,
+    pub(crate) symmetry: Symmetry,
+    /// Whether entries have no values of their own: adding them changes nothing.
+    pub(crate) pattern: bool,
+    /// What the dataset shall remember of its origin.
+    pub(crate) notes: Vec<(&'static str, String)>,
+}
+
+impl Array {
+    pub(crate) fn sparse(shape: Vec<u64>, datatype: Datatype, entries: u64) -> Self {
+        let symmetry = Symmetry::General;
+        Self { shape, datatype, entries, dense: false, symmetry, pattern: false, notes: Vec::new() }
+    }
+
+    pub(crate) fn dense(shape: Vec<u64>, datatype: Datatype) -> Self {
+        let entries = shape.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+        Self { dense: true, ..Self::sparse(shape, datatype, entries) }
+    }
+}
+
+/// Cells that a source gives.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// Cells one by one, in any order.
+    Cells(Cells),
+    /// A block of cells, in row-major order.
+    Block { start: Vec<u64>, count: Vec<u64>, values: Vec<u8> },
+}
+
+/// Coordinates, one column per axis, and values, one after another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cells {
+    pub(crate) columns: Vec<Vec<u64>>,
+    pub(crate) values: Vec<u8>,
+    /// Where each cell stands in the file, if that can be told to people.
+    pub(crate) marks: Vec<u64>,
+}
+
+impl Cells {
+    pub(crate) fn new(rank: usize) -> Self {
+        Self { columns: vec![Vec::new(); rank], ..Self::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.columns.first().map_or(0, Vec::len)
+    }
+}
+
+/// One array on its way in.
+pub(crate) trait Source {
+    fn array(&self) -> &Array;
+
+    /// The next cells, about [`BATCH`] at most; `None` behind the last ones.
+    fn next_part(&mut self) -> Result<Option<Part>>;
+
+    /// An error about the cell with a mark.
+    fn blame(&self, _mark: u64, message: String) -> anyhow::Error {
+        anyhow::Error::msg(message)
+    }
+}
+
+/// An array of a file, and the path that its dataset gets unless another is asked for.
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) source: Box<dyn Source>,
+}
+
+/// What is imported.
+pub(crate) struct Input<'a> {
+    /// `-` is standard input.
+    pub(crate) path: &'a Path,
+    /// The shape, where the file does not say it.
+    pub(crate) shape: Option<&'a [u64]>,
+}
+
+impl Input<'_> {
+    /// The name for messages.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.path == Path::new("-")
+    }
+}
+
+/// What is exported.
+pub(crate) struct Output<'a> {
+    /// The datasets, and the names that they were found by.
+    pub(crate) datasets: &'a [Dataset],
+    /// The file to make.
+    pub(crate) path: &'a Path,
+    /// The name that the file will have.
+    pub(crate) final_path: &'a Path,
+    /// Rows, columns or coordinates, where the format has several forms.
+    pub(crate) form: Option<Form>,
+    pub(crate) progress: &'a Progress,
+}
+
+impl Output<'_> {
+    /// The one dataset, where a format holds no more than one.
+    pub(crate) fn only_dataset(&self) -> Result<&Dataset> {
+        match self.datasets {
+            [dataset] => Ok(dataset),
+            several => {
+                bail!("the format holds one array, not {}; --dataset names one", several.len())
+            }
+        }
+    }
+}
+
+/// How a sparse matrix is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// Compressed rows
+    Csr,
+    /// Compressed columns
+    Csc,
+    /// Coordinates
+    Coo,
+}
+
+/// A format of other programs.
+pub(crate) trait Format: Sync {
+    /// What it is called on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it is called by people.
+    fn title(&self) -> &'static str;
+
+    /// How names of its files end.
+    fn endings(&self) -> &'static [&'static str];
+
+    /// Whether a file has this format.
+    fn recognises(&self, probe: &Probe) -> bool;
+
+    /// The arrays of a file.
+    fn open(&self, input: &Input<'_>) -> Result<Vec<Found>>;
+
+    /// Makes a file.
+    fn export(&self, _output: &Output<'_>) -> Result<()> {
+        bail!("{} is read, not written", self.title())
+    }
+
+    /// Whether a file may hold several arrays.
+    fn holds_several(&self) -> bool {
+        false
+    }
+}
+
+/// All formats; the first that recognises a file reads it.
+pub(crate) static ALL: &[&dyn Format] = &[
+    &matrix_market::MatrixMarket,
+    &npy::Npy,
+    &npz::Npz,
+    &binsparse::Binsparse,
+    &matlab::Matlab,
+    &tenx::TenX,
+    &anndata::AnnData,
+    &text::Text,
+];
+
+/// The format of a name.
+pub(crate) fn named(name: &str) -> Result<&'static dyn Format> {
+    let format = ALL.iter().find(|format| format.name() == name);
+    format.copied().ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|format| format.name()).collect();
+        anyhow::anyhow!("{name:?} is none of the formats {}", known.join(", "))
+    })
+}
+
+/// The format that the name of a file asks for.
+pub(crate) fn by_ending(path: &Path) -> Option<&'static dyn Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let fits = |format: &&&dyn Format| format.endings().iter().any(|end| name.ends_with(end));
+    ALL.iter().find(fits).copied()
+}
+
+/// The format that a file has.
+pub(crate) fn recognised(path: &Path) -> Result<&'static dyn Format> {
+    let probe = Probe::new(path);
+    if let Some(format) = ALL.iter().find(|format| format.recognises(&probe)) {
+        return Ok(*format);
+    }
+    if let Some(format) =
+        by_ending(path).filter(|format| !probe.is_hdf5() || format.title().contains("HDF5"))
+    {
+        return Ok(format);
+    }
+    if path.is_file() {
+        bail!(
+            "{}: no matrix that is known here; --from says what it is, `pumice import --help` lists the formats",
+            path.display()
+        )
+    }
+    // Opening it says what is wrong.
+    Ok(&matrix_market::MatrixMarket)
+}
+
+/// What the beginning of a file tells.
+pub(crate) struct Probe {
+    pub(crate) path: PathBuf,
+    /// Its first bytes, those of what is packed in a gzip file.
+    pub(crate) head: Vec<u8>,
+    /// The file, if it is HDF5.
+    pub(crate) file: Option<File>,
+}
+
+impl Probe {
+    fn new(path: &Path) -> Self {
+        let mut head = Vec::new();
+        if let Ok(file) = fs::File::open(path)
+            && path.is_file()
+        {
+            // What cannot be read has no beginning; opening it again says why.
+            let _ = unpacked(file)
+                .and_then(|mut file| Ok(file.by_ref().take(4096).read_to_end(&mut head)?));
+        }
+        // MATLAB's files have a block of their own before what is HDF5.
+        let likely = [0, 512, 1024, 2048];
+        let is_hdf5 = |at: &usize| head.get(*at..at + 8) == Some(b"\x89HDF\r\n\x1a\n");
+        let file = likely.iter().any(is_hdf5).then(|| File::open(path).ok()).flatten();
+        Self { path: path.to_owned(), head, file }
+    }
+
+    fn is_hdf5(&self) -> bool {
+        self.file.is_some()
+    }
+}
+
+/// What a gzip file begins with.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// A file's bytes, unpacked if it is a gzip file.
+pub(crate) fn unpacked<'a>(input: impl Read + 'a) -> Result<Box<dyn std::io::BufRead + 'a>> {
+    use std::io::{BufRead, BufReader};
+    let mut input = BufReader::with_capacity(256 << 10, input);
+    let start = input.fill_buf()?;
+    Ok(if start.starts_with(&GZIP_MAGIC) {
+        let unpacked = flate2::read::MultiGzDecoder::new(input);
+        Box::new(BufReader::with_capacity(256 << 10, unpacked))
+    } else {
+        Box::new(input)
+    })
+}

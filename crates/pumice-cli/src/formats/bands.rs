@@ -1,0 +1,110 @@
+//! A matrix on its way out, in bands of rows or columns.
+
+use super::BATCH;
+use crate::progress::Progress;
+use anyhow::Result;
+use pumice::{Dataset, Selection};
+
+/// About how many bytes of a dense dataset are read at once.
+const BYTES: u64 = 16 << 20;
+
+/// The cells of consecutive lines, line by line, in ascending order.
+pub(crate) struct Band {
+    /// The first line, and how many there are.
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// Coordinates, one column per axis.
+    pub(crate) columns: Vec<Vec<u64>>,
+    pub(crate) values: Vec<u8>,
+}
+
+impl Band {
+    /// Where lines end, counted from the band's first cell.
+    pub(crate) fn ends(&self, axis: usize) -> Vec<u64> {
+        let mut ends = vec![0u64; self.count as usize];
+        for line in &self.columns[axis] {
+            ends[(line - self.first) as usize] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        ends
+    }
+}
+
+/// How many cells bands have in all: those that are defined, or differ from zero in a dense dataset.
+pub(crate) fn count(dataset: &Dataset) -> Result<u64> {
+    if dataset.is_sparse() {
+        return Ok(dataset.count_defined(..)?);
+    }
+    let mut count = 0;
+    for_each_band(dataset, 0, &Progress::hidden(), |band| {
+        count += band.columns[0].len() as u64;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Visits bands that together are the dataset, along an axis. All lines are there, also empty ones.
+pub(crate) fn for_each_band(
+    dataset: &Dataset,
+    axis: usize,
+    progress: &Progress,
+    mut visit: impl FnMut(Band) -> Result<()>,
+) -> Result<()> {
+    let shape = dataset.shape();
+    let length = shape[axis];
+    let step = match dataset.chunk() {
+        Some(chunk) if dataset.is_sparse() => chunk[axis],
+        _ => {
+            let line = shape.iter().product::<u64>() / length.max(1);
+            BYTES / (line.max(1).saturating_mul(dataset.datatype().size() as u64)).max(1)
+        }
+    };
+    let mut first = 0;
+    while first < length {
+        let mut count = step.clamp(1, BATCH as u64).min(length - first);
+        let mut cells = lines(&shape, axis, first, count)?;
+        while count > 1 && dataset.is_sparse() && dataset.count_defined(&cells)? > BATCH as u64 {
+            count = count.div_ceil(2);
+            cells = lines(&shape, axis, first, count)?;
+        }
+        let band = read(dataset, axis, first, count, &cells)?;
+        progress.add(band.values.len() as u64);
+        visit(band)?;
+        first += count;
+    }
+    Ok(())
+}
+
+fn lines(shape: &[u64], axis: usize, first: u64, count: u64) -> Result<Selection> {
+    if shape.contains(&0) {
+        return Ok(Selection::none());
+    }
+    let (mut start, mut size) = (vec![0; shape.len()], shape.to_vec());
+    (start[axis], size[axis]) = (first, count);
+    Ok(Selection::block(&start, &size).map_err(pumice::Error::from)?)
+}
+
+fn read(dataset: &Dataset, axis: usize, first: u64, count: u64, cells: &Selection) -> Result<Band> {
+    let found = dataset.read_defined_bytes(cells)?;
+    let (rank, size) = (found.rank, dataset.datatype().size().max(1));
+    let point = |cell: usize| &found.coordinates[cell * rank..(cell + 1) * rank];
+    let value = |cell: usize| &found.values[cell * size..(cell + 1) * size];
+    // The line first, then the other axes.
+    let key = |cell: usize| (point(cell)[axis], point(cell));
+    let mut order: Vec<usize> = (0..found.values.len() / size).collect();
+    if !dataset.is_sparse() {
+        order.retain(|&cell| value(cell).iter().any(|&byte| byte != 0));
+    }
+    if !order.is_sorted_by_key(|&cell| key(cell)) {
+        order.sort_unstable_by_key(|&cell| key(cell));
+    }
+    let column = |axis: usize| order.iter().map(|&cell| point(cell)[axis]).collect();
+    let columns = (0..rank).map(column).collect();
+    let mut values = Vec::with_capacity(order.len() * size);
+    order.iter().for_each(|&cell| values.extend_from_slice(value(cell)));
+    Ok(Band { first, count, columns, values })
+}

@@ -1,0 +1,355 @@
+//! Binsparse 0.1 in HDF5: a group whose attribute `binsparse` describes, in JSON, the arrays beside
+//! it.
+//!
+//! Read: CSR, CSC, DCSR, DCSC, COO (COOR), COOC, CVEC (VEC), DVEC, DMAT (DMATR), DMATC; values that
+//! are all the same (`iso`), complex and Boolean values; symmetric, skew-symmetric and hermitian
+//! structure. Written: CSR, CSC, COO, CVEC, DVEC, DMATR. Custom formats and fill values other than
+//! zero are refused.
+
+use super::array_stream::{Pairs, Renamed, Repeated, Stream};
+use super::compressed::{CompressedSource, Parts};
+use super::container::{
+    self, Appender, Names, Types, number_stream, stream, text, write_compressed,
+};
+use super::coordinates::CoordinateSource;
+use super::dense::{Blocks, DenseSource, selection};
+use super::{Array, Form, Format, Found, Input, Output, Probe, Source, Symmetry};
+use super::{arithmetic, bands};
+use anyhow::{Context, Result, bail, ensure};
+use pumice::types::{Enumeration, Integer};
+use pumice::{Dataset, Datatype, File, Group};
+use serde_json::{Value, json};
+
+const NAMES: Names = Names { pointers: "pointers_to_1", indices: "indices_1", values: "values" };
+
+pub(crate) struct Binsparse;
+
+impl Format for Binsparse {
+    fn name(&self) -> &'static str {
+        "binsparse"
+    }
+
+    fn title(&self) -> &'static str {
+        "Binsparse (HDF5)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".bsp.h5", ".bsp"]
+    }
+
+    fn recognises(&self, probe: &Probe) -> bool {
+        let groups = probe.file.as_ref().and_then(|file| container::objects(file).ok());
+        groups.is_some_and(|(groups, _)| {
+            groups.iter().any(|group| group.attribute("binsparse").is_ok())
+        })
+    }
+
+    fn open(&self, input: &Input<'_>) -> Result<Vec<Found>> {
+        let file = container::open(input.path)?;
+        let (groups, _) = container::objects(&file)?;
+        let mut found = Vec::new();
+        for group in groups {
+            let Some(descriptor) = text(group.attribute("binsparse")) else { continue };
+            let source = source(&group, &descriptor).with_context(|| group.path().to_owned())?;
+            let name = match group.path().trim_matches('/') {
+                "" => "matrix".to_owned(),
+                path => path.to_owned(),
+            };
+            found.push(Found { name, source });
+        }
+        Ok(found)
+    }
+
+    fn export(&self, output: &Output<'_>) -> Result<()> {
+        let file = File::create(output.path)?;
+        match output.datasets {
+            [dataset] => write(&file, dataset, output)?,
+            several => {
+                for dataset in several {
+                    let group = file.create_group(dataset.path().trim_matches('/'))?;
+                    write(&group, dataset, output)?;
+                }
+            }
+        }
+        Ok(file.close()?)
+    }
+
+    fn holds_several(&self) -> bool {
+        true
+    }
+}
+
+/// The array that a group and its descriptor make.
+fn source(group: &Group, descriptor: &str) -> Result<Box<dyn Source>> {
+    let json: Value = serde_json::from_str(descriptor).context("the attribute binsparse")?;
+    // The entries are in a name space of their own, in which some writers do not put them.
+    let json = json.get("binsparse").unwrap_or(&json);
+    let format = match json.get("format") {
+        Some(Value::String(format)) => format.as_str(),
+        Some(Value::Object(_)) => bail!("custom formats are not supported; CSR, CSC and COO are"),
+        _ => bail!("the attribute binsparse has no format"),
+    };
+    if json.get("fill").and_then(Value::as_bool) == Some(true) {
+        let fill = group.dataset("fill_value")?.read_bytes(..)?;
+        ensure!(fill.iter().all(|&byte| byte == 0), "a fill value other than 0 is not supported");
+    }
+    let shape: Option<Vec<u64>> = json
+        .get("shape")
+        .and_then(Value::as_array)
+        .and_then(|sides| sides.iter().map(Value::as_u64).collect());
+    let shape = shape.context("the attribute binsparse has no shape")?;
+    let rank = if format.ends_with("VEC") { 1 } else { 2 };
+    ensure!(shape.len() == rank, "expected {rank} number(s) for the shape, found {}", shape.len());
+    let stored = entries(group, format, json, &shape)?;
+    let values = values(group, json, stored)?;
+    let mut array = Array::sparse(shape, values.datatype().clone(), stored);
+    array.symmetry = symmetry(json)?;
+    array.notes = vec![("source_layout", format.to_owned())];
+    arranged(group, format, array, values)
+}
+
+/// Puts the arrays of a format together.
+fn arranged(
+    group: &Group,
+    format: &str,
+    array: Array,
+    values: Box<dyn Stream>,
+) -> Result<Box<dyn Source>> {
+    let numbers = |name: &str| number_stream(group, name);
+    let compressed = |axis: usize, doubly: bool, array: Array, values| -> Result<Box<dyn Source>> {
+        let parts = Parts {
+            pointers: numbers(NAMES.pointers)?,
+            indices: numbers(NAMES.indices)?,
+            values,
+            lines: if doubly { Some(numbers("indices_0")?) } else { None },
+            axis,
+        };
+        Ok(Box::new(CompressedSource::new(array, parts)?))
+    };
+    let dense = |mut array: Array, values, reversed: bool| -> Result<Box<dyn Source>> {
+        array.dense = true;
+        Ok(Box::new(DenseSource::new(array, values, reversed)))
+    };
+    match format {
+        "CSR" => compressed(0, false, array, values),
+        "CSC" => compressed(1, false, array, values),
+        "DCSR" => compressed(0, true, array, values),
+        "DCSC" => compressed(1, true, array, values),
+        "COO" | "COOR" => {
+            let columns = vec![numbers("indices_0")?, numbers("indices_1")?];
+            Ok(Box::new(CoordinateSource::new(array, columns, values)?))
+        }
+        // Columns come first.
+        "COOC" => {
+            let columns = vec![numbers("indices_1")?, numbers("indices_0")?];
+            Ok(Box::new(CoordinateSource::new(array, columns, values)?))
+        }
+        "VEC" | "CVEC" => {
+            Ok(Box::new(CoordinateSource::new(array, vec![numbers("indices_0")?], values)?))
+        }
+        "DVEC" | "DMAT" | "DMATR" => dense(array, values, false),
+        "DMATC" => dense(array, values, true),
+        other => bail!("the format {other} is not known"),
+    }
+}
+
+/// How many values there are, counted where that cannot be wrong.
+fn entries(group: &Group, format: &str, json: &Value, shape: &[u64]) -> Result<u64> {
+    let length = |name: &str| -> Result<u64> { Ok(stream(group, name)?.len()) };
+    match format {
+        "CSR" | "CSC" | "DCSR" | "DCSC" => length("indices_1"),
+        "COO" | "COOR" | "COOC" | "VEC" | "CVEC" => length("indices_0"),
+        "DVEC" | "DMAT" | "DMATR" | "DMATC" => {
+            let cells = shape.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
+            cells.context("the shape is too large")
+        }
+        _ => Ok(json.get("number_of_stored_values").and_then(Value::as_u64).unwrap_or(0)),
+    }
+}
+
+/// The values as their type says: all of them, pairs, one for all, truth values.
+fn values(group: &Group, json: &Value, entries: u64) -> Result<Box<dyn Stream>> {
+    let types = json.get("data_types");
+    let kind = types.and_then(|types| types.get("values")).and_then(Value::as_str).unwrap_or("");
+    let (iso, inner) = match kind.strip_prefix("iso[").and_then(|kind| kind.strip_suffix(']')) {
+        Some(inner) => (true, inner),
+        None => (false, kind),
+    };
+    let mut values = stream(group, NAMES.values)?;
+    if inner.starts_with("complex[") {
+        values = Box::new(Pairs::new(values)?);
+    } else if inner == "bint8" {
+        values = Box::new(Renamed { inner: values, datatype: truth() });
+    }
+    let expected = if iso { 1 } else { entries };
+    let found = values.len();
+    ensure!(
+        found == expected || (iso && found >= 1),
+        "values: expected {expected} element(s), found {found}"
+    );
+    if !iso {
+        return Ok(values);
+    }
+    let element = values.read(1)?;
+    Ok(Box::new(Repeated::new(values.datatype().clone(), element, entries)))
+}
+
+/// Truth values as h5py stores them.
+pub(super) fn truth() -> Datatype {
+    let base = Integer::new(1, pumice::types::ByteOrder::Little, true);
+    let names = vec!["FALSE".to_owned(), "TRUE".to_owned()];
+    Datatype::Enum(Enumeration { base, names, values: vec![0, 1] })
+}
+
+fn symmetry(json: &Value) -> Result<Symmetry> {
+    Ok(match json.get("structure").and_then(Value::as_str) {
+        None => Symmetry::General,
+        Some("symmetric_lower" | "symmetric_upper") => Symmetry::Symmetric,
+        Some("hermitian_lower" | "hermitian_upper") => Symmetry::Hermitian,
+        Some("skew_symmetric_lower" | "skew_symmetric_upper") => Symmetry::SkewSymmetric,
+        Some(other) => bail!("the structure {other} is not known"),
+    })
+}
+
+fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
+    let shape = dataset.shape();
+    let format = match (shape.len(), dataset.is_sparse(), output.form) {
+        (1, true, _) => "CVEC",
+        (1, false, _) => "DVEC",
+        (2, false, None) => "DMATR",
+        (2, _, None | Some(Form::Csr)) => "CSR",
+        (2, _, Some(Form::Csc)) => "CSC",
+        (2, _, Some(Form::Coo)) => "COO",
+        (rank, ..) => bail!(
+            "{}: Binsparse holds vectors and matrices, this has {rank} dimensions",
+            dataset.path()
+        ),
+    };
+    let (values, parts) = value_type(dataset.datatype())?;
+    let wide = Datatype::u64_le();
+    let stored = match format {
+        "CSR" | "CSC" if parts == 1 => {
+            let types = Types { pointers: wide.clone(), indices: wide, values };
+            let axis = usize::from(format == "CSC");
+            write_compressed(group, NAMES, dataset, axis, &types, output)?
+        }
+        "DVEC" | "DMATR" => write_dense(group, dataset, &values, parts, output)?,
+        _ => {
+            let axis = usize::from(format == "CSC");
+            write_columns(group, format, dataset, axis, (&values, parts), output)?
+        }
+    };
+    group.set_attribute("binsparse", describe(format, dataset, stored)?.to_string())?;
+    Ok(())
+}
+
+/// Dense values, row by row.
+fn write_dense(
+    group: &Group,
+    dataset: &Dataset,
+    values: &Datatype,
+    parts: u64,
+    output: &Output<'_>,
+) -> Result<u64> {
+    let cells = dataset.shape().iter().product::<u64>();
+    let mut target = Appender::elements(group, NAMES.values, values, cells * parts)?;
+    for (start, count) in Blocks::new(dataset.shape(), dataset.datatype().size()) {
+        let block = dataset.read_bytes(&selection(&start, &count)?)?;
+        output.progress.add(block.len() as u64);
+        target.append(&block)?;
+    }
+    Ok(cells)
+}
+
+/// Coordinates, or compressed lines of complex numbers.
+fn write_columns(
+    group: &Group,
+    format: &str,
+    dataset: &Dataset,
+    axis: usize,
+    (values, parts): (&Datatype, u64),
+    output: &Output<'_>,
+) -> Result<u64> {
+    let entries = bands::count(dataset)?;
+    let wide = Datatype::u64_le;
+    let mut target = Appender::elements(group, NAMES.values, values, entries * parts)?;
+    let compressed = format.starts_with("CS");
+    let mut lines = match compressed {
+        true => {
+            let lines = dataset.shape()[axis] + 1;
+            let mut pointers = Appender::numbers(group, NAMES.pointers, wide(), lines)?;
+            pointers.append_numbers(&[0])?;
+            pointers
+        }
+        false => Appender::numbers(group, "indices_0", wide(), entries)?,
+    };
+    let mut indices = match dataset.shape().len() {
+        2 => Some(Appender::numbers(group, NAMES.indices, wide(), entries)?),
+        _ => None,
+    };
+    let mut before = 0;
+    bands::for_each_band(dataset, axis, output.progress, |band| {
+        match compressed {
+            true => {
+                let ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
+                lines.append_numbers(&ends)?;
+            }
+            false => lines.append_numbers(&band.columns[axis])?,
+        }
+        before += band.columns[axis].len() as u64;
+        if let Some(indices) = &mut indices {
+            indices.append_numbers(&band.columns[1 - axis])?;
+        }
+        target.append(&band.values)
+    })?;
+    Ok(entries)
+}
+
+/// The type that values are stored in, and how many of it make one.
+fn value_type(datatype: &Datatype) -> Result<(Datatype, u64)> {
+    Ok(match datatype {
+        Datatype::Integer(_) | Datatype::Float(_) => (datatype.clone(), 1),
+        Datatype::Enum(enumeration) if enumeration.base.size == 1 => (Datatype::u8(), 1),
+        other => match arithmetic::complex_part(other) {
+            Some(part) => (part, 2),
+            None => bail!("elements that are {} do not fit Binsparse", other.class_name()),
+        },
+    })
+}
+
+fn describe(format: &str, dataset: &Dataset, stored: u64) -> Result<Value> {
+    let mut types = serde_json::Map::new();
+    let compressed = format.starts_with("CS");
+    if compressed {
+        types.insert("pointers_to_1".into(), json!("uint64"));
+    }
+    if matches!(format, "COO" | "CVEC") {
+        types.insert("indices_0".into(), json!("uint64"));
+    }
+    if compressed || format == "COO" {
+        types.insert("indices_1".into(), json!("uint64"));
+    }
+    types.insert("values".into(), json!(type_name(dataset.datatype())?));
+    Ok(json!({ "binsparse": {
+        "version": "0.1",
+        "format": format,
+        "shape": dataset.shape(),
+        "number_of_stored_values": stored,
+        "data_types": types,
+    }}))
+}
+
+fn type_name(datatype: &Datatype) -> Result<String> {
+    Ok(match datatype {
+        Datatype::Integer(integer) => {
+            let sign = if integer.signed { "" } else { "u" };
+            format!("{sign}int{}", integer.size * 8)
+        }
+        Datatype::Float(float) => format!("float{}", float.size * 8),
+        Datatype::Enum(_) => "bint8".to_owned(),
+        other => match arithmetic::complex_part(other) {
+            Some(part) => format!("complex[{}]", type_name(&part)?),
+            None => bail!("elements that are {} do not fit Binsparse", other.class_name()),
+        },
+    })
+}

@@ -1,0 +1,193 @@
+//! NumPy's archives (.npz): sparse matrices as `scipy.sparse.save_npz` stores them, or dense arrays.
+
+use super::array_stream::{Numbers, Stream};
+use super::bands;
+use super::compressed::{CompressedSource, Parts};
+use super::container::index_type;
+use super::coordinates::CoordinateSource;
+use super::npy::{self, NpyStream};
+use super::zip::{Archive, Writer};
+use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
+use anyhow::{Context, Result, bail, ensure};
+use pumice::types::Conversion;
+use pumice::{Dataset, Datatype, Element};
+use std::io::Write;
+
+pub(crate) struct Npz;
+
+impl Format for Npz {
+    fn name(&self) -> &'static str {
+        "npz"
+    }
+
+    fn title(&self) -> &'static str {
+        "NumPy archive, SciPy sparse matrix"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".npz"]
+    }
+
+    fn recognises(&self, probe: &Probe) -> bool {
+        probe.head.starts_with(b"PK\x03\x04") || probe.head.starts_with(b"PK\x05\x06")
+    }
+
+    fn open(&self, input: &Input<'_>) -> Result<Vec<Found>> {
+        ensure!(!input.is_standard_input(), "an archive is read from a file, not from a pipe");
+        let archive = Archive::open(input.path)?;
+        if archive.member("format.npy").is_some() {
+            let source = sparse(&archive).with_context(|| input.name())?;
+            return Ok(vec![Found { name: "matrix".into(), source }]);
+        }
+        let mut found = Vec::new();
+        for member in &archive.members {
+            let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
+            let array = NpyStream::open(archive.read(member)?);
+            let array = array.with_context(|| format!("{}: {}", input.name(), member.name))?;
+            found.push(Found { name, source: array.dense() });
+        }
+        Ok(found)
+    }
+
+    fn export(&self, output: &Output<'_>) -> Result<()> {
+        let mut archive = Writer::create(output.path)?;
+        match output.datasets {
+            [dataset] if dataset.is_sparse() && dataset.shape().len() == 2 => {
+                write_sparse(dataset, &mut archive, output)?;
+            }
+            datasets => {
+                for dataset in datasets {
+                    let name = dataset.path().trim_matches('/').replace('/', "_");
+                    archive.member(&format!("{name}.npy"), |out| {
+                        npy::write_dense(dataset, out, output.progress)
+                    })?;
+                }
+            }
+        }
+        archive.finish()
+    }
+
+    fn holds_several(&self) -> bool {
+        true
+    }
+}
+
+fn sparse(archive: &Archive) -> Result<Box<dyn Source>> {
+    let stream = |name: &str| -> Result<Box<dyn Stream>> {
+        let file = format!("{name}.npy");
+        let member = archive.member(&file).with_context(|| format!("it has no {file}"))?;
+        let array = NpyStream::open(archive.read(member)?).context(file)?;
+        Ok(Box::new(array))
+    };
+    let numbers = |name: &str| Numbers::new(stream(name)?, name);
+    let mut format = stream("format")?;
+    let format = format.read(1)?;
+    let format: String = format.iter().filter(|&&byte| byte > 0).map(|&b| char::from(b)).collect();
+    let shape = numbers("shape")?;
+    let rank = shape.len();
+    let shape = { shape }.read(rank)?;
+    let axis = match format.as_str() {
+        "csr" => Some(0),
+        "csc" => Some(1),
+        "coo" => None,
+        "bsr" | "dia" => bail!(
+            "a matrix in SciPy's form {format} is not read: blocks and diagonals do not tell zeros from nothing; save it with `.tocsr()`"
+        ),
+        other => bail!("the form {other:?} is not known"),
+    };
+    let values = stream("data")?;
+    let array = Array::sparse(shape, values.datatype().clone(), values.len());
+    Ok(match axis {
+        Some(axis) => {
+            ensure!(rank == 2, "expected a matrix, found {rank} dimension(s)");
+            let (pointers, indices) = (numbers("indptr")?, numbers("indices")?);
+            let parts = Parts { pointers, indices, values, lines: None, axis };
+            Box::new(CompressedSource::new(array, parts)?)
+        }
+        None => {
+            ensure!(rank == 2, "expected a matrix, found {rank} dimension(s)");
+            let columns = vec![numbers("row")?, numbers("col")?];
+            Box::new(CoordinateSource::new(array, columns, values)?)
+        }
+    })
+}
+
+/// Writes a matrix; each of its arrays is a pass over it.
+fn write_sparse(dataset: &Dataset, archive: &mut Writer, output: &Output<'_>) -> Result<()> {
+    let entries = bands::count(dataset)?;
+    let shape = dataset.shape();
+    let index = index_type(shape.iter().copied().fold(entries, u64::max));
+    let form = output.form.unwrap_or(Form::Csr);
+    let axis = usize::from(form == Form::Csc);
+    let hidden = crate::progress::Progress::hidden();
+    let column = |archive: &mut Writer, name: &str, axis: usize, by: usize| {
+        archive.member(name, |out| {
+            let mut out = numbers(out, &index, &[entries])?;
+            bands::for_each_band(dataset, by, &hidden, |band| out.append(&band.columns[axis]))
+        })
+    };
+    match form {
+        Form::Coo => {
+            column(archive, "row.npy", 0, 0)?;
+            column(archive, "col.npy", 1, 0)?;
+        }
+        Form::Csr | Form::Csc => {
+            column(archive, "indices.npy", 1 - axis, axis)?;
+            archive.member("indptr.npy", |out| {
+                let mut out = numbers(out, &index, &[shape[axis] + 1])?;
+                out.append(&[0])?;
+                let mut before = 0;
+                bands::for_each_band(dataset, axis, &hidden, |band| {
+                    let ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
+                    before += band.columns[axis].len() as u64;
+                    out.append(&ends)
+                })
+            })?;
+        }
+    }
+    let name = match form {
+        Form::Csr => "csr",
+        Form::Csc => "csc",
+        Form::Coo => "coo",
+    };
+    archive.member("format.npy", |out| {
+        out.write_all(&npy::header(&Datatype::fixed_string(3), &[])?)?;
+        Ok(out.write_all(name.as_bytes())?)
+    })?;
+    archive.member("shape.npy", |out| numbers(out, &Datatype::i64_le(), &[2])?.append(&shape))?;
+    archive.member("data.npy", |out| {
+        out.write_all(&npy::header(dataset.datatype(), &[entries])?)?;
+        bands::for_each_band(
+            dataset,
+            axis,
+            output.progress,
+            |band| Ok(out.write_all(&band.values)?),
+        )
+    })
+}
+
+/// An array of whole numbers that is being written.
+struct NumberWriter<'a> {
+    out: &'a mut dyn Write,
+    conversion: Conversion,
+    size: usize,
+}
+
+fn numbers<'a>(
+    out: &'a mut dyn Write,
+    datatype: &Datatype,
+    shape: &[u64],
+) -> Result<NumberWriter<'a>> {
+    out.write_all(&npy::header(datatype, shape)?)?;
+    let conversion = Conversion::new(&u64::datatype(), datatype)?;
+    Ok(NumberWriter { out, conversion, size: datatype.size() })
+}
+
+impl NumberWriter<'_> {
+    fn append(&mut self, numbers: &[u64]) -> Result<()> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let mut converted = vec![0; numbers.len() * self.size];
+        self.conversion.convert(&bytes, &mut converted)?;
+        Ok(self.out.write_all(&converted)?)
+    }
+}

@@ -1,0 +1,411 @@
+"""Files of SciPy, NumPy, anndata, 10x, Binsparse and MATLAB through `pumice import` and `export`.
+
+What a library wrote is imported, exported again, read by the library, and compared: values, types,
+shape, and which cells are there, explicit zeros too."""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import warnings
+
+import h5py
+import numpy as np
+import scipy.io
+import scipy.sparse
+
+from interop import program
+
+try:
+    import anndata
+except ImportError:
+    anndata = None
+
+HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = pathlib.Path(os.environ.get("PUMICE_CORPUS", HERE / "../../../shared/corpora")) / "sparse"
+
+
+def cells(matrix):
+    """Coordinates in order and values, explicit zeros among them."""
+    coo = scipy.sparse.coo_array(matrix)
+    order = np.lexsort(coo.coords[::-1])
+    return [axis[order] for axis in coo.coords], coo.data[order]
+
+
+def example(rng, shape, dtype, density=0.2):
+    """A matrix with explicit zeros and no duplicates."""
+    count = int(shape[0] * shape[1] * density)
+    places = rng.choice(shape[0] * shape[1], size=count, replace=False) if count else []
+    rows, columns = np.divmod(np.asarray(places, dtype=np.int64), max(shape[1], 1))
+    values = rng.integers(0, 4, count).astype(dtype)
+    if np.dtype(dtype).kind in "fc":
+        values = values * dtype(0.1)
+    return scipy.sparse.coo_array((values, (rows, columns)), shape=shape)
+
+
+class Formats(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.at = pathlib.Path(self.folder.name)
+        self.pumice = program("PUMICE", "pumice")
+
+    def run_pumice(self, *words, code=0):
+        done = subprocess.run([self.pumice, *map(str, words)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, f"{words}: {done.stderr}")
+        return done.stderr if code else done.stdout
+
+    def through(self, source, target, *options, **more):
+        """Imports a file and exports it again."""
+        middle = self.at / "middle.h5"
+        self.run_pumice("import", "-f", source, middle, *more.get("import_options", ()))
+        self.run_pumice("export", "-f", middle, target, *options)
+        return target
+
+    def same(self, found, wanted, dtype=True):
+        self.assertEqual(found.shape, wanted.shape)
+        (found_at, found_values), (wanted_at, wanted_values) = cells(found), cells(wanted)
+        for one, other in zip(found_at, wanted_at):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(found_values, wanted_values)
+        if dtype:
+            self.assertEqual(found_values.dtype, wanted_values.dtype)
+
+    SHAPES = [(7, 11), (40, 3), (1, 1), (5, 0), (300, 200)]
+    TYPES = [np.float64, np.float32, np.int8, np.int32, np.int64, np.uint8, np.uint16, np.complex128]
+
+    def test_scipy_archives_come_back(self):
+        rng = np.random.default_rng(1)
+        for number, dtype in enumerate(self.TYPES):
+            matrix = example(rng, self.SHAPES[number % len(self.SHAPES)], dtype)
+            for form in ("csr", "csc", "coo"):
+                for compressed in (True, False):
+                    with self.subTest(dtype=dtype, form=form, compressed=compressed):
+                        path = self.at / "in.npz"
+                        scipy.sparse.save_npz(path, matrix.asformat(form), compressed=compressed)
+                        out = self.through(path, self.at / "out.npz", "--form", form)
+                        back = scipy.sparse.load_npz(out)
+                        self.assertEqual(back.format, form)
+                        self.same(back, matrix)
+
+    def test_archives_of_blocks_and_diagonals_are_refused(self):
+        for form in ("bsr", "dia"):
+            scipy.sparse.save_npz(self.at / "in.npz", scipy.sparse.eye_array(6).asformat(form))
+            error = self.run_pumice("import", self.at / "in.npz", self.at / "out.h5", code=1)
+            self.assertIn(".tocsr()", error)
+
+    def test_duplicates_follow_the_rule(self):
+        matrix = scipy.sparse.coo_array(([1.5, 2.5, 4.0], ([0, 2, 0], [1, 1, 1])), shape=(3, 3))
+        scipy.sparse.save_npz(self.at / "in.npz", matrix)
+        for rule, value in (("sum", 5.5), ("first", 1.5), ("last", 4.0)):
+            options = ("--duplicates", rule)
+            out = self.through(self.at / "in.npz", self.at / "out.npz", import_options=options)
+            self.assertEqual(scipy.sparse.load_npz(out).toarray()[0, 1], value)
+        self.run_pumice("import", self.at / "in.npz", self.at / "e.h5", "--duplicates", "error", code=1)
+
+    def test_dense_arrays_come_back(self):
+        rng = np.random.default_rng(2)
+        arrays = {
+            "c": rng.normal(size=(13, 17)),
+            "fortran": np.asfortranarray(rng.integers(-9, 9, (6, 5, 4)).astype(">i2")),
+            "flags": rng.integers(0, 2, 50).astype(bool),
+            "complex": (rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))).astype(np.complex64),
+            "half": rng.normal(size=9).astype(np.float16),
+            "scalar": np.float32(7.5),
+            "empty": np.zeros((0, 3), np.uint8),
+            "large": rng.integers(0, 255, (3000, 2000)).astype(np.uint8),
+        }
+        for name, array in arrays.items():
+            with self.subTest(name):
+                np.save(self.at / "in.npy", array)
+                options = ("--dataset", "array")
+                back = np.load(self.through(self.at / "in.npy", self.at / "out.npy", *options))
+                np.testing.assert_array_equal(back, array)
+                self.assertEqual(back.dtype, np.asarray(array).dtype)
+        arrays.pop("scalar")
+        for save in (np.savez, np.savez_compressed):
+            save(self.at / "in.npz", **arrays)
+            back = np.load(self.through(self.at / "in.npz", self.at / "out.npz"))
+            self.assertEqual(set(back), set(arrays))
+            for name, array in arrays.items():
+                np.testing.assert_array_equal(back[name], array)
+
+    def test_matrix_market_comes_back(self):
+        rng = np.random.default_rng(3)
+        for dtype in (np.float64, np.int64, np.uint64, np.complex128):
+            for ending in (".mtx", ".mtx.gz"):
+                for symmetry in ("general", "symmetric"):
+                    with self.subTest(dtype=dtype, ending=ending, symmetry=symmetry):
+                        matrix = example(rng, (31, 31), dtype)
+                        if symmetry == "symmetric":
+                            matrix = scipy.sparse.coo_array(matrix + matrix.T)
+                        path = self.at / "in.mtx"
+                        scipy.io.mmwrite(path, matrix, symmetry=symmetry, precision=17)
+                        if ending.endswith("gz"):
+                            packed = self.at / "in.mtx.gz"
+                            packed.write_bytes(gzip.compress(path.read_bytes()))
+                            path = packed
+                        out = self.through(path, self.at / f"out{ending}")
+                        self.same(scipy.io.mmread(out), scipy.io.mmread(path))
+        dense = rng.normal(size=(7, 5))
+        scipy.io.mmwrite(self.at / "dense.mtx", dense, precision=17)
+        back = scipy.io.mmread(self.through(self.at / "dense.mtx", self.at / "out.mtx"))
+        np.testing.assert_array_equal(back, dense)
+
+    def test_text_comes_back(self):
+        rng = np.random.default_rng(4)
+        for dtype in (np.float64, np.float32, np.int16, np.uint64):
+            for ending in (".csv", ".tsv", ".csv.gz"):
+                with self.subTest(dtype=dtype, ending=ending):
+                    matrix = example(rng, (20, 30), dtype)
+                    scipy.sparse.save_npz(self.at / "in.npz", matrix)
+                    text = self.through(self.at / "in.npz", self.at / f"text{ending}")
+                    back = self.through(text, self.at / "out.npz")
+                    self.same(scipy.sparse.load_npz(back), matrix)
+        (self.at / "plain.tsv").write_text("i\tj\tv\n0\t2\t5\n3\t1\t0\n")
+        back = self.through(self.at / "plain.tsv", self.at / "plain.npz")
+        self.same(scipy.sparse.load_npz(back),
+                  scipy.sparse.coo_array(([5, 0], ([0, 3], [2, 1])), shape=(4, 3)))
+
+    @unittest.skipUnless(anndata, "anndata is not installed")
+    def test_anndata_comes_back(self):
+        rng = np.random.default_rng(5)
+        for form in ("csr", "csc"):
+            for dtype in (np.float32, np.int64):
+                with self.subTest(form=form, dtype=dtype), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    kind = getattr(scipy.sparse, f"{form}_matrix")
+                    given = anndata.AnnData(kind(example(rng, (50, 30), dtype)))
+                    given.layers["counts"] = kind(example(rng, (50, 30), dtype))
+                    given.layers["dense"] = rng.normal(size=(50, 30))
+                    given.obsm["X_pca"] = rng.normal(size=(50, 4))
+                    given.obsp["distances"] = kind(example(rng, (50, 50), np.float64))
+                    given.write_h5ad(self.at / "in.h5ad")
+                    out = self.through(self.at / "in.h5ad", self.at / "out.h5ad", "--form", form)
+                    back = anndata.read_h5ad(out)
+                    self.same(back.X, given.X)
+                    self.assertEqual(back.X.format, form)
+                    self.same(back.layers["counts"], given.layers["counts"])
+                    self.same(back.obsp["distances"], given.obsp["distances"])
+                    np.testing.assert_array_equal(back.layers["dense"], given.layers["dense"])
+                    np.testing.assert_array_equal(back.obsm["X_pca"], given.obsm["X_pca"])
+
+    def ten_x(self, path, matrix, groups):
+        with h5py.File(path, "w") as file:
+            for group in groups:
+                columns = scipy.sparse.csc_array(matrix)
+                group = file.create_group(group)
+                group["data"], group["indices"] = columns.data, columns.indices.astype("i8")
+                group["indptr"] = columns.indptr.astype("i8")
+                group["shape"] = np.array(matrix.shape, "i4")
+                group["barcodes"] = np.array([b"c"] * matrix.shape[1])
+                group["genes"] = np.array([b"g"] * matrix.shape[0])
+
+    def test_counts_of_10x_come_back(self):
+        matrix = example(np.random.default_rng(6), (60, 25), np.int32)
+        self.ten_x(self.at / "in.h5", matrix, ["matrix"])
+        out = self.through(self.at / "in.h5", self.at / "out.h5", "--to", "10x")
+        with h5py.File(out) as file:
+            group = file["matrix"]
+            arrays = [group[name][:] for name in ("data", "indices", "indptr")]
+            self.same(scipy.sparse.csc_array(tuple(arrays), shape=tuple(group["shape"][:])), matrix)
+            self.assertEqual(len(group["barcodes"]), 25)
+            self.assertEqual(len(group["features/id"]), 60)
+        self.ten_x(self.at / "v2.h5", matrix, ["hg19", "mm10"])
+        told = self.run_pumice("import", "-f", self.at / "v2.h5", self.at / "two.h5")
+        self.assertIn("/hg19: 60 x 25", told)
+        self.assertIn("/mm10: 60 x 25", told)
+
+    def binsparse(self, path, descriptor, **arrays):
+        with h5py.File(path, "w") as file:
+            for name, array in arrays.items():
+                file[name] = array
+            file.attrs["binsparse"] = json.dumps({"binsparse": {"version": "0.1", **descriptor}})
+
+    def read_binsparse(self, path):
+        """An independent reader of what is written."""
+        with h5py.File(path) as file:
+            about = json.loads(file.attrs["binsparse"])["binsparse"]
+            load = lambda name: file[name][:]
+            values, kind = load("values"), about["data_types"]["values"]
+            for name, dtype in about["data_types"].items():
+                if "[" not in dtype and dtype != "bint8":
+                    self.assertEqual(file[name].dtype, np.dtype(dtype))
+            if kind.startswith("complex"):
+                values = values.view(np.complex128 if kind == "complex[float64]" else np.complex64)
+            if kind == "bint8":
+                values = values.astype(bool)
+            shape, form = tuple(about["shape"]), about["format"]
+            if form in ("CSR", "CSC"):
+                kind = {"CSR": scipy.sparse.csr_array, "CSC": scipy.sparse.csc_array}[form]
+                return kind((values, load("indices_1"), load("pointers_to_1")), shape=shape)
+            if form == "COO":
+                return scipy.sparse.coo_array((values, (load("indices_0"), load("indices_1"))), shape=shape)
+            if form == "CVEC":
+                return scipy.sparse.coo_array((values, (load("indices_0"),)), shape=shape)
+            return values.reshape(shape)
+
+    def test_binsparse_comes_back_in_every_form(self):
+        rng = np.random.default_rng(7)
+        matrix = example(rng, (12, 9), np.float32, 0.1)
+        rows, columns = matrix.tocsr(), matrix.tocsc()
+        kinds = {"pointers_to_1": "uint64", "indices_1": "uint64", "values": "float32"}
+        def doubly(lines):
+            full = np.flatnonzero(np.diff(lines.indptr))
+            pointers = np.append(lines.indptr[full], lines.nnz)
+            return dict(indices_0=full.astype("u8"), pointers_to_1=pointers.astype("u8"))
+        coo = matrix
+        order = np.lexsort(coo.coords[::-1])
+        forms = {
+            "CSR": dict(pointers_to_1=rows.indptr, indices_1=rows.indices, values=rows.data),
+            "CSC": dict(pointers_to_1=columns.indptr, indices_1=columns.indices, values=columns.data),
+            "DCSR": dict(doubly(rows), indices_1=rows.indices, values=rows.data),
+            "DCSC": dict(doubly(columns), indices_1=columns.indices, values=columns.data),
+            "COO": dict(indices_0=coo.coords[0][order], indices_1=coo.coords[1][order], values=coo.data[order]),
+            "COOC": dict(indices_0=coo.coords[1], indices_1=coo.coords[0], values=coo.data),
+        }
+        for form, arrays in forms.items():
+            with self.subTest(form):
+                about = dict(format=form, shape=[12, 9], number_of_stored_values=matrix.nnz, data_types=kinds)
+                self.binsparse(self.at / "in.bsp.h5", about, **arrays)
+                for out in ("csr", "csc", "coo"):
+                    back = self.through(self.at / "in.bsp.h5", self.at / "out.bsp.h5", "--form", out)
+                    self.same(self.read_binsparse(back), matrix)
+
+    def test_binsparse_has_vectors_dense_arrays_iso_complex_and_symmetry(self):
+        about = lambda form, shape, kind, **more: dict(
+            format=form, shape=shape, number_of_stored_values=2, data_types={"values": kind}, **more)
+        place = self.at / "in.bsp.h5"
+        def back(form, shape, kind, arrays, **more):
+            self.binsparse(place, about(form, shape, kind, **more), **arrays)
+            return self.read_binsparse(self.through(place, self.at / "out.bsp.h5"))
+        found = back("CVEC", [9], "int64", dict(indices_0=[2, 7], values=[5, 0]))
+        self.same(found, scipy.sparse.coo_array(([5, 0], ([2, 7],)), shape=(9,)))
+        dense = np.arange(6.0)
+        np.testing.assert_array_equal(back("DVEC", [6], "float64", dict(values=dense)), dense)
+        np.testing.assert_array_equal(
+            back("DMATR", [2, 3], "float64", dict(values=dense)), dense.reshape(2, 3))
+        np.testing.assert_array_equal(
+            back("DMATC", [2, 3], "float64", dict(values=dense)), dense.reshape(3, 2).T)
+        pair = dict(indices_0=[0, 2], indices_1=[1, 0])
+        iso = back("COO", [3, 3], "iso[int8]", dict(pair, values=np.array([7], "i1")))
+        self.same(iso, scipy.sparse.coo_array((np.array([7, 7], "i1"), ([0, 2], [1, 0])), shape=(3, 3)))
+        parts = np.array([1.0, 2.0, 3.0, 4.0])
+        found = back("COO", [3, 3], "complex[float64]", dict(pair, values=parts))
+        self.same(found, scipy.sparse.coo_array(([1 + 2j, 3 + 4j], ([0, 2], [1, 0])), shape=(3, 3)))
+        found = back("COO", [3, 3], "bint8", dict(pair, values=np.array([1, 0], "u1")))
+        self.same(found, scipy.sparse.coo_array(([True, False], ([0, 2], [1, 0])), shape=(3, 3)))
+        lower = dict(indices_0=[1, 2], indices_1=[0, 2], values=[3.0, 4.0])
+        for structure, mirrored in (("symmetric_lower", 3.0),):
+            found = back("COO", [3, 3], "float64", lower, structure=structure)
+            np.testing.assert_array_equal(
+                found.toarray(), [[0, mirrored, 0], [3, 0, 0], [0, 0, 4]])
+        upper = dict(indices_0=[0], indices_1=[2], values=[1.0, 5.0])
+        found = back("COO", [3, 3], "complex[float64]", upper, structure="hermitian_upper")
+        self.assertEqual(found.toarray()[2, 0], 1 - 5j)
+        skew = dict(indices_0=[2], indices_1=[0], values=np.array([6], "i4"))
+        found = back("COO", [3, 3], "int32", skew, structure="skew_symmetric_lower")
+        self.assertEqual((found.toarray()[2, 0], found.toarray()[0, 2]), (6, -6))
+
+    def matlab(self, path, name):
+        with h5py.File(path) as file:
+            group = file[name]
+            rows, pointers = int(group.attrs["MATLAB_sparse"]), group["jc"][:]
+            data = group["data"][:] if "data" in group else np.zeros(0)
+            if data.dtype.names:
+                data = data["real"] + 1j * data["imag"]
+            indices = group["ir"][:] if "ir" in group else np.zeros(0, "u8")
+            return scipy.sparse.csc_array((data, indices, pointers), shape=(rows, len(pointers) - 1))
+
+    def test_matlab_files_of_others_come_back(self):
+        files = sorted(CORPUS.glob("h5/*.mat"))
+        if not files:
+            self.skipTest("no corpus")
+        count = 0
+        for path in files:
+            with h5py.File(path) as file:
+                names = []
+                file.visititems(lambda name, o: names.append(name) if "MATLAB_sparse" in o.attrs else None)
+            for name in names:
+                with self.subTest(file=path.name, matrix=name):
+                    wanted = self.matlab(path, name)
+                    out = self.through(path, self.at / "out.mat", import_options=("--object", name, "--dataset", "m"))
+                    self.same(self.matlab(out, "m"), wanted, dtype=False)
+                    self.assertTrue(out.read_bytes().startswith(b"MATLAB 7.3 MAT-file"))
+                    count += 1
+        self.assertGreater(count, 10)
+
+    def test_matrix_market_files_of_others_come_back(self):
+        files = sorted(CORPUS.glob("mm/*.m*"))
+        if not files:
+            self.skipTest("no corpus")
+        for path in files:
+            with self.subTest(path.name):
+                # Duplicates are added, as `pumice import` adds them.
+                wanted = scipy.sparse.coo_array(scipy.io.mmread(path)).tocsr().tocoo()
+                found = scipy.io.mmread(self.through(path, self.at / "out.mtx"))
+                self.same(found, wanted, dtype=False)
+        for path in sorted(CORPUS.glob("mm/*.npz")):
+            out = self.through(path, self.at / "out.npz")
+            self.same(scipy.sparse.load_npz(out), scipy.sparse.load_npz(path))
+
+    @unittest.skipUnless(anndata, "anndata is not installed")
+    def test_anndata_files_of_others_come_back(self):
+        files = sorted(CORPUS.glob("h5/*.h5ad"))
+        if not files:
+            self.skipTest("no corpus")
+        for path in files:
+            with self.subTest(path.name), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                given = anndata.read_h5ad(path)
+                out = self.through(path, self.at / "out.h5ad", "--dataset", "/X", import_options=("--object", "X"))
+                back = anndata.read_h5ad(out)
+                if scipy.sparse.issparse(given.X):
+                    self.same(back.X, given.X)
+                else:
+                    np.testing.assert_array_equal(back.X, given.X)
+
+    def test_counts_of_others_come_back(self):
+        files = [p for p in sorted(CORPUS.glob("h5/*.h5")) if "10x" in p.name or "matrix" in p.name or "genomes" in p.name]
+        if not files:
+            self.skipTest("no corpus")
+        for path in files:
+            with h5py.File(path) as file:
+                names = [name for name in file if "indptr" in file[name]]
+            for name in names:
+                with self.subTest(file=path.name, matrix=name):
+                    out = self.through(path, self.at / "out.h5", "--to", "10x", import_options=("--object", name))
+                    with h5py.File(path) as one, h5py.File(out) as other:
+                        np.testing.assert_array_equal(one[name]["indptr"], other["matrix"]["indptr"])
+                        load = lambda g: scipy.sparse.csc_array(
+                            (g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g["shape"][:]))
+                        self.same(load(other["matrix"]), load(one[name]))
+
+    def test_broken_matrices_are_refused(self):
+        files = sorted(CORPUS.glob("mm_bad/*"))
+        if not files:
+            self.skipTest("no corpus")
+        for path in files:
+            done = subprocess.run([self.pumice, "import", "-f", path, self.at / "x.h5"],
+                                  capture_output=True, text=True, timeout=20)
+            with self.subTest(path.name):
+                self.assertIn(done.returncode, (0, 1))
+                self.assertEqual(done.stderr.count("\n"), done.returncode)
+
+    def test_pointers_that_lie_are_refused(self):
+        matrix = example(np.random.default_rng(8), (6, 6), np.float64).tocsr()
+        for change in (lambda p: p.__setitem__(2, 99), lambda p: p.__setitem__(1, -1),
+                       lambda p: p.__setitem__(-1, p[-1] - 1)):
+            pointers = matrix.indptr.copy()
+            change(pointers)
+            np.savez(self.at / "in.npz", indptr=pointers, indices=matrix.indices, data=matrix.data,
+                     shape=np.array([6, 6]), format=np.array("csr".encode()))
+            error = self.run_pumice("import", "-f", self.at / "in.npz", self.at / "o.h5", code=1)
+            self.assertIn("indptr", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
