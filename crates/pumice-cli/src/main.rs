@@ -21,6 +21,7 @@ mod locate;
 mod numbers;
 mod picture;
 mod progress;
+mod style;
 mod subset;
 mod target;
 mod value;

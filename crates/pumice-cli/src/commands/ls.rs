@@ -4,6 +4,7 @@
 //! defined cells are counted.
 
 mod options;
+mod tree;
 mod types;
 
 use super::{Outcome, answered, output, understood};
@@ -21,7 +22,7 @@ use pumice::{
     MemberKind, Node, UNLIMITED,
 };
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
@@ -42,6 +43,19 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
                 continue;
             }
         };
+        // h5ls prints no trees of its own accord.
+        let watched = options.plain && !program.starts_with("h5") && io::stdout().is_terminal();
+        if options.json || options.tree || watched {
+            let inside = inside.trim_matches('/');
+            let complete = match options.json {
+                true => tree::print_json(&mut out, &file, path, inside)?,
+                false => tree::print(&mut out, &file, target, inside)?,
+            };
+            if !complete {
+                outcome = Outcome::Incomplete;
+            }
+            continue;
+        }
         if options.verbose {
             writeln!(out, "Opened \"{path}\" with sec2 driver.")?;
         }
@@ -496,14 +510,17 @@ fn help(program: &str) -> String {
 
 Usage: {program} [OPTIONS] FILE[/PATH]...
 
-One line for each object, as h5ls prints it; \"sparse\" marks datasets of which only defined cells are
+On a terminal, without options, a coloured tree with type, shape, chunk, filters, stored size and
+ratio of sizes. Else one line for each object, as h5ls prints it; \"sparse\" marks datasets of which only defined cells are
 stored. -v adds attributes, chunk shape, filters, stored bytes, and the number of defined cells of
 sparse datasets.
 
 Options:
 {}
 Examples:
-  {program} matrix.h5                  what is in the root group
+  {program} matrix.h5                  a tree on a terminal, else what is in the root group
+  {program} --tree matrix.h5 | less    a tree anywhere
+  {program} --json matrix.h5           for programs
   {program} -r matrix.h5               all groups
   {program} -v matrix.h5/runs/first    all about one dataset
 

@@ -23,6 +23,8 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new('e', "errors", NOTHING, "Accepted: errors are always told"),
     Flag::new('4', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
     Flag::new('3', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
+    Flag::new('5', "tree", NOTHING, "Draw a tree; the default on a terminal without other options"),
+    Flag::new('6', "json", NOTHING, "Print everything as JSON"),
     Flag::new('l', "label", NOTHING, "Not supported yet"),
     Flag::new('s', "string", NOTHING, "Not supported yet"),
     Flag::new('x', "hexdump", NOTHING, "Not supported yet"),
@@ -43,13 +45,18 @@ pub(super) struct Options {
     pub(super) follow_soft: bool,
     pub(super) follow_external: bool,
     pub(super) no_dangling: bool,
+    pub(super) tree: bool,
+    pub(super) json: bool,
+    /// Nothing was asked for in h5ls's way.
+    pub(super) plain: bool,
     pub(super) targets: Vec<String>,
 }
 
 impl Options {
     pub(super) fn parse(arguments: &[String]) -> Result<Self> {
         let parsed = flags::parse(FLAGS, arguments)?;
-        let mut options = Self { targets: parsed.words, columns: 80, ..Self::default() };
+        let plain = parsed.flags.is_empty();
+        let mut options = Self { targets: parsed.words, columns: 80, plain, ..Self::default() };
         for (letter, value) in parsed.flags {
             match letter {
                 'h' => options.help = true,
@@ -67,6 +74,8 @@ impl Options {
                 '1' => (options.follow_soft, options.follow_external) = (true, true),
                 '2' => options.no_dangling = true,
                 'E' => options.follow_external = true,
+                '5' => options.tree = true,
+                '6' => options.json = true,
                 'l' | 's' | 'x' => bail!("option \"-{letter}\" is not supported yet"),
                 _ => {}
             }
