@@ -5,7 +5,7 @@ use crate::window::Window;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// HDF5 files with sparse datasets: import, list, dump, draw, read, erase
+/// HDF5 files with sparse datasets: import, export, list, dump, draw, read, check
 #[derive(Debug, Parser)]
 #[command(name = "pumice", version, max_term_width = 100)]
 #[command(after_help = "\
@@ -13,6 +13,8 @@ Examples:
   pumice import matrix.mtx.gz matrix.h5       make a sparse dataset of a Matrix Market file
   pumice ls -rv matrix.h5                     list what is in a file
   pumice spy matrix.h5 --png matrix.png       draw where values are
+  pumice check matrix.h5                      read everything, tell what is wrong
+  pumice export matrix.h5 matrix.npz          for SciPy
   pumice read matrix.h5 matrix --window 0:8,0:8
 
 `pumice COMMAND --help` has examples of each command.
@@ -38,6 +40,13 @@ pub(crate) enum Command {
     Erase(Erase),
     #[command(subcommand)]
     Cache(Cache),
+    Check(Check),
+    Recover(Recover),
+    Bench(Bench),
+    Completions(Completions),
+    #[command(name = "__complete", hide = true)]
+    Complete(Complete),
+    Man(Man),
     InstallLinks(InstallLinks),
 }
 
@@ -213,21 +222,27 @@ pub(crate) struct Copy {
     pub(crate) arguments: Vec<String>,
 }
 
-/// Draw where a matrix has values.
+/// Draw where a dataset has values.
 ///
-/// The terminal picture is made of Braille dots, denser where more cells are defined. Of a sparse
+/// On a terminal the picture is made of half blocks, coloured by density; elsewhere, where NO_COLOR is
+/// set, or with --braille, of Braille dots, more of them where more cells are defined. Of a sparse
 /// dataset, defined cells are drawn; of a dense one, cells that differ from the fill value.
+///
+/// Of a dataset with more than two axes, the last two are drawn unless --axes names others, and cells
+/// are counted along the rest; --slice takes a part of an axis.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pumice spy matrix.h5
   pumice spy matrix.h5 /runs/first --width 120
   pumice spy matrix.h5 --ascii > matrix.txt
+  pumice spy movie.h5 /frames --axes 0,2 --slice 1=100:200
+  pumice spy matrix.h5 --chunks                  how full chunks are
   pumice spy matrix.h5 --png matrix.png --size 2000")]
 pub(crate) struct Spy {
     /// HDF5 file
     pub(crate) file: PathBuf,
-    /// Dataset with two dimensions; needed only if the file has several
+    /// Dataset; needed unless the file has only one with two dimensions
     pub(crate) dataset: Option<String>,
     /// Columns of the terminal picture
     #[arg(long, value_name = "N", default_value_t = 72,
@@ -236,6 +251,18 @@ pub(crate) struct Spy {
     /// Use plain ASCII characters
     #[arg(long)]
     pub(crate) ascii: bool,
+    /// Use Braille dots without colours
+    #[arg(long)]
+    pub(crate) braille: bool,
+    /// The axes that run down and across
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
+    pub(crate) axes: Option<Vec<usize>>,
+    /// A part of an axis; may be repeated
+    #[arg(long, value_name = "AXIS=FROM:TO")]
+    pub(crate) slice: Vec<Slice>,
+    /// Tell how full the chunks are
+    #[arg(long)]
+    pub(crate) chunks: bool,
     /// Write a picture, coloured by density
     #[arg(long, value_name = "OUT.png")]
     pub(crate) png: Option<PathBuf>,
@@ -284,6 +311,108 @@ pub(crate) struct Erase {
     pub(crate) window: Window,
 }
 
+/// Read all of a file and tell what is wrong with it.
+///
+/// Every header, link, attribute, index and heap is decoded with its checksum, every chunk is read
+/// through its filters, and chunks and headers that overlap or lie beyond the end are found. Problems
+/// are told with the paths and addresses of what has them. Bytes that nothing refers to are counted.
+///
+/// Exit codes: 0 if the files are sound, 1 if there are problems, 2 if a file cannot be opened.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice check run.h5
+  pumice check *.h5 && echo all sound
+  pumice check broken.h5 --repair whole.h5      copy what is sound into a new file")]
+pub(crate) struct Check {
+    /// HDF5 files
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Copy every object without problems into a new file; the old one stays as it is
+    #[arg(long, value_name = "NEW.h5", value_hint = ValueHint::FilePath)]
+    pub(crate) repair: Option<PathBuf>,
+    /// Replace NEW.h5 if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Tell what is left of a file whose writer did not come to its end.
+///
+/// Pumice writes no journal yet, so there is none to replay. What was written before the last flush
+/// is in the file; this tells whether it can be opened.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice recover run.h5")]
+pub(crate) struct Recover {
+    /// HDF5 file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+}
+
+/// Measure how fast rows, columns and windows of your own file are read.
+///
+/// Each kind of piece is read at random places for a while, then all of the dataset from its
+/// beginning, with one thread and with all; the cache starts empty each time, the system's does not.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice bench matrix.h5
+  pumice bench run.h5 /events/energy --seconds 5 --threads 8")]
+pub(crate) struct Bench {
+    /// HDF5 file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Dataset; needed only if the file has several
+    pub(crate) dataset: Option<String>,
+    /// How long each kind of piece is read
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub(crate) seconds: f64,
+    /// Threads beside one; by default as many as there are processors
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// Print the script that completes commands, options and objects inside files in a shell.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice completions bash > ~/.local/share/bash-completion/completions/pumice
+  pumice completions zsh > ~/.zfunc/_pumice
+  pumice completions fish > ~/.config/fish/completions/pumice.fish")]
+pub(crate) struct Completions {
+    /// Shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// A shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Print what may come next on a command line; for shells.
+#[derive(Args, Debug)]
+pub(crate) struct Complete {
+    /// The words behind `pumice`, the last of which is being typed
+    #[arg(last = true)]
+    pub(crate) words: Vec<String>,
+}
+
+/// Write manual pages of all commands into a folder.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pumice man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Folder for the pages
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+}
+
 /// Make links by which this program takes the place of HDF5 tools.
 ///
 /// Called as h5dump, it takes h5dump's options and prints what h5dump prints.
@@ -326,6 +455,35 @@ pub(crate) struct Replay {
     /// Write a picture of the miss ratios
     #[arg(long, value_name = "OUT.png")]
     pub(crate) png: Option<PathBuf>,
+}
+
+/// A part of an axis, as `2=5` or `2=5:9`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slice {
+    pub(crate) axis: usize,
+    pub(crate) from: u64,
+    pub(crate) to: Option<u64>,
+}
+
+impl std::str::FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a part of an axis such as 2=5 or 2=5:9");
+        let (axis, part) = text.split_once('=').ok_or_else(wrong)?;
+        let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+        let axis = axis.parse().map_err(|_| wrong())?;
+        let (from, to) = match part.split_once(':') {
+            None => {
+                let from = number(part)?;
+                (from, Some(from.checked_add(1).ok_or_else(wrong)?))
+            }
+            Some((from, "")) => (number(from)?, None),
+            Some(("", to)) => (0, Some(number(to)?)),
+            Some((from, to)) => (number(from)?, Some(number(to)?)),
+        };
+        Ok(Slice { axis, from, to })
+    }
 }
 
 /// A number of bytes, as `1000`, `64KiB`, `64MiB` or `1.5GiB`.

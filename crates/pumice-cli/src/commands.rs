@@ -1,6 +1,9 @@
 //! One file per command. Each takes its arguments and writes its answer to standard output.
 
+mod bench;
 mod cache;
+mod check;
+mod complete;
 mod copy;
 mod diff;
 mod dump;
@@ -10,7 +13,9 @@ mod h5import;
 mod import;
 mod install_links;
 mod ls;
+mod man;
 mod read;
+mod recover;
 mod repack;
 mod spy;
 mod stat;
@@ -121,7 +126,24 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Read(arguments) => read::run(&arguments),
         Command::Erase(arguments) => erase::run(&arguments),
         Command::Cache(arguments) => cache::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Completions(arguments) => complete::completions(&arguments),
+        Command::Complete(arguments) => complete::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::InstallLinks(arguments) => install_links::run(&arguments),
+    }
+}
+
+/// The flags of a command that has a table of them.
+fn tool_flags(command: &str) -> Option<&'static [crate::flags::Flag]> {
+    match command {
+        "dump" => Some(dump::FLAGS),
+        "ls" => Some(ls::FLAGS),
+        "diff" => Some(diff::FLAGS),
+        "stat" => Some(stat::FLAGS),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ mod image;
 mod terminal;
 
 pub(crate) use image::write_png;
-pub(crate) use terminal::{ascii, braille, character_grid, dot_grid};
+pub(crate) use terminal::{ascii, block_grid, blocks, braille, character_grid, dot_grid};
 
 /// The faintest level of a place that is not empty.
 const FAINTEST: f64 = 0.12;
@@ -41,6 +41,7 @@ impl Density {
     }
 
     /// Counts cells that follow each other in row-major order from `linear` on.
+    #[cfg(test)]
     pub(crate) fn add(&mut self, linear: u64, length: u64) {
         let (mut row, mut column) = (linear / self.columns, linear % self.columns);
         let mut left = length;
@@ -52,7 +53,14 @@ impl Density {
         }
     }
 
-    fn add_in_row(&mut self, row: u64, column: u64, length: u64) {
+    /// Counts cells at one place.
+    pub(crate) fn add_at(&mut self, row: u64, column: u64, count: u64) {
+        let line = place(row, self.rows, self.height) * self.width;
+        self.counts[line + place(column, self.columns, self.width)] += count;
+    }
+
+    /// Counts cells that follow each other in a row.
+    pub(crate) fn add_in_row(&mut self, row: u64, column: u64, length: u64) {
         let line = place(row, self.rows, self.height) * self.width;
         let end = column + length;
         let mut from = column;

@@ -16,7 +16,8 @@ use crate::failure::{self, Misuse};
 use crate::{flags, help};
 use anyhow::{Result, bail};
 use objects::Differ;
-use options::{FLAGS, Options};
+pub(super) use options::FLAGS;
+use options::Options;
 use std::io::Write;
 
 /// Runs with the words behind the command's name.

@@ -15,7 +15,8 @@ use crate::value::{Renderer, Style};
 use crate::walker::{self, Kind, Visitor};
 use crate::{flags, locate, numbers};
 use anyhow::{Context, Result, bail};
-use options::{FLAGS, Options};
+pub(super) use options::FLAGS;
+use options::Options;
 use pumice::types::VarLenKind;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, Extent, File, FilterSpec, Group,

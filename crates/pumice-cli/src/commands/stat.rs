@@ -11,7 +11,8 @@ use crate::failure;
 use crate::flags;
 use anyhow::{Context, Result};
 use gather::Statistics;
-use options::{FLAGS, Options};
+pub(super) use options::FLAGS;
+use options::Options;
 use pumice::File;
 use std::io::Write;
 

@@ -65,6 +65,50 @@ fn character(left: usize, top: usize, level: impl Fn(usize, usize) -> f32) -> ch
     char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ')
 }
 
+/// A grid for [`blocks`]: one place across each of `width` characters, two down.
+pub(crate) fn block_grid(rows: u64, columns: u64, width: usize) -> Density {
+    Density::new(rows, columns, width, width, 1)
+}
+
+/// Draws with half blocks, coloured from sparse to dense for dark backgrounds.
+pub(crate) fn blocks(grid: &Density, width: usize) -> String {
+    let levels = grid.levels();
+    let factor = (SMALL.min(width) / grid.width.max(grid.height)).max(1);
+    let (across, down) = (grid.width * factor, grid.height * factor);
+    let level = |x: usize, y: usize| match y < down {
+        true => levels[y / factor * grid.width + x / factor],
+        false => 0.0,
+    };
+    let mut lines = Vec::with_capacity(down.div_ceil(2));
+    for top in (0..down).step_by(2) {
+        let mut line = String::new();
+        for x in 0..across {
+            let (upper, lower) = (level(x, top), level(x, top + 1));
+            match (upper > 0.0, lower > 0.0) {
+                (false, false) => line.push(' '),
+                (true, false) => line += &format!("\x1b[38;2;{}m▀\x1b[0m", colour(upper)),
+                (false, true) => line += &format!("\x1b[38;2;{}m▄\x1b[0m", colour(lower)),
+                (true, true) => {
+                    line += &format!("\x1b[38;2;{};48;2;{}m▀\x1b[0m", colour(upper), colour(lower));
+                }
+            }
+        }
+        lines.push(line);
+    }
+    framed(&lines, across, ["┌─┐", "│ │", "└─┘"])
+}
+
+/// The colour of a level, between those of the stops.
+fn colour(level: f32) -> String {
+    const STOPS: [[f32; 3]; 4] =
+        [[92.0, 60.0, 140.0], [196.0, 60.0, 100.0], [240.0, 130.0, 60.0], [255.0, 236.0, 150.0]];
+    let position = level.clamp(0.0, 1.0) * (STOPS.len() - 1) as f32;
+    let stop = (position as usize).min(STOPS.len() - 2);
+    let share = position - stop as f32;
+    let mixed = |part: usize| STOPS[stop][part] * (1.0 - share) + STOPS[stop + 1][part] * share;
+    format!("{:.0};{:.0};{:.0}", mixed(0), mixed(1), mixed(2))
+}
+
 /// Draws with ASCII characters, heavier ones where it is denser.
 pub(crate) fn ascii(grid: &Density) -> String {
     let levels = grid.levels();

@@ -1,5 +1,6 @@
 //! The `pumice` command as its users see it: output, errors, exit codes, files.
 
+mod checking;
 mod corpus;
 mod dumping;
 mod importing;

@@ -4,7 +4,20 @@ use crate::support::{Place, small};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-const COMMANDS: [&str; 6] = ["import", "ls", "dump", "spy", "read", "erase"];
+const COMMANDS: [&str; 12] = [
+    "import",
+    "export",
+    "ls",
+    "dump",
+    "spy",
+    "read",
+    "erase",
+    "check",
+    "recover",
+    "bench",
+    "completions",
+    "man",
+];
 
 #[test]
 fn help_of_every_command_has_examples() {

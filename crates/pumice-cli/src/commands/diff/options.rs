@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, ensure};
 const NOTHING: Takes = Takes::Nothing;
 
 /// All flags, h5diff's and one more.
-pub(super) const FLAGS: &[Flag] = &[
+pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", NOTHING, "Print this help"),
     Flag::new('V', "version", NOTHING, "Print the version"),
     Flag::new('r', "report", NOTHING, "Print differences"),

@@ -12,7 +12,7 @@ use pumice::Attribute;
 const NOTHING: Takes = Takes::Nothing;
 
 /// All flags, h5dump's and a few more.
-pub(super) const FLAGS: &[Flag] = &[
+pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", NOTHING, "Print this help"),
     Flag::new('V', "version", NOTHING, "Print the version"),
     Flag::new('H', "header", NOTHING, "Print headers only, no values"),

@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 const NOTHING: Takes = Takes::Nothing;
 
 /// All flags.
-pub(super) const FLAGS: &[Flag] = &[
+pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", NOTHING, "Print this help"),
     Flag::new('V', "version", NOTHING, "Print the version"),
     Flag::new('r', "recursive", NOTHING, "List groups inside groups, too"),
