@@ -336,10 +336,10 @@ pub(crate) struct Check {
     pub(crate) force: bool,
 }
 
-/// Tell what is left of a file whose writer did not come to its end.
+/// Complete what an interrupted writer had begun.
 ///
-/// Pumice writes no journal yet, so there is none to replay. What was written before the last flush
-/// is in the file; this tells whether it can be opened.
+/// A commit that was cut short leaves its journal at the end of the file; it is applied. A file
+/// without a journal is as its last commit left it, and is not touched.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -143,6 +143,8 @@ fn tool_flags(command: &str) -> Option<&'static [crate::flags::Flag]> {
         "ls" => Some(ls::FLAGS),
         "diff" => Some(diff::FLAGS),
         "stat" => Some(stat::FLAGS),
+        "repack" => Some(repack::FLAGS),
+        "copy" => Some(copy::FLAGS),
         _ => None,
     }
 }

@@ -157,11 +157,11 @@ impl Report {
         let known = self.user_block + self.metadata + self.data + self.free;
         writeln!(
             out,
-            "{name}: {verdict}; {} groups, {} datasets, {} chunks, {} links read",
-            numbers::grouped(self.groups),
-            numbers::grouped(self.datasets),
-            numbers::grouped(self.chunks),
-            numbers::grouped(self.links)
+            "{name}: {verdict}; {}, {}, {} and {} read",
+            counted(self.groups, "group"),
+            counted(self.datasets, "dataset"),
+            counted(self.chunks, "chunk"),
+            counted(self.links, "link")
         )?;
         writeln!(
             out,
@@ -174,6 +174,11 @@ impl Report {
         )?;
         Ok(())
     }
+}
+
+/// A number of things.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", numbers::grouped(count), if count == 1 { "" } else { "s" })
 }
 
 struct Checker {

@@ -6,7 +6,7 @@ use crate::help;
 use anyhow::{Context, Result, anyhow, bail};
 use pumice::{CopyOptions, File, Group, MemberKind};
 
-const FLAGS: &[Flag] = &[
+pub(super) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", Takes::Nothing, "Print this help"),
     Flag::new('V', "version", Takes::Nothing, "Print the version"),
     Flag::new('i', "input", Takes::Value("FILE"), "The file to copy from"),

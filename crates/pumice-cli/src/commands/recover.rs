@@ -1,39 +1,59 @@
-//! `pumice recover`: what can be done for a file whose writer did not come to its end.
+//! `pumice recover`: completes what an interrupted writer had begun.
 //!
-//! There is no journal to replay: Pumice writes none. What is there is told, not more.
+//! A commit that was cut short leaves its journal at the end of the file. Opening the file for
+//! editing applies it; this command does that, and tells what it found. A file without a journal is
+//! as its last commit left it, and is not touched.
 
 use super::{Outcome, output};
 use crate::cli::Recover;
 use crate::numbers;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use pumice::File;
-use std::io::Write;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// What the last bytes of a file with a journal begin with, and how many these are.
+const SIGNATURE: &[u8] = b"PumiceJ1";
+const TRAILER: u64 = 40;
 
 pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
     let path = &arguments.file;
     let name = path.display();
-    let length = std::fs::metadata(path).with_context(|| format!("open {name}"))?.len();
     let mut out = output();
-    writeln!(out, "{name}: no journal to replay: Pumice writes none, and libhdf5 neither")?;
-    match File::open(path).and_then(|file| file.members().map(|members| members.len() as u64)) {
-        Ok(members) => {
-            writeln!(
-                out,
-                "{name}: superblock and root group can be read ({} bytes, {} members): the file is as its last flush left it; `pumice check` reads the rest",
-                numbers::grouped(length),
-                numbers::grouped(members)
-            )?;
-            out.flush()?;
-            Ok(Outcome::Complete)
-        }
-        Err(error) => {
-            writeln!(out, "{name}: {error}")?;
-            writeln!(
-                out,
-                "{name}: `pumice check --repair NEW.h5` copies what can still be read, if the file opens at all"
-            )?;
-            out.flush()?;
-            Ok(Outcome::Incomplete)
-        }
+    let Some(blocks) = journal(path).with_context(|| format!("open {name}"))? else {
+        let file = File::open(path)?;
+        let members = file.members()?.len() as u64;
+        writeln!(
+            out,
+            "{name}: no journal is left; the file is as its last commit left it, with {} member(s) in its root group; `pumice check` reads the rest",
+            numbers::grouped(members)
+        )?;
+        out.flush()?;
+        return Ok(Outcome::Complete);
+    };
+    File::edit(path)?.close()?;
+    ensure!(
+        journal(path)?.is_none(),
+        "{name}: its journal is not complete, so its commit had not begun: the file is as the one before left it"
+    );
+    writeln!(out, "{name}: a journal of {} block(s) was applied", numbers::grouped(blocks))?;
+    out.flush()?;
+    Ok(Outcome::Complete)
+}
+
+/// How many blocks the journal at the end of a file has; `None` if there is no journal.
+fn journal(path: &Path) -> Result<Option<u64>> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    if length < TRAILER {
+        return Ok(None);
     }
+    file.seek(SeekFrom::Start(length - TRAILER))?;
+    let mut trailer = [0; TRAILER as usize];
+    file.read_exact(&mut trailer)?;
+    let (signature, rest) = trailer.split_at(SIGNATURE.len());
+    let mut blocks = [0; 8];
+    blocks.copy_from_slice(&rest[..8]);
+    Ok((signature == SIGNATURE).then(|| u64::from_le_bytes(blocks)))
 }

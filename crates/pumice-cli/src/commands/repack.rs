@@ -16,7 +16,8 @@ use crate::progress::{Progress, Unit};
 use crate::walker::{self, Order, Visitor};
 use crate::{flags, help};
 use anyhow::{Context, Result, bail, ensure};
-use options::{FLAGS, Options};
+pub(super) use options::FLAGS;
+use options::Options;
 use plan::Planner;
 use pumice::{
     CopyOptions, Dataset, Error, File, FileOptions, Group, GroupOptions, LibraryVersion, MemberKind,

@@ -23,8 +23,8 @@ fn damaged(place: &Place) {
 fn sound_files_are_told_to_be_sound() {
     let place = small();
     let told = place.succeed("check small.h5");
-    assert!(told.starts_with("small.h5: sound; 1 groups, 1 datasets, "), "{told}");
-    assert!(place.succeed("recover small.h5").contains("no journal to replay"));
+    assert!(told.starts_with("small.h5: sound; 1 group, 1 dataset, "), "{told}");
+    assert!(place.succeed("recover small.h5").contains("no journal is left"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const NOTHING: Takes = Takes::Nothing;
 
 /// All flags: h5repack's, and those for sparse datasets.
-pub(super) const FLAGS: &[Flag] = &[
+pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", NOTHING, "Print this help"),
     Flag::new('V', "version", NOTHING, "Print the version"),
     Flag::new('v', "verbose", Takes::Attached("N"), "Print what is done; 2: with times"),
