@@ -24,13 +24,14 @@ pub(crate) use choice::{Demand, Dirty};
 pub(crate) use guards::{Reservation, Saving, Victims};
 pub(crate) use resident::{Visit, bookkeeping, encoding_size};
 
-use resident::{Resident, WHOLE};
+use resident::Resident;
 use touches::Touches;
 
 use crate::adaptive::Curve;
 use crate::layout::{Footprint, Layout};
 use crate::list::Links;
 use crate::member::Member;
+use crate::plan::Task;
 use crate::policy::{Policy, Usage};
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::stats::Stats;
@@ -540,9 +541,26 @@ impl<L: Layout> Budget<L> {
     /// Notes a use of a chunk that does not stay.
     pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
         if self.recorder.on() {
-            let Visit { write, share, .. } = visit;
-            let usage = Usage { write, done: share >= WHOLE, ..Usage::of(slot.member.id) };
+            let usage =
+                Usage { write: visit.write, done: visit.whole(), ..Usage::of(slot.member.id) };
             record(&self.recorder, slot.hash, bytes + bookkeeping::<L>(), usage);
+        }
+    }
+
+    /// Asks the policy which chunks shall pass, of a read of more than can be kept.
+    pub(crate) fn let_pass<'t, 'm: 't, A: 't>(
+        &self,
+        tasks: impl Iterator<Item = &'t mut Task<'m, L, A>>,
+    ) where
+        L: 'm,
+    {
+        let mut state = self.lock_settled();
+        for task in tasks {
+            let (member, identity) = (task.item.member, task.item.hash);
+            task.transient = member.options().preemption > 0 && state.policy.lets_pass(identity);
+            if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
+                curve.access(identity, task.stays, false);
+            }
         }
     }
 

@@ -123,11 +123,13 @@ impl<L: Layout> Shared<L> {
     }
 
     fn evict(&self, mut victims: Victims<'_, L>, reason: Reason) -> Result<(), L::Error> {
-        let saved = self.save(victims.dirty.take());
+        let leave = |slots: &[Arc<Slot<L>>]| slots.iter().for_each(|slot| self.leave(slot, reason));
+        let dirty = victims.dirty.take();
+        leave(&victims.slots);
+        let saved = self.save_in_batches(dirty, leave);
         if saved.is_err() {
             self.budget.mark_stuck(&victims.slots);
         }
-        victims.slots.iter().for_each(|slot| self.leave(slot, reason));
         saved
     }
 

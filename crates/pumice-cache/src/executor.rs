@@ -7,6 +7,10 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the calling thread waits for its helpers without sleeping: waking it takes as long.
+const LINGER: Duration = Duration::from_micros(100);
 
 /// Runs numbered tasks to the end.
 ///
@@ -104,8 +108,8 @@ impl Executor for Rayon {
         let (Some(pool), 1..) = (&self.pool, helpers) else {
             return Inline.run(count, task);
         };
-        let next = AtomicUsize::new(0);
-        let work = || {
+        let (next, left) = (AtomicUsize::new(0), AtomicUsize::new(helpers));
+        let work = &|| {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 if index >= count {
@@ -117,12 +121,15 @@ impl Executor for Rayon {
         pool.in_place_scope(|scope| {
             for _ in 0..helpers {
                 let release = Release(Arc::clone(&self.busy));
-                scope.spawn(|_| {
+                let left = &left;
+                scope.spawn(move |_| {
                     let _release = release;
                     work();
+                    left.fetch_sub(1, Ordering::Relaxed);
                 });
             }
             work();
+            linger(&left);
         });
     }
 
@@ -139,6 +146,15 @@ impl Executor for Rayon {
             let _ = catch_unwind(AssertUnwindSafe(task));
         });
         true
+    }
+}
+
+/// Waits a little for helpers that are about to finish. Who sleeps is woken late, and may be woken
+/// where the next helper is to run.
+fn linger(left: &AtomicUsize) {
+    let start = Instant::now();
+    while left.load(Ordering::Relaxed) > 0 && start.elapsed() < LINGER {
+        std::hint::spin_loop();
     }
 }
 

@@ -164,6 +164,12 @@ pub trait Layout: Send + Sync + 'static {
         let _ = chunk;
     }
 
+    /// Memory at hand of which `len` bytes, whatever they are, can take a stored chunk.
+    fn spare(&self, len: usize) -> Option<Vec<u8>> {
+        let _ = len;
+        None
+    }
+
     /// Takes a chunk that is no longer needed, to use its memory again or to free it.
     fn recycle(&self, chunk: Self::Chunk) {
         drop(chunk);

@@ -151,6 +151,7 @@ mod list;
 mod load;
 mod member;
 mod order;
+mod plan;
 mod policy;
 mod request;
 mod shield;

@@ -12,7 +12,8 @@ use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
-use crate::request::{Retry, Round, Step, Task};
+use crate::plan::{Step, Task};
+use crate::request::{Retry, Round};
 use crate::slot::{Claim, Found, Slot};
 use crate::stats::Reason;
 use crate::sync::Arc;
@@ -132,8 +133,11 @@ impl<L: Layout> Shared<L> {
         }
         match (A::WRITES, outcome) {
             (true, Outcome::Delete) => layout.delete(key),
-            (true, Outcome::Keep) if task.transient => self.save_now(member, key, &chunk),
-            (false, _) if task.transient => Ok(()),
+            (_, Outcome::Keep) if task.transient => {
+                let saved = if A::WRITES { self.save_now(member, key, &chunk) } else { Ok(()) };
+                layout.recycle(chunk);
+                saved
+            }
             _ => {
                 let visit = task.item.access.visit(layout, key);
                 if A::AHEAD {
@@ -179,7 +183,7 @@ fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Resu
         let mut holes = Vec::new();
         for one in same.iter_mut() {
             let Some((offset, len)) = one.extent() else { continue };
-            one.bytes = zeroed(len)?;
+            one.bytes = buffer(&*one.task.item.member.layout, len)?;
             if let Some(end) = end.filter(|end| *end < offset && offset - *end <= HOLE) {
                 holes.push((end, vec![0; (offset - end) as usize]));
             }
@@ -216,6 +220,14 @@ impl<L: Layout, A: Access<L>> Claimed<'_, '_, L, A> {
             Part::All => (stored.offset, stored.len),
             Part::Defined => (stored.offset, stored.head),
         })
+    }
+}
+
+fn buffer<L: Layout>(layout: &L, len: u64) -> Result<Vec<u8>, L::Error> {
+    let spare = usize::try_from(len).ok().and_then(|len| layout.spare(len));
+    match spare.filter(|spare| spare.len() as u64 == len) {
+        Some(spare) => Ok(spare),
+        None => Ok(zeroed(len)?),
     }
 }
 

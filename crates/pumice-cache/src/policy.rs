@@ -110,6 +110,12 @@ pub trait Policy: Send {
     /// The bytes that resident chunks may weigh in all.
     fn set_capacity(&mut self, capacity: u64);
 
+    /// A chunk that is not resident is about to be read as a whole by a request for more than the
+    /// cache can keep. Whether it had better not be admitted; if so, the policy may remember it.
+    fn lets_pass(&mut self, _identity: u64) -> bool {
+        false
+    }
+
     /// These chunks will be used, in this order, after those announced before.
     fn expect(&mut self, _identities: &[u64]) {}
 }

@@ -7,11 +7,6 @@
 //! are put in a line from which the executor's threads take them: reading, decoding and scattering
 //! of different chunks overlap, and no thread waits for another until the line is empty.
 //!
-//! What a look-up says stays true: the chunk was not resident then, so nothing of it was left to be
-//! written back, and as the request has its turn nobody else changes it. A chunk that is resident
-//! but has no room to be changed is therefore not looked up: it may be stored elsewhere at any
-//! moment. Should it have left when there is room, it is looked for once more.
-//!
 //! Whatever would make a task wait is left to the calling thread: room that must be written free,
 //! chunks that another request is loading, chunks to delete.
 
@@ -19,27 +14,19 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-use crate::absent::{Name, PART};
+use crate::absent::Name;
 use crate::access::{Access, Served};
 use crate::admission::Admitted;
-use crate::budget::{Need, Reservation, bookkeeping, encoding_size};
+use crate::budget::Reservation;
 use crate::cache::Shared;
-use crate::error::CacheError;
 use crate::executor::Executor;
-use crate::layout::{Intent, Layout, Lookups, Part, StoreId, Stored};
-use crate::load::HOLE;
+use crate::layout::Layout;
 use crate::member::Member;
+use crate::plan::Group;
 use crate::shield::shield;
 use crate::slot::Slot;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
-/// Keys looked up in one call.
-const LOOKUP: usize = 4096;
-/// Chunks and bytes that make a group; more would leave other threads idle for long.
-const GROUP_CHUNKS: usize = 256;
-const GROUP_BYTES: u64 = 4 << 20;
-/// More than any chunk can take. What a damaged file says may be larger; sums of these stay numbers.
-const LARGEST: u64 = 1 << 48;
 /// Below this, copying is quicker than telling another thread to.
 const WORTH_SHARING: u64 = 1 << 20;
 
@@ -50,7 +37,7 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) hash: u64,
     pub(crate) access: A,
     /// Whether the chunk was found resident without room to be changed.
-    crowded: bool,
+    pub(crate) crowded: bool,
 }
 
 impl<'m, L: Layout, A> Item<'m, L, A> {
@@ -58,84 +45,8 @@ impl<'m, L: Layout, A> Item<'m, L, A> {
         Item { member, hash: member.hash(&key), key, access, crowded: false }
     }
 
-    fn name(&self) -> Name<'_, L::Key> {
+    pub(crate) fn name(&self) -> Name<'_, L::Key> {
         self.member.name(self.hash, &self.key)
-    }
-}
-
-/// How a chunk that is not resident comes to be.
-pub(crate) enum Step<T> {
-    Load(Stored<T>),
-    Create {
-        fill: bool,
-    },
-    /// It is resident, and waits for room to be changed.
-    Resident,
-    /// Not at all.
-    Absent,
-}
-
-/// A chunk to be handled.
-pub(crate) struct Task<'m, L: Layout, A> {
-    pub(crate) item: Item<'m, L, A>,
-    pub(crate) step: Step<L::Tag>,
-    /// The memory it is expected to take.
-    pub(crate) estimate: u64,
-    /// The memory its encoding is expected to take later, if it is to be changed.
-    pub(crate) encoding: u64,
-    /// Whether the chunk leaves as soon as it is handled.
-    pub(crate) transient: bool,
-}
-
-impl<L: Layout, A> Task<'_, L, A> {
-    /// The store, the beginning and the end of what is to be loaded.
-    fn extent(&self) -> Option<(StoreId, u64, u64)> {
-        let Step::Load(stored) = &self.step else { return None };
-        let end = stored.offset.saturating_add(stored.len);
-        Some((self.item.member.layout.store(), stored.offset, end))
-    }
-}
-
-/// Chunks that one thread handles together.
-pub(crate) struct Group<'m, L: Layout, A> {
-    pub(crate) tasks: Vec<Task<'m, L, A>>,
-    estimate: u64,
-    encoding: u64,
-    /// Where the last chunk to be loaded ends.
-    end: Option<(StoreId, u64)>,
-}
-
-impl<'m, L: Layout, A> Group<'m, L, A> {
-    fn of(task: Task<'m, L, A>) -> Self {
-        let end = task.extent().map(|(store, _, end)| (store, end));
-        Group { estimate: task.estimate, encoding: task.encoding, tasks: vec![task], end }
-    }
-
-    fn push(&mut self, task: Task<'m, L, A>) {
-        let added = task.estimate.saturating_add(self.hole_before(&task));
-        self.estimate = self.estimate.saturating_add(added);
-        self.encoding = self.encoding.max(task.encoding);
-        self.end = task.extent().map(|(store, _, end)| (store, end));
-        self.tasks.push(task);
-    }
-
-    /// The bytes that will be read through to reach the next chunk.
-    fn hole_before(&self, task: &Task<'m, L, A>) -> u64 {
-        match (self.end, task.extent()) {
-            (Some((before, end)), Some((store, start, _))) if before == store => {
-                start.checked_sub(end).filter(|hole| *hole <= HOLE).unwrap_or(0)
-            }
-            _ => 0,
-        }
-    }
-
-    pub(crate) fn need(&self) -> Need {
-        Need::Load { bytes: self.estimate, encoding: self.encoding }
-    }
-
-    fn takes(&self, task: &Task<'m, L, A>, count: usize, bytes: u64) -> bool {
-        let added = task.estimate.saturating_add(self.hole_before(task));
-        self.tasks.len() < count && self.estimate.saturating_add(added) <= bytes
     }
 }
 
@@ -243,7 +154,8 @@ impl<L: Layout> Shared<L> {
         if missed.is_empty() {
             return Ok(());
         }
-        let tasks = shield(|| self.plan(missed))?;
+        let mut tasks = shield(|| self.plan(missed))?;
+        self.let_pass(&mut tasks);
         let groups = self.group(tasks, round);
         let _admitted = self.admit_large(&groups, round);
         self.work_off(groups, round)
@@ -311,125 +223,6 @@ impl<L: Layout> Shared<L> {
             member.counters.direct.add(u64::from(done));
             Ok(done)
         })
-    }
-
-    /// Finds out how each chunk comes to be, and what memory that takes.
-    pub(crate) fn plan<'m, A: Access<L>>(
-        &self,
-        items: Vec<Item<'m, L, A>>,
-    ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
-        let intent = |item: &Item<'m, L, A>| item.access.intent(&item.member.layout, &item.key);
-        let intents: Vec<_> = items.iter().map(intent).collect();
-        let unknown = |item: &Item<'m, L, A>, intent| !item.crowded && intent != Intent::Replace;
-        let (resident_limit, _) = self.budget.limits();
-        let mut stored = Vec::with_capacity(items.len());
-        let mut rest = &intents[..];
-        for same in runs(&items) {
-            let (these, others) = rest.split_at(same.len());
-            rest = others;
-            let wanted = same.iter().zip(these).filter(|(item, intent)| unknown(item, **intent));
-            let wanted: Vec<_> = wanted.map(|(item, _)| item).collect();
-            stored.extend(self.find(&wanted, resident_limit)?);
-        }
-        let mut stored = stored.into_iter();
-        let mut tasks = Vec::with_capacity(items.len());
-        for (item, intent) in items.into_iter().zip(intents) {
-            if intent == Intent::Replace {
-                self.forget_absent(item.member, item.hash, &item.key);
-            }
-            let found = if unknown(&item, intent) { stored.next().flatten() } else { None };
-            let step = match (found, intent) {
-                _ if item.crowded => Step::Resident,
-                (Some(stored), _) => Step::Load(stored),
-                (None, Intent::Update) => Step::Create { fill: true },
-                (None, Intent::Replace) => Step::Create { fill: false },
-                (None, Intent::UpdateExisting) => Step::Absent,
-            };
-            tasks.push(estimate(item, step, resident_limit));
-        }
-        Ok(tasks)
-    }
-
-    /// Where chunks of one dataset are stored; those that are known not to be are not looked up.
-    fn find<'m, A: Access<L>>(
-        &self,
-        items: &[&Item<'m, L, A>],
-        resident_limit: u64,
-    ) -> Result<Lookups<L::Tag>, L::Error> {
-        let Some(first) = items.first() else { return Ok(Vec::new()) };
-        let member = first.member;
-        let absent: Vec<bool> = {
-            let known = self.absent.lock();
-            let any = !known.is_empty();
-            items.iter().map(|item| any && known.contains(&item.name())).collect()
-        };
-        let unknown = items.iter().zip(&absent).filter(|(_, absent)| !**absent);
-        let keys: Vec<_> = unknown.map(|(item, _)| item.key.clone()).collect();
-        member.counters.known_absent.add((items.len() - keys.len()) as u64);
-        let mut found = look_up(&*member.layout, &keys)?.into_iter();
-        let answer = |absent: &bool| if *absent { None } else { found.next().flatten() };
-        let found: Vec<_> = absent.iter().map(answer).collect();
-        // Writes make chunks, or leave them as they are; either way they must not be known absent.
-        let news = absent
-            .iter()
-            .zip(&found)
-            .any(|(absent, stored)| *absent == A::WRITES && stored.is_none());
-        if news {
-            self.note_absent(items, &found, resident_limit / PART);
-        }
-        Ok(found)
-    }
-
-    /// Notes those that a read has not found, and forgets those that a write is about to make.
-    fn note_absent<'m, A: Access<L>>(
-        &self,
-        items: &[&Item<'m, L, A>],
-        found: &[Option<Stored<L::Tag>>],
-        most: u64,
-    ) {
-        let mut known = self.absent.lock();
-        let before = known.bytes();
-        for (item, _) in items.iter().zip(found).filter(|(_, stored)| stored.is_none()) {
-            match A::WRITES {
-                true => known.remove(&item.name()),
-                false => known.insert(&item.name(), most),
-            }
-        }
-        self.budget.set_aside(known.bytes(), before);
-    }
-
-    /// Divides chunks into groups of neighbours.
-    pub(crate) fn group<'m, A>(
-        &self,
-        mut tasks: Vec<Task<'m, L, A>>,
-        round: &Round<'m, L, A>,
-    ) -> VecDeque<Group<'m, L, A>> {
-        // Chunks to be created keep their order, behind those to be loaded.
-        tasks.sort_by_key(|task| match &task.step {
-            Step::Load(stored) => Some((task.item.member.layout.store(), stored.offset)),
-            _ => None,
-        });
-        let created = tasks.iter().take_while(|task| !matches!(task.step, Step::Load(_))).count();
-        tasks.rotate_left(created);
-        let threads = round.executor.threads();
-        // What is between the limits is for chunks in flight: two groups a thread.
-        let (resident_limit, active_limit) = self.budget.limits();
-        let bytes = GROUP_BYTES.min((active_limit - resident_limit) / (2 * threads as u64));
-        let count = match threads {
-            // Nobody to share with: as few calls as there can be.
-            1 => GROUP_CHUNKS,
-            _ => tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS),
-        };
-        let mut groups: VecDeque<Group<'m, L, A>> = VecDeque::new();
-        for task in tasks {
-            match groups.back_mut() {
-                Some(last) if last.takes(&task, count, bytes) => {
-                    last.push(task);
-                }
-                _ => groups.push_back(Group::of(task)),
-            }
-        }
-        groups
     }
 
     /// Handles groups on all threads, until the line is empty or something fails.
@@ -546,57 +339,6 @@ fn count_hits<L: Layout>(asked: &Tally<'_, L>, missed: &Tally<'_, L>) {
         member.counters.misses.add(misses);
         member.counters.hits.add(count - misses);
     }
-}
-
-/// Asks the layout where chunks are.
-pub(crate) fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L::Error> {
-    let mut all = Vec::with_capacity(keys.len());
-    for some in keys.chunks(LOOKUP) {
-        let found = layout.lookup(some)?;
-        if found.len() != some.len() {
-            return Err(CacheError::Lookup { expected: some.len(), found: found.len() }.into());
-        }
-        all.extend(found);
-    }
-    Ok(all)
-}
-
-fn estimate<'m, L: Layout, A: Access<L>>(
-    item: Item<'m, L, A>,
-    step: Step<L::Tag>,
-    resident_limit: u64,
-) -> Task<'m, L, A> {
-    let member = item.member;
-    let (layout, key) = (&*member.layout, &item.key);
-    let (transit, stays) = match &step {
-        Step::Load(stored) if item.access.part(layout) == Part::Defined => {
-            member.note(Part::Defined);
-            (stored.head, stored.decoded.min(stored.head.saturating_mul(4)))
-        }
-        Step::Load(stored) => {
-            let growth = item.access.growth(layout, key, false);
-            (stored.len, stored.decoded.max(1).saturating_add(growth))
-        }
-        Step::Create { .. } => match item.access.growth(layout, key, true) {
-            0 => (0, member.largest()),
-            growth => (0, growth),
-        },
-        Step::Resident => {
-            let estimate = item.access.growth(layout, key, false);
-            let encoding = encoding_size(member.largest().saturating_add(estimate)).min(LARGEST);
-            let estimate = estimate.min(LARGEST);
-            return Task { item, step, estimate, encoding, transient: false };
-        }
-        Step::Absent => return Task { item, step, estimate: 0, encoding: 0, transient: false },
-    };
-    let stays = stays.saturating_add(bookkeeping::<L>());
-    let transient =
-        stays > resident_limit || member.goes_direct() || !item.access.worth_keeping(layout, key);
-    let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
-    // A chunk that does not stay is encoded at once.
-    let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
-    let estimate = transit.saturating_add(stays).saturating_add(now).min(LARGEST);
-    Task { item, step, estimate, encoding: later.min(LARGEST), transient }
 }
 
 fn divide<T>(items: Vec<T>, most: usize) -> Vec<Mutex<Vec<T>>> {

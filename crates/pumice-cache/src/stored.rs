@@ -11,7 +11,7 @@ use crate::layout::{Fetch, Layout, Part, Stored};
 use crate::load::zeroed;
 use crate::member::Member;
 use crate::order::{Keys, Kind};
-use crate::request::look_up;
+use crate::plan::look_up;
 use crate::shield::shield;
 use crate::slot::Slot;
 use crate::sync::Arc;

@@ -26,13 +26,26 @@ struct Ready<L: Layout> {
 
 impl<L: Layout> Shared<L> {
     /// Writes back what is given, all of it even if some of it fails; returns the first error.
-    pub(crate) fn save(&self, mut saving: Saving<'_, L>) -> Result<(), L::Error> {
+    pub(crate) fn save(&self, saving: Saving<'_, L>) -> Result<(), L::Error> {
+        self.save_in_batches(saving, |_| ())
+    }
+
+    /// Writes back what is given, as many at a time as there is room for, and tells `done` of each
+    /// batch: if it lets them go, there is room for more in the next.
+    pub(crate) fn save_in_batches(
+        &self,
+        mut saving: Saving<'_, L>,
+        done: impl Fn(&[Arc<Slot<L>>]),
+    ) -> Result<(), L::Error> {
         saving.sort();
         let mut result = Ok(());
         while !saving.slots().is_empty() {
-            let (_room, count) = self.reserve_encodings(saving.slots());
+            let (room, count) = self.reserve_encodings(saving.slots());
             let batch = saving.split_front(count);
             result = result.and(self.save_batch(batch.slots()));
+            let slots = batch.slots().to_vec();
+            drop((batch, room));
+            done(&slots);
         }
         result
     }

@@ -165,6 +165,58 @@ fn values_leave_before_defined_cells_where_those_were_asked_for() {
 }
 
 #[test]
+fn what_leaves_makes_room_to_write_more_at_once() {
+    let bench = Bench::with_limits(256, 16, 64);
+    let puts = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&puts);
+    *bench.toy.hook.lock().unwrap() = Arc::new(move |name, _| {
+        counted.fetch_add(u64::from(name == "put"), Ordering::SeqCst);
+        Ok(())
+    });
+    bench.put_many(0..200, &[7; 256]).unwrap();
+    bench.flush().unwrap();
+    assert_eq!(bench.stats().write_backs, 200);
+    let puts = puts.load(Ordering::SeqCst);
+    assert!(puts < 40, "{puts}: one by one, as long as all the room is taken");
+}
+
+#[test]
+fn a_read_of_more_than_fits_passes_until_it_is_known_to_come_back() {
+    let bench = Bench::with_limits(16, 8, 16);
+    bench.toy.store(0..100, number);
+    let hot = 90..94;
+    for _ in 0..3 {
+        hot.clone().for_each(|key| drop(bench.get(key).unwrap()));
+    }
+    let before = bench.stats();
+    bench.get_many(0..40).unwrap();
+    let passed = bench.stats();
+    assert_eq!((passed.evictions, passed.resident), (before.evictions, before.resident));
+    hot.clone().for_each(|key| drop(bench.get(key).unwrap()));
+    assert_eq!(bench.stats().misses, passed.misses, "what is in use has stayed");
+    bench.get_many(0..40).unwrap();
+    let again = bench.stats();
+    assert!(again.resident > passed.resident, "now it is known to come back");
+    bench.get_many(0..40).unwrap();
+    assert!(bench.stats().hits > again.hits);
+}
+
+#[test]
+fn chunks_loaded_ahead_leave_most_of_what_is_in_use() {
+    let bench = Bench::with_limits(16, 16, 32);
+    bench.toy.store(0..100, number);
+    let hot = 50..62;
+    for _ in 0..3 {
+        hot.clone().for_each(|key| drop(bench.get(key).unwrap()));
+    }
+    assert!(bench.cache.prefetch(&bench.dataset, 0..40));
+    let before = bench.stats();
+    hot.clone().for_each(|key| drop(bench.get(key).unwrap()));
+    let lost = bench.stats().misses - before.misses;
+    assert!(lost <= 4, "a quarter of the cache is for what is loaded ahead, {lost} chunks left");
+}
+
+#[test]
 fn unused_memory_is_given_back_before_chunks_leave() {
     let toy = Toy { slack: 32, ..Toy::new(16) };
     let bench = Bench::new(

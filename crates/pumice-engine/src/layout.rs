@@ -353,6 +353,15 @@ impl Layout for DatasetLayout {
         }
     }
 
+    /// Decoding gives it back. What is not decoded becomes the chunk, which must not be too large.
+    fn spare(&self, len: usize) -> Option<Vec<u8>> {
+        let decoded = match &self.storage {
+            Storage::Dense(dense, _) => !dense.pipeline().is_empty(),
+            _ => false,
+        };
+        (decoded && len <= RECYCLED).then(|| scratch::take_sized(len))
+    }
+
     /// The next chunk that this thread decodes is likely to be as large.
     fn recycle(&self, chunk: Chunk) {
         if let Chunk::Dense(cells) = chunk

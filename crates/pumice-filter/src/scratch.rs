@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 
 /// How many buffers of each kind (bytes, numbers) a thread keeps.
-pub const MOST_BUFFERS: usize = 4;
+pub const MOST_BUFFERS: usize = 16;
 
 /// How many bytes a thread keeps in all, of each kind of buffer.
 pub const MOST_BYTES: usize = 32 << 20;
@@ -29,6 +29,21 @@ thread_local! {
 /// ```
 pub fn take(bytes: usize) -> Vec<u8> {
     BYTES.with_borrow_mut(|spare| spare.take(bytes))
+}
+
+/// A buffer of `len` bytes, whose content means nothing. A fresh one has some room to spare, so that
+/// the next may be a little longer.
+///
+/// ```
+/// assert_eq!(pumice_filter::scratch::take_sized(1000).len(), 1000);
+/// ```
+pub fn take_sized(len: usize) -> Vec<u8> {
+    let mut buffer = take(len);
+    if buffer.capacity() < len {
+        buffer = vec![0; len + len / 4];
+    }
+    buffer.resize(len, 0);
+    buffer
 }
 
 /// Gives a buffer back to the thread's spares, or frees it if there are enough.

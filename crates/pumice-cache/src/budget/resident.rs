@@ -38,6 +38,13 @@ pub(crate) struct Visit {
     pub(crate) hit: bool,
 }
 
+impl Visit {
+    /// Whether it uses all of the chunk.
+    pub(crate) fn whole(&self) -> bool {
+        self.share >= WHOLE
+    }
+}
+
 impl<L: Layout> Resident<L> {
     /// What it counts for in the limits: its memory, and what the cache needs to keep it.
     pub(super) fn weight(&self) -> u64 {
@@ -74,7 +81,7 @@ pub(crate) const fn bookkeeping<L: Layout>() -> u64 {
 const POLICY_ENTRY: usize = 64;
 
 /// Shares that sum to this make the whole chunk: they are rounded.
-pub(super) const WHOLE: f32 = 0.9999;
+const WHOLE: f32 = 0.9999;
 
 /// How many bytes the encoding of a chunk that uses so many is expected to take: filters may add a
 /// little.

@@ -373,6 +373,15 @@ impl Policy for Lirs {
         self.balance();
     }
 
+    /// One that is known to come back, or is announced, is kept.
+    fn lets_pass(&mut self, identity: u64) -> bool {
+        if self.memory.knows(identity) || self.foresight.is_some() {
+            return false;
+        }
+        self.memory.remember(identity, Trait { complete: true, reads: 0 });
+        true
+    }
+
     fn evict(&mut self, id: u32) {
         if self.entry(id).is_some() {
             self.leave(id, Exit::Evicted);

@@ -49,6 +49,11 @@ impl Memory {
         self.limit();
     }
 
+    /// Whether anything is remembered of a chunk.
+    pub(super) fn knows(&self, identity: u64) -> bool {
+        self.traits.contains_key(&identity)
+    }
+
     /// Forgets a chunk, and tells what was remembered.
     pub(super) fn recall(&mut self, identity: u64) -> Option<Trait> {
         self.traits.remove(&identity).map(|(_, what)| what)
