@@ -38,6 +38,10 @@ use crate::stats::Stats;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
 
+/// So many bytes of chunks are encoded at a time: more would neither keep threads busier nor make
+/// the writes longer by much.
+const ENCODED: u64 = 8 << 20;
+
 pub(crate) struct Budget<L: Layout> {
     state: Apart<Mutex<State<L>>>,
     changed: Condvar,
@@ -395,7 +399,8 @@ impl<L: Layout> Budget<L> {
         let (mut bytes, mut count) = (0_u64, 0);
         for slot in slots {
             let size = state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used));
-            if !state.fits(Need::Encode { bytes: bytes + size }) {
+            let full = count > 0 && bytes + size > ENCODED;
+            if full || !state.fits(Need::Encode { bytes: bytes + size }) {
                 break;
             }
             bytes += size;
