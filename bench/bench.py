@@ -295,7 +295,7 @@ def main():
     parser.add_argument(
         "--fresh-memory",
         action="store_true",
-        help="let freed memory go back to the system (`run` sees to it)",
+        help="let freed memory go back to the system (`run` does the rest)",
     )
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
