@@ -47,7 +47,7 @@ impl Dumper<'_> {
         let ranges = block.first.iter().zip(&block.last).map(|(first, last)| *first..last + 1);
         let slab = Hyperslab::ranges(&ranges.collect::<Vec<_>>());
         self.line("DATA {")?;
-        let renderer = self.renderer(&cells::value_type(dataset.datatype()))?;
+        let renderer = self.renderer(dataset.datatype())?;
         let (indent, style) = (self.indent, self.line_style());
         let mut out = self.stream(Stream::Values)?;
         let lines = DataLines::new(&mut out, &renderer, indent, style);
@@ -62,7 +62,7 @@ impl Dumper<'_> {
         let cells = Selection::points(dataset.shape().len(), points.concat())?;
         let values = cells::read(dataset, &cells)?;
         self.line("DATA {")?;
-        let renderer = self.renderer(&cells::value_type(dataset.datatype()))?;
+        let renderer = self.renderer(dataset.datatype())?;
         let (indent, style) = (self.indent, self.line_style());
         let mut out = self.stream(Stream::Values)?;
         let mut lines = DataLines::new(&mut out, &renderer, indent, style);
