@@ -5,9 +5,11 @@
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
 use crate::{Dataset, DatasetBuilder, Defined, RawAttribute};
 use pumice_engine::buffer::Output;
+use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
 use pumice_types::{Conversion, Datatype, Element};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// About how many bytes are read and written at once where all cells are copied.
 const SLAB_BYTES: u64 = 16 << 20;
@@ -175,7 +177,11 @@ impl<'a> Copying<'a> {
         loop {
             let part = clip(&offset, &block, &shape);
             let cells = part.selection()?;
-            self.write(&cells, &self.from.read_bytes(&cells)?)?;
+            let bytes = self.from.read_bytes(&cells)?;
+            match self.encodes() {
+                Some(dense) => self.encoded(dense, &part, &bytes)?,
+                None => self.write(&cells, &bytes)?,
+            }
             progress(part.cells());
             if !advance(&mut offset, &block, &shape) {
                 return Ok(());
@@ -212,6 +218,49 @@ impl<'a> Copying<'a> {
         let (coordinates, values) = self.from.read_defined_heaped(&cells)?;
         let points = Selection::points(self.from.shape().len(), coordinates)?;
         self.to.write_heaped(points, &values)
+    }
+
+    /// The layout of the copy, if its chunks are to be filtered and hold elements as they are read.
+    fn encodes(&self) -> Option<&Dense> {
+        match &self.to.state.layout().storage {
+            Storage::Dense(dense, _) if self.from.datatype() == self.to.datatype() => {
+                Some(dense).filter(|dense| !dense.pipeline().is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    /// Stores a block of whole chunks; each thread takes the next chunk, filters and stores it.
+    fn encoded(&self, dense: &Dense, part: &Block, bytes: &[u8]) -> Result<()> {
+        let (shape, chunk) = (self.to.shape(), self.to.chunk().unwrap_or_default());
+        let mut offsets = vec![part.start.clone()];
+        let mut offset = vec![0; chunk.len()];
+        while advance(&mut offset, &chunk, &part.count) {
+            offsets.push(part.start.iter().zip(&offset).map(|(start, at)| start + at).collect());
+        }
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<()> {
+            while let Some(offset) = offsets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let here = clip(offset, &chunk, &shape);
+                let cells = gather(bytes, part, &here, self.from.datatype().size());
+                if here.count != chunk {
+                    self.write(&here.selection()?, &cells)?;
+                    continue;
+                }
+                let key = offset.iter().zip(&chunk).map(|(at, side)| at / side).collect();
+                let (stored, mask) = self.to.at(dense.encode(&key, &cells))?;
+                self.to.at(self.to.state.write_chunk(offset, &stored, mask))?;
+            }
+            Ok(())
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| {
+                // A thread that panicked goes on doing so here.
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
     }
 
     /// Whether cells that are left out would read otherwise in the copy.
@@ -285,6 +334,28 @@ fn refers_to_objects(datatype: &Datatype) -> bool {
     }
 }
 
+/// The cells of `part` among the `bytes` of a block that it lies in.
+fn gather(bytes: &[u8], block: &Block, part: &Block, size: usize) -> Vec<u8> {
+    let rank = part.count.len();
+    let row = part.count[rank - 1] as usize * size;
+    let rows: u64 = part.count[..rank - 1].iter().product();
+    let mut cells = Vec::with_capacity(rows as usize * row);
+    let mut index = vec![0; rank - 1];
+    let ones = vec![1; rank - 1];
+    loop {
+        let mut linear = 0;
+        for axis in 0..rank {
+            let inside = part.start[axis] - block.start[axis] + index.get(axis).unwrap_or(&0);
+            linear = linear * block.count[axis] + inside;
+        }
+        let start = linear as usize * size;
+        cells.extend_from_slice(&bytes[start..start + row]);
+        if !advance(&mut index, &ones, &part.count[..rank - 1]) {
+            return cells;
+        }
+    }
+}
+
 /// Takes out cells that are not wanted.
 fn retain(found: &mut Defined<u8>, size: usize, wanted: impl Fn(usize, &[u8]) -> bool) {
     let Defined { rank, coordinates, values } = found;
@@ -299,4 +370,24 @@ fn retain(found: &mut Defined<u8>, size: usize, wanted: impl Fn(usize, &[u8]) ->
     }
     values.truncate(kept * size);
     coordinates.truncate(kept * *rank);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::File;
+
+    #[test]
+    fn chunks_are_filtered_by_threads_and_edges_are_kept() {
+        let file = File::in_memory().unwrap();
+        let dense = file.new_dataset::<i32>().shape([21, 5, 34]).create("dense").unwrap();
+        let values: Vec<i32> = (0..21 * 5 * 34).map(|cell| cell % 1000).collect();
+        dense.write(.., &values).unwrap();
+        let builder = file.new_dataset_like(&dense).chunk([4, 5, 16]).shuffle().deflate(1);
+        let copy = dense.copy_as(builder, "copy", &Keep::Defined).unwrap();
+        assert_eq!(copy.chunk_count().unwrap(), 6 * 3);
+        assert_eq!(copy.read::<i32>(..).unwrap(), values);
+        let again = copy.copy_as(file.new_dataset_like(&dense), "again", &Keep::Defined).unwrap();
+        assert_eq!(again.read::<i32>(..).unwrap(), values);
+    }
 }

@@ -212,7 +212,13 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     if let Some((compact, indexed)) = options.phase_change {
         root = root.phase_change(compact, indexed);
     }
-    Ok(File::options().library_version(low).user_block(user_block).root(&root))
+    let (old, new) = (info.file_space, options.space);
+    let file = File::options().library_version(low).user_block(user_block).root(&root);
+    Ok(file
+        .space_strategy(new.strategy.unwrap_or(old.strategy))
+        .persist_free_space(new.persist.unwrap_or(old.persist))
+        .free_space_threshold(new.threshold.unwrap_or(old.threshold))
+        .page_size(new.page.unwrap_or(old.page_size)))
 }
 
 /// Bytes of the user block.
