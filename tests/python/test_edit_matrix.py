@@ -11,7 +11,8 @@ import numpy as np
 from interop import InteropCase
 from matrix import FILTERS, TOOLS_FILTERS, Case
 
-BOUNDS = ["v108", "v110", "v112", "latest"]
+BOUNDS = ["v108", "v110", "v112", "latest", "earliest"]
+RELEASES = ["v110", "earliest", "v108"]
 PER_FILE = 40
 FILES = int(os.environ.get("PUMICE_MATRIX_FILES", "16"))
 
@@ -76,7 +77,7 @@ class EditMatrix(InteropCase):
             rng = np.random.default_rng([number, 99])
             filters = FILTERS if number % 5 else TOOLS_FILTERS
             cases = [Case(rng, f"g{i // 8}/d{i}", filters) for i in range(PER_FILE)]
-            spec.op("file", path=path.name)
+            spec.op("file", path=path.name, libver=RELEASES[number % 3])
             for case in cases:
                 case.pumice_create(spec)
                 for step in case.steps(int(rng.integers(0, 4))):

@@ -4,6 +4,10 @@
 //! Objects with version 1 headers have all attributes in messages. Others have an attribute info
 //! message as soon as they have an attribute, as libhdf5 expects it.
 
+mod values;
+
+pub use values::{NewAttribute, Values, create};
+
 use crate::dense::{Addresses, Dense, Kind, Stored};
 use crate::file::File;
 use crate::object::{MAX_MESSAGE, Object, check_length};
@@ -106,6 +110,10 @@ pub(crate) fn store(file: &File, object: &Object, attribute: Attribute) -> Resul
 /// Adds an attribute, or replaces the one of that name.
 pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let (name, committed) = (attribute.name.clone(), attribute.committed);
+    let data = match attribute.datatype.has_varlen() {
+        true => attribute.data.clone(),
+        false => Vec::new(),
+    };
     let body = encode(file, attribute)?;
     // Before the old one lets go of it: it may be the same.
     if let Some(address) = committed {
@@ -114,12 +122,21 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let change = file.medium().change();
     let replaced = set_during(file, object, &name, body);
     drop(change);
-    match (&replaced, committed) {
-        (Ok(Some(old)), _) => crate::delete::release(file, *old)?,
-        (Err(_), Some(new)) => crate::delete::release(file, new)?,
-        _ => {}
+    match (replaced, committed) {
+        (Ok(None), _) => Ok(()),
+        (Ok(Some(mut old)), _) => {
+            if old.data == data {
+                // The same references: what they lead to is still needed.
+                old.data.clear();
+            }
+            values::let_go(file, old)
+        }
+        (Err(error), None) => Err(error),
+        (Err(error), Some(new)) => {
+            crate::delete::release(file, new)?;
+            Err(error)
+        }
     }
-    replaced.map(drop)
 }
 
 fn encode(file: &File, attribute: Attribute) -> Result<Vec<u8>> {
@@ -138,18 +155,23 @@ fn encode(file: &File, attribute: Attribute) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Stores an attribute's message. Gives the committed datatype of the one that it replaces.
-fn set_during(file: &File, object: &Object, name: &str, body: Vec<u8>) -> Result<Option<u64>> {
+/// Stores an attribute's message. Gives the attribute that it replaces.
+fn set_during(
+    file: &File,
+    object: &Object,
+    name: &str,
+    body: Vec<u8>,
+) -> Result<Option<Attribute>> {
     file.medium().require_writable()?;
     let mut dense = opened(file, object)?;
     let messages = object.messages(kind::ATTRIBUTE);
     let place = if dense.is_some() { None } else { position(file, &messages, name)? };
-    let mut committed = None;
+    let mut replaced = None;
     if let Some(place) = place {
-        committed = decode(file, &messages[place])?.committed;
+        replaced = Some(decode(file, &messages[place])?);
         if body.len() <= MAX_MESSAGE {
             replace_message(object, place, body)?;
-            return Ok(committed);
+            return Ok(replaced);
         }
     }
     if object.version() == 1 {
@@ -167,7 +189,7 @@ fn set_during(file: &File, object: &Object, name: &str, body: Vec<u8>) -> Result
         let creation_order = next_order(&mut info)?;
         object.push(RawMessage { creation_order, ..RawMessage::new(kind::ATTRIBUTE, 0, body) })?;
         set_info(file, object, &info)?;
-        return Ok(committed);
+        return Ok(replaced);
     };
     renew(file, dense, &mut info)?;
     let old = dense.remove(file, name, order_of)?;
@@ -176,13 +198,13 @@ fn set_during(file: &File, object: &Object, name: &str, body: Vec<u8>) -> Result
         None => next_order(&mut info)?.map_or(UNTRACKED, u32::from),
     };
     if let Some(old) = old {
-        committed = decode_stored(file, old)?.committed;
+        replaced = Some(decode_stored(file, old)?);
     }
     let stored = Stored { body, flags: 0, creation_order };
     dense.insert(file, name, u64::from(creation_order), &stored)?;
     object.mark()?;
     set_info(file, object, &info)?;
-    Ok(committed)
+    Ok(replaced)
 }
 
 /// Replaces the body of the attribute message number `place`.
@@ -263,10 +285,7 @@ pub fn remove(file: &File, object: &Object, name: &str) -> Result<()> {
     let change = file.medium().change();
     let removed = remove_during(file, object, name)?;
     drop(change);
-    match removed.committed {
-        Some(address) => crate::delete::release(file, address),
-        None => Ok(()),
-    }
+    values::let_go(file, removed)
 }
 
 fn remove_during(file: &File, object: &Object, name: &str) -> Result<Attribute> {
@@ -365,12 +384,15 @@ pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Resul
 /// datatypes that they shared.
 pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
     // What cannot be read is left in the file.
-    let Ok(all) = attributes(file, object) else { return Ok(Vec::new()) };
-    let _change = file.medium().change();
+    let Ok(mut all) = attributes(file, object) else { return Ok(Vec::new()) };
+    let change = file.medium().change();
     if let Some(dense) = object.dense_attributes().take() {
         dense.delete(file)?;
     }
-    Ok(all.into_iter().filter_map(|attribute| attribute.committed).collect())
+    drop(change);
+    let committed = all.iter_mut().filter_map(|attribute| attribute.committed.take()).collect();
+    all.into_iter().try_for_each(|attribute| values::let_go(file, attribute))?;
+    Ok(committed)
 }
 
 /// The dense storage of an object's attributes, if that is where they are.

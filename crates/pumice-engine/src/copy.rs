@@ -64,6 +64,22 @@ pub fn copy(
     copied
 }
 
+/// Copies the attributes of an object to one that is there. Committed datatypes stay shared within a
+/// file and are copied to another, unless it has them.
+pub fn attributes(
+    source: &Arc<File>,
+    from: &Arc<Object>,
+    target: &File,
+    to: &Arc<Object>,
+) -> Result<()> {
+    let options = CopyOptions { merge_committed_datatypes: true, ..CopyOptions::default() };
+    let mut copier = Copier::new(target, options);
+    let task = Task { file: source.clone(), from: from.clone(), to: to.address(), depth: 0 };
+    copier.sources.push(source.clone());
+    copier.attributes(&task, to)?;
+    copier.finish()
+}
+
 struct Copier<'a> {
     target: &'a File,
     /// Who says which datasets are stored in other ways.
@@ -115,11 +131,16 @@ impl<'a> Copier<'a> {
     fn run(&mut self, source: &Arc<File>, address: u64) -> Result<u64> {
         let copy = self.copy_of(source, address, 0)?;
         self.count_link(copy)?;
+        self.finish()?;
+        Ok(copy)
+    }
+
+    /// Fills all copies.
+    fn finish(&mut self) -> Result<()> {
         while let Some(task) = self.pending.pop() {
             self.fill(&task)?;
         }
-        self.link_referenced()?;
-        Ok(copy)
+        self.link_referenced()
     }
 
     /// Where the copy of an object is or will be.

@@ -9,17 +9,20 @@ mod direct;
 mod duplicate;
 mod early;
 mod external;
+mod filters;
 mod many;
 mod resize;
+mod spec;
 mod transfer;
 mod varlen;
 mod virtuality;
 
 pub use cells::Columns;
-pub(crate) use describe::pipeline_of;
-pub use describe::{DatasetSpec, LayoutSpec};
+pub(crate) use filters::pipeline_of;
 pub use many::{ManyRead, ManyWrite, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
+pub use pumice_format::virtual_mapping::VirtualMapping;
+pub use spec::{DatasetSpec, LayoutSpec};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
 pub use virtuality::Virtual;
@@ -71,8 +74,14 @@ impl DatasetState {
     /// Makes a new dataset. Something must link to its object.
     pub fn create(file: &File, spec: DatasetSpec) -> Result<Self> {
         file.medium().require_writable()?;
-        let (messages, description) = describe::create(file, spec)?;
-        let object = file.create_object(messages, false)?;
+        let (track_times, track_attribute_order) = (spec.track_times, spec.track_attribute_order);
+        let (messages, description) = spec::create(file, spec)?;
+        let mut header = file.new_header(track_attribute_order);
+        header.messages = messages;
+        if track_times {
+            header.keep_times(crate::object::now());
+        }
+        let object = file.create_with(header)?;
         let dataset = Self::new(file, object, description)?;
         dataset.allocate_early()?;
         Ok(dataset)
@@ -154,6 +163,7 @@ impl DatasetState {
                 Place::File(Some(_)) => self.layout.geometry.chunk_bytes(),
                 Place::File(None) => 0,
             },
+            Storage::External(_) => self.layout.geometry.chunk_bytes(),
             _ => 0,
         })
     }

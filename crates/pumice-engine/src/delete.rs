@@ -2,13 +2,15 @@
 
 use crate::dataset::DatasetState;
 use crate::file::File;
+use crate::local_heap::LocalHeap;
 use crate::object::Object;
 use crate::{Result, attribute, group};
-use pumice_format::messages::{LinkTarget, kind};
+use pumice_format::messages::{ExternalFiles, LinkTarget, kind};
 use std::sync::Arc;
 
 /// Removes a link of a group. An object that no hard link leads to any more is deleted, with
-/// everything that only it led to, and its space is reused.
+/// everything that only it led to, and its space is reused; one that somebody has open stays until
+/// it is closed, and goes with the next commit.
 pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
     let link = group::remove(file, from, name)?;
     match link.target {
@@ -23,11 +25,23 @@ pub fn release(file: &File, address: u64) -> Result<()> {
     while let Some(address) = pending.pop() {
         // What cannot be opened is left where it is: its space cannot be found.
         let Ok(object) = file.object(address) else { continue };
-        if object.remove_link()? == 0 {
-            delete(file, &object, &mut pending)?;
+        if object.remove_link()? > 0 {
+            continue;
+        }
+        drop(object);
+        match file.is_held(address) {
+            true => file.abandon(address),
+            false => delete(file, &file.object(address)?, &mut pending)?,
         }
     }
     Ok(())
+}
+
+/// Deletes an object that has waited for nobody to hold it.
+pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
+    let mut pending = Vec::new();
+    delete(file, &file.object(address)?, &mut pending)?;
+    pending.into_iter().try_for_each(|address| release(file, address))
 }
 
 /// Deletes an object that nothing leads to, and nothing else.
@@ -50,7 +64,16 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
     } else if object.has(kind::LAYOUT) {
         let open = || DatasetState::open(file, object);
         if let Ok(dataset) = file.dataset(object.address(), open) {
+            // What cannot be read of them cannot be given back.
+            let _ = dataset.discard_all();
             dataset.free()?;
+        }
+        if let Some(raw) = object.message(kind::EXTERNAL_FILES)
+            && let Ok(files) = ExternalFiles::decode(&raw.body, &object.context(&raw))
+            && let Ok(names) = LocalHeap::open(file.medium(), files.heap_address)
+        {
+            let _change = file.medium().change();
+            names.delete(&**file.medium());
         }
         pending.extend(attribute::committed_datatype(file, object));
     }

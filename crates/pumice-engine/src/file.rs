@@ -21,7 +21,7 @@ use crate::members::{self, Form};
 use crate::object::Object;
 use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
-use crate::{Error, Result};
+use crate::{Error, Result, delete};
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
@@ -30,7 +30,7 @@ use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
 use pumice_store::{Store, WriteOp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -59,6 +59,8 @@ pub struct File {
     commit: Mutex<()>,
     objects: Mutex<Objects>,
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
+    /// Objects that no link leads to any more, but somebody holds: deleted when nobody does.
+    orphans: Mutex<BTreeSet<u64>>,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
     /// This file, for what outlives a call and must not keep it open.
@@ -237,6 +239,7 @@ impl File {
         let low = options.library_version;
         let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
         let (space, marked) = (Mutex::new(space), AtomicBool::new(options.mark_open));
+        let orphans = Mutex::default();
         let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
         Arc::new_cyclic(|this| Self {
@@ -253,6 +256,7 @@ impl File {
             commit,
             objects,
             datasets,
+            orphans,
             place,
             this: this.clone(),
         })
@@ -370,12 +374,16 @@ impl File {
         messages: Vec<RawMessage>,
         track_attribute_order: bool,
     ) -> Result<Arc<Object>> {
-        let mut header = match self.makes_old_groups() && !track_attribute_order {
+        let header = self.new_header(track_attribute_order);
+        self.create_with(ObjectHeader { messages, ..header })
+    }
+
+    /// The header of a new object, still without messages.
+    pub(crate) fn new_header(&self, track_attribute_order: bool) -> ObjectHeader {
+        match self.makes_old_groups() && !track_attribute_order {
             true => ObjectHeader { version: 1, reference_count: Some(1), ..Default::default() },
             false => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
-        };
-        header.messages = messages;
-        self.create_with(header)
+        }
     }
 
     /// Makes a new object with this header; something must link to it.
@@ -385,6 +393,39 @@ impl File {
         objects.make_room();
         objects.by_address.insert(object.address(), object.clone());
         Ok(object)
+    }
+
+    /// Whether anybody holds an object, besides this file. The caller does not.
+    pub(crate) fn is_held(&self, address: u64) -> bool {
+        let datasets = self.datasets();
+        let dataset = datasets.get(&address);
+        if dataset.is_some_and(|dataset| Arc::strong_count(dataset) > 1) {
+            return true;
+        }
+        let own = 1 + usize::from(dataset.is_some());
+        let objects = self.objects();
+        objects.by_address.get(&address).is_some_and(|object| Arc::strong_count(object) > own)
+    }
+
+    /// Takes note that an object is to be deleted when nobody holds it any more.
+    pub(crate) fn abandon(&self, address: u64) {
+        self.orphans().insert(address);
+    }
+
+    /// Deletes objects without links that nobody holds any more.
+    fn delete_orphans(&self) -> Result<()> {
+        loop {
+            let all: Vec<u64> = self.orphans().iter().copied().collect();
+            let Some(free) = all.into_iter().find(|&address| !self.is_held(address)) else {
+                return Ok(());
+            };
+            self.orphans().remove(&free);
+            delete::delete_abandoned(self, free)?;
+        }
+    }
+
+    fn orphans(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets an object that has been deleted.
@@ -438,6 +479,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.delete_orphans()?;
         self.heap.begin_commit();
         self.cache.flush_file(&self.cached, false)?;
         let snapshot = self.stage()?;

@@ -10,8 +10,9 @@ use pumice_bytes::Reader;
 use pumice_format::Context;
 use pumice_format::reference::{Encoded, Stored};
 pub use pumice_format::reference::{Reference, Target};
+use pumice_space::serial::HyperslabVersion;
 use pumice_space::{Selection, serial};
-use pumice_types::{self as types, Datatype};
+use pumice_types::{self as types, Datatype, ReferenceKind};
 use std::sync::Arc;
 
 /// The references in `elements` of a reference type; `None` for those that lead nowhere.
@@ -60,6 +61,48 @@ pub fn store(
         }
     }
     Ok(())
+}
+
+/// The type of references of a kind in a file.
+pub fn datatype(file: &File, kind: ReferenceKind) -> Datatype {
+    let offset = u32::from(file.medium().sizes().offset);
+    let size = match kind {
+        ReferenceKind::Object => offset,
+        ReferenceKind::Region => offset + 4,
+        // Type, flags, size, and an id in the global heap.
+        _ => offset + 10,
+    };
+    Datatype::Reference(types::Reference { size, kind })
+}
+
+/// Elements of a reference type of this file; `None` leads nowhere.
+pub fn elements(
+    file: &File,
+    datatype: &Datatype,
+    references: &[Option<Reference>],
+) -> Result<Vec<u8>> {
+    let Datatype::Reference(class) = datatype else {
+        return Err(Error::Invalid(format!("{} elements, not references", datatype.class_name())));
+    };
+    let size = datatype.size().max(1);
+    let mut elements = vec![0; size * references.len()];
+    for (element, reference) in elements.chunks_exact_mut(size).zip(references) {
+        store(file, class, reference.as_ref(), element)?;
+    }
+    Ok(elements)
+}
+
+/// What a reference to selected elements of a dataset means. Every libhdf5 reads it, unless the
+/// dataset is too large for the older ones.
+pub fn region(selection: &Selection, dims: &[u64]) -> Result<Target> {
+    selection.check(dims)?;
+    let encode = |version| -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        serial::encode_selection_with(selection, dims, version, &mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = encode(HyperslabVersion::V1).or_else(|_| encode(HyperslabVersion::Smallest))?;
+    Ok(Target::Region { rank: dims.len() as u32, selection: bytes })
 }
 
 /// The elements of a dataset of `rank` axes that a reference means.

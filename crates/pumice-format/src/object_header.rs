@@ -41,6 +41,9 @@ pub const MESSAGE_WAS_UNKNOWN: u8 = 0x20;
 /// Message flag: the message is not to be shared with other objects.
 pub const MESSAGE_DONT_SHARE: u8 = 0x04;
 
+/// The kind of messages with the time of the last change.
+const MODIFICATION_TIME: u16 = 0x0012;
+
 const TRACK_ATTRIBUTE_ORDER: u8 = 0x04;
 const INDEX_ATTRIBUTE_ORDER: u8 = 0x08;
 const STORE_PHASE_CHANGE: u8 = 0x10;
@@ -166,6 +169,18 @@ impl ObjectHeader {
     /// An empty version 2 header.
     pub fn new() -> Self {
         Self { version: 2, ..Default::default() }
+    }
+
+    /// Lets a new header keep the times of its object, which is made at `now`; version 1 keeps only
+    /// that of the last change, in a message.
+    pub fn keep_times(&mut self, now: u32) {
+        if self.version == 1 {
+            let mut body = vec![1, 0, 0, 0];
+            body.put_u32(now);
+            self.messages.push(RawMessage::new(MODIFICATION_TIME, 0, body));
+            return;
+        }
+        self.times = Some(Times { access: now, modification: now, change: now, birth: now });
     }
 
     /// Bytes of the first block of the header that begins with `bytes`, of which [`MAX_PREFIX`]

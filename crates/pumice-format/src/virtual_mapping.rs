@@ -1,5 +1,5 @@
 //! The mapping of a virtual dataset: an object of the global heap that lists, for parts of the
-//! dataset, which part of which other dataset has their elements. Read only.
+//! dataset, which part of which other dataset has their elements.
 //!
 //! ```text
 //! version | count L | entries | checksum u32
@@ -10,9 +10,10 @@
 //! number (L) stands in its place, or the file is this one, and no name is there.
 
 use crate::text::terminated;
-use crate::{Context, DecodeError};
-use pumice_bytes::{Budget, Reader};
-use pumice_space::{Selection, serial};
+use crate::{Context, DecodeError, FormatError, Sizes};
+use pumice_bytes::{Budget, Reader, Writer};
+use pumice_space::serial::HyperslabVersion;
+use pumice_space::{Selection, UNLIMITED, serial};
 
 const STRUCTURE: &str = "virtual dataset mapping";
 /// Flag: the file is that of an earlier entry.
@@ -79,6 +80,54 @@ pub fn decode(
     }
     reader.checksum()?;
     Ok(mappings)
+}
+
+/// Appends the mapping of a virtual dataset of shape `dims`, as version 0.
+pub fn encode(
+    mappings: &[VirtualMapping],
+    dims: &[u64],
+    sizes: Sizes,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let start = out.len();
+    out.put_u8(0);
+    out.put_uint(mappings.len() as u64, usize::from(sizes.length));
+    for mapping in mappings {
+        for name in [&mapping.file, &mapping.dataset] {
+            if name.contains('\0') {
+                return Err(FormatError::unencodable(STRUCTURE, "a name with a null byte"));
+            }
+            out.put_bytes(name.as_bytes());
+            out.put_u8(0);
+        }
+        // The source's extent is not known here; without an end, only form and rank matter.
+        let rank = mapping.source.rank().unwrap_or(dims.len());
+        encode_selection(&mapping.source, &vec![UNLIMITED; rank], out)?;
+        encode_selection(&mapping.target, dims, out)?;
+    }
+    out.put_checksum(start);
+    Ok(())
+}
+
+/// In a form that every release with virtual datasets reads.
+fn encode_selection(
+    selection: &Selection,
+    dims: &[u64],
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let start = out.len();
+    let versions = [HyperslabVersion::V1, HyperslabVersion::V2, HyperslabVersion::Smallest];
+    let first = usize::from(selection.is_unlimited());
+    let mut failure = None;
+    for &version in &versions[first..] {
+        out.truncate(start);
+        match serial::encode_selection_with(selection, dims, version, out) {
+            Ok(()) => return Ok(()),
+            Err(error) => failure = Some(error),
+        }
+    }
+    let reason = failure.map(|error| error.to_string()).unwrap_or_default();
+    Err(FormatError::unencodable(STRUCTURE, reason))
 }
 
 /// The entry whose number stands here.

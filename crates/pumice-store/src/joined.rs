@@ -1,5 +1,6 @@
 //! Parts of several files as one store: external raw data, families of files, split files.
-//! Read only.
+//!
+//! Only external raw data ([`Gaps::Zeros`]) can be written: its files are made, and grow, as needed.
 
 use crate::{FileStore, Store};
 use std::io;
@@ -47,6 +48,8 @@ pub struct Part {
 #[derive(Debug)]
 pub struct JoinedStore {
     parts: Vec<(Part, OnceLock<FileStore>)>,
+    /// The files of parts that were written to.
+    written: Vec<OnceLock<FileStore>>,
     gaps: Gaps,
 }
 
@@ -54,8 +57,40 @@ impl JoinedStore {
     /// A store of these parts, which must not overlap.
     pub fn new(mut parts: Vec<Part>, gaps: Gaps) -> Self {
         parts.sort_by_key(|part| part.start);
+        let written = parts.iter().map(|_| OnceLock::new()).collect();
         let parts = parts.into_iter().map(|part| (part, OnceLock::new())).collect();
-        Self { parts, gaps }
+        Self { parts, written, gaps }
+    }
+
+    /// Writes as much of `bytes` as the part at `place` has room for; gives how much that is.
+    fn write_part(&self, place: usize, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let (part, _) = &self.parts[place];
+        let inside = offset - part.start;
+        let length = bytes.len().min(usize::try_from(part.length - inside).unwrap_or(usize::MAX));
+        let written = &self.written[place];
+        let file = match written.get() {
+            Some(file) => file,
+            None => {
+                let opened = FileStore::open_or_create(&part.path).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", part.path.display()))
+                })?;
+                written.get_or_init(|| opened)
+            }
+        };
+        let at = part.offset.checked_add(inside).ok_or(io::ErrorKind::InvalidInput)?;
+        file.write_at(at, &bytes[..length])?;
+        Ok(length)
+    }
+
+    /// The part that has the byte at `offset`.
+    fn part_at(&self, offset: u64) -> io::Result<usize> {
+        let before = self.parts.partition_point(|(part, _)| part.start <= offset);
+        let place = before.checked_sub(1).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (part, _) = &self.parts[place];
+        if offset - part.start >= part.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(place)
     }
 
     /// How many bytes a part has.
@@ -141,19 +176,21 @@ impl Store for JoinedStore {
         let mut done = 0;
         while done < buffer.len() {
             let at = offset.checked_add(done as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
-            let before = self.parts.partition_point(|(part, _)| part.start <= at);
-            let place = before.checked_sub(1).ok_or(io::ErrorKind::UnexpectedEof)?;
-            let (part, _) = &self.parts[place];
-            if at - part.start >= part.length {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            done += self.read_part(place, at, &mut buffer[done..])?;
+            done += self.read_part(self.part_at(at)?, at, &mut buffer[done..])?;
         }
         Ok(())
     }
 
-    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
-        Err(read_only())
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.gaps == Gaps::Errors {
+            return Err(read_only());
+        }
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset.checked_add(done as u64).ok_or(io::ErrorKind::InvalidInput)?;
+            done += self.write_part(self.part_at(at)?, at, &bytes[done..])?;
+        }
+        Ok(())
     }
 
     fn set_len(&self, _len: u64) -> io::Result<()> {
@@ -186,6 +223,22 @@ mod tests {
         let parts = vec![part(4, 6, "b", 2), part(0, 4, "a", 0), part(20, 4, "missing", 0)];
         let store = JoinedStore::new(parts, gaps);
         (folder, store)
+    }
+
+    #[test]
+    fn writes_cross_parts_and_make_files() {
+        let (folder, store) = store(Gaps::Zeros);
+        store.write_at(2, b"abcdef").unwrap();
+        store.write_at(21, b"z").unwrap();
+        let mut bytes = [9; 10];
+        store.read_at(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"01abcdef\0\0");
+        let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+        assert_eq!((read("a"), read("b")), (b"01ab".to_vec(), b"xxcdef".to_vec()));
+        assert_eq!(read("missing"), b"\0z");
+        assert!(store.write_at(9, b"12").is_err(), "between parts");
+        let (_folder, store) = super::tests::store(Gaps::Errors);
+        assert!(store.write_at(0, b"a").is_err());
     }
 
     #[test]

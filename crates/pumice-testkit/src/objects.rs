@@ -1,7 +1,7 @@
 //! Operations on groups, links and attributes, for `pumice-interop write` and `edit`.
 
 use anyhow::{Context, Result};
-use pumice::{CopyOptions, File, GroupOptions, Node};
+use pumice::{CopyOptions, File, GroupOptions, Node, Reference, ReferenceType, References};
 use serde_json::Value;
 
 /// Carries out an operation if it is one of these; says whether it was.
@@ -28,6 +28,20 @@ pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> 
                 None => file.clone(),
             };
             from.copy_object(path, file, text("to")?, &copy_options(operation))?;
+        }
+        Some("references") => {
+            let meaning = match text("meaning")? {
+                "object" => ReferenceType::Object,
+                "region" => ReferenceType::Region,
+                _ => ReferenceType::Any,
+            };
+            let list = references(file, operation)?;
+            let builder = file.new_references(meaning).shape([list.len() as u64]);
+            builder.create(path)?.write_references(.., &list)?;
+        }
+        Some("reference_attribute") => {
+            let list = References(references(file, operation)?);
+            crate::write::attach(file, path, text("name")?, list)?;
         }
         Some("flush") => file.flush()?,
         Some("remove_attribute") => match file.node(path)? {
@@ -66,4 +80,18 @@ fn copy_options(operation: &Value) -> CopyOptions {
         .expand_references(flag("expand_references"))
         .without_attributes(flag("without_attributes"))
         .merge_committed_datatypes(flag("merge_committed"))
+}
+
+/// References to `targets`: null, or a path with a block or the name of an attribute.
+fn references(file: &File, operation: &Value) -> Result<Vec<Option<Reference>>> {
+    let targets = operation["targets"].as_array().context("no targets")?;
+    let reference = |target: &Value| -> Result<Option<Reference>> {
+        let Some(path) = target["path"].as_str() else { return Ok(None) };
+        Ok(Some(match target["attribute"].as_str() {
+            Some(name) => file.attribute_reference(path, name)?,
+            None if target["start"].is_null() => file.reference(path)?,
+            None => file.region_reference(path, crate::write::block(target)?)?,
+        }))
+    };
+    targets.iter().map(reference).collect()
 }

@@ -3,8 +3,8 @@
 use super::{datatype, packed};
 use anyhow::{Context, Result, bail};
 use pumice::{
-    AllocationTime, Dataset, File, FileOptions, FileSpaceStrategy, FillTime, FilterSpec, Group,
-    LibraryVersion, Node, RawAttribute, Section, Selection,
+    AllocationTime, AttributeValue, Dataset, File, FileOptions, FileSpaceStrategy, FillTime,
+    FilterSpec, Group, LibraryVersion, Node, RawAttribute, Section, Selection, VariableLength,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -70,9 +70,11 @@ fn options(operation: &Value) -> Result<FileOptions> {
     if let Some(bytes) = operation["fs_threshold"].as_u64() {
         options = options.free_space_threshold(bytes);
     }
-    if operation["libver"] == "earliest" {
-        options = options.library_version(LibraryVersion::Earliest);
-    }
+    options = match operation["libver"].as_str() {
+        Some("earliest") => options.library_version(LibraryVersion::Earliest),
+        Some("v108") => options.library_version(LibraryVersion::V18),
+        _ => options,
+    };
     Ok(options.persist_free_space(operation["fs_persist"] == true))
 }
 
@@ -116,6 +118,10 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
             file.dataset(path)?.write_chunk(offset, &bytes("data")?, mask)?;
         }
         Some("write_coo" | "write_lines") => crate::lines::write(file, folder, operation)?,
+        Some("write_scalar") => {
+            let value = operation["value"].as_f64().context("no value")?;
+            file.dataset(path)?.write_scalar(block(operation)?, value)?;
+        }
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
         Some("flush") => file.flush()?,
         Some("delete") => file.unlink(path)?,
@@ -155,6 +161,19 @@ fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
     };
     if operation["compact"] == true {
         builder = builder.compact();
+    }
+    for piece in operation["external"].as_array().into_iter().flatten() {
+        let name = piece["file"].as_str().context("no file")?;
+        let offset = piece["offset"].as_u64().unwrap_or(0);
+        builder = builder.external(name, offset, piece["size"].as_u64());
+    }
+    for part in operation["parts"].as_array().into_iter().flatten() {
+        let text = |field: &str| part[field].as_str().with_context(|| format!("no {field}"));
+        let (target, source) = (block(&part["target"])?, block(&part["source"])?);
+        builder = builder.virtual_part(target, text("file")?, text("dataset")?, source);
+    }
+    if operation["track_times"] == true {
+        builder = builder.track_times(true);
     }
     if operation["dont_filter_partial"] == true {
         builder = builder.dont_filter_partial_chunks();
@@ -199,19 +218,30 @@ fn filters(list: &Value) -> Result<Vec<FilterSpec>> {
 fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> Result<()> {
     let name = operation["name"].as_str().context("no name")?;
     let shape = numbers(&operation["shape"])?;
-    let value = RawAttribute::new(datatype::parse(&operation["dtype"])?, &shape, data)?;
-    match path {
-        "/" => file.set_attribute(name, value)?,
-        _ => match file.node(path)? {
-            Node::Group(group) => group.set_attribute(name, value)?,
-            Node::Dataset(dataset) => dataset.set_attribute(name, value)?,
-            Node::Datatype(datatype) => datatype.set_attribute(name, value)?,
-        },
+    let datatype = datatype::parse(&operation["dtype"])?;
+    if datatype.has_varlen() {
+        let values = packed::unpack(&datatype, data)?;
+        return attach(file, path, name, VariableLength::heaped(datatype, &shape, values)?);
+    }
+    attach(file, path, name, RawAttribute::new(datatype, &shape, data)?)
+}
+
+/// Gives an object an attribute.
+pub(crate) fn attach(
+    file: &File,
+    path: &str,
+    name: &str,
+    value: impl AttributeValue,
+) -> Result<()> {
+    match file.node(path)? {
+        Node::Group(group) => group.set_attribute(name, value)?,
+        Node::Dataset(dataset) => dataset.set_attribute(name, value)?,
+        Node::Datatype(datatype) => datatype.set_attribute(name, value)?,
     }
     Ok(())
 }
 
-fn block(operation: &Value) -> Result<Selection> {
+pub(crate) fn block(operation: &Value) -> Result<Selection> {
     if operation["start"].is_null() {
         return Ok(Selection::all());
     }

@@ -1,14 +1,13 @@
 //! Attributes: small named values of groups and datasets.
 
 use crate::file::Owner;
-use pumice_engine::attribute;
-use pumice_engine::global_heap::GlobalHeap;
+use pumice_engine::attribute::{self, NewAttribute, Values};
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result};
 use pumice_space::Extent;
 use pumice_types::{
     CharacterSet, Conversion, Datatype, Element, FixedString, Heaped, Sequences, StringPadding,
-    Strings, Value,
+    Strings, Value, references,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -150,18 +149,19 @@ impl Attribute {
     }
 }
 
-/// What can be stored as an attribute: an element, an array, slice or vector of elements, text.
+/// What can be stored as an attribute: an element, an array, slice or vector of elements, text,
+/// [data of variable length](VariableLength), [references](crate::Reference).
 pub trait AttributeValue {
     /// The attribute of this value.
-    fn attribute(&self, name: &str) -> attribute::Attribute;
+    fn attribute(&self, name: &str) -> NewAttribute;
 }
 
 macro_rules! scalars {
     ($($scalar:ty),+) => {$(
         impl AttributeValue for $scalar {
-            fn attribute(&self, name: &str) -> attribute::Attribute {
+            fn attribute(&self, name: &str) -> NewAttribute {
                 let extent = Extent::Scalar;
-                attribute::Attribute { extent, ..[*self].as_slice().attribute(name) }
+                NewAttribute { extent, ..[*self].as_slice().attribute(name) }
             }
         }
     )+};
@@ -170,8 +170,8 @@ macro_rules! scalars {
 scalars! { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 }
 
 impl<T: Element> AttributeValue for &[T] {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
-        attribute::Attribute::new(
+    fn attribute(&self, name: &str) -> NewAttribute {
+        NewAttribute::new(
             name,
             T::datatype(),
             Extent::Simple { dims: [self.len() as u64].as_slice().into(), max: None },
@@ -181,29 +181,29 @@ impl<T: Element> AttributeValue for &[T] {
 }
 
 impl<T: Element, const N: usize> AttributeValue for [T; N] {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
+    fn attribute(&self, name: &str) -> NewAttribute {
         self.as_slice().attribute(name)
     }
 }
 
 impl AttributeValue for &str {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
+    fn attribute(&self, name: &str) -> NewAttribute {
         let mut data = self.as_bytes().to_vec();
         data.resize(self.len().max(1), 0);
         let (padding, charset) = (StringPadding::NullPad, CharacterSet::Utf8);
         let string = FixedString { size: data.len() as u32, padding, charset };
-        attribute::Attribute::new(name, Datatype::String(string), Extent::Scalar, data)
+        NewAttribute::new(name, Datatype::String(string), Extent::Scalar, data)
     }
 }
 
 impl AttributeValue for String {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
+    fn attribute(&self, name: &str) -> NewAttribute {
         self.as_str().attribute(name)
     }
 }
 
 impl<T: Element> AttributeValue for Vec<T> {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
+    fn attribute(&self, name: &str) -> NewAttribute {
         self.as_slice().attribute(name)
     }
 }
@@ -240,23 +240,86 @@ impl RawAttribute {
         }
         Ok(Self { datatype, extent, data })
     }
-
-    pub(crate) fn copy_of(attribute: &Attribute) -> Self {
-        let attribute::Attribute { datatype, extent, data, .. } = attribute.inner.clone();
-        Self { datatype, extent, data }
-    }
-
-    /// The same with elements of variable length that are stored in `heap`.
-    pub(crate) fn stored(mut self, values: Heaped, heap: &GlobalHeap) -> Result<Self> {
-        self.data = values.elements;
-        heap.store(&self.datatype, &mut self.data, &values.heap)?;
-        Ok(self)
-    }
 }
 
 impl AttributeValue for RawAttribute {
-    fn attribute(&self, name: &str) -> attribute::Attribute {
+    fn attribute(&self, name: &str) -> NewAttribute {
         let Self { datatype, extent, data } = self.clone();
-        attribute::Attribute::new(name, datatype, extent, data)
+        NewAttribute::new(name, datatype, extent, data)
+    }
+}
+
+/// A value with data of variable length, which the file keeps in its global heap.
+///
+/// ```
+/// use pumice::{File, Sequences, VariableLength};
+///
+/// let file = File::in_memory()?;
+/// file.set_attribute("title", VariableLength::text("a text as h5py writes it")?)?;
+/// file.set_attribute("names", VariableLength::strings(["ab", "", "cde"])?)?;
+/// let steps: Sequences<i32> = [vec![1, 2], vec![]].into_iter().collect();
+/// file.set_attribute("steps", VariableLength::sequences(&steps)?)?;
+///
+/// assert_eq!(file.attribute("title")?.read_string()?, "a text as h5py writes it");
+/// assert_eq!(file.attribute("names")?.read_strings()?, ["ab", "", "cde"]);
+/// assert_eq!(file.attribute("steps")?.read_sequences::<i64>()?[0], [1, 2]);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct VariableLength {
+    datatype: Datatype,
+    extent: Extent,
+    values: Heaped,
+}
+
+/// Bytes of a reference into the global heap in nearly every file: where addresses have eight.
+const REFERENCE: u32 = 16;
+
+impl VariableLength {
+    /// One UTF-8 string.
+    pub fn text(text: &str) -> Result<Self> {
+        Ok(Self { extent: Extent::Scalar, ..Self::strings([text])? })
+    }
+
+    /// A list of UTF-8 strings.
+    pub fn strings<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self> {
+        let strings: Strings = strings.into_iter().map(|text| text.as_ref().to_owned()).collect();
+        if strings.bytes().contains(&0) {
+            let what = "a string with a null byte, which HDF5 takes for its end";
+            return Err(Error::Invalid(what.into()));
+        }
+        let elements = references(strings.offsets(), 1, REFERENCE)?;
+        let values = Heaped { elements, heap: strings.bytes().to_vec() };
+        let extent = Extent::simple(&[strings.len() as u64])?;
+        Ok(Self { datatype: Datatype::varlen_string(REFERENCE), extent, values })
+    }
+
+    /// A list of sequences.
+    pub fn sequences<T: Element>(sequences: &Sequences<T>) -> Result<Self> {
+        let base = T::datatype();
+        let elements = references(sequences.offsets(), base.size(), REFERENCE)?;
+        let heap = bytemuck::cast_slice(sequences.values()).to_vec();
+        let extent = Extent::simple(&[sequences.len() as u64])?;
+        let datatype = Datatype::varlen(base, REFERENCE);
+        Ok(Self { datatype, extent, values: Heaped { elements, heap } })
+    }
+
+    /// Values of any datatype, however nested, in an array of `shape`; without dimensions, one.
+    pub fn values(datatype: Datatype, shape: &[u64], values: &[Value]) -> Result<Self> {
+        let values = Heaped::from_values(&datatype, values)?;
+        Self::heaped(datatype, shape, values)
+    }
+
+    /// Elements with everything that they refer to, in an array of `shape`; without dimensions, one.
+    pub fn heaped(datatype: Datatype, shape: &[u64], values: Heaped) -> Result<Self> {
+        let extent = if shape.is_empty() { Extent::Scalar } else { Extent::simple(shape)? };
+        Ok(Self { datatype, extent, values })
+    }
+}
+
+impl AttributeValue for VariableLength {
+    fn attribute(&self, name: &str) -> NewAttribute {
+        let Self { datatype, extent, values } = self.clone();
+        NewAttribute { name: name.into(), extent, values: Values::Heaped(datatype, values) }
     }
 }

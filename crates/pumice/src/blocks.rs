@@ -1,8 +1,9 @@
 //! A dataset in blocks that fit into memory, for whatever streams through it.
 
-use crate::Dataset;
-use pumice_engine::Result;
+use crate::{Dataset, Select};
+use pumice_engine::{Error, Result};
 use pumice_space::Selection;
+use pumice_types::Element;
 
 /// About how many cells a block may bring into memory.
 pub(crate) const BLOCK_CELLS: u64 = 1 << 20;
@@ -35,6 +36,38 @@ impl Block {
 }
 
 impl Dataset {
+    /// Writes one value to all selected cells.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<i32>().shape([3, 4]).create("d")?;
+    /// dataset.write_scalar((1.., ..2), 7)?;
+    /// assert_eq!(dataset.read::<i32>(..)?, [0, 0, 0, 0, 7, 7, 0, 0, 7, 7, 0, 0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_scalar<T: Element>(&self, selection: impl Select, value: T) -> Result<()> {
+        let (selection, shape) = (self.selection(selection)?, self.shape());
+        self.at(selection.check(&shape).map_err(Error::from))?;
+        let whole = selection.count(&shape);
+        if whole <= BLOCK_CELLS || selection.as_points().is_some() {
+            return self.write(&selection, &vec![value; whole as usize]);
+        }
+        let Some((first, last)) = selection.bounds(&shape) else { return Ok(()) };
+        let count = first.iter().zip(&last).map(|(first, last)| last - first + 1).collect();
+        let values = vec![value; BLOCK_CELLS as usize];
+        let mut blocks = vec![Block { start: first.to_vec(), count }];
+        while let Some(block) = blocks.pop() {
+            let cells = selection.and(&block.selection()?, &shape)?;
+            let count = cells.count(&shape);
+            match block.halves() {
+                _ if count == 0 => {}
+                Some(halves) if count > BLOCK_CELLS => blocks.extend(halves),
+                _ => self.write(&cells, &values[..count as usize])?,
+            }
+        }
+        Ok(())
+    }
+
     /// Visits blocks that cover every cell that may be defined, each with at most `limit` defined
     /// cells unless it is a single cell. Chunks are visited one after another, in row-major order.
     pub(crate) fn for_each_block(

@@ -1,11 +1,11 @@
 //! How a new dataset is described.
 
 use crate::filters::{Edit, Section, SectionFilters, Sections};
-use crate::{Dataset, Group};
-use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec};
+use crate::{Dataset, ExternalPiece, Group};
+use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec, VirtualMapping};
 use pumice_engine::{Error, Result};
 use pumice_filter::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
-use pumice_space::{Extent, UNLIMITED};
+use pumice_space::{Extent, Selection, UNLIMITED};
 use pumice_types::{Conversion, Datatype, Element};
 
 /// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
@@ -64,6 +64,24 @@ pub struct DatasetBuilder {
     density: f64,
     fill_time: FillTime,
     allocation: AllocationTime,
+    track_times: bool,
+    track_attribute_order: bool,
+    access: Access,
+    external: Vec<ExternalPiece>,
+    mappings: Vec<VirtualMapping>,
+}
+
+/// How a dataset will mostly be read, for the default shape of its chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Access {
+    /// In blocks of any kind: sides as equal as the shape allows.
+    #[default]
+    Blocks,
+    /// In lines along an axis, such as time series of single cells: as long as can be along it.
+    Along(usize),
+    /// In slices across an axis, such as the images of a film: one cell along it.
+    Across(usize),
 }
 
 impl DatasetBuilder {
@@ -83,6 +101,11 @@ impl DatasetBuilder {
             density: DENSITY,
             fill_time: FillTime::IfSet,
             allocation: AllocationTime::Default,
+            track_times: false,
+            track_attribute_order: false,
+            access: Access::default(),
+            external: Vec::new(),
+            mappings: Vec::new(),
         }
     }
 
@@ -222,6 +245,90 @@ impl DatasetBuilder {
     /// Stores the elements in the object header: for at most 64,000 bytes.
     pub fn compact(mut self) -> Self {
         self.compact = true;
+        self
+    }
+
+    /// Says how the dataset will mostly be read, for the default chunk shape.
+    ///
+    /// ```
+    /// use pumice::{Access, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let film = file.new_dataset::<u16>().shape([1000, 256, 512]).shuffle();
+    /// let images = film.clone().expected_access(Access::Across(0)).create("images")?;
+    /// assert_eq!(images.chunk(), Some(vec![1, 256, 512]));
+    /// let series = film.expected_access(Access::Along(0)).create("series")?;
+    /// assert_eq!(series.chunk(), Some(vec![1000, 11, 12]));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn expected_access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Keeps the times of creation and of changes in the dataset's header.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4]).track_times(true).create("d")?;
+    /// assert!(dataset.modified().is_some());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn track_times(mut self, track: bool) -> Self {
+        self.track_times = track;
+        self
+    }
+
+    /// Keeps the order in which attributes are made.
+    pub fn track_attribute_order(mut self, track: bool) -> Self {
+        self.track_attribute_order = track;
+        self
+    }
+
+    /// Stores the elements in another file, from byte `offset` on: as many bytes as `size` says, or
+    /// any number. More than one file hold the elements one after another. The files are made when
+    /// elements are written.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("raw.bin");
+    /// # let name = path.to_str().unwrap();
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4]).external(name, 2, None).create("d")?;
+    /// dataset.write(.., &[1u8, 2, 3, 4])?;
+    /// assert_eq!(std::fs::read(name).unwrap(), [0, 0, 1, 2, 3, 4]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn external(mut self, path: &str, offset: u64, size: Option<u64>) -> Self {
+        let size = size.unwrap_or(u64::MAX);
+        self.external.push(ExternalPiece { name: path.into(), offset, size });
+        self
+    }
+
+    /// Lets the cells `part` be those that `source` selects of a dataset of another file, or of this
+    /// one (`.`), in the same order. What no part covers reads as the fill value. Selections may be
+    /// unlimited, and `%b` in names stands for the number of a block.
+    ///
+    /// ```
+    /// use pumice::{File, Selection};
+    ///
+    /// let file = File::in_memory()?;
+    /// file.new_dataset::<i32>().shape([4]).create("a")?.write(.., &[1, 2, 3, 4])?;
+    /// let part = Selection::block(&[1], &[2])?;
+    /// let builder = file.new_dataset::<i32>().shape([5]).fill_value(-1);
+    /// let all = builder.virtual_part(part, ".", "a", Selection::block(&[2], &[2])?).create("v")?;
+    /// assert_eq!(all.read::<i32>(..)?, [-1, 3, 4, -1, -1]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn virtual_part(
+        mut self,
+        part: Selection,
+        file: &str,
+        dataset: &str,
+        source: Selection,
+    ) -> Self {
+        let (file, dataset) = (file.into(), dataset.into());
+        self.mappings.push(VirtualMapping { file, dataset, source, target: part });
         self
     }
 
@@ -404,6 +511,8 @@ impl DatasetBuilder {
             fill,
             fill_time: self.fill_time,
             allocation: self.allocation,
+            track_times: self.track_times,
+            track_attribute_order: self.track_attribute_order,
             ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
         })
     }
@@ -414,6 +523,9 @@ impl DatasetBuilder {
         }
         if self.sparse {
             return self.sparse_layout();
+        }
+        if !self.external.is_empty() || !self.mappings.is_empty() {
+            return self.elsewhere();
         }
         let filters = self.filters_of(&[Section::Chunk])?.of(Section::Chunk).to_vec();
         let chunked = self.chunk.is_some() || !filters.is_empty() || self.max_shape.is_some();
@@ -427,6 +539,18 @@ impl DatasetBuilder {
                 let dont_filter_partial = self.dont_filter_partial;
                 Ok(LayoutSpec::Chunked { chunk, filters, dont_filter_partial })
             }
+        }
+    }
+
+    /// Elements that are in other files or datasets.
+    fn elsewhere(&self) -> Result<LayoutSpec> {
+        let own = self.chunk.is_some() || !self.edits.is_empty() || self.compact;
+        match (self.external.is_empty(), self.mappings.is_empty()) {
+            (false, true) if !own => Ok(LayoutSpec::External { files: self.external.clone() }),
+            (true, false) if !own => Ok(LayoutSpec::Virtual { mappings: self.mappings.clone() }),
+            _ => Err(Error::Invalid(
+                "elements in other files or datasets, which have another layout as well".into(),
+            )),
         }
     }
 
@@ -477,8 +601,17 @@ impl DatasetBuilder {
         let mut order: Vec<usize> = (0..axes.len()).collect();
         order.sort_by_key(|&axis| axes[axis]);
         let mut left = cells.max(1);
+        if let Access::Along(first) | Access::Across(first) = self.access
+            && first < axes.len()
+        {
+            let along = self.access == Access::Along(first);
+            chunk[first] = if along { axes[first].min(left) } else { 1 };
+            left = (left / chunk[first]).max(1);
+            order.retain(|&axis| axis != first);
+        }
+        let axes_left = order.len();
         for (done, &axis) in order.iter().enumerate() {
-            let share = (left as f64).powf(1.0 / (axes.len() - done) as f64).round() as u64;
+            let share = (left as f64).powf(1.0 / (axes_left - done) as f64).round() as u64;
             chunk[axis] = axes[axis].min(share.max(1));
             left = (left / chunk[axis]).max(1);
         }

@@ -38,10 +38,11 @@ impl Group {
 /// A datatype with a name.
 #[derive(Clone)]
 pub struct CommittedDatatype {
-    owner: Arc<Owner>,
     object: Arc<Object>,
     path: String,
     datatype: Datatype,
+    /// Last, so that nothing is held any more when the file is closed with it.
+    owner: Arc<Owner>,
 }
 
 impl CommittedDatatype {
@@ -91,7 +92,7 @@ impl CommittedDatatype {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        let set = attribute::set(&self.owner.0, &self.object, value.attribute(name));
+        let set = attribute::create(&self.owner.0, &self.object, value.attribute(name));
         set.map_err(|error| error.at(&self.path))
     }
 

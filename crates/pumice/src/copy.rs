@@ -3,7 +3,7 @@
 //! Data streams block by block, so that memory does not grow with the dataset.
 
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
-use crate::{Dataset, DatasetBuilder, Defined, RawAttribute};
+use crate::{Dataset, DatasetBuilder, Defined};
 use pumice_engine::buffer::Output;
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
@@ -86,17 +86,8 @@ impl Dataset {
             ))));
         }
         Copying::new(self, to, keep)?.cells(&mut |_| {})?;
-        for attribute in self.attributes()? {
-            if same_file || !refers_to_objects(attribute.datatype()) {
-                let mut value = RawAttribute::copy_of(&attribute);
-                if attribute.datatype().has_varlen() {
-                    let heaped = attribute.read_heaped()?;
-                    value = self.at(value.stored(heaped, to.owner().0.global_heap()))?;
-                }
-                to.set_attribute(attribute.name(), value)?;
-            }
-        }
-        Ok(())
+        let (from, onto) = (self.state.object(), to.state.object());
+        self.at(pumice_engine::copy::attributes(&self.owner().0, from, &to.owner().0, onto))
     }
 
     /// The excluded value as an element of the dataset's type.

@@ -23,9 +23,10 @@ use std::sync::Arc;
 /// Selections are `..`, ranges, tuples of ranges, or a [`Selection`]; see [`Select`].
 #[derive(Clone)]
 pub struct Dataset {
-    owner: Arc<Owner>,
     pub(crate) state: Arc<DatasetState>,
     path: String,
+    /// Last, so that nothing is held any more when the file is closed with it.
+    owner: Arc<Owner>,
 }
 
 /// How a dataset is stored.
@@ -519,7 +520,7 @@ impl Dataset {
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
         let attribute = value.attribute(name);
-        self.at(attribute::set(&self.owner.0, self.state.object(), attribute))
+        self.at(attribute::create(&self.owner.0, self.state.object(), attribute))
     }
 
     /// Gives the dataset a comment, or takes it away.

@@ -77,7 +77,9 @@ impl File {
         self.root.engine().commit()
     }
 
-    /// Writes all changes and says how it went. Other handles to the file stay usable.
+    /// Writes all changes and says how it went. Other handles, to the file, its groups and datasets,
+    /// stay usable and keep the file open and locked until the last of them goes: libhdf5's weak
+    /// close.
     pub fn close(self) -> Result<()> {
         match self.root.is_only_handle() {
             true => self.root.engine().close(),

@@ -28,9 +28,10 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Group {
-    owner: Arc<Owner>,
     object: Arc<Object>,
     path: String,
+    /// Last, so that nothing is held any more when the file is closed with it.
+    owner: Arc<Owner>,
 }
 
 /// A name in a group and what it leads to.
@@ -303,7 +304,7 @@ impl Group {
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
         let attribute = value.attribute(name);
-        attribute::set(self.engine(), &self.object, attribute).map_err(|e| e.at(&self.path))
+        attribute::create(self.engine(), &self.object, attribute).map_err(|e| e.at(&self.path))
     }
 
     /// Gives an attribute another name.

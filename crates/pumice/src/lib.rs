@@ -111,8 +111,8 @@ mod structured;
 mod transfer;
 mod walk;
 
-pub use attribute::{Attribute, AttributeValue, RawAttribute};
-pub use builder::DatasetBuilder;
+pub use attribute::{Attribute, AttributeValue, RawAttribute, VariableLength};
+pub use builder::{Access, DatasetBuilder};
 pub use chunk::ChunkInfo;
 pub use committed::CommittedDatatype;
 pub use context::{Context, ContextBuilder};
@@ -141,7 +141,7 @@ pub use pumice_filter::{
 pub use pumice_space::{Column, Coordinate, Extent, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
-pub use reference::Reference;
+pub use reference::{Reference, ReferenceType, References};
 pub use select::{AxisRange, Select};
 pub use space::{ExternalPiece, FileSpace, ObjectSpace};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};

@@ -128,7 +128,18 @@ impl Group {
     }
 
     /// Removes a name. An object that had only this name is deleted, with everything that only it
-    /// led to, and its space is reused.
+    /// led to, and its space is reused. As with libhdf5, one that is open can still be used, and goes
+    /// when its last handle does.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let data = file.new_dataset::<i32>().shape([3]).create("data")?;
+    /// file.unlink("data")?;
+    /// data.write(.., &[1, 2, 3])?;
+    /// assert_eq!(data.read::<i32>(..)?, [1, 2, 3]);
+    /// assert!(!file.contains("data"));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
     pub fn unlink(&self, path: &str) -> Result<()> {
         let full = self.child_path(path);
         let at = |error: Error| error.at(&full);

@@ -1,10 +1,13 @@
-//! Following references: to objects, to regions of datasets, to attributes.
+//! References to objects, to regions of datasets, to attributes: making and following them.
 
 use crate::file::Owner;
-use crate::{Attribute, Dataset, Group, Node, Select, Selection};
+use crate::{
+    Attribute, AttributeValue, Dataset, DatasetBuilder, Extent, Group, Node, Select, Selection,
+};
+use pumice_engine::attribute::{NewAttribute, Values};
 use pumice_engine::reference::{self, Reference as Stored, Target};
 use pumice_engine::{Error, Result};
-use pumice_types::Datatype;
+use pumice_types::{Datatype, ReferenceKind};
 use std::sync::Arc;
 
 /// A reference as a file has it: to an object, to elements of a dataset or to an attribute.
@@ -39,7 +42,88 @@ impl Reference {
     }
 }
 
+/// What references in a dataset or an attribute can mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferenceType {
+    /// Objects; libhdf5's `H5T_STD_REF_OBJ`.
+    Object,
+    /// Elements of datasets; libhdf5's `H5T_STD_REF_DSETREG`.
+    Region,
+    /// Objects, elements of datasets and attributes; libhdf5's `H5T_STD_REF`, since 1.12.
+    Any,
+}
+
+impl ReferenceType {
+    fn kind(self) -> ReferenceKind {
+        match self {
+            Self::Object => ReferenceKind::Object,
+            Self::Region => ReferenceKind::Region,
+            Self::Any => ReferenceKind::Object2 { version: 1 },
+        }
+    }
+}
+
 impl Group {
+    /// A reference to the object at `path`, which must be in this file.
+    ///
+    /// ```
+    /// use pumice::{File, Node, ReferenceType};
+    ///
+    /// let file = File::in_memory()?;
+    /// let data = file.new_dataset::<i32>().shape([10]).create("data")?;
+    /// data.write(.., &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9])?;
+    ///
+    /// let links = file.new_references(ReferenceType::Object).shape([2]).create("links")?;
+    /// links.write_references(0, &[Some(file.reference("data")?)])?;
+    /// let found = links.read_references(..)?;
+    /// assert!(matches!(file.dereference(found[0].as_ref().unwrap())?, Node::Dataset(_)));
+    /// assert!(found[1].is_none(), "never written");
+    ///
+    /// file.set_attribute("part", file.region_reference("data", 3..5)?)?;
+    /// let found = file.attribute("part")?.read_references()?;
+    /// let (data, part) = file.dereference_region(found[0].as_ref().unwrap())?;
+    /// assert_eq!(data.read::<i32>(part)?, [3, 4]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn reference(&self, path: &str) -> Result<Reference> {
+        Ok(Reference(Stored { file: None, address: self.own(path)?, target: Target::Object }))
+    }
+
+    /// A reference to elements of the dataset at `path`, which must be in this file.
+    pub fn region_reference(&self, path: &str, selection: impl Select) -> Result<Reference> {
+        let address = self.own(path)?;
+        let dataset = self.dataset(path)?;
+        let selection = dataset.selection(selection)?;
+        let target = dataset.at(reference::region(&selection, &dataset.shape()))?;
+        Ok(Reference(Stored { file: None, address, target }))
+    }
+
+    /// A reference to an attribute of the object at `path`, which must be in this file.
+    pub fn attribute_reference(&self, path: &str, name: &str) -> Result<Reference> {
+        let target = Target::Attribute(name.into());
+        Ok(Reference(Stored { file: None, address: self.own(path)?, target }))
+    }
+
+    /// The address of an object of this file.
+    fn own(&self, path: &str) -> Result<u64> {
+        let (owner, object) = self.resolve(path)?;
+        if std::ptr::eq(&*owner.0, self.engine()) {
+            return Ok(object.address());
+        }
+        let what = "a reference to an object of another file";
+        Err(Error::Invalid(what.into()).at(&self.child_path(path)))
+    }
+
+    /// The type of references in this file.
+    pub fn reference_datatype(&self, meaning: ReferenceType) -> Datatype {
+        reference::datatype(self.engine(), meaning.kind())
+    }
+
+    /// Begins a dataset of references; see [`reference`](Self::reference).
+    pub fn new_references(&self, meaning: ReferenceType) -> DatasetBuilder {
+        self.new_dataset_of(self.reference_datatype(meaning))
+    }
+
     /// The references in elements of a reference type of this file, such as those of
     /// [`Value::Reference`](crate::Value::Reference); `None` for those that lead nowhere.
     pub fn references(
@@ -93,6 +177,60 @@ impl Dataset {
         let found = reference::references(&self.owner().0, self.datatype(), &bytes);
         let found = found.map_err(|error| error.at(self.path()))?;
         Ok(found.into_iter().map(|found| found.map(Reference)).collect())
+    }
+}
+
+impl Dataset {
+    /// Writes references to the selected cells, in row-major order; `None` leads nowhere.
+    pub fn write_references(
+        &self,
+        selection: impl Select,
+        references: &[Option<Reference>],
+    ) -> Result<()> {
+        let references: Vec<_> =
+            references.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
+        let elements = reference::elements(&self.owner().0, self.datatype(), &references);
+        let selection = self.selection(selection)?;
+        self.at(self.state.write(&selection, self.datatype(), &self.at(elements)?))
+    }
+}
+
+impl AttributeValue for Reference {
+    fn attribute(&self, name: &str) -> NewAttribute {
+        let list = References(vec![Some(self.clone())]);
+        NewAttribute { extent: Extent::Scalar, ..list.attribute(name) }
+    }
+}
+
+/// A list of references as an attribute: in the oldest of the types that can have them all. `None`
+/// leads nowhere.
+///
+/// ```
+/// use pumice::{File, References};
+///
+/// let file = File::in_memory()?;
+/// file.create_group("a")?;
+/// file.set_attribute("both", References(vec![Some(file.reference("a")?), None]))?;
+/// assert_eq!(file.attribute("both")?.read_references()?[0], Some(file.reference("a")?));
+/// # Ok::<(), pumice::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct References(pub Vec<Option<Reference>>);
+
+impl AttributeValue for References {
+    fn attribute(&self, name: &str) -> NewAttribute {
+        let mut targets = self.0.iter().flatten().map(|reference| &reference.0.target);
+        let meaning = if targets.clone().all(|target| matches!(target, Target::Object)) {
+            ReferenceType::Object
+        } else if targets.all(|target| matches!(target, Target::Region { .. })) {
+            ReferenceType::Region
+        } else {
+            ReferenceType::Any
+        };
+        let all = self.0.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
+        let extent = Extent::Simple { dims: [self.0.len() as u64].as_slice().into(), max: None };
+        let values = Values::References(meaning.kind(), all);
+        NewAttribute { name: name.into(), extent, values }
     }
 }
 

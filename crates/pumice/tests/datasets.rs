@@ -140,6 +140,7 @@ fn freed_space_is_reused() {
         assert!(now < first * 5 / 2, "round {round}: {now} after {first}");
         length = now;
     }
+    drop(dataset);
     file.unlink("d").unwrap();
     file.flush().unwrap();
     assert!(std::fs::metadata(&path).unwrap().len() < length / 10);

@@ -114,6 +114,7 @@ fn a_copy_that_fails_leaves_nothing_behind() {
     assert!(from.copy_object("nothing", &to, "new", &plain()).is_err());
     assert!(from.copy_object("g", &to, "z/bad\0name", &plain()).is_err());
     assert_eq!(to.members().unwrap().len(), 1);
+    to.flush().unwrap();
     to.create_group("y").unwrap();
     to.flush().unwrap();
     assert!(store.to_vec().len() < before + 1000, "{} after {before}", store.to_vec().len());

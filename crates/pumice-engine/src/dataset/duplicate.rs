@@ -70,33 +70,35 @@ impl DatasetState {
         from: &DatasetState,
         change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
     ) -> Result<()> {
-        let geometry = &from.layout.geometry;
-        let dims = from.dims();
-        if dims.contains(&0) || from.null {
+        let undefined = matches!(from.layout.storage, Storage::Sparse(..))
+            || matches!(&from.message, Layout::Structured { sections: 3, .. });
+        from.for_each_stored_block(&mut |block| match undefined {
+            false => self.copy_block(from, block, change),
+            true => self.copy_defined(from, block, change),
+        })
+    }
+
+    /// Calls `visit` for blocks that together have every cell that is stored.
+    pub(super) fn for_each_stored_block(
+        &self,
+        visit: &mut dyn FnMut(&Selection) -> Result<()>,
+    ) -> Result<()> {
+        let (geometry, dims) = (&self.layout.geometry, self.dims());
+        if dims.contains(&0) || self.null {
             return Ok(());
         }
-        if let Storage::Contiguous(contiguous) = &from.layout.storage {
+        if let Storage::Contiguous(contiguous) = &self.layout.storage {
             if let Place::File(None) = contiguous.place() {
                 return Ok(());
             }
-            return pieces(&dims, geometry.element_size(), &mut |selection| {
-                self.copy_block(from, selection, change)
-            });
+            return pieces(&dims, geometry.element_size(), visit);
         }
-        let undefined = matches!(from.layout.storage, Storage::Sparse(..))
-            || matches!(&from.message, Layout::Structured { sections: 3, .. });
-        let chunk = geometry.chunk();
-        for (origin, _) in from.chunk_records()? {
-            let ends = origin.iter().zip(chunk).zip(&dims);
+        for (origin, _) in self.chunk_records()? {
+            let ends = origin.iter().zip(geometry.chunk()).zip(&dims);
             let count: Dims =
                 ends.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
-            if count.contains(&0) {
-                continue;
-            }
-            let block = Selection::block(&origin, &count)?;
-            match undefined {
-                false => self.copy_block(from, &block, change)?,
-                true => self.copy_defined(from, &block, change)?,
+            if !count.contains(&0) {
+                visit(&Selection::block(&origin, &count)?)?;
             }
         }
         Ok(())

@@ -2,19 +2,57 @@
 
 use crate::file::File;
 use crate::layout::{Contiguous, Geometry, Place, Storage};
+use crate::local_heap::LocalHeap;
+use crate::measure::ExternalPiece;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::shared::context;
-use crate::{Result, outside};
-use pumice_format::messages::ExternalFiles;
+use crate::{Error, Result, outside};
+use pumice_format::messages::{ExternalFile, ExternalFiles, kind};
 use pumice_format::object_header::RawMessage;
+use pumice_space::Extent;
 use pumice_store::{Gaps, JoinedStore, Part};
+use pumice_types::Datatype;
 use std::sync::Arc;
+
+/// The message that names the files of a new dataset, and their names in a heap.
+pub(super) fn message(
+    file: &File,
+    files: &[ExternalPiece],
+    extent: &Extent,
+    datatype: &Datatype,
+) -> Result<RawMessage> {
+    let needed = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
+    let (last, others) = match files.split_last() {
+        Some(split) => split,
+        None => return Err(Error::Invalid("external data without a file".into())),
+    };
+    if others.iter().any(|piece| piece.size == u64::MAX) {
+        let what = "only the last external file can have any number of bytes";
+        return Err(Error::Invalid(what.into()));
+    }
+    let room = files.iter().map(|piece| piece.size).fold(0, u64::saturating_add);
+    if last.size != u64::MAX && needed.is_none_or(|needed| needed > room) {
+        return Err(Error::Invalid(format!("{room} bytes of external files for {extent:?}")));
+    }
+    let medium = &**file.medium();
+    let mut names = LocalHeap::create(medium)?;
+    let mut slots = Vec::with_capacity(files.len());
+    for piece in files {
+        let name_offset = names.insert(medium, &piece.name)?;
+        slots.push(ExternalFile { name_offset, offset: piece.offset, size: piece.size });
+    }
+    names.commit(medium)?;
+    let mut body = Vec::new();
+    let heap_address = names.address();
+    ExternalFiles { heap_address, slots }.encode(medium.sizes(), &mut body)?;
+    Ok(RawMessage::new(kind::EXTERNAL_FILES, 0, body))
+}
 
 /// The storage of a dataset with an external files message.
 pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -> Result<Storage> {
     let message = ExternalFiles::decode(&raw.body, &context(file, raw))?;
-    let names = crate::local_heap::LocalHeap::open(file.medium(), message.heap_address)?;
+    let names = LocalHeap::open(file.medium(), message.heap_address)?;
     let sizes = file.medium().sizes();
     let unlimited = u64::MAX >> (64 - 8 * u32::from(sizes.length.clamp(1, 8)));
     let (mut start, mut parts) = (0u64, Vec::new());
@@ -28,6 +66,6 @@ pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -
         start = start.saturating_add(length);
     }
     let store = Arc::new(JoinedStore::new(parts, Gaps::Zeros));
-    let medium = Arc::new(Medium::new(store, 0, start, sizes, false));
+    let medium = Arc::new(Medium::new(store, 0, start, sizes, file.writable()));
     Ok(Storage::External(Contiguous::new(geometry.clone(), medium, Place::File(Some(0)))))
 }

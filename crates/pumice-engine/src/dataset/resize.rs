@@ -34,6 +34,8 @@ pub(super) struct Changes {
     gone: Vec<Dims>,
     /// With the address of the new form.
     pub(super) rewritten: Vec<(Dims, u64)>,
+    /// Elements that go and refer to the global heap.
+    dropped: Vec<u8>,
 }
 
 impl Changes {
@@ -70,7 +72,9 @@ impl DatasetState {
             changes.cancel(table);
             return Err(error);
         }
-        self.apply(table, &exclusive, dims, changes)
+        let dropped = std::mem::take(&mut changes.dropped);
+        self.apply(table, &exclusive, dims, changes)?;
+        if dropped.is_empty() { Ok(()) } else { self.discard(dropped) }
     }
 
     /// Lets index and header follow an extent that leaves every chunk as it is, in the file and in
@@ -114,16 +118,48 @@ impl DatasetState {
             let cells = match self.fate(&key, dims)? {
                 Fate::Same => continue,
                 Fate::Gone => {
+                    self.drop_values(table, &key, record, dims, &mut changes.dropped)?;
                     changes.gone.push(key);
                     continue;
                 }
-                Fate::Cut(cells) => Some(cells),
+                Fate::Cut(cells) => {
+                    self.drop_values(table, &key, record.clone(), dims, &mut changes.dropped)?;
+                    Some(cells)
+                }
                 Fate::Recoded => None,
             };
             match self.rewrite(table, &recoder, &key, record, cells)? {
                 Some(address) => changes.rewritten.push((key, address)),
                 None => changes.gone.push(key),
             }
+        }
+        Ok(())
+    }
+
+    /// Lists the elements of a chunk that refer to the global heap and lie outside of `dims`.
+    fn drop_values(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        record: ChunkRecord,
+        dims: &[u64],
+        dropped: &mut Vec<u8>,
+    ) -> Result<()> {
+        if !self.uses_global_heap() {
+            return Ok(());
+        }
+        let bytes = table.read(&record)?;
+        let chunk = self.layout.decode(key, bytes, &self.layout.stored(record), Part::All)?;
+        let (Chunk::Dense(cells), Some(outside)) =
+            (chunk, self.layout.geometry.outside_of(key, dims)?)
+        else {
+            return Ok(());
+        };
+        let size = self.layout.geometry.element_size();
+        for run in outside.runs() {
+            let start = run.start as usize * size;
+            let end = start + run.len as usize * size;
+            dropped.extend_from_slice(cells.get(start..end).unwrap_or_default());
         }
         Ok(())
     }

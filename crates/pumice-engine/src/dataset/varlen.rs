@@ -127,7 +127,40 @@ impl DatasetState {
             let _ = self.heap.discard(&self.datatype, new);
             return Err(error);
         }
-        self.heap.discard(&self.datatype, old)
+        self.discard(old)
+    }
+
+    /// Whether elements refer to the global heap.
+    pub(super) fn uses_global_heap(&self) -> bool {
+        let inside = matches!(self.layout.storage, Storage::Dense(..) | Storage::Contiguous(_));
+        inside && self.datatype.has_varlen()
+    }
+
+    /// Gives back what elements, as the file has them, refer to. What was never written refers to
+    /// what the fill value refers to, which stays.
+    pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<()> {
+        if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
+            let unwritten =
+                elements.chunks_exact_mut(fill.len()).filter(|element| *element == fill);
+            unwritten.for_each(|element| element.fill(0));
+        }
+        self.heap.discard(&self.datatype, elements)
+    }
+
+    /// Gives back what all elements refer to: for a dataset that is deleted.
+    pub(crate) fn discard_all(&self) -> Result<()> {
+        if !self.uses_global_heap() {
+            return Ok(());
+        }
+        self.for_each_stored_block(&mut |block| {
+            let mut elements = self.buffer(block.count(&self.dims()))?;
+            self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
+            self.discard(elements)
+        })?;
+        match &self.fill {
+            Some(fill) => self.heap.discard(&self.datatype, fill.clone()),
+            None => Ok(()),
+        }
     }
 
     /// The defined cells among the selected ones with their values and what these refer to, chunk by

@@ -14,6 +14,7 @@ use crate::metadata::MetadataIo;
 use crate::{Error, Result, group, outside};
 use pumice_format::Context;
 use pumice_format::UNDEFINED;
+use pumice_format::messages::Layout;
 use pumice_format::virtual_mapping::{self, VirtualMapping};
 use pumice_space::{
     CellSet, ChunkGrid, Dims, Extent, HyperslabAxis, Run, Segment, Selection, UNLIMITED, plan,
@@ -58,6 +59,25 @@ struct Piece {
     to: Selection,
 }
 
+/// Puts the mapping of a new dataset into the global heap; gives the layout that says where.
+pub(super) fn store(file: &File, mappings: &[VirtualMapping], extent: &Extent) -> Result<Layout> {
+    for mapping in mappings {
+        let (source, target) = (&mapping.source, &mapping.target);
+        if target.rank().is_some_and(|rank| rank != extent.dims().len()) {
+            let what = format!("a part of another rank than {:?}", extent.dims());
+            return Err(Error::Invalid(what));
+        }
+        if source.is_unlimited() && !target.is_unlimited() {
+            let what = "a source without end for a part that has one";
+            return Err(Error::Invalid(what.into()));
+        }
+    }
+    let mut bytes = Vec::new();
+    virtual_mapping::encode(mappings, extent.dims(), file.medium().sizes(), &mut bytes)?;
+    let (heap_address, heap_index) = file.global_heap().add(&bytes)?;
+    Ok(Layout::Virtual { heap_address, heap_index })
+}
+
 impl Virtual {
     /// The mapping of a dataset of `rank`, at an object of the global heap.
     pub(super) fn load(file: &File, address: u64, index: u32, rank: usize) -> Result<Self> {
@@ -68,6 +88,11 @@ impl Virtual {
             mappings = virtual_mapping::decode(&bytes, rank, &context)?;
         }
         Ok(Self { file: file.weak(), mappings, sources: Mutex::default() })
+    }
+
+    /// A mapping that is stored already.
+    pub(super) fn new(file: &File, mappings: Vec<VirtualMapping>) -> Self {
+        Self { file: file.weak(), mappings, sources: Mutex::default() }
     }
 
     /// The mappings, as they are stored.

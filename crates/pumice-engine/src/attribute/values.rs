@@ -1,0 +1,83 @@
+//! Attributes on their way into a file: elements that are stored as they are, or need the global
+//! heap; and what the global heap gets back when attributes go.
+
+use super::{Attribute, set};
+use crate::file::File;
+use crate::object::Object;
+use crate::reference::{self, Reference};
+use crate::{Error, Result};
+use pumice_space::Extent;
+use pumice_types::{Datatype, Heaped, ReferenceKind};
+
+/// An attribute that is still to be stored.
+#[derive(Clone, Debug)]
+pub struct NewAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its shape.
+    pub extent: Extent,
+    /// Its elements.
+    pub values: Values,
+}
+
+/// The elements of an attribute that is still to be stored.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// As the file will have them.
+    Stored(Datatype, Vec<u8>),
+    /// With data of variable length in a heap of their own.
+    Heaped(Datatype, Heaped),
+    /// References; `None` for one that leads nowhere.
+    References(ReferenceKind, Vec<Option<Reference>>),
+}
+
+impl NewAttribute {
+    /// An attribute whose elements the file has as they are.
+    pub fn new(name: impl Into<String>, datatype: Datatype, extent: Extent, data: Vec<u8>) -> Self {
+        Self { name: name.into(), extent, values: Values::Stored(datatype, data) }
+    }
+}
+
+/// Adds an attribute, or replaces the one of that name.
+pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
+    file.medium().require_writable()?;
+    let NewAttribute { name, extent, values } = new;
+    let (datatype, data) = match values {
+        Values::Stored(datatype, data) => (datatype, data),
+        Values::Heaped(datatype, Heaped { mut elements, heap }) => {
+            file.global_heap().store(&datatype, &mut elements, &heap)?;
+            (datatype, elements)
+        }
+        Values::References(kind, list) => {
+            let datatype = reference::datatype(file, kind);
+            let data = reference::elements(file, &datatype, &list)?;
+            (datatype, data)
+        }
+    };
+    let attribute = Attribute::new(name, datatype, extent, data);
+    let (datatype, data) = (attribute.datatype.clone(), attribute.data.clone());
+    set(file, object, attribute).inspect_err(|_| {
+        // Nobody refers to it; if this fails too, only space is lost.
+        let _ = discard(file, &datatype, data);
+    })
+}
+
+/// Gives back what an attribute that is no longer there held on to.
+pub(super) fn let_go(file: &File, gone: Attribute) -> Result<()> {
+    discard(file, &gone.datatype, gone.data)?;
+    match gone.committed {
+        Some(address) => crate::delete::release(file, address),
+        None => Ok(()),
+    }
+}
+
+fn discard(file: &File, datatype: &Datatype, data: Vec<u8>) -> Result<()> {
+    if !datatype.has_varlen() {
+        return Ok(());
+    }
+    match file.global_heap().discard(datatype, data) {
+        // What cannot be found in a damaged file cannot be given back.
+        Err(Error::Io { action, source }) => Err(Error::Io { action, source }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,331 @@
+//! New datasets: what they shall be, and the messages that say so.
+
+use super::describe::{Description, describe};
+use super::filters::Filters;
+use super::{external, virtuality};
+use crate::file::File;
+use crate::index::{ChunkIndex, IndexKind};
+use crate::layout::Storage;
+use crate::measure::ExternalPiece;
+use crate::version::LibraryVersion;
+use crate::{Error, Result};
+use pumice_filter::{DatasetFacts, FilterSpec};
+use pumice_format::UNDEFINED;
+use pumice_format::messages::{
+    AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, SPARSE, SingleChunk,
+    dataspace, datatype, kind,
+};
+use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::structured::VARIABLE_LENGTH;
+use pumice_format::virtual_mapping::VirtualMapping;
+use pumice_space::{Extent, UNLIMITED};
+use pumice_types::Datatype;
+
+/// The largest dataset that fits into an object header.
+const MAX_COMPACT: u64 = 64_000;
+/// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
+/// array has an entry for every chunk, and most of them will never be stored.
+const MANY_CHUNKS: u64 = 1 << 20;
+/// Version of the layout message of dense chunks: readable since HDF5 1.10.
+const CHUNKED_VERSION: u8 = 4;
+/// The same for older releases: chunks are found by a version 1 B-tree.
+const OLD_CHUNKED_VERSION: u8 = 3;
+
+/// What a new dataset shall be.
+#[derive(Clone, Debug)]
+pub struct DatasetSpec {
+    /// The type of its elements.
+    pub datatype: Datatype,
+    /// Its current and maximum dimensions.
+    pub extent: Extent,
+    /// How it is stored.
+    pub layout: LayoutSpec,
+    /// Its fill value, one element of its type; zero if not given.
+    pub fill: Option<Vec<u8>>,
+    /// When the fill value is written.
+    pub fill_time: FillTime,
+    /// When space is taken; [`AllocationTime::Default`] is what suits the layout.
+    pub allocation: AllocationTime,
+    /// Whether its header keeps the times of its creation and of changes.
+    pub track_times: bool,
+    /// Whether attributes carry the order of their creation.
+    pub track_attribute_order: bool,
+}
+
+impl DatasetSpec {
+    /// A dataset with the usual properties.
+    pub fn new(datatype: Datatype, extent: Extent, layout: LayoutSpec) -> Self {
+        let (fill_time, allocation) = (FillTime::IfSet, AllocationTime::Default);
+        let (track_times, track_attribute_order) = (false, false);
+        Self {
+            datatype,
+            extent,
+            layout,
+            fill: None,
+            fill_time,
+            allocation,
+            track_times,
+            track_attribute_order,
+        }
+    }
+
+    /// When space is taken.
+    fn allocation(&self) -> AllocationTime {
+        match (self.allocation, &self.layout) {
+            (AllocationTime::Default, LayoutSpec::Compact) => AllocationTime::Early,
+            (AllocationTime::Default, LayoutSpec::Contiguous | LayoutSpec::External { .. }) => {
+                AllocationTime::Late
+            }
+            (AllocationTime::Default, _) => AllocationTime::Incremental,
+            (chosen, _) => chosen,
+        }
+    }
+
+    /// Whether all space is taken when the dataset is made or grows.
+    fn is_early(&self) -> bool {
+        let dense = matches!(self.layout, LayoutSpec::Contiguous | LayoutSpec::Chunked { .. });
+        dense && self.allocation() == AllocationTime::Early
+    }
+}
+
+/// How a new dataset is stored.
+#[derive(Clone, Debug)]
+pub enum LayoutSpec {
+    /// In the object header.
+    Compact,
+    /// In one piece of the file.
+    Contiguous,
+    /// In dense chunks.
+    Chunked {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters, in the order of writing.
+        filters: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
+    },
+    /// In one piece, in other files.
+    External {
+        /// The pieces, one after another; the last may be of `u64::MAX` bytes: any number.
+        files: Vec<ExternalPiece>,
+    },
+    /// In other datasets.
+    Virtual {
+        /// Which elements are where.
+        mappings: Vec<VirtualMapping>,
+    },
+    /// In sparse chunks.
+    Sparse {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters of the locations (section 0), in the order of writing.
+        locations: Vec<FilterSpec>,
+        /// Filters of the values (section 1), in the order of writing.
+        values: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
+    },
+    /// In chunks with variable-length data.
+    VariableLength {
+        /// Shape of a chunk.
+        chunk: Vec<u64>,
+        /// Filters of the locations (section 0), if cells can be undefined.
+        locations: Option<Vec<FilterSpec>>,
+        /// Filters of the references (the section after the locations).
+        references: Vec<FilterSpec>,
+        /// Filters of the heap (the last section).
+        heap: Vec<FilterSpec>,
+        /// Whether chunks that reach beyond the extent are stored unfiltered.
+        dont_filter_partial: bool,
+    },
+}
+
+/// The messages of a new dataset, and its description.
+pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>, Description)> {
+    let sizes = file.superblock().sizes;
+    if let Some(fill) = &spec.fill
+        && fill.len() != spec.datatype.size()
+    {
+        return Err(Error::Invalid(format!(
+            "the fill value has {} byte(s), an element {}",
+            fill.len(),
+            spec.datatype.size()
+        )));
+    }
+    let (message, filters) = layout_message(file, &spec)?;
+    let value = spec.fill.clone().map_or(Fill::Default, Fill::Value);
+    let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    dataspace::encode(&spec.extent, sizes, &mut bodies[0])?;
+    datatype::encode(&spec.datatype, &mut bodies[1])?;
+    let (allocation, write) = (spec.allocation(), spec.fill_time);
+    FillValue { value, allocation, write }.encode(&mut bodies[2])?;
+    message.encode(sizes, &mut bodies[3])?;
+    let [space, element, fill_value, layout] = bodies;
+    let mut messages = vec![
+        RawMessage::new(kind::DATASPACE, 0, space),
+        RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, element),
+        RawMessage::new(kind::FILL_VALUE, MESSAGE_CONSTANT, fill_value),
+        RawMessage::new(kind::LAYOUT, 0, layout),
+    ];
+    messages.extend(filters.message()?);
+    if let LayoutSpec::External { files } = &spec.layout {
+        messages.push(external::message(file, files, &spec.extent, &spec.datatype)?);
+    }
+    let external = messages.iter().find(|message| message.kind == kind::EXTERNAL_FILES).cloned();
+    let (extent, early) = (spec.extent.clone(), spec.is_early());
+    let shown = spec.fill.clone().filter(|_| spec.fill_time != FillTime::Never);
+    let mut description = describe(file, spec.datatype, &extent, shown, message, filters)?;
+    (description.fill, description.early) = (spec.fill, early);
+    let layout = &mut description.layout;
+    if let Some(raw) = external {
+        layout.storage = external::storage(file, &layout.geometry, &raw)?;
+    } else if let LayoutSpec::Virtual { mappings } = spec.layout {
+        layout.storage = Storage::Virtual(virtuality::Virtual::new(file, mappings));
+    }
+    Ok((messages, description))
+}
+
+/// The layout message of a new dataset, with nothing allocated, and its filters.
+fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> {
+    let element_size = spec.datatype.size() as u64;
+    let bytes = spec.extent.cells().and_then(|cells| cells.checked_mul(element_size));
+    let bytes = bytes.ok_or_else(|| {
+        Error::Invalid(format!("a dataset of {:?} is too large", spec.extent.dims()))
+    });
+    match &spec.layout {
+        LayoutSpec::Compact => {
+            let bytes = bytes?;
+            if bytes > MAX_COMPACT {
+                return Err(Error::Invalid(format!(
+                    "compact storage holds at most {MAX_COMPACT} bytes, not {bytes}"
+                )));
+            }
+            let fill = spec.fill.clone().unwrap_or_else(|| vec![0; element_size as usize]);
+            Ok((
+                Layout::Compact { data: fill.repeat((bytes / element_size.max(1)) as usize) },
+                Filters::none(),
+            ))
+        }
+        LayoutSpec::Virtual { mappings } => {
+            Ok((virtuality::store(file, mappings, &spec.extent)?, Filters::none()))
+        }
+        LayoutSpec::Contiguous | LayoutSpec::External { .. } => {
+            if spec.extent.max_dims() != spec.extent.dims() {
+                return Err(Error::Invalid(
+                    "contiguous datasets cannot grow: give the dataset chunks".into(),
+                ));
+            }
+            Ok((Layout::Contiguous { address: UNDEFINED, size: Some(bytes?) }, Filters::none()))
+        }
+        LayoutSpec::Chunked { chunk, filters, dont_filter_partial } => {
+            let mut index = index_info(spec, chunk, 0, !filters.is_empty())?;
+            let mut version = CHUNKED_VERSION;
+            if is_old(file, chunk, element_size) && !dont_filter_partial {
+                (version, index) = (OLD_CHUNKED_VERSION, ChunkIndexInfo::BTree1);
+            }
+            let sections = vec![local(filters, spec, chunk)?];
+            let filters = Filters { sections, structured: false };
+            let message = Layout::Chunked {
+                version,
+                chunk: chunk.clone(),
+                element_size,
+                index,
+                address: UNDEFINED,
+                dont_filter_partial: *dont_filter_partial,
+            };
+            Ok((message, filters))
+        }
+        LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
+            let filters = Filters::structured(vec![locations.clone(), local(values, spec, chunk)?]);
+            let message = Layout::Structured {
+                kind: SPARSE,
+                chunk: chunk.clone(),
+                element_size,
+                sections: 2,
+                metadata_sections: vec![0],
+                index: index_info(spec, chunk, 2, !filters.is_empty())?,
+                address: UNDEFINED,
+                dont_filter_partial: *dont_filter_partial,
+            };
+            Ok((message, filters))
+        }
+        LayoutSpec::VariableLength { chunk, locations, references, heap, dont_filter_partial } => {
+            check_varlen(spec)?;
+            let kind = VARIABLE_LENGTH | if locations.is_some() { SPARSE } else { 0 };
+            let sections = locations.iter().chain([references, heap]).cloned().collect();
+            let filters = Filters::structured(sections);
+            let count = filters.sections.len() as u8;
+            let message = Layout::Structured {
+                kind,
+                chunk: chunk.clone(),
+                element_size,
+                sections: count,
+                metadata_sections: (0..count).collect(),
+                index: index_info(spec, chunk, count, !filters.is_empty())?,
+                address: UNDEFINED,
+                dont_filter_partial: *dont_filter_partial,
+            };
+            Ok((message, filters))
+        }
+    }
+}
+
+/// Whether chunks are to be found by releases before 1.10, and can be.
+fn is_old(file: &File, chunk: &[u64], element_size: u64) -> bool {
+    let bytes = chunk.iter().try_fold(element_size, |bytes, &side| bytes.checked_mul(side));
+    let small = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
+    small && file.library_version() < LibraryVersion::V110
+}
+
+/// Fails unless elements have variable-length parts.
+fn check_varlen(spec: &DatasetSpec) -> Result<()> {
+    if spec.datatype.has_varlen() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("{} has no parts of variable length", spec.datatype)))
+}
+
+/// Filters with the parameters that depend on the dataset.
+fn local(filters: &[FilterSpec], spec: &DatasetSpec, chunk: &[u64]) -> Result<Vec<FilterSpec>> {
+    let zeros = vec![0; spec.datatype.size()];
+    let fill = Some(spec.fill.as_deref().unwrap_or(&zeros));
+    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill };
+    Ok(filters.iter().map(|filter| filter.for_dataset(&facts)).collect::<Result<_, _>>()?)
+}
+
+/// The index for a new dataset's dimensions.
+fn index_info(
+    spec: &DatasetSpec,
+    chunk: &[u64],
+    sections: u8,
+    filtered: bool,
+) -> Result<ChunkIndexInfo> {
+    let (dims, max) = (spec.extent.dims(), spec.extent.max_dims());
+    if dims.is_empty() || chunk.len() != dims.len() || chunk.contains(&0) {
+        return Err(Error::Invalid(format!("chunks of {chunk:?} do not suit a shape of {dims:?}")));
+    }
+    // As in libhdf5, an axis without cells may have chunks of any length.
+    let mut axes = chunk.iter().zip(max).zip(dims);
+    if axes.any(|((&chunk, &max), &now)| now > 0 && chunk > max) {
+        return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
+    }
+    // Arrays have room for the maximum extent, as far as it has an end.
+    let longest = max.iter().zip(dims).map(|(&max, &now)| if max == UNLIMITED { now } else { max });
+    let counts = longest.zip(chunk).map(|(length, &chunk)| length.div_ceil(chunk));
+    let chunks = counts.fold(1u64, u64::saturating_mul);
+    if sections > 0 && chunks > MANY_CHUNKS {
+        return Ok(ChunkIndexInfo::btree2());
+    }
+    Ok(match ChunkIndex::choose(dims, max, chunk) {
+        IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
+        IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),
+        IndexKind::BTree2 => ChunkIndexInfo::btree2(),
+        // Chunks that are all there from the start and never move need no index.
+        IndexKind::FixedArray if sections == 0 && !filtered && spec.is_early() => {
+            ChunkIndexInfo::Implicit
+        }
+        IndexKind::FixedArray | IndexKind::Implicit | IndexKind::BTree1 => {
+            ChunkIndexInfo::fixed_array()
+        }
+    })
+}
