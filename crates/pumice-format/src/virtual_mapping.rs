@@ -119,7 +119,7 @@ fn encode_selection(
     let versions = [HyperslabVersion::V1, HyperslabVersion::V2, HyperslabVersion::Smallest];
     let first = usize::from(selection.is_unlimited());
     let mut failure = None;
-    for &version in &versions[first..] {
+    for version in versions.into_iter().skip(first) {
         out.truncate(start);
         match serial::encode_selection_with(selection, dims, version, out) {
             Ok(()) => return Ok(()),
