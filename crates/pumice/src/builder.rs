@@ -258,7 +258,7 @@ impl DatasetBuilder {
     /// let images = film.clone().expected_access(Access::Across(0)).create("images")?;
     /// assert_eq!(images.chunk(), Some(vec![1, 256, 512]));
     /// let series = film.expected_access(Access::Along(0)).create("series")?;
-    /// assert_eq!(series.chunk(), Some(vec![1000, 11, 12]));
+    /// assert_eq!(series.chunk(), Some(vec![1000, 11, 11]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn expected_access(mut self, access: Access) -> Self {
