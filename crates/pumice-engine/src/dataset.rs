@@ -61,7 +61,7 @@ pub struct DatasetState {
 
 /// Whether such a dataset can be made in a file.
 pub fn check(file: &File, spec: DatasetSpec) -> Result<()> {
-    describe::create(file, spec).map(drop)
+    spec::create(file, spec).map(drop)
 }
 
 impl DatasetState {
