@@ -151,13 +151,14 @@ fn copy(from: &File, source: &str, to: &File, path: &str, options: &CopyOptions)
         && let Some(kind) = link(from, source)
     {
         // A link that leads nowhere is copied as it is.
-        return Ok(match kind {
+        match kind {
             MemberKind::SoftLink(target) => to.create_soft_link(path, &target)?,
             MemberKind::ExternalLink(file, target) => {
                 to.create_external_link(path, &file, &target)?;
             }
             _ => bail!("<{source}> leads nowhere"),
-        });
+        }
+        return Ok(());
     }
     Ok(from.copy_object(source, to, path, options)?)
 }

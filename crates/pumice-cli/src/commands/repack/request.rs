@@ -201,7 +201,7 @@ fn filter_kind(text: &str) -> Result<FilterKind> {
 fn szip(text: &str) -> Result<FilterSpec> {
     let (pixels, coding) = text.split_once(',').context("szip mask must be 'NN' or 'EC'")?;
     let pixels: u32 = pixels.parse().ok().context("compression parameter not digit")?;
-    ensure!(pixels % 2 == 0, "pixels_per_block is not even");
+    ensure!(pixels.is_multiple_of(2), "pixels_per_block is not even");
     ensure!((2..=32).contains(&pixels), "pixels_per_block is too large");
     let coding = match coding {
         "NN" => SzipCoding::NearestNeighbour,

@@ -144,7 +144,7 @@ pub(super) fn copied(
         match (timed, kind) {
             (false, _) => println!(" {text:<27} {path}"),
             (true, Kind::Dataset) => {
-                println!(" {text:<27}  {}/{}   {path}", scientific(0.0), scientific(took))
+                println!(" {text:<27}  {}/{}   {path}", scientific(0.0), scientific(took));
             }
             (true, _) => println!(" {text:<27} {:29} {path}", ""),
         }
