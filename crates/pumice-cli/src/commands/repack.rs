@@ -20,7 +20,8 @@ pub(super) use options::FLAGS;
 use options::Options;
 use plan::Planner;
 use pumice::{
-    CopyOptions, Dataset, Error, File, FileOptions, Group, GroupOptions, LibraryVersion, MemberKind,
+    CopyOptions, Dataset, Error, File, FileOptions, FileSpaceStrategy, Group, GroupOptions,
+    LibraryVersion, MemberKind,
 };
 use std::fs;
 use std::io::{Read, Write};
@@ -214,9 +215,13 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     }
     let (old, new) = (info.file_space, options.space);
     let file = File::options().library_version(low).user_block(user_block).root(&root);
+    let strategy = new.strategy.unwrap_or(old.strategy);
+    // Others know of no free space that could be remembered; h5repack says nothing, too.
+    let remembers =
+        matches!(strategy, FileSpaceStrategy::FreeSpaceManagers | FileSpaceStrategy::Paged);
     Ok(file
-        .space_strategy(new.strategy.unwrap_or(old.strategy))
-        .persist_free_space(new.persist.unwrap_or(old.persist))
+        .space_strategy(strategy)
+        .persist_free_space(remembers && new.persist.unwrap_or(old.persist))
         .free_space_threshold(new.threshold.unwrap_or(old.threshold))
         .page_size(new.page.unwrap_or(old.page_size)))
 }
