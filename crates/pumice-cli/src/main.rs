@@ -16,7 +16,6 @@ mod driver;
 mod failure;
 mod flags;
 mod formats;
-mod help;
 mod locate;
 mod numbers;
 mod picture;

@@ -2,7 +2,6 @@
 
 use super::{Outcome, answered, understood};
 use crate::flags::{self, Flag, Takes};
-use crate::help;
 use anyhow::{Context, Result, anyhow, bail};
 use pumice::{CopyOptions, File, Group, MemberKind};
 
@@ -176,9 +175,6 @@ fn link(file: &File, path: &str) -> Option<MemberKind> {
 }
 
 fn help(program: &str) -> String {
-    if program == "h5copy" {
-        return help::H5COPY.to_owned();
-    }
     format!(
         "\
 Copy an object with everything below it, within a file or to another one.

@@ -13,7 +13,7 @@ mod types;
 
 use super::{Outcome, answered, output};
 use crate::failure::{self, Misuse};
-use crate::{flags, help};
+use crate::flags;
 use anyhow::{Result, bail};
 use objects::Differ;
 pub(super) use options::FLAGS;
@@ -62,7 +62,7 @@ fn usage(error: &str) {
     if error.starts_with('<') {
         println!("{error}");
     }
-    print!("{}", help::H5DIFF);
+    print!("{}", help("h5diff"));
 }
 
 fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
@@ -87,9 +87,6 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 fn help(program: &str) -> String {
-    if program == "h5diff" {
-        return help::H5DIFF.to_owned();
-    }
     format!(
         "Compare two files, or two objects.
 

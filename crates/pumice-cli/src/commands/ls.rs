@@ -503,9 +503,6 @@ fn filter_name(filter: &FilterSpec) -> &str {
 }
 
 fn help(program: &str) -> String {
-    if program == "h5ls" {
-        return crate::help::H5LS.to_owned();
-    }
     format!(
         "List groups, datasets, datatypes and links.
 

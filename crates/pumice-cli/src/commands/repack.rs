@@ -14,7 +14,7 @@ mod verbose;
 use super::{Outcome, answered, understood};
 use crate::progress::{Progress, Unit};
 use crate::walker::{self, Order, Visitor};
-use crate::{flags, help};
+use crate::flags;
 use anyhow::{Context, Result, bail, ensure};
 pub(super) use options::FLAGS;
 use options::Options;
@@ -276,9 +276,6 @@ fn links(options: &Options, input: &File, file: &File, table: &Table) -> Result<
 }
 
 fn help(program: &str) -> String {
-    if program == "h5repack" {
-        return help::H5REPACK.to_owned();
-    }
     format!(
         "\
 Write a file anew: without lost space, with other layouts and filters.

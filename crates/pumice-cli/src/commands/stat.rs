@@ -48,9 +48,6 @@ fn file(name: &str, options: &Options, out: &mut dyn Write) -> Result<()> {
 }
 
 fn help(program: &str) -> String {
-    if program == "h5stat" {
-        return crate::help::H5STAT.to_owned();
-    }
     format!(
         "Tell how many objects a file has, and what takes its space.
 
