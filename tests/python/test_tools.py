@@ -213,7 +213,7 @@ class Tools(unittest.TestCase):
         unlisted = {name: why for name, why in failed.items() if name not in listed}
         self.assertEqual(unlisted, {}, "checks that docs/tools.md does not list")
         known = {entry["id"] for entry in entries}
-        mended = sorted(name for name in listed & known if name not in failed)
+        mended = sorted(name for name in listed.keys() & known if name not in failed)
         self.assertEqual(mended, [], "docs/tools.md lists checks that pass")
 
     @unittest.skipUnless((CORPUS / "bad").exists(), f"no {CORPUS}/bad")

@@ -126,6 +126,7 @@ fn decode_old(reader: &mut Reader<'_>, context: &Context) -> Result<FileSpaceInf
         1 => {
             (info.persist, info.threshold) = (true, threshold);
             info.managers = addresses(reader, 6, context)?;
+            info.managers.resize(MANAGERS, UNDEFINED);
         }
         2 => info.threshold = threshold,
         3 => info.strategy = FileSpaceStrategy::Aggregators,
@@ -203,7 +204,7 @@ mod tests {
         };
         let persistent = decode(1).unwrap();
         assert_eq!((persistent.persist, persistent.threshold), (true, 9));
-        assert_eq!(persistent.managers, [UNDEFINED; 6]);
+        assert_eq!(persistent.managers, [UNDEFINED; MANAGERS]);
         assert_eq!(decode(2).unwrap().threshold, 9);
         assert_eq!(decode(4).unwrap().strategy, FileSpaceStrategy::EndOfFile);
         assert!(decode(0).is_err());
