@@ -12,9 +12,9 @@ mod request;
 mod verbose;
 
 use super::{Outcome, answered, understood};
+use crate::flags;
 use crate::progress::{Progress, Unit};
 use crate::walker::{self, Order, Visitor};
-use crate::flags;
 use anyhow::{Context, Result, bail, ensure};
 pub(super) use options::FLAGS;
 use options::Options;
