@@ -28,6 +28,9 @@ const MANAGERS: usize = 12;
 /// The smallest page that libhdf5 takes.
 const LEAST_PAGE: u64 = 512;
 
+/// Pages from this size on have their free space remembered.
+const SMALLEST_REMEMBERED: u64 = 4096;
+
 /// How often room for lists is looked for.
 const ATTEMPTS: usize = 16;
 
@@ -116,8 +119,14 @@ impl FileSpace {
     }
 
     /// Whether closing the file stores anything.
+    ///
+    /// Not in pages so small that lists of free sections do not fit into one: libhdf5 has been seen
+    /// not to come to an end when it closes such a file again. What is free is then forgotten.
     pub(crate) fn remembers(&self, medium: &Medium) -> bool {
-        self.info.persist && self.extension.is_some() && medium.sizes().length == 8
+        let small_pages = self.info.strategy == FileSpaceStrategy::Paged
+            && self.info.page_size < SMALLEST_REMEMBERED;
+        let lengths = medium.sizes().length == 8;
+        self.info.persist && self.extension.is_some() && lengths && !small_pages
     }
 
     /// Hands managers of all free ranges to the next commit. Nothing may be given back before it.
