@@ -29,7 +29,7 @@ use walk::{Contents, Walker};
 /// The most memory that a file of some kilobytes may make us take at once.
 const MEMORY: u64 = 1 << 30;
 /// The longest that one damaged file may take.
-const TIME: Duration = Duration::from_secs(2);
+const TIME: Duration = Duration::from_secs(10);
 
 thread_local! {
     /// How often this thread has panicked: the cache turns a panic under it into an error.
