@@ -166,9 +166,9 @@ fn requests_take_their_turn_in_the_order_of_arrival() {
         for value in 2..10 {
             let bench = &bench;
             waiting.push(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
-            thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(40));
             waiting.push(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
-            thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(40));
         }
         gate.open();
         slow.recv().unwrap();
