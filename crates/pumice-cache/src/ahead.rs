@@ -179,10 +179,15 @@ impl<L: Layout> Shared<L> {
         let loaded = shield(|| {
             let mut tasks = self.plan(items)?;
             tasks.retain(|task| !task.transient);
+            let room = self.budget.room_ahead();
+            let ends = tasks.iter().scan(0_u64, |end, task| {
+                *end = end.saturating_add(task.stays);
+                Some(*end)
+            });
+            // As many as there is room for, those first that are needed first.
+            let count = ends.take_while(|end| *end <= room).count();
+            tasks.truncate(count);
             for group in self.group(tasks, &round) {
-                if !self.budget.may_load_ahead(group.need().bytes()) {
-                    break;
-                }
                 let Some(mut room) = self.try_room(group.need()) else { break };
                 self.handle(group.tasks, &mut room, &round)?;
             }

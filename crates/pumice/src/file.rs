@@ -207,7 +207,7 @@ impl FileOptions {
 
     /// Whether a new file remembers its free space when it is closed, so that it is used after the
     /// file is opened again; only with [`FileSpaceStrategy::FreeSpaceManagers`] and
-    /// [`FileSpaceStrategy::Paged`].
+    /// [`FileSpaceStrategy::Paged`]. Where pages have less than 4096 bytes, nothing is remembered.
     pub fn persist_free_space(mut self, persist: bool) -> Self {
         self.creation.space.persist = persist;
         self

@@ -42,12 +42,11 @@ fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
 }
 
 impl<L: Layout> Budget<L> {
-    /// Whether so many bytes may be loaded ahead: that others must not leave for too much of it.
-    pub(crate) fn may_load_ahead(&self, bytes: u64) -> bool {
+    /// How many bytes may be loaded ahead: others must not leave for too much of it.
+    pub(crate) fn room_ahead(&self) -> u64 {
         let state = self.lock_settled();
         let free = state.resident_limit.saturating_sub(state.held());
-        let most = free.max((state.resident_limit / AWAITING).saturating_sub(state.awaiting));
-        bytes <= most
+        free.max((state.resident_limit / AWAITING).saturating_sub(state.awaiting))
     }
 
     /// Chooses what leaves, coldest first.
