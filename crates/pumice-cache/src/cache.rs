@@ -16,8 +16,11 @@ use crate::request::{Item, runs};
 use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::Stats;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, yield_now};
 use crate::trace::TraceError;
+
+/// How often a dataset that is closed looks whether others have let go of it.
+const MOST_TURNS: usize = 10_000;
 
 /// A cache of decoded chunks, shared by all datasets registered with it.
 ///
@@ -281,7 +284,7 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.budget.settle();
         let members = self.shared.members.lock();
         let mut stats = members.closed;
-        members.open.iter().for_each(|member| stats += member.counters.read());
+        members.open.iter().for_each(|member| stats += member.stats());
         self.shared.budget.complete(&mut stats);
         stats
     }
@@ -289,7 +292,7 @@ impl<L: Layout> ChunkCache<L> {
     /// What one dataset did so far.
     pub fn dataset_stats(&self, dataset: &Dataset<L>) -> Stats {
         self.shared.budget.settle();
-        dataset.member.counters.read()
+        dataset.member.stats()
     }
 
     /// Records, from now on, which chunks are used and how.
@@ -430,10 +433,24 @@ impl<L: Layout> Shared<L> {
         drop(place);
         // Notes of its uses refer to the dataset, too.
         self.budget.settle();
+        await_release(member);
         let mut members = self.members.lock();
         members.open.retain(|other| !Arc::ptr_eq(other, member));
         members.closed += member.counters.read();
         result
+    }
+}
+
+/// Waits until nobody but its owner and the list of members has a hand on a dataset that is closed,
+/// so that its file can be opened again at once. Other threads may just be letting go of notes of its
+/// uses, or of work ahead that has ended. That takes no time; but a thread that, letting go, closes
+/// another dataset might wait for this one in turn: so the wait has an end.
+fn await_release<L: Layout>(member: &Arc<Member<L>>) {
+    for _ in 0..MOST_TURNS {
+        if Arc::strong_count(member) <= 2 {
+            return;
+        }
+        yield_now();
     }
 }
 

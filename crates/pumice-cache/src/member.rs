@@ -12,7 +12,7 @@ use crate::layout::{Footprint, Layout, Part};
 use crate::list::Ends;
 use crate::order::Order;
 use crate::policy::Hint;
-use crate::stats::Counters;
+use crate::stats::{Counters, Stats};
 use crate::sync::{Arc, Mutex};
 
 /// A registered dataset. Its slots refer to it; the budget knows which they are.
@@ -81,6 +81,11 @@ impl<L: Layout> Member<L> {
             self.largest.fetch_max(footprint.allocated, Ordering::Relaxed);
         }
         footprint
+    }
+
+    /// What it did so far.
+    pub(crate) fn stats(&self) -> Stats {
+        Stats { pinned: self.order.pinned(), ..self.counters.read() }
     }
 
     pub(crate) fn largest(&self) -> u64 {

@@ -120,6 +120,11 @@ impl<K: Clone + Eq + Hash> Order<K> {
         self.claims[bucket(hash)].load(Ordering::Acquire) != 0
     }
 
+    /// The chunks of all requests inside, once for each.
+    pub(crate) fn pinned(&self) -> u64 {
+        self.state.lock().requests.values().map(|request| request.keys.len() as u64).sum()
+    }
+
     /// Takes a place and waits until everything in the way has left.
     pub(crate) fn enter(&self, kind: Kind, keys: Keys<K>) -> Place<'_, K> {
         let mut state = self.state.lock();

@@ -50,6 +50,9 @@ pub struct Stats {
     pub written_early: u64,
     /// Chunks that have changes that are not written back now.
     pub dirty: u64,
+    /// Chunks of requests that are running or waiting now, once for each of these. Reads of one
+    /// chunk that is in memory are done too soon to be seen here.
+    pub pinned: u64,
     /// Bytes that chunks take now.
     pub resident: u64,
     /// Bytes that the cache takes beside, to keep those chunks: they count for the limits as well.
@@ -91,6 +94,7 @@ impl AddAssign for Stats {
         self.prefetch_wasted += other.prefetch_wasted;
         self.written_early += other.written_early;
         self.dirty += other.dirty;
+        self.pinned += other.pinned;
         self.resident += other.resident;
         self.peak = self.peak.max(other.peak);
     }

@@ -5,14 +5,15 @@
 //! cache away from everybody else.
 
 #[cfg(not(shuttle))]
-use std::sync as primitives;
+use std::{sync as primitives, thread};
 
 #[cfg(shuttle)]
-use shuttle::sync as primitives;
+use shuttle::{sync as primitives, thread};
 
 pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub(crate) use primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use std::sync::Arc;
+pub(crate) use thread::yield_now;
 
 use std::sync::{PoisonError, TryLockError};
 

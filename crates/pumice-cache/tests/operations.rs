@@ -248,3 +248,41 @@ fn a_cache_with_changes_in_it_is_not_destroyed() {
     dataset.close().unwrap();
     assert_eq!(toy.stored_keys(), [0, 1]);
 }
+
+#[test]
+fn a_closed_dataset_is_let_go_of_while_others_go_on() {
+    let bench = Bench::with_limits(4, 100, 200);
+    bench.put(0, 0, &[1; 4]).unwrap();
+    let (send, receive) = std::sync::mpsc::sync_channel::<Arc<Dataset<Toy>>>(0);
+    std::thread::scope(|scope| {
+        let cache = &bench.cache;
+        let dataset = &bench.dataset;
+        scope.spawn(move || {
+            let read = |from: &Dataset<Toy>| {
+                let mut out = [0; 4];
+                cache.read(from, [(0, Read::Values { start: 0, out: &mut out })]).unwrap();
+            };
+            // Reads some of the other's, lets go of it, and reads its own meanwhile.
+            while let Ok(other) = receive.recv() {
+                (0..50).for_each(|_| read(&other));
+                drop(other);
+                (0..400).for_each(|_| read(dataset));
+            }
+        });
+        for _ in 0..600 {
+            let (toy, other) = bench.sibling();
+            cache.write(&other, [(0, put(&[2; 4]))]).unwrap();
+            let mut other = Arc::new(other);
+            send.send(Arc::clone(&other)).unwrap();
+            let other = loop {
+                match Arc::try_unwrap(other) {
+                    Ok(alone) => break alone,
+                    Err(shared) => other = shared,
+                }
+            };
+            other.close().unwrap();
+            assert_eq!(Arc::strong_count(&toy), 1, "somebody still has the dataset");
+        }
+        drop(send);
+    });
+}

@@ -163,12 +163,17 @@ fn requests_take_their_turn_in_the_order_of_arrival() {
         let (_, slow) = beside(scope, || bench.get(0).unwrap());
         gate.wait_for_visitor();
         let mut waiting = Vec::new();
+        let bench = &bench;
+        // Each enters when the one before it has taken its place.
+        let mut enter = |done| {
+            waiting.push(done);
+            while bench.stats().pinned <= waiting.len() as u64 {
+                thread::yield_now();
+            }
+        };
         for value in 2..10 {
-            let bench = &bench;
-            waiting.push(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
-            thread::sleep(Duration::from_millis(40));
-            waiting.push(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
-            thread::sleep(Duration::from_millis(40));
+            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
+            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
         }
         gate.open();
         slow.recv().unwrap();

@@ -11,6 +11,9 @@ use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 
 const NAME: &str = "shuffle";
 
+/// Bytes that are put together before they go to fresh memory.
+const STRIPE: usize = 8 << 10;
+
 pub(crate) struct Shuffle;
 
 impl Filter for Shuffle {
@@ -45,8 +48,12 @@ impl Filter for Shuffle {
         if input.len() > limit {
             return Err(FilterError::too_large(NAME, limit, input.len()));
         }
-        scratch::size(out, input.len());
-        unshuffle(size, input, out);
+        if out.capacity() < input.len() {
+            *out = unshuffled(size, input);
+        } else {
+            scratch::size(out, input.len());
+            unshuffle(size, input, out);
+        }
         Ok(())
     }
 
@@ -104,17 +111,41 @@ pub(crate) fn shuffle(size: usize, input: &[u8], out: &mut [u8]) {
 }
 
 pub(crate) fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
-    let count = input.len() / size;
-    let (planes, rest) = input.split_at(count * size);
+    let (planes, rest) = input.split_at(input.len() / size * size);
     let (elements, rest_out) = out.split_at_mut(planes.len());
     rest_out.copy_from_slice(rest);
+    unshuffle_some(size, planes, 0, elements);
+}
+
+/// [`unshuffle`] into a buffer of its own, a stripe at a time that stays in the nearest cache: fresh
+/// memory is written once, not cleared first.
+fn unshuffled(size: usize, input: &[u8]) -> Vec<u8> {
+    let (planes, rest) = input.split_at(input.len() / size * size);
+    let mut out = Vec::with_capacity(input.len());
+    let mut stripe = [0; STRIPE];
+    let bytes = STRIPE / size * size;
+    if bytes == 0 {
+        out.resize(planes.len(), 0);
+        unshuffle_some(size, planes, 0, &mut out);
+    }
+    while out.len() < planes.len() {
+        let stripe = &mut stripe[..bytes.min(planes.len() - out.len())];
+        unshuffle_some(size, planes, out.len() / size, stripe);
+        out.extend_from_slice(stripe);
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// The elements from number `first` on, as many as there is room for.
+fn unshuffle_some(size: usize, planes: &[u8], first: usize, elements: &mut [u8]) {
     let moved = match size {
-        2 => kernels::unshuffle_2(planes, elements),
-        4 => kernels::unshuffle_4(planes, elements),
-        8 => kernels::unshuffle_8(planes, elements),
+        2 => kernels::unshuffle_2(planes, first, elements),
+        4 => kernels::unshuffle_4(planes, first, elements),
+        8 => kernels::unshuffle_8(planes, first, elements),
         _ => 0,
     };
-    kernels::unshuffle_any(size, moved, planes, elements);
+    kernels::unshuffle_any(size, first + moved, planes, &mut elements[moved * size..]);
 }
 
 #[cfg(test)]
@@ -137,13 +168,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
         fn every_size_moves_bytes_as_specified_and_back(
-            size in prop_oneof![Just(2usize), Just(4), Just(8), 1usize..40],
-            input in proptest::collection::vec(any::<u8>(), 0..3000),
+            size in prop_oneof![Just(2usize), Just(4), Just(8), 1usize..40, Just(STRIPE + 1)],
+            input in proptest::collection::vec(any::<u8>(), 0..3 * STRIPE),
+            fresh in any::<bool>(),
         ) {
             let mut encoded = Vec::new();
             Shuffle.encode(&[size as u32], &input, &mut encoded).unwrap();
             prop_assert_eq!(&encoded, &naive(size, &input));
-            let mut decoded = vec![1; 17];
+            let mut decoded = vec![1; if fresh { 0 } else { input.len() + 17 }];
             Shuffle.decode(&[size as u32], &encoded, input.len(), &mut decoded).unwrap();
             prop_assert_eq!(decoded, input);
         }

@@ -26,15 +26,15 @@ pub(super) fn shuffle_2(elements: &[u8], planes: &mut [u8]) -> usize {
     groups.len() * GROUP
 }
 
+/// Elements from number `first` on, as many as there is room for.
 #[inline(never)]
-pub(super) fn unshuffle_2(planes: &[u8], elements: &mut [u8]) -> usize {
-    let count = elements.len() / 2;
-    let (low, high) = planes.split_at(count);
+pub(super) fn unshuffle_2(planes: &[u8], first: usize, elements: &mut [u8]) -> usize {
+    let (low, high) = planes.split_at(planes.len() / 2);
     let elements = elements.as_chunks_mut::<2>().0;
-    for ((element, low), high) in elements.iter_mut().zip(low).zip(high) {
+    for ((element, low), high) in elements.iter_mut().zip(&low[first..]).zip(&high[first..]) {
         *element = (u16::from(*low) | u16::from(*high) << 8).to_le_bytes();
     }
-    count
+    elements.len()
 }
 
 #[inline(never)]
@@ -52,12 +52,14 @@ pub(super) fn shuffle_4(elements: &[u8], planes: &mut [u8]) -> usize {
     groups.len() * GROUP
 }
 
+/// Elements from number `first` on.
 #[inline(never)]
-pub(super) fn unshuffle_4(planes: &[u8], elements: &mut [u8]) -> usize {
-    let count = elements.len() / 4;
+pub(super) fn unshuffle_4(planes: &[u8], first: usize, elements: &mut [u8]) -> usize {
+    let count = planes.len() / 4;
     let groups = elements.as_chunks_mut::<8>().0.as_chunks_mut::<4>().0;
     for (number, group) in groups.iter_mut().enumerate() {
-        let [a, b, c, d] = std::array::from_fn(|byte| word(planes, byte * count + number * 8));
+        let at = first + number * 8;
+        let [a, b, c, d] = std::array::from_fn(|byte| word(planes, byte * count + at));
         // Pairs of bytes, then whole elements: even ones and odd ones, two to a word.
         let (even_low, odd_low) = weave_8(a, b);
         let (even_high, odd_high) = weave_8(c, d);
@@ -84,12 +86,14 @@ pub(super) fn shuffle_8(elements: &[u8], planes: &mut [u8]) -> usize {
     groups.len() * 8
 }
 
+/// Elements from number `first` on.
 #[inline(never)]
-pub(super) fn unshuffle_8(planes: &[u8], elements: &mut [u8]) -> usize {
-    let count = elements.len() / 8;
+pub(super) fn unshuffle_8(planes: &[u8], first: usize, elements: &mut [u8]) -> usize {
+    let count = planes.len() / 8;
     let groups = elements.as_chunks_mut::<8>().0.as_chunks_mut::<8>().0;
     for (number, group) in groups.iter_mut().enumerate() {
-        let columns = std::array::from_fn(|byte| word(planes, byte * count + number * 8));
+        let at = first + number * 8;
+        let columns = std::array::from_fn(|byte| word(planes, byte * count + at));
         *group = transpose(columns).map(u64::to_le_bytes);
     }
     groups.len() * 8
@@ -113,11 +117,12 @@ pub(super) fn shuffle_any(size: usize, first: usize, elements: &[u8], planes: &m
     }
 }
 
+/// Elements from number `first` on, as many as there is room for.
 #[inline(never)]
 pub(super) fn unshuffle_any(size: usize, first: usize, planes: &[u8], elements: &mut [u8]) {
-    let count = elements.len() / size;
-    for first in (first..count).step_by(STRIPE) {
-        let stripe = &mut elements[first * size..count.min(first + STRIPE) * size];
+    let count = planes.len() / size;
+    for (number, stripe) in elements.chunks_mut(STRIPE * size).enumerate() {
+        let first = first + number * STRIPE;
         for (byte, plane) in planes.chunks_exact(count).enumerate() {
             for (from, element) in plane[first..].iter().zip(stripe.chunks_exact_mut(size)) {
                 element[byte] = *from;
