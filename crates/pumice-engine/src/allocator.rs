@@ -126,6 +126,14 @@ impl Allocator {
         !(self.fresh.is_empty() && self.waiting.is_empty() && self.committing.is_empty())
     }
 
+    /// About how many bytes of memory it takes to remember what was taken and given back since the
+    /// last commit.
+    pub fn footprint(&self) -> usize {
+        const TAKEN: usize = 2 * size_of::<(u64, u64)>();
+        const GIVEN_BACK: usize = 2 * size_of::<(u64, (u64, usize))>();
+        self.fresh.len() * TAKEN + (self.waiting.len() + self.committing.len()) * GIVEN_BACK
+    }
+
     /// The first range, address and length, that could not be given back.
     pub fn damage(&self) -> Option<(u64, u64)> {
         self.damage

@@ -278,6 +278,15 @@ impl Tree {
         Ok(self.header)
     }
 
+    /// Forgets nodes that can be read again, if all that changed is staged.
+    pub(crate) fn trim(&mut self) {
+        let Child::Loaded(root) = &self.root else { return };
+        if !root.touched {
+            self.root = Child::Stored(self.root.pointer(&self.context));
+            self.context.claims = Claims::default();
+        }
+    }
+
     /// Gives all its space back and leaves it empty.
     pub(crate) fn delete(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let size = u64::from(self.context.levels.parameters().node_size);

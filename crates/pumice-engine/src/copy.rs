@@ -138,6 +138,7 @@ impl<'a> Copier<'a> {
     /// Fills all copies.
     fn finish(&mut self) -> Result<()> {
         while let Some(task) = self.pending.pop() {
+            self.target.spill()?;
             self.fill(&task)?;
         }
         self.link_referenced()

@@ -255,6 +255,13 @@ impl Dense {
         Ok(())
     }
 
+    /// Forgets what can be read again.
+    pub(crate) fn trim(&mut self) {
+        self.heap.trim();
+        self.names.trim();
+        self.orders.iter_mut().for_each(Tree::trim);
+    }
+
     /// Gives all its space back.
     pub(crate) fn delete(mut self, file: &File) -> Result<()> {
         let io = &**file.medium();

@@ -8,6 +8,8 @@
 //! Lock order: `commit` before `datasets` before `objects`. None is held while another object's
 //! header or index does input or output, except `commit`, and `datasets` while one is forgotten.
 
+mod commit;
+
 use crate::dataset::DatasetState;
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
@@ -16,7 +18,7 @@ use crate::global_heap::GlobalHeap;
 use crate::group::{self, GroupSpec, Links};
 use crate::journal::Journal;
 use crate::layout::DatasetLayout;
-use crate::medium::{Medium, Snapshot};
+use crate::medium::{METADATA_LIMIT, Medium};
 use crate::members::{self, Form};
 use crate::object::Object;
 use crate::open_files::Place;
@@ -25,14 +27,14 @@ use crate::{Error, Result, delete};
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
-use pumice_format::messages::{FileSpaceInfo, SymbolTable, kind};
+use pumice_format::messages::{FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
-use pumice_store::{Store, WriteOp};
+use pumice_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
@@ -82,6 +84,11 @@ impl Objects {
         if self.by_address.len() < IDLE.max(2 * self.kept) {
             return;
         }
+        self.forget_idle();
+    }
+
+    /// Forgets objects that nobody holds and that have nothing to write.
+    fn forget_idle(&mut self) {
         self.by_address.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
         self.kept = self.by_address.len();
     }
@@ -112,7 +119,7 @@ impl File {
         superblock.base_address = user_block;
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
         let medium = Medium::new(store, user_block, length, sizes, true);
-        let medium = Arc::new(medium.with_durability(options.durability));
+        let medium = Arc::new(with_options(medium, options));
         let space = FileSpace::create(&medium, space, length)?;
         superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
         let root = Self::create_root(&medium, &mut superblock, &spec)?;
@@ -194,7 +201,7 @@ impl File {
         };
         let end = stored_end.min(total).saturating_sub(base);
         let medium = Medium::new(store, base, end, superblock.sizes, writable);
-        let medium = Arc::new(medium.with_durability(options.durability));
+        let medium = Arc::new(with_options(medium, options));
         medium.note_length(total);
         let extension = Extension::load(&medium, &superblock);
         if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
@@ -473,98 +480,6 @@ impl File {
         Ok(())
     }
 
-    /// Writes back dirty chunks, then all changed metadata in one commit.
-    pub fn commit(&self) -> Result<()> {
-        if !self.writable() {
-            return Ok(());
-        }
-        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.delete_orphans()?;
-        self.heap.begin_commit();
-        self.cache.flush_file(&self.cached, false)?;
-        let snapshot = self.stage()?;
-        self.finish_commit(snapshot)
-    }
-
-    /// Commits, and stores what the file remembers when nobody has it open.
-    pub fn close(&self) -> Result<()> {
-        self.commit()?;
-        if !self.writable() {
-            return Ok(());
-        }
-        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.space().remembers(&self.medium) {
-            let _still = self.medium.hold_changes();
-            self.space().remember(&self.medium)?;
-            let snapshot = self.medium.begin_commit()?;
-            self.finish_commit(snapshot)?;
-        }
-        match self.marked.load(Ordering::Relaxed) {
-            true => self.write_mark(false),
-            false => Ok(()),
-        }
-    }
-
-    fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
-        let Some(snapshot) = snapshot else { return Ok(()) };
-        // The superblock must not name a symbol table that a root group of today no longer has.
-        let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
-        self.medium.commit(snapshot, |end, replacing| {
-            let marked = replacing || self.marked.load(Ordering::Relaxed);
-            self.superblock_now(end, root_is_new, marked)
-        })
-    }
-
-    /// The superblock for a file that ends at `end`, marked as open for writing where there is such
-    /// a mark.
-    fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
-        let mut superblock = self.superblock.clone();
-        if marked && superblock.version >= 3 {
-            superblock.consistency_flags |= OPEN_FOR_WRITING;
-        }
-        superblock.end_of_file = superblock.base_address.saturating_add(end);
-        if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
-            old.root.scratch = Scratch::None;
-        }
-        let mut bytes = Vec::new();
-        // Every version that is decoded can be encoded.
-        let _ = superblock.encode(&mut bytes);
-        bytes
-    }
-
-    /// Marks the file as open for writing, or no longer; nothing may have changed since the last
-    /// commit.
-    fn write_mark(&self, marked: bool) -> Result<()> {
-        self.marked.store(marked, Ordering::Relaxed);
-        if self.superblock.version < 3 {
-            return Ok(());
-        }
-        let (_, end) = self.medium.free_ranges();
-        let bytes = self.superblock_now(end, false, marked);
-        self.medium.put(&mut [WriteOp { offset: 0, bytes: &bytes }])
-    }
-
-    /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
-    fn stage(&self) -> Result<Option<Snapshot>> {
-        let _still = self.medium.hold_changes();
-        for dataset in self.open_datasets() {
-            dataset.stage()?;
-        }
-        let objects: Vec<_> = self.objects().by_address.values().cloned().collect();
-        for object in &objects {
-            object.stage()?;
-        }
-        self.heap.stage()?;
-        if self.medium.has_changed() {
-            self.space().forget(&self.medium)?;
-        }
-        self.medium.begin_commit()
-    }
-
-    fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
-        self.datasets().values().cloned().collect()
-    }
-
     // Nothing under these locks panics half-way through a change: poisoning carries no meaning.
     fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
@@ -577,6 +492,11 @@ impl File {
     fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn with_options(medium: Medium, options: &CreateOptions) -> Medium {
+    let limit = options.metadata_limit.unwrap_or(METADATA_LIMIT);
+    medium.with_durability(options.durability).with_metadata_limit(limit)
 }
 
 /// Refuses to edit a file that says that somebody has it open for writing.

@@ -240,6 +240,13 @@ impl FractalHeap {
         Ok(())
     }
 
+    /// Forgets blocks that can be read again.
+    pub(crate) fn trim(&mut self) {
+        self.blocks.retain(|_, block| block.dirty);
+        self.tables.retain(|_, table| table.dirty || table.address == UNPLACED);
+        self.huge.iter_mut().for_each(Tree::trim);
+    }
+
     /// Gives all its space back; it must not be used any more.
     pub(crate) fn delete(&mut self) -> Result<()> {
         let mut freed = Vec::new();

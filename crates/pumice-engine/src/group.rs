@@ -217,6 +217,15 @@ impl Links {
             Self::Old(old) => old.commit(medium),
         }
     }
+
+    /// Forgets what can be read again; all that changed is staged.
+    pub(crate) fn trim(&mut self) {
+        match self {
+            Self::Unread | Self::Compact(_) => {}
+            Self::Dense(dense) => dense.trim(),
+            Self::Old(old) => old.trim(),
+        }
+    }
 }
 
 fn find<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {

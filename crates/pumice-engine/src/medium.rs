@@ -4,7 +4,8 @@
 //! Addresses here are HDF5's: relative to the base address, which is not zero when a user block
 //! stands in front.
 //!
-//! Commits are in `medium/commit.rs`.
+//! Commits are in `medium/commit.rs`; what happens when too much waits for one, in
+//! `medium/pressure.rs`.
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
@@ -12,8 +13,10 @@
 //!   output of raw data.
 
 mod commit;
+mod pressure;
 
 pub use commit::Snapshot;
+pub use pressure::METADATA_LIMIT;
 
 use crate::allocator::{Allocator, FreeRange, Purpose, Rules};
 use crate::journal::Durability;
@@ -23,7 +26,7 @@ use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A store with an allocator and staged metadata.
@@ -33,6 +36,12 @@ pub struct Medium {
     sizes: Sizes,
     writable: bool,
     durability: Durability,
+    /// How much memory changed metadata may take.
+    limit: usize,
+    /// Bytes of changed metadata that is not staged yet: an upper bound.
+    unstaged: AtomicUsize,
+    /// From how many bytes of changes on something is done about them.
+    press_at: AtomicUsize,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
     /// A length that the store had when it was last asked: it may have grown since.
@@ -50,6 +59,8 @@ struct State {
     images: Images,
     /// Bytes of all images.
     staged: usize,
+    /// From how many on those in new space are written.
+    spill_at: usize,
     /// A commit whose journal is written, but which is not finished.
     pending: Option<commit::Pending>,
 }
@@ -58,11 +69,22 @@ impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let (images, staged, pending) = Default::default();
-        let state = State { allocator: Allocator::new(end), images, staged, pending };
-        let (seen, changes) = (AtomicU64::new(0), RwLock::new(()));
-        let (state, chunk_node_rank) = (Mutex::new(state), AtomicU16::new(USUAL_CHUNK_NODE_RANK));
-        let durability = Durability::default();
-        Self { store, base, sizes, writable, durability, chunk_node_rank, state, seen, changes }
+        let (limit, allocator) = (METADATA_LIMIT, Allocator::new(end));
+        let state = State { allocator, images, staged, spill_at: limit, pending };
+        Self {
+            store,
+            base,
+            sizes,
+            writable,
+            durability: Durability::default(),
+            limit,
+            unstaged: AtomicUsize::new(0),
+            press_at: AtomicUsize::new(limit),
+            chunk_node_rank: AtomicU16::new(USUAL_CHUNK_NODE_RANK),
+            state: Mutex::new(state),
+            seen: AtomicU64::new(0),
+            changes: RwLock::new(()),
+        }
     }
 
     /// The same, whose commits survive as much as `durability` says.
@@ -341,6 +363,7 @@ impl MetadataIo for Medium {
     }
 
     fn allocate(&self, length: u64) -> Result<u64> {
+        self.note_change(length as usize);
         self.take(|allocator| allocator.allocate(length, Purpose::Metadata))
     }
 
@@ -357,6 +380,9 @@ impl MetadataIo for Medium {
         state.drop_image(address);
         state.staged += bytes.len();
         state.images.insert(address, Arc::new(bytes));
+        if state.staged > state.spill_at {
+            self.spill(&mut state);
+        }
     }
 }
 

@@ -28,6 +28,8 @@ const SPARE: usize = 128;
 const MAX_HEADER: u64 = 256 << 20;
 /// The most bytes that one message may have, in headers of either version.
 pub(crate) const MAX_MESSAGE: usize = 0xFFF8;
+/// About what one change adds to memory: a message, or a node of where messages are found.
+const BLOCK: usize = 512;
 /// What is read before the length of a header is known.
 const GUESS: usize = 512;
 
@@ -293,6 +295,8 @@ impl Object {
     fn changeable(&self) -> Result<MutexGuard<'_, State>> {
         self.medium.require_writable()?;
         let state = self.state();
+        let header = if state.dirty { 0 } else { state.header.length as usize };
+        self.medium.note_change(header + BLOCK);
         match state.freed {
             true => Err(Error::Invalid("the object has been deleted".into())),
             false => Ok(state),
@@ -339,6 +343,17 @@ impl Object {
         self.medium.stage(self.address, bytes);
         state.dirty = false;
         Ok(())
+    }
+
+    /// Forgets what of its links and attributes can be read again.
+    pub(crate) fn trim(&self) {
+        if self.is_dirty() {
+            return;
+        }
+        self.links().trim();
+        if let Some(dense) = &mut *self.dense_attributes() {
+            dense.trim();
+        }
     }
 
     /// Stages the messages of the continuation block, in its old place if they fit there. Gives the

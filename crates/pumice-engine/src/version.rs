@@ -66,6 +66,8 @@ pub struct CreateOptions {
     pub space: SpaceOptions,
     /// What commits survive; also for a file that is there.
     pub durability: Durability,
+    /// How much memory changed metadata may take, if not as much as usual.
+    pub metadata_limit: Option<usize>,
     /// Whether the file is marked as open for writing from opening to closing it.
     pub mark_open: bool,
     /// Whether a file that is marked so is edited all the same.

@@ -140,6 +140,61 @@ fn go_on(store: Arc<MemoryStore>, mut content: Content, at: &str) {
     assert!(read(store).unwrap() == content, "{at}: after editing");
 }
 
+/// Changes that are each one call, so that what may be committed between two calls is known.
+fn single_change(file: &File, number: usize) -> pumice::Result<()> {
+    let name = |number: usize| format!("member with a long name, number {number}");
+    match number % 8 {
+        6 => file.unlink(&name(number - 4)),
+        7 => file.rename(&name(number - 4), &format!("renamed {number}")),
+        5 => {
+            let dataset = file.new_dataset::<i32>().shape([6]).max_shape([None]).chunk([4]);
+            dataset.create(&name(number)).map(drop)
+        }
+        4 if number > 8 => file.dataset(&name(number - 7))?.write(.., &values(number, 6)),
+        4 | 3 => file.create_group(&name(number)).map(drop),
+        2 => file.create_group(&name(number)).map(drop),
+        _ => file.set_attribute(&format!("a{number}"), values(number, 9).as_slice()),
+    }
+}
+
+#[test]
+fn a_program_may_end_while_changed_metadata_is_written_before_its_commit() {
+    for (kind, options) in kinds() {
+        let store = Arc::new(RecordingStore::default());
+        let file = options.metadata_limit(3000).create_in(store.clone()).unwrap();
+        file.flush().unwrap();
+        // What there was before each call, and how many changes of the store before it.
+        let mut known = vec![(store.count(), content(&file).unwrap())];
+        let mut spilled = 0;
+        for number in 0..80 {
+            let before = store.count();
+            single_change(&file, number).unwrap();
+            spilled += usize::from(store.count() > before);
+            known.push((store.count(), content(&file).unwrap()));
+        }
+        assert!(spilled > 5, "{kind}: {spilled} calls wrote something before the last commit");
+        file.close().unwrap();
+        let mut oldest = 0;
+        for count in known[0].0..=store.count() {
+            for torn in [false, true] {
+                let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
+                let copy = Arc::new(MemoryStore::default());
+                store.play(count, torn, &*copy).unwrap();
+                let found = read(copy.clone()).unwrap_or_else(|error| panic!("{at}: {error}"));
+                // Not before what was found last, not after what had been called for.
+                let called = known.iter().rposition(|call| call.0 <= count).unwrap() + 1;
+                let seen = &known[oldest..known.len().min(called + 1)];
+                let place = seen.iter().position(|call| call.1 == found);
+                oldest += place.unwrap_or_else(|| panic!("{at}: between two calls"));
+                if torn {
+                    go_on(copy, found, &at);
+                }
+            }
+        }
+        assert_eq!(known[oldest..].last().unwrap().1, known[oldest].1, "{kind}: all is there");
+    }
+}
+
 #[test]
 fn without_a_journal_an_end_in_the_middle_of_a_commit_shows() {
     let store = Arc::new(RecordingStore::default());

@@ -96,6 +96,7 @@ impl Dataset {
         bytes: &[u8],
         filter_mask: u32,
     ) -> Result<()> {
+        self.make_room()?;
         self.at(self.state.write_chunk(offset.as_ref(), bytes, filter_mask))
     }
 

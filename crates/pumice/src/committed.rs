@@ -21,6 +21,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
+        self.changing()?;
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
         let make = || -> Result<CommittedDatatype> {

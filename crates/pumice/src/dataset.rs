@@ -296,6 +296,7 @@ impl Dataset {
         values: &[T],
         transfer: &Transfer,
     ) -> Result<()> {
+        self.make_room()?;
         let selection = self.selection(selection)?;
         let bytes = bytemuck::cast_slice(values);
         self.at(self.state.write_with(&selection, &T::datatype(), bytes, &transfer.0))
@@ -322,6 +323,7 @@ impl Dataset {
         bytes: &[u8],
         transfer: &Transfer,
     ) -> Result<()> {
+        self.make_room()?;
         let selection = self.selection(selection)?;
         self.at(self.state.write_with(&selection, datatype, bytes, &transfer.0))
     }
@@ -338,6 +340,7 @@ impl Dataset {
 
     /// Writes `values` to the selected cells, in row-major order (points: in their order).
     pub fn write<T: Element>(&self, selection: impl Select, values: &[T]) -> Result<()> {
+        self.make_room()?;
         let selection = self.selection(selection)?;
         let bytes = bytemuck::cast_slice(values);
         self.at(self.state.write(&selection, &T::datatype(), bytes))
@@ -345,6 +348,7 @@ impl Dataset {
 
     /// Writes elements of the dataset's own type to the selected cells.
     pub fn write_bytes(&self, selection: impl Select, bytes: &[u8]) -> Result<()> {
+        self.make_room()?;
         let selection = self.selection(selection)?;
         self.at(self.state.write(&selection, self.datatype(), bytes))
     }
@@ -493,12 +497,14 @@ impl Dataset {
     /// Lets the selected cells read as the fill value again: erases them where the dataset is
     /// sparse, writes the fill value elsewhere.
     pub fn reset(&self, selection: impl Select) -> Result<()> {
+        self.make_room()?;
         let selection = self.selection(selection)?;
         self.at(self.state.erase(&selection))
     }
 
     /// Changes the shape within the maximum. What lies outside is gone, also if it grows again.
     pub fn resize(&self, shape: impl AsRef<[u64]>) -> Result<()> {
+        self.make_room()?;
         self.at(self.state.resize(shape.as_ref()))
     }
 
@@ -519,23 +525,32 @@ impl Dataset {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
+        self.make_room()?;
         let attribute = value.attribute(name);
         self.at(attribute::create(&self.owner.0, self.state.object(), attribute))
     }
 
     /// Gives the dataset a comment, or takes it away.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        self.make_room()?;
         self.at(creation::set_comment(self.state.object(), text))
     }
 
     /// Gives an attribute another name.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
+        self.make_room()?;
         self.at(attribute::rename(&self.owner.0, self.state.object(), name, new_name))
     }
 
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
+        self.make_room()?;
         self.at(attribute::remove(&self.owner.0, self.state.object(), name))
+    }
+
+    /// Before a change: sees to it that what changed before does not take too much memory.
+    pub(crate) fn make_room(&self) -> Result<()> {
+        self.at(self.owner.0.relieve())
     }
 
     pub(crate) fn selection(&self, selection: impl Select) -> Result<Selection> {

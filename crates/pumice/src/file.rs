@@ -56,6 +56,12 @@ impl File {
         Self::options().edit(path)
     }
 
+    /// Opens a file for reading and changing: [`edit`](Self::edit) under the name that other
+    /// libraries have for it.
+    pub fn open_rw(path: impl AsRef<Path>) -> Result<Self> {
+        Self::edit(path)
+    }
+
     /// A new file that lives in memory.
     pub fn in_memory() -> Result<Self> {
         Self::options().create_in(Arc::new(MemoryStore::default()))
@@ -222,6 +228,26 @@ impl FileOptions {
     /// What a commit survives: the end of the program at any instruction unless set.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.creation.durability = durability;
+        self
+    }
+
+    /// How much memory changed metadata (headers, links, attributes, indexes, heaps) may take
+    /// before it is written, about: 32 MiB unless set. What is new is then written to space that
+    /// nothing refers to; if that is not enough, the changes up to now are committed, as
+    /// [`File::flush`] does.
+    ///
+    /// ```
+    /// use pumice::{File, MemoryStore};
+    ///
+    /// let options = File::options().metadata_limit(1 << 20);
+    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    /// for number in 0..10_000 {
+    ///     file.create_group(&number.to_string())?;
+    /// }
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn metadata_limit(mut self, bytes: usize) -> Self {
+        self.creation.metadata_limit = Some(bytes);
         self
     }
 

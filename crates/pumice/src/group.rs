@@ -116,6 +116,12 @@ impl Group {
         &self.owner.0
     }
 
+    /// The same, with room for a change; to be called before the change begins.
+    pub(crate) fn changing(&self) -> Result<&Engine> {
+        self.engine().relieve().map_err(|error| error.at(&self.path))?;
+        Ok(self.engine())
+    }
+
     /// Its path in the file.
     pub fn path(&self) -> &str {
         &self.path
@@ -145,6 +151,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        self.changing()?;
         let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
@@ -219,6 +226,7 @@ impl Group {
 
     /// Makes a group that is not like most, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
+        self.changing()?;
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
         if group::link(self.engine(), &parent.object, name)?.is_some() {
@@ -271,6 +279,7 @@ impl Group {
         path: &str,
         spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
+        self.changing()?;
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
         if group::link(self.engine(), &parent.object, name)?.is_some() {
@@ -304,18 +313,18 @@ impl Group {
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
         let attribute = value.attribute(name);
-        attribute::create(self.engine(), &self.object, attribute).map_err(|e| e.at(&self.path))
+        attribute::create(self.changing()?, &self.object, attribute).map_err(|e| e.at(&self.path))
     }
 
     /// Gives an attribute another name.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
-        let renamed = attribute::rename(self.engine(), &self.object, name, new_name);
+        let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
         renamed.map_err(|error| error.at(&self.path))
     }
 
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
-        attribute::remove(self.engine(), &self.object, name).map_err(|e| e.at(&self.path))
+        attribute::remove(self.changing()?, &self.object, name).map_err(|e| e.at(&self.path))
     }
 
     pub(crate) fn object(&self) -> &Arc<Object> {

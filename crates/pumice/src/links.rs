@@ -62,6 +62,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_hard_link(&self, path: &str, target: &str) -> Result<()> {
+        self.changing()?;
         let (owner, object) = self.resolve(target)?;
         if !std::ptr::eq(&*owner.0, self.engine()) {
             let what = "a hard link to an object of another file".to_owned();
@@ -87,11 +88,13 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_soft_link(&self, path: &str, target: &str) -> Result<()> {
+        self.changing()?;
         self.create_link(path, LinkTarget::Soft { path: target.into() })
     }
 
     /// Makes an external link at `path`: a path in another file, which need not exist.
     pub fn create_external_link(&self, path: &str, file: &str, target: &str) -> Result<()> {
+        self.changing()?;
         let target = LinkTarget::External { file: file.into(), path: target.into() };
         self.create_link(path, target)
     }
@@ -116,6 +119,7 @@ impl Group {
         let full = self.child_path(path);
         let at = |error: Error| error.at(&full);
         let (folders, name) = split(path);
+        self.changing()?;
         let from = self.folder(folders)?;
         if group::link(self.engine(), from.object(), name).map_err(at)?.is_none() {
             return Err(Error::NotFound(format!("no link \"{name}\"")).at(&full));
@@ -145,7 +149,7 @@ impl Group {
         let at = |error: Error| error.at(&full);
         let (folders, name) = split(path);
         let parent = self.folder(folders)?;
-        parent.engine().medium().require_writable().map_err(at)?;
+        parent.changing()?.medium().require_writable().map_err(at)?;
         delete::unlink(parent.engine(), parent.object(), name).map_err(at)
     }
 

@@ -99,7 +99,7 @@ impl Group {
         let (owner, object) = self.resolve(path)?;
         let full = to.child_path(new_path);
         let copied = || -> Result<()> {
-            to.engine().medium().require_writable()?;
+            to.changing()?.medium().require_writable()?;
             let (parent, name) = to.parent_of(new_path)?;
             if group::link(to.engine(), parent.object(), name)?.is_some() {
                 return Err(Error::Invalid("exists already".into()));

@@ -31,11 +31,13 @@ impl Dataset {
     /// ```
     pub fn write_at<T: Element>(&self, points: &Points<'_>, values: &[T]) -> Result<()> {
         let bytes = bytemuck::cast_slice(values);
+        self.make_room()?;
         self.at(self.state().write_points(points, &T::datatype(), bytes))
     }
 
     /// As [`write_at`](Self::write_at), with elements of the dataset's own type.
     pub fn write_bytes_at(&self, points: &Points<'_>, bytes: &[u8]) -> Result<()> {
+        self.make_room()?;
         self.at(self.state().write_points(points, self.datatype(), bytes))
     }
 
@@ -50,6 +52,7 @@ impl Dataset {
     /// Makes the points of a sparse dataset undefined. Other layouts cannot say so: an error.
     pub fn erase_at(&self, points: &Points<'_>) -> Result<()> {
         self.require_erasable()?;
+        self.make_room()?;
         self.at(self.state().erase_points(points))
     }
 

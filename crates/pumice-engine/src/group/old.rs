@@ -241,6 +241,12 @@ impl OldGroup {
         self.names.commit(io)
     }
 
+    /// Forgets nodes that can be read again.
+    pub(crate) fn trim(&mut self) {
+        self.nodes.retain(|_, node| node.dirty);
+        self.leaves.retain(|_, leaf| leaf.dirty);
+    }
+
     /// Gives all its space back.
     pub(crate) fn delete(mut self, io: &Medium) -> Result<()> {
         let leaf_length = self.leaf_length();

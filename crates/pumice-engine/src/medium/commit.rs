@@ -57,6 +57,7 @@ impl Medium {
         if state.images.is_empty() && !state.allocator.has_changed() {
             return Ok(None);
         }
+        self.reset_pressure();
         let images = state.images.clone();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
         state.allocator.begin_commit();
@@ -149,6 +150,7 @@ impl Medium {
             self.set_store_length(length, "drop the journal")?;
         }
         let Some(pending) = state.pending.take() else { return Ok(()) };
+        state.spill_at = self.limit;
         // A block staged again meanwhile is newer than what was written.
         for (address, written) in &pending.images {
             if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {

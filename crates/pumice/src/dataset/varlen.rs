@@ -68,6 +68,7 @@ impl Dataset {
         }
         let elements = self.at(references(strings.offsets(), 1, size).map_err(Error::from))?;
         let selection = self.selection(selection)?;
+        self.make_room()?;
         self.at(self.state.write_heaped(&selection, &elements, strings.bytes()))
     }
 
@@ -102,6 +103,7 @@ impl Dataset {
         };
         let (elements, heap) = self.at(convert())?;
         let selection = self.selection(selection)?;
+        self.make_room()?;
         self.at(self.state.write_heaped(&selection, &elements, &heap))
     }
 
@@ -128,6 +130,7 @@ impl Dataset {
     /// Writes elements of the dataset's own type with everything that they refer to.
     pub fn write_heaped(&self, selection: impl Select, values: &Heaped) -> Result<()> {
         let selection = self.selection(selection)?;
+        self.make_room()?;
         self.at(self.state.write_heaped(&selection, &values.elements, &values.heap))
     }
 

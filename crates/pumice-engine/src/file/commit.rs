@@ -1,0 +1,138 @@
+//! The one commit of a file: what every part of it stages, and when.
+
+use super::File;
+use crate::Result;
+use crate::dataset::DatasetState;
+use crate::medium::Snapshot;
+use pumice_format::messages::kind;
+use pumice_format::superblock::OPEN_FOR_WRITING;
+use pumice_format::symbol_table_node::Scratch;
+use pumice_store::WriteOp;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+impl File {
+    /// Writes back dirty chunks, then all changed metadata in one commit.
+    pub fn commit(&self) -> Result<()> {
+        if !self.writable() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.delete_orphans()?;
+        self.heap.begin_commit();
+        self.cache.flush_file(&self.cached, false)?;
+        let snapshot = self.stage()?;
+        self.finish_commit(snapshot)
+    }
+
+    /// Before a change, and not in the middle of one: if what changed since the last commit takes
+    /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
+    pub fn relieve(&self) -> Result<()> {
+        match self.spill()? {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+
+    /// The same in the middle of a long change, without a commit. Says whether one is needed. No
+    /// object may be locked.
+    pub(crate) fn spill(&self) -> Result<bool> {
+        if !self.medium.is_pressed() {
+            return Ok(false);
+        }
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        let needs_commit = {
+            let _still = self.medium.hold_changes();
+            self.stage_metadata()?;
+            self.medium.relieve()
+        };
+        let mut objects = self.objects();
+        objects.forget_idle();
+        let held: Vec<_> = objects.by_address.values().cloned().collect();
+        drop(objects);
+        held.iter().for_each(|object| object.trim());
+        Ok(needs_commit)
+    }
+
+    /// Commits, and stores what the file remembers when nobody has it open.
+    pub fn close(&self) -> Result<()> {
+        self.commit()?;
+        if !self.writable() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.space().remembers(&self.medium) {
+            let _still = self.medium.hold_changes();
+            self.space().remember(&self.medium)?;
+            let snapshot = self.medium.begin_commit()?;
+            self.finish_commit(snapshot)?;
+        }
+        match self.marked.load(Ordering::Relaxed) {
+            true => self.write_mark(false),
+            false => Ok(()),
+        }
+    }
+
+    fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
+        let Some(snapshot) = snapshot else { return Ok(()) };
+        // The superblock must not name a symbol table that a root group of today no longer has.
+        let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
+        self.medium.commit(snapshot, |end, replacing| {
+            let marked = replacing || self.marked.load(Ordering::Relaxed);
+            self.superblock_now(end, root_is_new, marked)
+        })
+    }
+
+    /// The superblock for a file that ends at `end`, marked as open for writing where there is such
+    /// a mark.
+    fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
+        let mut superblock = self.superblock.clone();
+        if marked && superblock.version >= 3 {
+            superblock.consistency_flags |= OPEN_FOR_WRITING;
+        }
+        superblock.end_of_file = superblock.base_address.saturating_add(end);
+        if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
+            old.root.scratch = Scratch::None;
+        }
+        let mut bytes = Vec::new();
+        // Every version that is decoded can be encoded.
+        let _ = superblock.encode(&mut bytes);
+        bytes
+    }
+
+    /// Marks the file as open for writing, or no longer; nothing may have changed since the last
+    /// commit.
+    pub(super) fn write_mark(&self, marked: bool) -> Result<()> {
+        self.marked.store(marked, Ordering::Relaxed);
+        if self.superblock.version < 3 {
+            return Ok(());
+        }
+        let (_, end) = self.medium.free_ranges();
+        let bytes = self.superblock_now(end, false, marked);
+        self.medium.put(&mut [WriteOp { offset: 0, bytes: &bytes }])
+    }
+
+    /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
+    fn stage(&self) -> Result<Option<Snapshot>> {
+        let _still = self.medium.hold_changes();
+        self.stage_metadata()?;
+        self.heap.stage()?;
+        if self.medium.has_changed() {
+            self.space().forget(&self.medium)?;
+        }
+        self.medium.begin_commit()
+    }
+
+    /// Stages changed indexes and headers; changes are held back.
+    fn stage_metadata(&self) -> Result<()> {
+        for dataset in self.open_datasets() {
+            dataset.stage()?;
+        }
+        let objects: Vec<_> = self.objects().by_address.values().cloned().collect();
+        objects.iter().try_for_each(|object| object.stage())
+    }
+
+    fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
+        self.datasets().values().cloned().collect()
+    }
+}
