@@ -177,11 +177,24 @@ impl Allocator {
     /// New space for metadata at the end, so that no free range gets smaller; within a page where
     /// there are pages.
     pub fn allocate_at_end(&mut self, length: u64) -> Option<u64> {
-        if let Rules::Paged(_) = self.rules {
-            return self.allocate(length, Purpose::Metadata);
-        }
-        let address = self.extend(length)?;
+        let address = match self.rules {
+            Rules::Paged(page) => self.allocate_last_page(length, page)?,
+            _ => self.extend(length)?,
+        };
         self.fresh.insert(address, length);
+        Some(address)
+    }
+
+    /// Space in a page of metadata, or in new pages at the end: holes that data left stay whole.
+    fn allocate_last_page(&mut self, length: u64, page: u64) -> Option<u64> {
+        if length >= page {
+            return self.extend_pages(length, page);
+        }
+        if let Some(address) = self.free[0].take(length) {
+            return Some(address);
+        }
+        let address = self.extend_pages(page, page)?;
+        self.free[0].add(address + length, page - length);
         Some(address)
     }
 
@@ -199,6 +212,10 @@ impl Allocator {
         if let Some(address) = self.free[PAGES].take_aligned(length, page) {
             return Some(address);
         }
+        self.extend_pages(length, page)
+    }
+
+    fn extend_pages(&mut self, length: u64, page: u64) -> Option<u64> {
         // A free tail of whole pages grows; what others left beyond the last page is not used.
         let mut address = self.end.checked_next_multiple_of(page)?;
         if let Some((tail, free)) = self.free[PAGES].take_tail(self.end) {

@@ -49,6 +49,8 @@ pub struct DatasetState {
     datatype: Datatype,
     null: bool,
     early: bool,
+    /// Whether all space is to be taken by the first write, which is still to come.
+    late: Mutex<bool>,
     fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
     /// What the layout message says, apart from addresses.
@@ -88,7 +90,8 @@ impl DatasetState {
     }
 
     fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
-        let describe::Description { datatype, null, early, fill, layout, message } = description;
+        let describe::Description { datatype, null, early, late, fill, layout, message } =
+            description;
         let layout = Arc::new(layout);
         let cached = file.cached().register(layout.clone(), DatasetOptions::default());
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
@@ -100,6 +103,7 @@ impl DatasetState {
             datatype,
             null,
             early,
+            late: Mutex::new(late),
             fill,
             layout,
             message,

@@ -5,7 +5,8 @@ use crate::file::File;
 use crate::local_heap::LocalHeap;
 use crate::object::Object;
 use crate::{Result, attribute, group};
-use pumice_format::messages::{ExternalFiles, LinkTarget, kind};
+use pumice_format::UNDEFINED;
+use pumice_format::messages::{ExternalFiles, Layout, LinkTarget, kind};
 use std::sync::Arc;
 
 /// Removes a link of a group. An object that no hard link leads to any more is deleted, with
@@ -67,6 +68,14 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
             // What cannot be read of them cannot be given back.
             let _ = dataset.discard_all();
             dataset.free()?;
+        }
+        if let Some(raw) = object.message(kind::LAYOUT)
+            && let Ok(Layout::Virtual { heap_address, heap_index }) =
+                Layout::decode(&raw.body, &object.context(&raw))
+        {
+            if heap_address != UNDEFINED {
+                file.global_heap().discard_object(heap_address, heap_index);
+            }
         }
         if let Some(raw) = object.message(kind::EXTERNAL_FILES)
             && let Ok(files) = ExternalFiles::decode(&raw.body, &object.context(&raw))

@@ -15,6 +15,9 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// Another program changed the file while it was open. Nothing was written.
+    #[error("the file was changed while it was open: {0}; open it again")]
+    Changed(String),
     /// Bytes in the file are not what they should be.
     #[error(transparent)]
     Decode(#[from] pumice_bytes::DecodeError),

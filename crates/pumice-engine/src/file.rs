@@ -220,16 +220,18 @@ impl File {
         let extension = extension?;
         medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
         let (mut superblock, mut settings) = (superblock, extension.file_space.clone());
+        let mut marked = false;
         if writable {
             check_mark(&superblock, options.ignore_mark)?;
-            superblock.consistency_flags = 0;
+            medium.note_superblock(superblock.encoded_length())?;
+            marked = std::mem::take(&mut superblock.consistency_flags) != 0;
         } else {
             settings = None;
         }
         let space = FileSpace::open(&medium, settings, superblock.extension_address)?;
         let file = Self::new(medium, superblock, extension, space, cache, options);
-        if writable && options.mark_open {
-            file.write_mark(true)?;
+        if writable && (options.mark_open || marked) {
+            file.write_mark(options.mark_open)?;
         }
         Ok(file)
     }

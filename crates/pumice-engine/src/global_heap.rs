@@ -119,7 +119,9 @@ impl GlobalHeap {
             let objects = Collection::decode(&bytes, &context)?;
             return Ok(Arc::new(Loaded { bytes, objects }));
         }
-        Ok(self.keep(address, self.read_stored(address, start)?))
+        let loaded = self.read_stored(address, start)?;
+        self.note_room(address, &loaded);
+        Ok(self.keep(address, loaded))
     }
 
     fn read_stored(&self, address: u64, start: &[u8]) -> Result<Loaded> {

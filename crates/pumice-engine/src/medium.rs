@@ -63,14 +63,20 @@ struct State {
     spill_at: usize,
     /// A commit whose journal is written, but which is not finished.
     pending: Option<commit::Pending>,
+    /// The superblock as it was last read or written here: nobody else writes one.
+    superblock: Option<Vec<u8>>,
+    /// Where the file ended after the last commit.
+    committed_end: u64,
 }
 
 impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
-        let (images, staged, pending) = Default::default();
+        let (images, staged, pending, superblock) = Default::default();
         let (limit, allocator) = (METADATA_LIMIT, Allocator::new(end));
-        let state = State { allocator, images, staged, spill_at: limit, pending };
+        let (spill_at, committed_end) = (limit, end);
+        let state =
+            State { allocator, images, staged, spill_at, pending, superblock, committed_end };
         Self {
             store,
             base,

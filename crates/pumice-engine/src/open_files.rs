@@ -94,6 +94,9 @@ pub fn open_path(
         return share(file, opening).map_err(failed);
     }
     store.lock(locking, opening != Opening::Read).map_err(failed)?;
+    if opening == Opening::Edit {
+        store.watch().map_err(failed)?;
+    }
     let file = match (opening, several) {
         (Opening::Read, Some(several)) => several.open(cache),
         (_, Some(_)) => Err(Error::Unsupported("changing a file that consists of several".into())),

@@ -7,6 +7,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// How errors begin that say that a file is not any more what was opened.
+const CHANGED: &str = "the file was changed while it was open";
 
 /// As many pieces as the system takes in one call (`IOV_MAX` is 1024 on Linux and macOS).
 const PIECES: usize = 1024;
@@ -24,6 +29,10 @@ const PIECES: usize = 1024;
 #[derive(Debug)]
 pub struct FileStore {
     file: File,
+    /// When somebody last wrote to the file before it was watched.
+    modified: OnceLock<SystemTime>,
+    /// Whether it was still so before the first write of our own.
+    first_write: OnceLock<Result<(), String>>,
 }
 
 impl FileStore {
@@ -31,30 +40,55 @@ impl FileStore {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Self { file })
+        Ok(Self::new(file))
     }
 
     /// Opens a file for reading and writing; creates it if there is none.
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        Ok(Self { file })
+        Ok(Self::new(file))
     }
 
     /// Creates a file; fails if there is one.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        Ok(Self { file })
+        Ok(Self::new(file))
     }
 
     /// Opens a file for reading.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)? })
+        Ok(Self::new(File::open(path)?))
     }
 
     /// Opens a file for reading and writing.
     pub fn open_writable(path: impl AsRef<Path>) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().read(true).write(true).open(path)? })
+        Ok(Self::new(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn new(file: File) -> Self {
+        Self { file, modified: OnceLock::new(), first_write: OnceLock::new() }
+    }
+
+    /// From now on, notices if another program writes to the file before this one does: the first
+    /// write fails then. Later on, our own writes hide those of others.
+    pub fn watch(&self) -> io::Result<()> {
+        let modified = self.file.metadata()?.modified()?;
+        let _ = self.modified.set(modified);
+        Ok(())
+    }
+
+    /// Refuses to write where another program has written since the file is watched.
+    fn check_first_write(&self) -> io::Result<()> {
+        let checked = self.first_write.get_or_init(|| {
+            let Some(&opened) = self.modified.get() else { return Ok(()) };
+            match self.file.metadata().and_then(|metadata| metadata.modified()) {
+                Ok(now) if now != opened => Err("another program wrote to it since".to_owned()),
+                _ => Ok(()),
+            }
+        });
+        let changed = |what: &String| io::Error::other(format!("{CHANGED}: {what}"));
+        checked.as_ref().map(|()| ()).map_err(changed)
     }
 
     /// Locks the file until it is closed or unlocked, alone if `exclusive`, else together with
@@ -85,6 +119,7 @@ impl Store for FileStore {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check_first_write()?;
         self.file.write_all_at(bytes, offset)
     }
 
@@ -100,6 +135,7 @@ impl Store for FileStore {
     }
 
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
+        self.check_first_write()?;
         let mut rest = ops;
         while !rest.is_empty() {
             let pieces = neighbours(rest.iter().map(|op| (op.offset, op.bytes.len())));
@@ -110,7 +146,16 @@ impl Store for FileStore {
         Ok(())
     }
 
+    fn check(&self) -> io::Result<()> {
+        if self.file.metadata()?.nlink() == 0 {
+            let what = "it was deleted, or another file was put in its place";
+            return Err(io::Error::other(format!("{CHANGED}: {what}")));
+        }
+        self.check_first_write()
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check_first_write()?;
         self.file.set_len(len)
     }
 

@@ -91,6 +91,12 @@ pub trait Store: Send + Sync {
         ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
     }
 
+    /// Fails if the store is known not to be any more what was opened: writing to it would be in vain
+    /// or harm somebody else.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Cuts or extends (with zeros) to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
 

@@ -34,6 +34,10 @@ fn run(arguments: &[String]) -> Result<()> {
         [command, file, out] if command == "read" => read::run(file.as_ref(), out.as_ref()),
         [command, file, out] if command == "lines" => lines::run(file.as_ref(), out.as_ref()),
         [command, file, out] if command == "chunks" => chunks::run(file.as_ref(), out.as_ref()),
+        [command, file] if command == "hold" => {
+            let _open = pumice::File::open(file)?;
+            write::hold()
+        }
         [command, file, path, out] if command == "bytes" => {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
             Ok(())
@@ -48,7 +52,7 @@ fn run(arguments: &[String]) -> Result<()> {
             "usage: pumice-interop write SPEC.jsonl OUT.h5 | edit SPEC.jsonl FILE.h5 | \
              read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
-             bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
+             hold FILE.h5 | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
         ),
     }
 }

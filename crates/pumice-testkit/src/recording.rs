@@ -12,6 +12,8 @@ pub enum Change {
     Write(u64, Vec<u8>),
     /// Another length.
     Length(u64),
+    /// Everything before has reached the device.
+    Sync,
 }
 
 /// Bytes in memory and all changes that led to them.
@@ -50,6 +52,24 @@ impl RecordingStore {
         }
     }
 
+    /// Makes the first `count` changes to an empty store as if power failed after them: of those
+    /// that nothing waited for to reach the device, only the ones that `kept` accepts, by number.
+    pub fn play_power_loss(
+        &self,
+        count: usize,
+        mut kept: impl FnMut(usize) -> bool,
+        to: &dyn Store,
+    ) -> io::Result<()> {
+        let changes = self.changes();
+        let made = &changes[..count.min(changes.len())];
+        let safe = made.iter().rposition(|change| *change == Change::Sync).unwrap_or(0);
+        let mut numbered = made.iter().enumerate();
+        numbered.try_for_each(|(number, change)| match number < safe || kept(number) {
+            true => apply(change, usize::MAX, to),
+            false => Ok(()),
+        })
+    }
+
     fn changes(&self) -> MutexGuard<'_, Vec<Change>> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,6 +79,7 @@ fn apply(change: &Change, most: usize, to: &dyn Store) -> io::Result<()> {
     match change {
         Change::Write(offset, bytes) => to.write_at(*offset, &bytes[..most.min(bytes.len())]),
         Change::Length(length) => to.set_len(*length),
+        Change::Sync => Ok(()),
     }
 }
 
@@ -82,6 +103,7 @@ impl Store for RecordingStore {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.changes().push(Change::Sync);
         Ok(())
     }
 }

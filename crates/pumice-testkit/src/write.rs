@@ -48,7 +48,8 @@ fn next_file(
         open.close()?;
     }
     out.set_file_name(operation["path"].as_str().context("no path")?);
-    *file = Some(if edit { File::edit(&*out)? } else { options(operation)?.create(&*out)? });
+    let options = options(operation)?;
+    *file = Some(if edit { options.edit(&*out)? } else { options.create(&*out)? });
     Ok(())
 }
 
@@ -75,7 +76,16 @@ fn options(operation: &Value) -> Result<FileOptions> {
         Some("v108") => options.library_version(LibraryVersion::V18),
         _ => options,
     };
+    options = options.mark_open(operation["mark_open"] == true);
+    options = options.ignore_mark(operation["ignore_mark"] == true);
     Ok(options.persist_free_space(operation["fs_persist"] == true))
+}
+
+/// Tells that the file is open, and waits until standard input has a line or ends.
+pub(crate) fn hold() -> Result<()> {
+    println!("open");
+    std::io::stdin().read_line(&mut String::new())?;
+    Ok(())
 }
 
 fn reopen(file: &mut Option<File>, out: &Path) -> Result<()> {
@@ -123,6 +133,7 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
             file.dataset(path)?.write_scalar(block(operation)?, value)?;
         }
         Some("erase") => file.dataset(path)?.erase(block(operation)?)?,
+        Some("hold") => hold()?,
         Some("flush") => file.flush()?,
         Some("delete") => file.unlink(path)?,
         Some("resize") => file.dataset(path)?.resize(numbers(&operation["shape"])?)?,

@@ -32,6 +32,8 @@ pub(super) struct Description {
     pub(super) null: bool,
     /// Whether all space is taken when the dataset is made or grows.
     pub(super) early: bool,
+    /// Whether all space is to be taken by the first write, which is still to come.
+    pub(super) late: bool,
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
@@ -43,7 +45,8 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
     let space = here(file, required(object, kind::DATASPACE, "dataspace")?)?;
     let extent = dataspace::decode(&space.body, &context(file, &space))?;
     let datatype = object_datatype(file, object)?;
-    let Filling { value: fill, time: fill_time, early } = read_fill(file, object, datatype.size())?;
+    let Filling { value: fill, time: fill_time, allocation } =
+        read_fill(file, object, datatype.size())?;
     let raw = here(file, required(object, kind::LAYOUT, "layout")?)?;
     let message = Layout::decode(&raw.body, &context(file, &raw))?;
     let filters = Filters::read(file, object, &message)?;
@@ -62,7 +65,9 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
         _ => (extent, None),
     };
     let mut description = describe(file, datatype, &extent, fill, message, filters)?;
-    (description.fill, description.early) = (kept, early);
+    description.fill = kept;
+    description.early = allocation == AllocationTime::Early;
+    description.late = allocation == AllocationTime::Late && is_unallocated(&description.message);
     let layout = &mut description.layout;
     if let Storage::Unreadable(_) = layout.storage {
         return Ok(description);
@@ -85,8 +90,13 @@ struct Filling {
     value: Option<Vec<u8>>,
     /// When it is written.
     time: FillTime,
-    /// Whether all space is taken when the dataset is made or grows.
-    early: bool,
+    /// When space is taken.
+    allocation: AllocationTime,
+}
+
+/// Whether a dataset of chunks has none, and no index either.
+pub(super) fn is_unallocated(message: &Layout) -> bool {
+    matches!(message, Layout::Chunked { address, .. } if *address == UNDEFINED)
 }
 
 fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
@@ -97,16 +107,16 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
     } else {
         FillValue::default()
     };
-    let (time, early) = (message.write, message.allocation == AllocationTime::Early);
+    let (time, allocation) = (message.write, message.allocation);
     match message.value {
         Fill::Value(value) if value.len() == size => {
-            Ok(Filling { value: Some(value), time, early })
+            Ok(Filling { value: Some(value), time, allocation })
         }
         Fill::Value(value) => Err(Error::Invalid(format!(
             "the fill value has {} byte(s), an element {size}",
             value.len()
         ))),
-        Fill::Default | Fill::Undefined => Ok(Filling { value: None, time, early }),
+        Fill::Default | Fill::Undefined => Ok(Filling { value: None, time, allocation }),
     }
 }
 
@@ -137,12 +147,14 @@ pub(super) fn describe(
         let geometry = Arc::new(Geometry::new(&dims, &max, &vec![0; dims.len()], element)?);
         let storage = Storage::Unreadable("more than 2^64 bytes in one piece".into());
         let layout = DatasetLayout { geometry, storage };
-        return Ok(Description { datatype, null, early: false, fill, layout, message });
+        let (early, late) = (false, false);
+        return Ok(Description { datatype, null, early, late, fill, layout, message });
     }
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &datatype, &message, filters)?;
     let layout = DatasetLayout { geometry, storage };
-    Ok(Description { datatype, null, early: false, fill, layout, message })
+    let (early, late) = (false, false);
+    Ok(Description { datatype, null, early, late, fill, layout, message })
 }
 
 fn storage(

@@ -46,7 +46,7 @@ impl DatasetState {
     /// Stores `bytes` as the chunk at `offset`, which they must decode to with the filters that
     /// `filter_mask` does not skip. Only for dense chunks.
     pub fn write_chunk(&self, offset: &[u64], bytes: &[u8], filter_mask: u32) -> Result<()> {
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
         let Storage::Dense(dense, _) = &self.layout.storage else {
@@ -60,7 +60,7 @@ impl DatasetState {
     /// Stores sections as the structured chunk at `offset`. The record says how they lie in `bytes`.
     /// They must decode, and define cells inside the extent.
     pub fn write_sections(&self, offset: &[u64], record: ChunkRecord, bytes: &[u8]) -> Result<()> {
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
         match &self.layout.storage {

@@ -1,4 +1,5 @@
-//! Early allocation: all space is taken, and filled, when a dataset is made or grows.
+//! Early and late allocation: all space is taken, and filled, when a dataset is made or grows, or by
+//! the first write.
 
 use super::DatasetState;
 use super::resize::Changes;
@@ -9,11 +10,27 @@ use pumice_space::Dims;
 use pumice_store::WriteOp;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 impl DatasetState {
     /// Takes the space of a new dataset, if it shall have it from the start.
     pub(super) fn allocate_early(&self) -> Result<()> {
-        if !self.early || self.null {
+        if self.early { self.allocate_all() } else { Ok(()) }
+    }
+
+    /// Before a write: takes all space if this is when it is taken.
+    pub(super) fn begin_write(&self) -> Result<()> {
+        self.medium.require_writable()?;
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if *late {
+            self.allocate_all()?;
+            *late = false;
+        }
+        Ok(())
+    }
+
+    fn allocate_all(&self) -> Result<()> {
+        if self.null {
             return Ok(());
         }
         let table = match &self.layout.storage {

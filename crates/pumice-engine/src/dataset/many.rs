@@ -60,7 +60,7 @@ pub fn read_many(reads: Vec<ManyRead<'_>>) -> Result<()> {
 /// Does all writes as one request: nobody sees some of them and not the others.
 pub fn write_many(writes: Vec<ManyWrite<'_>>) -> Result<()> {
     let datasets = distinct(writes.iter().map(|write| write.dataset));
-    datasets.iter().try_for_each(|dataset| dataset.medium().require_writable())?;
+    datasets.iter().try_for_each(|dataset| dataset.begin_write())?;
     let _no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
     let options = TransferOptions::default();
     let (mut plans, mut sources) = (Vec::new(), Vec::new());

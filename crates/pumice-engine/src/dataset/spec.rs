@@ -1,6 +1,6 @@
 //! New datasets: what they shall be, and the messages that say so.
 
-use super::describe::{Description, describe};
+use super::describe::{Description, describe, is_unallocated};
 use super::filters::Filters;
 use super::{external, virtuality};
 use crate::file::File;
@@ -173,9 +173,10 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     }
     let external = messages.iter().find(|message| message.kind == kind::EXTERNAL_FILES).cloned();
     let (extent, early) = (spec.extent.clone(), spec.is_early());
+    let late = spec.allocation() == AllocationTime::Late && is_unallocated(&message);
     let shown = spec.fill.clone().filter(|_| spec.fill_time != FillTime::Never);
     let mut description = describe(file, spec.datatype, &extent, shown, message, filters)?;
-    (description.fill, description.early) = (spec.fill, early);
+    (description.fill, description.early, description.late) = (spec.fill, early, late);
     let layout = &mut description.layout;
     if let Some(raw) = external {
         layout.storage = external::storage(file, &layout.geometry, &raw)?;

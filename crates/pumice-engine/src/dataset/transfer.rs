@@ -106,7 +106,7 @@ impl DatasetState {
         bytes: &[u8],
         options: &TransferOptions,
     ) -> Result<()> {
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         let dims = self.dims();
         if self.check_with(selection, &dims, memory_type, bytes.len(), options)? == 0 {
@@ -191,7 +191,7 @@ impl DatasetState {
         if !self.takes_points() {
             return self.write(&list(points)?, memory_type, bytes);
         }
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         self.check_points(points, memory_type, bytes.len())?;
         let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
@@ -217,7 +217,7 @@ impl DatasetState {
         if !self.takes_points() {
             return self.erase(&list(points)?);
         }
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         self.for_each_plan(points, |plan| {
             let requests =
@@ -268,7 +268,7 @@ impl DatasetState {
 
     /// Makes the selected cells undefined; where a layout cannot say so, they get the fill value.
     pub fn erase(&self, selection: &Selection) -> Result<()> {
-        self.medium().require_writable()?;
+        self.begin_write()?;
         let _no_resize = self.gate();
         let dims = self.dims();
         selection.check(&dims)?;

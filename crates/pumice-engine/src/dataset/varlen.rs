@@ -89,7 +89,7 @@ impl DatasetState {
 
     /// Writes elements of the file's type, which refer to `heap`, to the selected cells.
     pub fn write_heaped(&self, selection: &Selection, elements: &[u8], heap: &[u8]) -> Result<()> {
-        self.medium().require_writable()?;
+        self.begin_write()?;
         if !self.datatype.has_varlen() {
             return self.write(selection, &self.datatype, elements);
         }
@@ -120,6 +120,9 @@ impl DatasetState {
         }
         let mut old = self.buffer(count)?;
         self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
+        if self.heap.knows_no_room() {
+            self.look_for_room(selection, &dims);
+        }
         let mut new = elements.to_vec();
         self.heap.store(&self.datatype, &mut new, heap)?;
         if let Err(error) = self.write(selection, &self.datatype, &new) {
@@ -128,6 +131,20 @@ impl DatasetState {
             return Err(error);
         }
         self.discard(old)
+    }
+
+    /// Reads what a cell in front of the selected ones refers to: who appends after opening a file
+    /// finds the room that the last one left in the heap.
+    fn look_for_room(&self, selection: &Selection, dims: &Dims) {
+        let Some(first) = selection.bounds(dims).map(|(first, _)| first) else { return };
+        for axis in 0..first.len() {
+            let mut cell = first.to_vec();
+            let Some(before) = cell[axis].checked_sub(1) else { continue };
+            cell[axis] = before;
+            // What cannot be read has no room.
+            let found = Selection::points(cell.len(), cell).map_err(Error::from);
+            let _ = found.and_then(|cell| self.read_heaped(&cell));
+        }
     }
 
     /// Whether elements refer to the global heap.

@@ -7,7 +7,6 @@ use crate::medium::Snapshot;
 use pumice_format::messages::kind;
 use pumice_format::superblock::OPEN_FOR_WRITING;
 use pumice_format::symbol_table_node::Scratch;
-use pumice_store::WriteOp;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -109,7 +108,7 @@ impl File {
         }
         let (_, end) = self.medium.free_ranges();
         let bytes = self.superblock_now(end, false, marked);
-        self.medium.put(&mut [WriteOp { offset: 0, bytes: &bytes }])
+        self.medium.write_superblock(bytes)
     }
 
     /// Stages all changed metadata and fixes what the commit writes, while nothing can change.

@@ -5,7 +5,7 @@
 //! whose written chunks no longer refer to them, so that what is committed never refers to nothing.
 //! The room that they leave is used again after that; a collection without objects is given back.
 
-use super::{GlobalHeap, Kept, parse};
+use super::{GlobalHeap, Kept, Loaded, parse};
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::Writer as _;
@@ -75,6 +75,35 @@ impl GlobalHeap {
         collect(self, datatype, &mut elements, width, &mut ids)?;
         self.writing().queued.append(&mut ids);
         Ok(())
+    }
+
+    /// Whether the next new object needs a new collection as far as is known.
+    pub(crate) fn knows_no_room(&self) -> bool {
+        let writing = self.writing();
+        writing.open.is_none() && writing.roomy.is_empty()
+    }
+
+    /// Notes that nothing refers any more to an object.
+    pub(crate) fn discard_object(&self, address: u64, index: u32) {
+        self.writing().queued.push((address, index));
+    }
+
+    /// Notes that a collection that was read has room, so that later objects find it.
+    pub(super) fn note_room(&self, address: u64, loaded: &Loaded) {
+        if !self.medium.writable() {
+            return;
+        }
+        let context = self.context();
+        let objects = loaded.objects.iter();
+        let (last, used) = objects.fold((0, Collection::header_length(&context)), |sum, object| {
+            let (index, range) = object;
+            (index.max(sum.0), sum.1 + global_heap::object_length(range.len(), &context))
+        });
+        let room = loaded.bytes.len().saturating_sub(used);
+        let mut writing = self.writing();
+        if writing.open.as_ref().is_none_or(|open| open.address != address) {
+            writing.remember(address, room, u32::from(last) + 1);
+        }
     }
 
     /// What was queued so far leaves with the commit that now begins: its chunks are yet to be
@@ -187,7 +216,7 @@ impl GlobalHeap {
                 return Err(error);
             }
         }
-        writing.remember(&open);
+        writing.remember(open.address, open.bytes.len() - open.used, open.next);
         Ok(())
     }
 
@@ -217,7 +246,7 @@ impl GlobalHeap {
             writing.open = Some(left);
             return Ok(());
         }
-        writing.remember(&left);
+        writing.remember(address, left.bytes.len() - left.used, left.next);
         self.medium.stage(address, left.bytes);
         Ok(())
     }
@@ -225,12 +254,11 @@ impl GlobalHeap {
 
 impl Writing {
     /// Remembers that a collection has room.
-    fn remember(&mut self, open: &Open) {
-        let room = open.bytes.len() - open.used;
-        if room < LEAST_ROOM || open.next > u32::from(MAX_INDEX) {
+    fn remember(&mut self, address: u64, room: usize, next: u32) {
+        if room < LEAST_ROOM || next > u32::from(MAX_INDEX) {
             return;
         }
-        self.roomy.insert(open.address, room);
+        self.roomy.insert(address, room);
         if self.roomy.len() > ROOMY
             && let Some(least) = self.roomy.iter().min_by_key(|&(_, &room)| room).map(|(&a, _)| a)
         {

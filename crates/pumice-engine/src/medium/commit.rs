@@ -12,10 +12,10 @@
 //! it is handed out.
 
 use super::{Images, Medium, State};
-use crate::Result;
 use crate::journal::{self, Durability};
+use crate::{Error, Result};
 use pumice_bytes::DecodeError;
-use pumice_store::WriteOp;
+use pumice_store::{ReadOp, WriteOp};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -57,6 +57,7 @@ impl Medium {
         if state.images.is_empty() && !state.allocator.has_changed() {
             return Ok(None);
         }
+        self.check_unchanged(&state)?;
         self.reset_pressure();
         let images = state.images.clone();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
@@ -93,10 +94,10 @@ impl Medium {
         self.finish_pending(&mut state)?;
         let before = state.allocator.end();
         let shorter = state.allocator.finish_commit();
+        state.committed_end = end.min(shorter);
         if shorter < before {
             if shorter < end {
-                let bytes = &superblock(shorter, false);
-                self.put(&mut [WriteOp { offset: 0, bytes }])?;
+                self.put_superblock(&mut state, superblock(shorter, false))?;
             }
             let length = self.absolute(shorter)?;
             self.set_store_length(length, "shorten the file")?;
@@ -130,7 +131,24 @@ impl Medium {
 
     /// Replaces the blocks of a commit whose journal is written, if there is one.
     pub(super) fn finish_pending(&self, state: &mut State) -> Result<()> {
-        let Some(pending) = &state.pending else { return Ok(()) };
+        let Some(pending) = state.pending.take() else { return Ok(()) };
+        let done = self.apply(state, &pending);
+        if done.is_err() {
+            state.pending = Some(pending);
+            return done;
+        }
+        state.spill_at = self.limit;
+        // A block staged again meanwhile is newer than what was written.
+        for (address, written) in &pending.images {
+            if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {
+                state.drop_image(*address);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the blocks of a commit and cuts its journal off.
+    fn apply(&self, state: &mut State, pending: &Pending) -> Result<()> {
         let [marked, last] = &pending.superblocks;
         if !pending.replaced.is_empty() {
             self.put(&mut [WriteOp { offset: 0, bytes: marked }])?;
@@ -143,19 +161,58 @@ impl Medium {
             self.put(&mut ops)?;
             self.wait_for_device()?;
         }
-        self.put(&mut [WriteOp { offset: 0, bytes: last }])?;
+        let last = last.clone();
+        self.put_superblock(state, last)?;
         self.wait_for_device()?;
         let length = self.absolute(state.allocator.end().max(pending.end))?;
         if self.store_length()? != length {
             self.set_store_length(length, "drop the journal")?;
         }
-        let Some(pending) = state.pending.take() else { return Ok(()) };
-        state.spill_at = self.limit;
-        // A block staged again meanwhile is newer than what was written.
-        for (address, written) in &pending.images {
-            if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {
-                state.drop_image(*address);
-            }
+        Ok(())
+    }
+
+    /// Writes the superblock outside of a commit: nothing else has changed.
+    pub(crate) fn write_superblock(&self, bytes: Vec<u8>) -> Result<()> {
+        let mut state = self.state();
+        self.finish_pending(&mut state)?;
+        self.check_unchanged(&state)?;
+        self.put_superblock(&mut state, bytes)
+    }
+
+    fn put_superblock(&self, state: &mut State, bytes: Vec<u8>) -> Result<()> {
+        // Half of it may be written.
+        state.superblock = None;
+        self.put(&mut [WriteOp { offset: 0, bytes: &bytes }])?;
+        state.superblock = Some(bytes);
+        Ok(())
+    }
+
+    /// Takes note of the superblock that the file has, of `length` bytes.
+    pub(crate) fn note_superblock(&self, length: usize) -> Result<()> {
+        let bytes = self.read_superblock(length)?;
+        self.state().superblock = Some(bytes);
+        Ok(())
+    }
+
+    fn read_superblock(&self, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.fetch(&mut [ReadOp { offset: 0, buffer: &mut bytes }])?;
+        Ok(bytes)
+    }
+
+    /// Before anything is written: the file is still the one that was opened, as long as it was
+    /// after the last commit, with the superblock that it had.
+    fn check_unchanged(&self, state: &State) -> Result<()> {
+        self.store.check().map_err(|source| self.failed("write", source))?;
+        let Some(known) = &state.superblock else { return Ok(()) };
+        let (end, length) = (self.absolute(state.committed_end)?, self.store_length()?);
+        if length < end {
+            let what = format!("it has {length} byte(s) instead of {end} or more");
+            return Err(Error::Changed(what));
+        }
+        if self.read_superblock(known.len())? != *known {
+            let what = "another program wrote its superblock".to_owned();
+            return Err(Error::Changed(what));
         }
         Ok(())
     }

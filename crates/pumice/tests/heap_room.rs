@@ -1,0 +1,94 @@
+//! Room in heaps is used after a file is opened again, and what nothing refers to gives its room back.
+
+use pumice::{File, Selection};
+use std::path::{Path, PathBuf};
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    (folder, path)
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().len()
+}
+
+#[test]
+fn strings_that_are_appended_one_opening_at_a_time_share_collections() {
+    let (_folder, path) = folder();
+    let file = File::create(&path).unwrap();
+    let strings = file.new_strings().shape([0]).max_shape([None]).chunk([256]);
+    strings.create("log").unwrap();
+    file.close().unwrap();
+    for number in 0..100u64 {
+        let file = File::edit(&path).unwrap();
+        let log = file.dataset("log").unwrap();
+        log.resize([number + 1]).unwrap();
+        log.write_strings(number..number + 1, &[format!("line {number}")]).unwrap();
+        drop(log);
+        file.close().unwrap();
+    }
+    let lines = File::open(&path).unwrap().dataset("log").unwrap().read_strings(..).unwrap();
+    assert_eq!(lines.iter().nth(77).unwrap(), b"line 77");
+    // A collection each would be 400 kB.
+    assert!(length(&path) < 20_000, "{}", length(&path));
+}
+
+#[test]
+fn dense_attributes_and_links_use_the_room_of_those_that_were_removed_before() {
+    let (_folder, path) = folder();
+    let value = |number: i64| [number; 20];
+    let file = File::create(&path).unwrap();
+    for number in 0..80 {
+        file.set_attribute(&format!("attribute {number}"), value(number).as_slice()).unwrap();
+        file.create_group(&format!("group of a long name, {number}")).unwrap();
+    }
+    file.close().unwrap();
+    let full = length(&path);
+    for _ in 0..4 {
+        let file = File::edit(&path).unwrap();
+        for number in (0..80).step_by(2) {
+            file.remove_attribute(&format!("attribute {number}")).unwrap();
+            file.unlink(&format!("group of a long name, {number}")).unwrap();
+        }
+        file.close().unwrap();
+        let file = File::edit(&path).unwrap();
+        for number in (0..80).step_by(2) {
+            file.set_attribute(&format!("attribute {number}"), value(number).as_slice()).unwrap();
+        }
+        file.close().unwrap();
+        let file = File::edit(&path).unwrap();
+        for number in (0..80).step_by(2) {
+            file.create_group(&format!("group of a long name, {number}")).unwrap();
+        }
+        file.close().unwrap();
+    }
+    // Headers of groups lie where there is room in the file, which is not remembered here.
+    let headers = 4 * 40 * 200;
+    assert!(length(&path) < full + headers, "{} instead of {full}", length(&path));
+    let file = File::open(&path).unwrap();
+    assert_eq!(file.attributes().unwrap().len(), 80);
+    assert_eq!(file.member_count().unwrap(), 80);
+    assert_eq!(file.attribute("attribute 34").unwrap().read::<i64>().unwrap(), value(34));
+}
+
+#[test]
+fn deleted_virtual_datasets_give_their_mappings_back() {
+    let (_folder, path) = folder();
+    let file = File::create(&path).unwrap();
+    file.new_dataset::<i32>().shape([10]).create("source").unwrap();
+    let mut sizes = Vec::new();
+    for round in 0..300 {
+        let builder = file.new_dataset::<i32>().shape([10]);
+        let whole = Selection::all();
+        let name = "source with a name that takes some room in the heap, more than a few bytes";
+        builder.virtual_part(whole.clone(), ".", name, whole).create("view").unwrap();
+        file.flush().unwrap();
+        file.unlink("view").unwrap();
+        file.flush().unwrap();
+        if round % 100 == 50 {
+            sizes.push(length(&path));
+        }
+    }
+    assert_eq!(sizes[0], sizes[2], "{sizes:?}");
+}
