@@ -30,7 +30,7 @@ class Errors(InteropCase):
     def run_edit(self, specification, path, binary=None, **options):
         binary = binary or program("PUMICE_INTEROP", "pumice-interop")
         command = [str(binary), "edit", str(specification.save()), str(path)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+        return subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
 
     def refused(self, done, *reasons):
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -103,7 +103,7 @@ class Errors(InteropCase):
                      "open for editing", str(self.path))
         os.chmod(self.path, 0o000)
         command = [str(binary), "read", str(self.path), str(self.directory / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
         self.refused(done, "Permission denied", str(self.path))
         os.chmod(self.path, 0o644)
         self.assertEqual(self.path.read_bytes(), self.before)
@@ -116,7 +116,7 @@ class Errors(InteropCase):
         folder.mkdir()
         os.chmod(folder, 0o555)
         command = [str(binary), "write", str(spec), str(folder / "new.h5")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
         self.refused(done, "Permission denied", "create", "new.h5")
         self.assertEqual(list(folder.iterdir()), [])
 
@@ -167,7 +167,7 @@ class Errors(InteropCase):
                     with h5py.File(path, "r+", locking=False) as file:
                         file["theirs"] = np.arange(5000)
                     theirs = path.read_bytes()
-                    _, errors = ours.communicate("\n", timeout=60)
+                    _, errors = ours.communicate("\n", timeout=240)
                 self.assertEqual(ours.returncode, 1, errors)
                 self.assertIn("changed while it was open", errors)
                 self.assertEqual(path.read_bytes(), theirs)

@@ -126,13 +126,9 @@ class FileSpace(InteropCase):
                         path = self.directory / f"{name}-{by_pumice}-{writer.__name__}.h5"
                         self.new_file(path, STRATEGIES[name], "latest", by_pumice)
                         sizes = self.replaced_size(path, writer, values)
-                        # Lists of free sections come and go. Pumice may cut a page for metadata out
-                        # of the hole that a dataset left: then the next one is placed behind it once.
-                        cut = name == "pages" and writer == self.with_pumice
-                        most = (3 if cut else 2) * values.nbytes + 40000
-                        self.assertLess(max(sizes), most, sizes)
-                        if not cut:
-                            self.assertLess(max(sizes) - min(sizes), values.nbytes / 8, sizes)
+                        # Lists of free sections come and go.
+                        self.assertLess(max(sizes), 2 * values.nbytes + 40000, sizes)
+                        self.assertLess(max(sizes) - min(sizes), values.nbytes / 8, sizes)
 
     def test_libhdf5_counts_the_free_space_that_pumice_remembers(self):
         for name in ("managers", "pages"):

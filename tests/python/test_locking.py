@@ -23,7 +23,7 @@ class Open(InteropCase):
     def pumice(self, *arguments, locking=None):
         """A Pumice process; its result once it has ended."""
         done = subprocess.run(self.command(arguments), env=self.environment(locking), text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=240)
         return done.returncode, done.stderr
 
     def command(self, arguments):
@@ -124,7 +124,7 @@ class Locking(Open):
             self.skipTest("the pumice command is not built")
         with h5py.File(self.path, "r+", locking=True):
             done = subprocess.run([str(binary), "ls", str(self.path)], capture_output=True, text=True,
-                                  env=self.environment(None), timeout=60)
+                                  env=self.environment(None), timeout=240)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(f"process {os.getpid()}", done.stderr)
 
@@ -190,7 +190,7 @@ class Marks(Open):
         self.wait_for(process)
         self.assertEqual(self.flags(), OPEN_FOR_WRITING, "after a commit")
         self.go_on(process)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         self.assertEqual((process.returncode, self.flags()), (0, 0))
         self.assertTrue(self.h5py_takes())
 

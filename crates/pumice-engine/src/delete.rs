@@ -72,10 +72,9 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
         if let Some(raw) = object.message(kind::LAYOUT)
             && let Ok(Layout::Virtual { heap_address, heap_index }) =
                 Layout::decode(&raw.body, &object.context(&raw))
+            && heap_address != UNDEFINED
         {
-            if heap_address != UNDEFINED {
-                file.global_heap().discard_object(heap_address, heap_index);
-            }
+            file.global_heap().discard_object(heap_address, heap_index);
         }
         if let Some(raw) = object.message(kind::EXTERNAL_FILES)
             && let Ok(files) = ExternalFiles::decode(&raw.body, &object.context(&raw))

@@ -88,7 +88,7 @@ impl FileStore {
             }
         });
         let changed = |what: &String| io::Error::other(format!("{CHANGED}: {what}"));
-        checked.as_ref().map(|()| ()).map_err(changed)
+        checked.as_ref().copied().map_err(changed)
     }
 
     /// Locks the file until it is closed or unlocked, alone if `exclusive`, else together with
