@@ -6,7 +6,7 @@ import numpy as np
 
 from hdf5_bytes import DEFLATE, HEAP, LOCATION, SHUFFLE, ZSTD, zstandard
 from hdf5_bytes import REFERENCES as references
-from interop import InteropCase
+from interop import InteropCase, Manifest
 from structured_decoder import decode
 from varlen import unpack_all
 from varlen_builder import Variable, VariableBuilder, blank
@@ -40,6 +40,7 @@ REFERENCES = [
 HEAPS = [[], [(DEFLATE, [4])], [(HEAP, [])], [(HEAP, []), (ZSTD, [3])], [(HEAP, []), (DEFLATE, [1])]]
 LOCATIONS = [[], [(DEFLATE, [6])], [(LOCATION, []), (ZSTD, [3])]]
 DATASETS, PER_FILE, BUILT = 240, 24, 240
+FILES = 1200
 
 
 def random_value(rng, kind):
@@ -93,8 +94,8 @@ def chain(rng, choices):
 
 def random_shape(rng):
     """(shape, chunk, maximum): every chunk index comes up."""
-    rank = int(rng.integers(1, 4))
-    shape = [int(rng.integers(1, {1: 60, 2: 12, 3: 6}[rank])) for _ in range(rank)]
+    rank = int(rng.integers(1, 5))
+    shape = [int(rng.integers(1, {1: 60, 2: 12, 3: 6, 4: 4}[rank])) for _ in range(rank)]
     chunk = [int(rng.integers(1, n + 1)) for n in shape]
     maximum = list(shape)
     kind = int(rng.integers(4))
@@ -186,6 +187,31 @@ class VariableLengthChunks(InteropCase):
                     entry = self.found(manifest, dataset.path)
                     self.compare_own(manifest, entry, dataset.kind, dataset.cells, dataset.shape)
                     kinds.add((decoded.index, bool(decoded.filters), dataset.sparse))
+        self.assertEqual(len(kinds), 16, sorted(kinds))
+
+    def test_thousands_of_small_files_decode_to_what_was_written(self):
+        rng, kinds = np.random.default_rng(53), set()
+        spec, folder = self.specification(), self.directory / "files"
+        folder.mkdir()
+        datasets = []
+        for number in range(FILES):
+            spec.op("file", path=f"f{number}.h5")
+            datasets.append(RandomDataset(rng, spec, "/d"))
+            for _ in range(int(rng.integers(1, 5))):
+                datasets[-1].step()
+        self.run_interop("write", spec.save(), folder / "first.h5")
+        (folder / "first.h5").unlink()
+        out = self.directory / "read"
+        self.run_interop("read", folder, out)
+        for number, dataset in enumerate(datasets):
+            with self.subTest(file=number, kind=dataset.kind):
+                decoded = decode(folder / f"f{number}.h5")["/d"]
+                self.compare(decoded, dataset.kind, dataset.cells, dataset.sparse)
+                self.assertEqual(decoded.notes, [])
+                manifest = Manifest(out / f"f{number}")
+                entry = self.found(manifest, "/d")
+                self.compare_own(manifest, entry, dataset.kind, dataset.cells, dataset.shape)
+                kinds.add((decoded.index, bool(decoded.filters), dataset.sparse))
         self.assertEqual(len(kinds), 16, sorted(kinds))
 
     def compare(self, decoded, kind, cells, sparse):

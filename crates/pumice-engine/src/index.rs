@@ -204,6 +204,16 @@ impl ChunkIndex {
         }
     }
 
+    /// Gives the header its place, so that the index is in the file before there is a chunk in it.
+    pub fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        match &mut self.form {
+            Form::FixedArray(array) => array.place(io),
+            Form::ExtensibleArray(array) => array.place(io),
+            Form::BTree2(tree) => tree.place(io),
+            Form::Single(_) | Form::Implicit(_) | Form::BTree1(_) => Ok(()),
+        }
+    }
+
     /// The record of a single-chunk index, which its layout message stores.
     pub fn single(&self) -> Option<&ChunkRecord> {
         match &self.form {
@@ -259,7 +269,7 @@ impl ChunkIndex {
 
     /// Stages every changed block, allocating what is new, and gives the address for the layout
     /// message: of the header, or of the chunk itself if it is single. Undefined as long as nothing
-    /// was ever inserted.
+    /// was ever inserted, unless the header was [placed](Self::place).
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         delegate!(&mut self.form, form => form.commit(io))
     }

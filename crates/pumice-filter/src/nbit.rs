@@ -5,12 +5,14 @@
 //! out. On decoding, what was left out is zero. As libhdf5 writes it, the stream has one byte more
 //! than whole bytes.
 //!
-//! Parameters: their number, 1 if nothing is to be done, elements of a chunk, then the type, as one
+//! Parameters: their number, 1 if nothing is to be done, elements of a chunk (0 if that varies: then
+//! it stands behind the stream, in 8 bytes), then the type, as one
 //! of: 1, size, order (0 little-endian), precision, offset of a number; 2, size and base type of an
 //! array; 3, size, number of members of a compound, and for each its offset and type; 4, size of
 //! anything else.
 
 use crate::bits::{BitReader, BitWriter};
+use crate::facts::{put_count, take_count};
 use crate::{DatasetFacts, Filter, FilterError, registry};
 use pumice_types::{ByteOrder, Datatype};
 
@@ -44,14 +46,18 @@ impl Filter for Nbit {
             out.extend_from_slice(input);
             return Ok(());
         };
-        if count.checked_mul(element.size()) != Some(input.len()) {
-            let reason = format!("{count} elements expected, {} bytes found", input.len());
+        let found = if count == 0 { input.len() / element.size().max(1) } else { count };
+        if found.checked_mul(element.size()) != Some(input.len()) {
+            let reason = format!("{found} elements expected, {} bytes found", input.len());
             return Err(FilterError::encode(NAME, reason));
         }
         let mut writer = BitWriter::new(out);
         element.pack(input, &mut writer);
         if writer.finish() == 0 {
             out.push(0);
+        }
+        if count == 0 {
+            put_count(out, found);
         }
         Ok(())
     }
@@ -70,6 +76,10 @@ impl Filter for Nbit {
             }
             out.extend_from_slice(input);
             return Ok(());
+        };
+        let (input, count) = match count {
+            0 => take_count(NAME, input)?,
+            count => (input, count),
         };
         let Some(len) = count.checked_mul(element.size()).filter(|&len| len <= limit) else {
             let found = format!("{count} elements of {} bytes", element.size());
@@ -92,8 +102,9 @@ impl Filter for Nbit {
         _parameters: &[u32],
         dataset: &DatasetFacts<'_>,
     ) -> Result<Vec<u32>, FilterError> {
-        let cells = u32::try_from(dataset.cells())
-            .map_err(|_| unsupported("a chunk of fewer cells", dataset.cells()))?;
+        let cells = dataset
+            .count()
+            .ok_or_else(|| unsupported("a chunk of fewer cells", dataset.cells()))?;
         let mut parameters = vec![0, 1, cells];
         let divisible = matches!(
             dataset.datatype,

@@ -7,13 +7,14 @@
 //! type has, the values follow as they are, little-endian.
 //!
 //! Parameters: method (0 floats by D-scaling, 2 integers), decimal digits or bits (0: find out),
-//! elements of a chunk, class (0 integer, 1 float), size, signed, big-endian, fill value defined,
+//! elements of a chunk (0 if that varies: then it stands at the end, in 8 bytes), class (0 integer, 1 float), size, signed, big-endian, fill value defined,
 //! and up to twelve for its bytes. Callers give the first two. Scaling loses digits on purpose.
 
 mod float;
 mod integer;
 
 use crate::bits::{BitReader, BitWriter};
+use crate::facts::{put_count, take_count};
 use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use pumice_types::{ByteOrder, Datatype};
 
@@ -40,11 +41,15 @@ impl Filter for ScaleOffset {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let settings = Settings::parse(parameters)?;
+        let mut settings = Settings::parse(parameters)?;
         out.clear();
         if settings.is_plain() {
             out.extend_from_slice(input);
             return Ok(());
+        }
+        let varies = settings.count == 0;
+        if varies {
+            settings.count = input.len() / settings.size;
         }
         if settings.len() != Some(input.len()) {
             let reason =
@@ -60,6 +65,9 @@ impl Filter for ScaleOffset {
         };
         if let Ok(scaled) = &scaled {
             settings.put(scaled, &words, out);
+            if varies {
+                put_count(out, settings.count);
+            }
         }
         scratch::give_words(words);
         scaled.map(drop)
@@ -72,7 +80,10 @@ impl Filter for ScaleOffset {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let settings = Settings::parse(parameters)?;
+        let (mut settings, mut input) = (Settings::parse(parameters)?, input);
+        if settings.count == 0 && !settings.is_plain() {
+            (input, settings.count) = take_count(NAME, input)?;
+        }
         let announced = if settings.is_plain() { Some(input.len()) } else { settings.len() };
         let Some(len) = announced.filter(|&len| len <= limit) else {
             return Err(FilterError::too_large(NAME, limit, format!("{announced:?}")));
@@ -115,7 +126,7 @@ impl Filter for ScaleOffset {
         let big = order == ByteOrder::Big;
         let mut all = vec![0; PARAMETERS];
         all[..2].copy_from_slice(&given(parameters, class)?);
-        all[2] = u32::try_from(dataset.cells()).map_err(|_| unsupported("smaller chunks"))?;
+        all[2] = dataset.count().ok_or_else(|| unsupported("smaller chunks"))?;
         all[3] = class;
         all[4] = dataset.element_size();
         all[5] = signed;

@@ -1,7 +1,7 @@
 //! The Zstandard filter (id 32015), as the registered plugin writes it: one frame, one parameter,
 //! the level.
 //!
-//! Each thread keeps two compressors and a decompressor. Frames that do not record their content
+//! Each thread keeps the compressors of the levels that it used last, and a decompressor. Frames that do not record their content
 //! size, and several frames in a row, are accepted on reading.
 //!
 //! Two things help numbers that went through shuffle before, and leave the frame an ordinary one.
@@ -21,6 +21,9 @@ const NAME: &str = "zstd";
 /// Zstandard's own default.
 const DEFAULT_LEVEL: u32 = 3;
 
+/// For how many levels a thread keeps compressors: sections of one chunk may differ.
+const LEVELS: usize = 2;
+
 /// A block of a frame has at least 4 bytes and at most 128 KiB of content.
 const BLOCK_CONTENT: usize = 128 << 10;
 const BLOCK_SIZE: usize = 4;
@@ -39,7 +42,8 @@ const SAMPLE_BYTES: (usize, usize) = (1 << 10, 4 << 10);
 const TOO_SMALL: usize = 70usize.wrapping_neg();
 
 thread_local! {
-    static COMPRESSOR: RefCell<Option<Compressor>> = const { RefCell::new(None) };
+    /// The one that was used last comes first.
+    static COMPRESSORS: RefCell<Vec<Compressor>> = const { RefCell::new(Vec::new()) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
@@ -71,12 +75,14 @@ impl Filter for Zstandard {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let level = level(parameters)?;
-        let encoded = COMPRESSOR.with_borrow_mut(|kept| {
-            let compressor = match kept {
-                Some(compressor) if compressor.level == level => compressor,
-                _ => kept.insert(Compressor::new(level)?),
+        let encoded = COMPRESSORS.with_borrow_mut(|kept| {
+            let compressor = match kept.iter().position(|kept| kept.level == level) {
+                Some(place) => kept.remove(place),
+                None => Compressor::new(level)?,
             };
-            compressor.compress(input, plane.max(1), out)
+            kept.truncate(LEVELS - 1);
+            kept.insert(0, compressor);
+            kept[0].compress(input, plane.max(1), out)
         });
         encoded.map_err(|error| FilterError::encode(NAME, zstd_safe::get_error_name(error)))
     }

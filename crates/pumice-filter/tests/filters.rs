@@ -8,10 +8,11 @@ use pumice_filter::{
 };
 use pumice_types::{ByteOrder, Datatype, Integer};
 
-/// Every filter that works on elements of any bytes, for a dataset of `size` bytes an element.
-fn filters(size: u32, cells: u64) -> Vec<FilterSpec> {
+/// Every filter that works on elements of any bytes, for a dataset of `size` bytes an element, whose
+/// chunks have `cells` of them, or in the sparse case any number.
+fn filters(size: u32, cells: u64, sparse: bool) -> Vec<FilterSpec> {
     let datatype = Datatype::Integer(Integer::new(size, ByteOrder::Little, false));
-    let facts = DatasetFacts { datatype: &datatype, chunk: &[cells], fill: None };
+    let facts = DatasetFacts { datatype: &datatype, chunk: &[cells], fill: None, sparse };
     let given = [
         FilterSpec::deflate(3),
         FilterSpec::shuffle(0),
@@ -72,8 +73,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn data_come_back((size, data) in cells()) {
-        for spec in filters(size, data.len() as u64 / u64::from(size)) {
+    fn data_come_back((size, data) in cells(), sparse in any::<bool>()) {
+        for spec in filters(size, data.len() as u64 / u64::from(size), sparse) {
             let encoded = encode(&spec, &data);
             let bound = find(spec.id).unwrap().encoded_bound(data.len());
             prop_assert!(encoded.len() <= bound, "{spec:?}: {} > {bound}", encoded.len());
@@ -88,11 +89,12 @@ proptest! {
     #[test]
     fn damaged_bytes_end_in_an_answer_within_the_limit_or_an_error(
         (size, data) in cells(),
+        sparse in any::<bool>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
         limit in 0usize..6000,
     ) {
-        for spec in filters(size, data.len() as u64 / u64::from(size)) {
+        for spec in filters(size, data.len() as u64 / u64::from(size), sparse) {
             let mut encoded = encode(&spec, &data);
             if let Ok(decoded) = decode(&spec, &encoded[..cut.index(encoded.len() + 1)], limit) {
                 prop_assert!(decoded.len() <= limit);

@@ -38,6 +38,6 @@ pub use model::{
     FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference, ReferenceKind,
     StringPadding, Time, VarLen, VarLenKind,
 };
-pub use strings::{Sequences, Strings, references};
+pub use strings::{Sequences, Strings, append_references, references};
 pub use transform::Transform;
 pub use value::{Value, trimmed};

@@ -277,12 +277,49 @@ impl<T: Element> Sequences<T> {
 
 /// References of `size` bytes to the parts of a heap between offsets, which count base elements.
 pub fn references(offsets: &[u64], base: usize, size: u32) -> Result<Vec<u8>, TypeError> {
-    let mut elements = vec![0; offsets.len().saturating_sub(1) * size as usize];
-    let places = elements.chunks_exact_mut((size as usize).max(1));
+    let mut elements = Vec::new();
+    append_references(offsets, base, size, &mut elements)?;
+    Ok(elements)
+}
+
+/// As [`references`], behind what is in `elements`.
+pub fn append_references(
+    offsets: &[u64],
+    base: usize,
+    size: u32,
+    elements: &mut Vec<u8>,
+) -> Result<(), TypeError> {
+    let (start, size) = (elements.len(), size as usize);
+    let bytes = offsets.len().saturating_sub(1) * size;
+    if size == WIDE {
+        elements.reserve(bytes);
+        return append_wide(offsets, base as u64, elements);
+    }
+    elements.resize(start + bytes, 0);
+    let places = elements[start..].chunks_exact_mut(size.max(1));
     for (ends, place) in offsets.windows(2).zip(places) {
         put_reference(place, ends[1] - ends[0], ends[0] * base as u64)?;
     }
-    Ok(elements)
+    Ok(())
+}
+
+/// Bytes of a reference in a file with the usual size of offsets.
+const WIDE: usize = 16;
+
+/// References of 16 bytes: as there may be many, without a look at each byte.
+fn append_wide(offsets: &[u64], base: u64, elements: &mut Vec<u8>) -> Result<(), TypeError> {
+    let too_long = |count: u64| {
+        let reason = format!("{count} base elements in a reference of {WIDE} byte(s)");
+        TypeError::invalid("variable-length", reason)
+    };
+    for ends in offsets.windows(2) {
+        let count = ends[1] - ends[0];
+        let count = u32::try_from(count).map_err(|_| too_long(count))?;
+        let place = ends[0].saturating_mul(base).saturating_add(1);
+        let reference = u128::from(count) | u128::from(place) << 32;
+        elements.extend_from_slice(&reference.to_le_bytes());
+    }
+    Ok(())
 }
 
 impl<T> Index<usize> for Sequences<T> {

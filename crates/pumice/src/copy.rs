@@ -8,7 +8,7 @@ use pumice_engine::buffer::Output;
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Datatype, Element, Heaped, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// About how many bytes are read and written at once where all cells are copied.
@@ -26,6 +26,9 @@ pub enum Keep {
     /// Those that are defined and have another value than this one, which is one element of a
     /// datatype; see [`Keep::except`].
     Except(Datatype, Vec<u8>),
+    /// Those that are defined and have another value than this one, of any datatype: also strings,
+    /// sequences and what has them. Null and an empty string or sequence are the same here.
+    ExceptValue(Value),
     /// Those whose cell in another dataset of the same shape, of integers, is not zero.
     Where(Dataset),
 }
@@ -92,7 +95,14 @@ impl Dataset {
 
     /// The excluded value as an element of the dataset's type.
     fn excluded(&self, keep: &Keep) -> Result<Option<Vec<u8>>> {
-        let Keep::Except(datatype, value) = keep else { return Ok(None) };
+        let (datatype, value) = match keep {
+            Keep::Except(datatype, value) => (datatype, value),
+            Keep::ExceptValue(value) if !self.datatype().has_varlen() => {
+                let value = std::slice::from_ref(value);
+                return Ok(Some(Heaped::from_values(self.datatype(), value)?.elements));
+            }
+            _ => return Ok(None),
+        };
         let mut element = vec![0; self.datatype().size()];
         Conversion::new(datatype, self.datatype())?.convert(value, &mut element)?;
         Ok(Some(element))
@@ -182,9 +192,9 @@ impl<'a> Copying<'a> {
 
     /// Copies elements of variable length with what they refer to.
     fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        if self.other_fill() || matches!(self.keep, Keep::Where(_)) {
+        if self.other_fill() || self.excluded.is_some() {
             let what = "copying elements of variable length to another datatype or fill value, or \
-                        by a mask";
+                        without those of a value that is given as one element";
             return self.from.at(Err(Error::Unsupported(what.into())));
         }
         if self.from.shape().is_empty() {
@@ -203,12 +213,57 @@ impl<'a> Copying<'a> {
         if cells.count(&self.from.shape()) == 0 {
             return Ok(());
         }
-        if !self.from.is_sparse() {
+        let picks = matches!(self.keep, Keep::Where(_) | Keep::ExceptValue(_));
+        if !self.from.is_sparse() && !picks {
             return self.to.write_heaped(&cells, &self.from.read_heaped(&cells)?);
         }
-        let (coordinates, values) = self.from.read_defined_heaped(&cells)?;
-        let points = Selection::points(self.from.shape().len(), coordinates)?;
-        self.to.write_heaped(points, &values)
+        let rank = self.from.shape().len();
+        let (coordinates, heap) = if self.from.is_sparse() {
+            self.from.read_defined_heaped(&cells)?
+        } else {
+            let count = cells.count(&self.from.shape()) as usize;
+            (self.from.coordinates_of(&cells, count).1, self.from.read_heaped(&cells)?)
+        };
+        let Heaped { elements, heap } = heap;
+        let mut found = Defined { rank, coordinates, values: elements };
+        if picks {
+            self.pick_with_heap(&mut found, &heap)?;
+        }
+        if found.coordinates.is_empty() {
+            return Ok(());
+        }
+        let points = Selection::points(rank, found.coordinates)?;
+        self.to.write_heaped(points, &Heaped { elements: found.values, heap })
+    }
+
+    /// Takes out cells by what they refer to, or by a mask.
+    fn pick_with_heap(&self, found: &mut Defined<u8>, heap: &[u8]) -> Result<()> {
+        let datatype = self.from.datatype();
+        match self.keep {
+            Keep::ExceptValue(excluded) => {
+                let excluded = settled(excluded.clone());
+                let (elements, heap) = (found.values.clone(), heap.to_vec());
+                let values = self
+                    .from
+                    .at(Heaped { elements, heap }.values(datatype).map_err(Error::from))?;
+                let kept: Vec<bool> =
+                    values.into_iter().map(|value| settled(value) != excluded).collect();
+                retain(found, datatype.size(), |cell, _| kept[cell]);
+            }
+            Keep::Where(mask) => self.retain_where(found, mask)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes out cells for which a mask has zero.
+    fn retain_where(&self, found: &mut Defined<u8>, mask: &Dataset) -> Result<()> {
+        let points = Points::list(found.rank, &found.coordinates)?;
+        let mut flags = vec![0u8; found.coordinates.len() / found.rank.max(1)];
+        let output = Output::new(&mut flags);
+        mask.at(mask.state.read_points(&points, &u8::datatype(), output))?;
+        retain(found, self.from.datatype().size(), |cell, _| flags[cell] != 0);
+        Ok(())
     }
 
     /// The layout of the copy, if its chunks are to be filtered and hold elements as they are read.
@@ -273,7 +328,7 @@ impl<'a> Copying<'a> {
         let cells = block.selection()?;
         match self.keep {
             Keep::Selected(selection) => Ok(selection.and(&cells, &self.from.shape())?),
-            Keep::Defined | Keep::Except(..) | Keep::Where(_) => Ok(cells),
+            Keep::Defined | Keep::Except(..) | Keep::ExceptValue(_) | Keep::Where(_) => Ok(cells),
         }
     }
 
@@ -293,11 +348,7 @@ impl<'a> Copying<'a> {
             retain(&mut found, size, |_, value| value != excluded);
         }
         if let Keep::Where(mask) = self.keep {
-            let points = Points::list(found.rank, &found.coordinates)?;
-            let mut flags = vec![0u8; found.coordinates.len() / found.rank.max(1)];
-            let output = Output::new(&mut flags);
-            mask.at(mask.state.read_points(&points, &u8::datatype(), output))?;
-            retain(&mut found, size, |cell, _| flags[cell] != 0);
+            self.retain_where(&mut found, mask)?;
         }
         if found.coordinates.is_empty() {
             return Ok(());
@@ -344,6 +395,21 @@ fn gather(bytes: &[u8], block: &Block, part: &Block, size: usize) -> Vec<u8> {
         if !advance(&mut index, &ones, &part.count[..rank - 1]) {
             return cells;
         }
+    }
+}
+
+/// A value in which what is empty is null.
+fn settled(value: Value) -> Value {
+    match value {
+        Value::Text(text) if text.is_empty() => Value::Null,
+        Value::Sequence(values) if values.is_empty() => Value::Null,
+        Value::Sequence(values) => Value::Sequence(values.into_iter().map(settled).collect()),
+        Value::Array(values) => Value::Array(values.into_iter().map(settled).collect()),
+        Value::Compound(members) => {
+            let settled = |(name, value)| (name, settled(value));
+            Value::Compound(members.into_iter().map(settled).collect())
+        }
+        other => other,
     }
 }
 

@@ -444,7 +444,7 @@ impl Dataset {
     }
 
     /// The coordinates of all selected cells, in the order in which a read gives them.
-    fn coordinates_of(&self, selection: &Selection, count: usize) -> (usize, Vec<u64>) {
+    pub(crate) fn coordinates_of(&self, selection: &Selection, count: usize) -> (usize, Vec<u64>) {
         let dims = self.state.dims();
         let mut coordinates = Vec::with_capacity(count * dims.len());
         let mut walker = CoordinateWalker::new(&dims);

@@ -1,6 +1,9 @@
 //! The checks of the structured-chunk prototype's own suite, through Pumice's interfaces.
 
-use pumice::{Context, Dataset, File, FilterSpec, LayoutKind, Section, Selection};
+use pumice::{
+    AllocationTime, Context, Dataset, DatasetBuilder, File, FileSpaceStrategy, FilterSpec,
+    LayoutKind, LibraryVersion, Section, Selection, SzipCoding,
+};
 
 /// What libhdf5 leaves out of the size of an extensible array's index block that it has not read:
 /// 29 addresses.
@@ -53,6 +56,141 @@ fn the_index_is_chosen_by_shape_and_has_the_known_size() {
     }
 }
 
+/// Sizes of an index before anything is written, if it is there at once: its header.
+const HEADERS: [(&str, u64, Option<u64>, u64, u64); 4] = [
+    ("single", 50, Some(50), 50, 0),
+    ("fixed array", 50, Some(50), 5, 28),
+    ("extensible array", 20, None, 5, 72),
+    ("fixed array below maximum", 20, Some(50), 5, 28),
+];
+
+fn create_and_write(file: &File, filtered: bool, early: bool) {
+    let filters = |builder: DatasetBuilder| match (filtered, early) {
+        (true, true) => builder.deflate(5).allocation_time(AllocationTime::Early),
+        (true, false) => builder.deflate(5),
+        (false, true) => builder.no_filters().allocation_time(AllocationTime::Early),
+        (false, false) => builder.no_filters(),
+    };
+    for (name, shape, max, chunk, header) in HEADERS {
+        let cells = || file.new_dataset::<i32>().shape([shape]).max_shape([max]).chunk([chunk]);
+        let dataset = filters(cells().sparse()).create(name).unwrap();
+        assert_eq!(dataset.index_size().unwrap(), if early { header } else { 0 });
+        assert_eq!(dataset.storage_size().unwrap(), 0, "only the index is there early");
+        dataset.write(3..6, &[1, 2, 3]).unwrap();
+        let strings = file.new_strings().shape([shape]).max_shape([max]).chunk([chunk]);
+        let strings = filters(strings.variable_length()).create(&format!("{name} strings"));
+        let strings = strings.unwrap();
+        assert_eq!(strings.index_size().unwrap(), if early { header } else { 0 });
+        strings.write_strings(3..6, &["one", "", "three"]).unwrap();
+    }
+    let tree = file.new_dataset::<i32>().shape([9, 9]).max_shape([None, None]).chunk([5, 5]);
+    let tree = filters(tree.sparse()).create("tree").unwrap();
+    assert_eq!(tree.index_size().unwrap(), if early { 38 } else { 0 });
+    tree.write((4, 3..6), &[1, 2, 3]).unwrap();
+}
+
+#[test]
+fn files_of_every_kind_can_hold_structured_chunks() {
+    let versions = [
+        LibraryVersion::Earliest,
+        LibraryVersion::V18,
+        LibraryVersion::V110,
+        LibraryVersion::V112,
+        LibraryVersion::V114,
+        LibraryVersion::V200,
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kind.h5");
+    for version in versions {
+        for case in 0..8 {
+            let (paged, filtered, early) = (case & 1 != 0, case & 2 != 0, case & 4 != 0);
+            let options = File::options().library_version(version);
+            let options = match paged {
+                true => options.space_strategy(FileSpaceStrategy::Paged),
+                false => options,
+            };
+            let file = options.create(&path).unwrap();
+            create_and_write(&file, filtered, early);
+            file.close().unwrap();
+
+            let file = File::edit(&path).unwrap();
+            let time = match early {
+                true => AllocationTime::Early,
+                false => AllocationTime::Incremental,
+            };
+            for (name, ..) in HEADERS {
+                let dataset = file.dataset(name).unwrap();
+                assert_eq!(dataset.read::<i32>(2..7).unwrap(), [0, 1, 2, 3, 0]);
+                assert_eq!(dataset.count_defined(..).unwrap(), 3);
+                assert_eq!(dataset.creation().unwrap().allocation_time, time);
+                let strings = file.dataset(&format!("{name} strings")).unwrap();
+                assert_eq!(strings.read_strings(2..7).unwrap(), ["", "one", "", "three", ""]);
+            }
+            let tree = file.dataset("tree").unwrap();
+            assert_eq!(tree.read::<i32>((3..6, 4)).unwrap(), [0, 2, 0]);
+            assert_eq!(tree.index_size().unwrap(), 2086);
+        }
+    }
+}
+
+#[test]
+fn an_early_index_without_chunks_is_opened_used_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("early.h5");
+    let file = File::create(&path).unwrap();
+    let maxima = [[Some(9), Some(9)], [Some(9), None], [None, None]];
+    for (number, max) in maxima.into_iter().enumerate() {
+        let builder = file.new_dataset::<i32>().shape([9, 9]).max_shape(max).chunk([5, 5]);
+        let builder = builder.sparse().allocation_time(AllocationTime::Early);
+        builder.create(&format!("d{number}")).unwrap();
+    }
+    file.close().unwrap();
+    let file = File::edit(&path).unwrap();
+    for number in 0..maxima.len() {
+        let dataset = file.dataset(&format!("d{number}")).unwrap();
+        assert_eq!(dataset.count_defined(..).unwrap(), 0);
+        assert_eq!(dataset.index_size().unwrap(), [28, 72, 38][number]);
+        dataset.write((7, 2..4), &[5, 6]).unwrap();
+    }
+    file.close().unwrap();
+    let file = File::edit(&path).unwrap();
+    for number in 0..maxima.len() {
+        let name = format!("d{number}");
+        assert_eq!(file.dataset(&name).unwrap().read::<i32>((7, 1..5)).unwrap(), [0, 5, 6, 0]);
+        file.unlink(&name).unwrap();
+    }
+    file.close().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 1000, "their space is free");
+}
+
+#[test]
+fn deflate_on_the_selection_and_szip_on_the_values_as_in_the_first_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.h5");
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<i32>().shape([32, 64]).chunk([5, 9]).sparse();
+    let szip = FilterSpec::szip(SzipCoding::NearestNeighbour, 4);
+    let builder = builder.section_filter(Section::Selection, FilterSpec::deflate(9));
+    let dataset = builder.section_filter(Section::Values, szip).create("DS1").unwrap();
+    let values: Vec<i32> = (0..32 * 64).map(|at| at / 64 * (at % 64) - at % 64).collect();
+    dataset.write(.., &values).unwrap();
+    file.close().unwrap();
+    let file = File::open(&path).unwrap();
+    let dataset = file.dataset("DS1").unwrap();
+    let filters = dataset.section_filters();
+    assert_eq!(filters.get(Section::Selection, 0).map(|filter| filter.id), Some(1));
+    assert_eq!(filters.get(Section::Values, 0).map(|filter| filter.id), Some(4));
+    assert_eq!(dataset.read::<i32>(..).unwrap(), values);
+    for chunk in dataset.structured_chunks().unwrap() {
+        let [cells, values] = chunk.sections.as_slice() else { panic!("two sections") };
+        assert!(cells.filter_mask == 0 && cells.size < cells.unfiltered_size, "{chunk:?}");
+        // At the edge are five values or fewer, of which szip may not make less.
+        let few = values.unfiltered_size <= 20;
+        assert!(few || values.filter_mask == 0, "{chunk:?}");
+        assert!(few || values.size < values.unfiltered_size, "{chunk:?}");
+    }
+}
+
 #[test]
 fn two_unlimited_axes_get_a_b_tree_of_the_known_size() {
     for filtered in [false, true] {
@@ -88,6 +226,7 @@ fn the_extent_changes_before_anything_is_written() {
         let dataset = file.dataset("d").unwrap();
         assert_eq!(dataset.shape(), [new]);
         assert_eq!(dataset.max_shape(), [max]);
+        assert!(dataset.creation().unwrap().dont_filter_partial_chunks);
         assert_eq!(dataset.read::<i32>(2..7).unwrap(), [0, 1, 2, 3, 0]);
     }
 }

@@ -191,6 +191,72 @@ fn strings_are_copied_between_dense_and_sparse_and_between_files() {
 }
 
 #[test]
+fn strings_and_records_are_copied_without_a_value_and_by_a_mask() {
+    let file = File::in_memory().unwrap();
+    let words = ["", "sea", "sun", "", "sea", "a longer word"];
+    let text = |word: &str| Value::Text(word.into());
+    let kept = |dataset: &Dataset| -> Vec<(u64, Value)> {
+        let found = dataset.read_defined_values(..).unwrap();
+        found.iter().map(|(at, value)| (at[0], value.clone())).collect()
+    };
+    let dense = file.new_strings().shape([9]).create("dense").unwrap();
+    dense.write_strings(2..8, &words).unwrap();
+    let sparse = file.new_strings().shape([9]).chunk([4]).sparse().create("sparse").unwrap();
+    sparse.write_strings(2..8, &words).unwrap();
+    let mask = file.new_dataset::<u8>().shape([9]).create("mask").unwrap();
+    mask.write(.., &[1u8, 0, 0, 7, 0, 1, 0, 1, 0]).unwrap();
+    for (number, from) in [&dense, &sparse].into_iter().enumerate() {
+        let copy = |name: &str, keep: Keep| {
+            let builder = file.new_dataset_like(from).sparse().chunk([3]);
+            from.copy_as(builder, &format!("{name} {number}"), &keep).unwrap()
+        };
+        // What was never written and what is empty are the same here.
+        let full = kept(&copy("full", Keep::ExceptValue(text(""))));
+        assert_eq!(
+            full,
+            [(3, "sea"), (4, "sun"), (6, "sea"), (7, words[5])].map(|(at, word)| (at, text(word)))
+        );
+        let others = copy("others", Keep::ExceptValue(text("sea")));
+        assert_eq!(others.count_defined(..).unwrap(), if number == 0 { 7 } else { 4 });
+        assert_eq!(others.read_strings(2..8).unwrap(), ["", "", "sun", "", "", words[5]]);
+        let masked = kept(&copy("masked", Keep::Where(mask.clone())));
+        let wanted = [(3, text("sea")), (5, text("")), (7, text(words[5]))];
+        assert_eq!(masked[masked.len() - 3..], wanted);
+        assert_eq!(masked.len(), if number == 0 { 4 } else { 3 });
+        let builder = file.new_dataset_like(from).sparse();
+        assert!(from.copy_as(builder, "number", &Keep::except(0u8)).is_err());
+    }
+
+    let fields = [("id", Datatype::i32_le()), ("tags", Datatype::varlen(string(), 16))];
+    let builder = file.new_dataset_of(Datatype::compound(fields)).shape([4]).chunk([4]);
+    let records = builder.variable_length().create("records").unwrap();
+    let record = |id: i128, tags: &[&str]| {
+        let tags = Value::Sequence(tags.iter().map(|&tag| text(tag)).collect());
+        Value::Compound(vec![("id".into(), Value::Integer(id)), ("tags".into(), tags)])
+    };
+    let values = [record(1, &["a", ""]), record(0, &[]), record(1, &["a"]), record(1, &["a", ""])];
+    records.write_values(.., &values).unwrap();
+    let without = |value: &Value, name: &str| {
+        let builder = file.new_dataset_like(&records).sparse();
+        kept(&records.copy_as(builder, name, &Keep::ExceptValue(value.clone())).unwrap())
+    };
+    let left = without(&values[0], "left");
+    assert_eq!(left.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(without(&record(0, &[]), "not blank").len(), 3);
+
+    // And numbers, by value.
+    let numbers = file.new_dataset::<f32>().shape([4]).create("numbers").unwrap();
+    numbers.write(.., &[1.5f32, -2.0, 1.5, 0.0]).unwrap();
+    let builder = file.new_dataset_like(&numbers).sparse();
+    let rest = numbers.copy_as(builder, "rest", &Keep::ExceptValue(Value::Float(1.5))).unwrap();
+    assert_eq!(rest.read_defined::<f32>(..).unwrap().coordinates, [1, 3]);
+}
+
+fn string() -> Datatype {
+    Datatype::varlen_string(16)
+}
+
+#[test]
 fn compounds_with_strings_and_nested_sequences_are_copied() {
     let (file, other) = (File::in_memory().unwrap(), File::in_memory().unwrap());
     let inner = Datatype::varlen(Datatype::i32_le(), 16);

@@ -1,6 +1,10 @@
 //! Filters per section: asked for, counted, found, changed, removed, stored, and read back.
 
-use pumice::{Dataset, DatasetBuilder, File, FilterSpec, Section, SectionFilters};
+use pumice::types::{ByteOrder, Integer};
+use pumice::{
+    BitshuffleCodec, BloscCodec, BloscShuffle, Dataset, DatasetBuilder, Datatype, File, FilterSpec,
+    Scaling, Section, SectionFilters, Selection, SzipCoding,
+};
 
 const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
@@ -160,4 +164,105 @@ fn a_dataset_of_bytes_is_not_shuffled_by_default() {
     let file = File::in_memory().unwrap();
     let dataset = file.new_dataset::<u8>().shape([40]).sparse().create("d").unwrap();
     assert_eq!(ids(&dataset, Section::Values), [ZSTD]);
+}
+
+/// Sections of all chunks in which a filter ran.
+fn ran(dataset: &Dataset) -> Vec<Section> {
+    let chunks = dataset.structured_chunks().unwrap();
+    let sections = chunks.iter().flat_map(|chunk| &chunk.sections);
+    let mut ran: Vec<Section> =
+        sections.filter(|part| part.filter_mask == 0).map(|part| part.section).collect();
+    ran.sort();
+    ran.dedup();
+    ran
+}
+
+#[test]
+fn every_predefined_filter_runs_in_the_sections_it_can_and_is_masked_in_the_others() {
+    use Section::{Heap, References, Selection as Cells, Values};
+    let everywhere = [Cells, Values, References, Heap];
+    let filters = [
+        (FilterSpec::szip(SzipCoding::NearestNeighbour, 16), &everywhere[..]),
+        (FilterSpec::lzf(), &everywhere),
+        (FilterSpec::lz4(0), &everywhere),
+        (FilterSpec::bzip2(5), &everywhere),
+        (FilterSpec::blosc(BloscCodec::Lz4, 5, BloscShuffle::Bytes), &everywhere),
+        (FilterSpec::bitshuffle(BitshuffleCodec::Zstd(3)), &everywhere),
+        // These are for numbers.
+        (FilterSpec::nbit(), &[Values]),
+        (FilterSpec::scale_offset(Scaling::Integer), &[Values]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("predefined.h5");
+    let narrow = Integer { precision: 11, ..Integer::new(4, ByteOrder::Big, false) };
+    let scattered = |&(row, column): &(u64, u64)| (row * row * 31 + column * 17) % 7 < 2;
+    let points = (0..80).flat_map(|row| (0..80).map(move |column| (row, column)));
+    let points: Vec<(u64, u64)> = points.filter(scattered).collect();
+    let numbers: Vec<u32> = (0..points.len() as u32).map(|at| at % 1000 / 3).collect();
+    let points = points.into_iter().flat_map(|(row, column)| [row, column]).collect();
+    let cells = Selection::points(2, points).unwrap();
+    let words: Vec<String> = numbers.iter().map(|number| format!("the word of {number}")).collect();
+    for (filter, sections) in filters {
+        let file = File::create(&path).unwrap();
+        let shaped = |datatype: Datatype| {
+            let builder = file.new_dataset_of(datatype).shape([80, 80]).chunk([32, 32]);
+            builder.filter(filter.clone())
+        };
+        let fixed = shaped(narrow.clone().into()).sparse().create("fixed").unwrap();
+        fixed.write(&cells, &numbers).unwrap();
+        let string = Datatype::varlen_string(16);
+        let sparse = shaped(string.clone()).sparse().create("sparse").unwrap();
+        sparse.write_strings(&cells, &words).unwrap();
+        let dense = shaped(string).variable_length().create("dense").unwrap();
+        dense.write_strings(&cells, &words).unwrap();
+        file.close().unwrap();
+
+        let file = File::open(&path).unwrap();
+        let [fixed, sparse, dense] = ["fixed", "sparse", "dense"].map(|name| {
+            let dataset = file.dataset(name).unwrap();
+            let wanted = dataset.sections();
+            assert_eq!(dataset.section_filters().sections().collect::<Vec<_>>(), wanted);
+            for section in wanted {
+                assert_eq!(ids(&dataset, section), [filter.id], "{name} {section}");
+            }
+            dataset
+        });
+        for dataset in [&fixed, &sparse, &dense] {
+            let possible: Vec<Section> =
+                dataset.sections().into_iter().filter(|own| sections.contains(own)).collect();
+            assert_eq!(ran(dataset), possible, "{filter:?}");
+        }
+        assert_eq!(fixed.read::<u32>(&cells).unwrap(), numbers, "{filter:?}");
+        assert_eq!(sparse.read_strings(&cells).unwrap(), words, "{filter:?}");
+        assert_eq!(dense.read_strings(&cells).unwrap(), words, "{filter:?}");
+        assert_eq!(fixed.count_defined(..).unwrap(), numbers.len() as u64);
+    }
+}
+
+#[test]
+fn numbers_of_few_bits_are_stored_in_few_bits_whatever_their_count() {
+    let file = File::in_memory().unwrap();
+    let narrow =
+        Integer { precision: 5, bit_offset: 2, ..Integer::new(8, ByteOrder::Little, true) };
+    for filter in [FilterSpec::nbit(), FilterSpec::scale_offset(Scaling::IntegerBits(5))] {
+        let datatype: Datatype = match filter.id == FilterSpec::nbit().id {
+            true => narrow.clone().into(),
+            false => Datatype::i64_le(),
+        };
+        let builder = file.new_dataset_of(datatype).shape([1000]).chunk([500]).sparse();
+        let builder = builder.no_filters().section_filter(Section::Values, filter.clone());
+        let dataset = builder.create(&format!("filter {}", filter.id)).unwrap();
+        for count in [1u64, 2, 3, 7, 8, 100, 499, 500] {
+            let values: Vec<i64> = (0..count as i64).map(|at| at % 15).collect();
+            dataset.erase(..).unwrap();
+            dataset.write(500 - count..500, &values).unwrap();
+            dataset.flush().unwrap();
+            let chunk = dataset.structured_chunk_info_at([0]).unwrap().unwrap();
+            let stored = chunk.sections[1];
+            assert_eq!(stored.unfiltered_size, count * 8);
+            assert!(stored.filter_mask == 1 || stored.size <= count * 5 / 8 + 32, "{stored:?}");
+            assert!(stored.filter_mask == 0 || count < 8, "{stored:?}");
+            assert_eq!(dataset.read::<i64>(500 - count..500).unwrap(), values);
+        }
+    }
 }

@@ -2,7 +2,9 @@
 //! cells, in which values are the bytes of an element.
 
 use proptest::prelude::*;
-use pumice::types::{ByteOrder, Complex, Enumeration, Float, Integer};
+use pumice::types::{
+    Bitfield, ByteOrder, Complex, Enumeration, Float, Integer, Reference, ReferenceKind, Time,
+};
 use pumice::{Context, Dataset, Datatype, File, FilterSpec, Points, Selection};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,6 +43,15 @@ fn datatypes() -> Vec<Datatype> {
     all.push(Datatype::array(record.clone(), [2, 3]));
     all.extend([record, text, Datatype::opaque(7, "tag"), Datatype::array(small, [3])]);
     all.push(Enumeration::new(Integer::new(2, ByteOrder::Big, true)).into());
+    let narrow = Integer { precision: 17, bit_offset: 3, ..Integer::new(4, ByteOrder::Big, false) };
+    all.push(Datatype::compound([("n", narrow.clone().into()), ("x", Datatype::f64_be())]));
+    all.extend([narrow.into(), Float::bfloat16(ByteOrder::Little).into()]);
+    all.push(Bitfield::new(3, ByteOrder::Little).into());
+    all.push(Time { size: 8, order: ByteOrder::Little, precision: 64 }.into());
+    all.extend(
+        [(8, ReferenceKind::Object), (12, ReferenceKind::Region)]
+            .map(|(size, kind)| Datatype::Reference(Reference { size, kind })),
+    );
     all.push(Complex { base: Float::single(ByteOrder::Little) }.into());
     all
 }

@@ -1,8 +1,8 @@
 //! Random steps on datasets of variable-length types in structured chunks, each checked against a
 //! dictionary of cells.
 
-use pumice::{Context, Dataset, Datatype, File, FilterSpec, Section, Selection, Value};
-use std::collections::BTreeMap;
+use pumice::{Context, Dataset, Datatype, File, FilterSpec, Points, Section, Selection, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A small generator of random numbers, the same in every run.
@@ -111,6 +111,21 @@ impl Model {
         Some((start, count))
     }
 
+    /// Some points inside the shape, each once.
+    fn points(&self, random: &mut Random) -> Vec<Vec<u64>> {
+        if self.shape.contains(&0) {
+            return Vec::new();
+        }
+        let mut points = Vec::new();
+        for _ in 0..random.below(6) {
+            let point = self.shape.iter().map(|&side| random.below(side)).collect();
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+        points
+    }
+
     fn check(&self, dataset: &Dataset, random: &mut Random) {
         let Some((start, count)) = self.block(random) else { return };
         let selection = Selection::block(&start, &count).unwrap();
@@ -130,6 +145,10 @@ impl Model {
             .collect();
         assert_eq!(found, known);
         assert_eq!(dataset.count_defined(..).unwrap(), self.cells.len() as u64);
+        let columns = dataset.defined_columns::<u64>(..).unwrap();
+        let cell = |at: usize| columns.iter().map(|axis| axis[at]).collect::<Vec<u64>>();
+        let listed: BTreeSet<Vec<u64>> = (0..columns[0].len()).map(cell).collect();
+        assert!(listed.iter().eq(self.cells.keys()));
     }
 }
 
@@ -167,6 +186,10 @@ fn create(path: &Path, context: &Context, model: &Model, kind: u64, random: &mut
         1 => builder
             .section_filter(Section::Heap, FilterSpec::deflate(4))
             .dont_filter_partial_chunks(),
+        // Optional filters that nobody has are skipped in every section.
+        2 if random.one_in(2) => builder
+            .filter(FilterSpec { id: 77, optional: true, name: None, parameters: vec![] })
+            .lzf(),
         _ => builder,
     };
     builder.create("group/values").unwrap();
@@ -177,8 +200,8 @@ fn run(seed: u64, steps: usize, folder: &Path) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0xD134_2543_DE82_EF95));
     let types = datatypes();
     let kind = random.below(4);
-    let rank = 1 + random.below(3) as usize;
-    let side = [12, 7, 4][rank - 1];
+    let rank = 1 + random.below(4) as usize;
+    let side = [12, 7, 4, 3][rank - 1];
     let mut model = Model {
         datatype: types[seed as usize % types.len()].clone(),
         sparse: random.one_in(2),
@@ -193,8 +216,8 @@ fn run(seed: u64, steps: usize, folder: &Path) {
     let mut dataset = file.dataset("group/values").unwrap();
     dataset.set_heap_waste([0, 25, 100][random.below(3) as usize]);
     for _ in 0..steps {
-        match random.below(10) {
-            0..=4 => {
+        match random.below(14) {
+            0..=3 => {
                 let Some((start, count)) = model.block(&mut random) else { continue };
                 let cells: Vec<_> = cells_of(&start, &count).collect();
                 let values: Vec<Value> =
@@ -202,7 +225,21 @@ fn run(seed: u64, steps: usize, folder: &Path) {
                 dataset.write_values(Selection::block(&start, &count).unwrap(), &values).unwrap();
                 model.cells.extend(cells.into_iter().zip(values));
             }
+            4 => {
+                let points = model.points(&mut random);
+                let values: Vec<Value> =
+                    points.iter().map(|_| value(&model.datatype, &mut random)).collect();
+                let selection = Selection::points(rank, points.concat()).unwrap();
+                dataset.write_values(selection, &values).unwrap();
+                model.cells.extend(points.into_iter().zip(values));
+            }
             5 if model.sparse => {
+                let points = model.points(&mut random);
+                let list = points.concat();
+                dataset.erase_at(&Points::list(rank, &list).unwrap()).unwrap();
+                points.iter().for_each(|cell| drop(model.cells.remove(cell)));
+            }
+            10 if model.sparse => {
                 let Some((start, count)) = model.block(&mut random) else { continue };
                 dataset.erase(Selection::block(&start, &count).unwrap()).unwrap();
                 cells_of(&start, &count).for_each(|cell| drop(model.cells.remove(&cell)));
@@ -214,6 +251,17 @@ fn run(seed: u64, steps: usize, folder: &Path) {
                 model.shape = shape;
             }
             7 => file.flush().unwrap(),
+            // Every stored chunk is read and written back, section by section.
+            11 => {
+                for chunk in dataset.structured_chunks().unwrap() {
+                    let sections = dataset.read_structured_chunk(&chunk.offset).unwrap().unwrap();
+                    dataset.write_structured_chunk(&chunk.offset, &sections).unwrap();
+                }
+            }
+            12 => {
+                let bytes = [0, 700, 5000, 64 << 20][random.below(4) as usize];
+                context.set_cache_bytes(bytes).unwrap();
+            }
             8 => {
                 drop(dataset);
                 file.close().unwrap();
@@ -237,6 +285,6 @@ fn run(seed: u64, steps: usize, folder: &Path) {
 fn random_steps_on_variable_length_data_agree_with_a_dictionary() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 0..200 {
-        run(seed, 60, folder.path());
+        run(seed, 70, folder.path());
     }
 }

@@ -36,6 +36,9 @@ impl DatasetState {
         let table = match &self.layout.storage {
             Storage::Contiguous(contiguous) => return contiguous.allocate(true),
             Storage::Dense(_, table) => table,
+            // What is not defined takes no space, but the index is there.
+            Storage::Sparse(_, table) => return table.index().place(&*self.medium),
+            Storage::VariableLength(_, table) => return table.index().place(&*self.medium),
             _ => return Ok(()),
         };
         table.index().allocate(&*self.medium)?;

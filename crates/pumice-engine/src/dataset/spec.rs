@@ -9,7 +9,7 @@ use crate::layout::Storage;
 use crate::measure::ExternalPiece;
 use crate::version::LibraryVersion;
 use crate::{Error, Result};
-use pumice_filter::{DatasetFacts, FilterSpec};
+use pumice_filter::{DatasetFacts, FilterSpec, Scaling};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{
     AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, SPARSE, SingleChunk,
@@ -81,10 +81,17 @@ impl DatasetSpec {
         }
     }
 
-    /// Whether all space is taken when the dataset is made or grows.
+    /// Whether all space is taken when the dataset is made or grows; of structured chunks, that of
+    /// the index.
     fn is_early(&self) -> bool {
-        let dense = matches!(self.layout, LayoutSpec::Contiguous | LayoutSpec::Chunked { .. });
-        dense && self.allocation() == AllocationTime::Early
+        let own = matches!(
+            self.layout,
+            LayoutSpec::Contiguous
+                | LayoutSpec::Chunked { .. }
+                | LayoutSpec::Sparse { .. }
+                | LayoutSpec::VariableLength { .. }
+        );
+        own && self.allocation() == AllocationTime::Early
     }
 }
 
@@ -224,7 +231,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             if is_old(file, chunk, element_size) && !dont_filter_partial {
                 (version, index) = (OLD_CHUNKED_VERSION, ChunkIndexInfo::BTree1);
             }
-            let sections = vec![local(filters, spec, chunk)?];
+            let sections = vec![local(filters, spec, chunk, false)?];
             let filters = Filters { sections, structured: false };
             let message = Layout::Chunked {
                 version,
@@ -237,7 +244,8 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             Ok((message, filters))
         }
         LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
-            let filters = Filters::structured(vec![locations.clone(), local(values, spec, chunk)?]);
+            let values = local(values, spec, chunk, true)?;
+            let filters = Filters::structured(vec![bytewise(locations, chunk), values]);
             let message = Layout::Structured {
                 kind: SPARSE,
                 chunk: chunk.clone(),
@@ -253,7 +261,8 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
         LayoutSpec::VariableLength { chunk, locations, references, heap, dont_filter_partial } => {
             check_varlen(spec)?;
             let kind = VARIABLE_LENGTH | if locations.is_some() { SPARSE } else { 0 };
-            let sections = locations.iter().chain([references, heap]).cloned().collect();
+            let sections = locations.iter().chain([references, heap]);
+            let sections = sections.map(|filters| bytewise(filters, chunk)).collect();
             let filters = Filters::structured(sections);
             let count = filters.sections.len() as u8;
             let message = Layout::Structured {
@@ -286,12 +295,31 @@ fn check_varlen(spec: &DatasetSpec) -> Result<()> {
     Err(Error::Invalid(format!("{} has no parts of variable length", spec.datatype)))
 }
 
-/// Filters with the parameters that depend on the dataset.
-fn local(filters: &[FilterSpec], spec: &DatasetSpec, chunk: &[u64]) -> Result<Vec<FilterSpec>> {
+/// Filters of elements with the parameters that depend on the dataset.
+fn local(
+    filters: &[FilterSpec],
+    spec: &DatasetSpec,
+    chunk: &[u64],
+    sparse: bool,
+) -> Result<Vec<FilterSpec>> {
     let zeros = vec![0; spec.datatype.size()];
     let fill = Some(spec.fill.as_deref().unwrap_or(&zeros));
-    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill };
+    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill, sparse };
     Ok(filters.iter().map(|filter| filter.for_dataset(&facts)).collect::<Result<_, _>>()?)
+}
+
+/// Filters of a section that has bytes instead of elements. Shuffle keeps its size of a word. Filters
+/// for numbers keep the parameters that they have, with which they cannot run: as they are optional,
+/// they are skipped.
+fn bytewise(filters: &[FilterSpec], chunk: &[u64]) -> Vec<FilterSpec> {
+    let numbers = [FilterSpec::nbit().id, FilterSpec::scale_offset(Scaling::Integer).id];
+    let keeps = |id: u16| numbers.contains(&id) || id == FilterSpec::shuffle(1).id;
+    let facts = DatasetFacts { datatype: &Datatype::u8(), chunk, fill: None, sparse: true };
+    let suited = |filter: &FilterSpec| match keeps(filter.id) {
+        true => filter.clone(),
+        false => filter.for_dataset(&facts).unwrap_or_else(|_| filter.clone()),
+    };
+    filters.iter().map(suited).collect()
 }
 
 /// The index for a new dataset's dimensions.

@@ -6,10 +6,10 @@
 use super::{DatasetState, virtuality};
 use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
-use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{Lists, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{CellSet, Dims, Selection, plan};
-use pumice_types::{Conversion, Heaped, heaped};
+use pumice_types::{Conversion, Datatype, Heaped, VarLen, heaped, references};
 
 /// The defined cells of one chunk, with their values and what these refer to.
 pub struct DefinedHeaped {
@@ -96,13 +96,35 @@ impl DatasetState {
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             return self.write_references(selection, elements, heap);
         }
-        let _no_resize = self.gate();
-        let dims = self.dims();
-        if self.check(selection, &dims, &self.datatype, elements.len())? == 0 {
-            return Ok(());
+        let conversion = Conversion::new(&self.datatype, &self.datatype)?;
+        let source = Source::heaped(elements, conversion, heap);
+        self.write_from(selection, elements.len(), &source)
+    }
+
+    /// Writes strings or sequences, which lie one after another in `heap`, to the selected cells: each
+    /// from one of `offsets`, which count values of the file's type, to the next.
+    pub fn write_lists(&self, selection: &Selection, offsets: &[u64], heap: &[u8]) -> Result<()> {
+        self.medium().require_writable()?;
+        let Datatype::VarLen(VarLen { base, size, .. }) = &self.datatype else {
+            return Err(Error::Invalid(format!("{} is no sequence", self.datatype)));
+        };
+        let lists = Lists { offsets, base: base.size(), size: *size };
+        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+            let elements = references(offsets, lists.base, lists.size)?;
+            return self.write_references(selection, &elements, heap);
         }
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
-        let source = &Source::heaped(elements, conversion, heap);
+        let bytes = lists.len().saturating_mul(self.datatype.size());
+        self.write_from(selection, bytes, &Source::lists(lists, conversion, heap))
+    }
+
+    /// Writes elements, which take `bytes` in memory, to structured chunks.
+    fn write_from(&self, selection: &Selection, bytes: usize, source: &Source<'_>) -> Result<()> {
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        if self.check(selection, &dims, &self.datatype, bytes)? == 0 {
+            return Ok(());
+        }
         let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
         let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
         let requests =

@@ -219,14 +219,19 @@ impl ExtensibleArray {
         }
     }
 
+    pub(super) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.array.header == UNDEFINED {
+            self.array.header = io.allocate(ExtensibleArrayHeader::size(io.sizes()) as u64)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         let sizes = io.sizes();
-        if self.array.header == UNDEFINED {
-            if !self.root.exists() {
-                return Ok(UNDEFINED);
-            }
-            self.array.header = io.allocate(ExtensibleArrayHeader::size(sizes) as u64)?;
+        if self.array.header == UNDEFINED && !self.root.exists() {
+            return Ok(UNDEFINED);
         }
+        self.place(io)?;
         if self.root.block.is_some() {
             self.root.allocate(io, self.array.geometry.index_block_size() as u64)?;
         }

@@ -185,14 +185,19 @@ impl FixedArray {
         Ok(ControlFlow::Continue(()))
     }
 
+    pub(super) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.header == UNDEFINED {
+            self.header = io.allocate(FixedArrayHeader::size(io.sizes()) as u64)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         let sizes = io.sizes();
-        if self.header == UNDEFINED {
-            if self.block.is_none() {
-                return Ok(UNDEFINED);
-            }
-            self.header = io.allocate(FixedArrayHeader::size(sizes) as u64)?;
+        if self.header == UNDEFINED && self.block.is_none() {
+            return Ok(UNDEFINED);
         }
+        self.place(io)?;
         if self.data_block == UNDEFINED && self.block.is_some() {
             self.data_block = io.allocate(self.geometry.block_size)?;
             self.header_dirty = true;

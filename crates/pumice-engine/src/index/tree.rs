@@ -123,6 +123,10 @@ impl Tree {
         })
     }
 
+    pub(super) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        self.records.place(io).map(drop)
+    }
+
     pub(super) fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         self.records.commit(io)
     }

@@ -7,7 +7,7 @@
 use crate::buffer::Output;
 use crate::{Error, Result};
 use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
-use pumice_types::{Conversion, Heaped};
+use pumice_types::{Conversion, Heaped, append_references};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -299,17 +299,48 @@ pub struct Source<'a> {
     conversion: Conversion,
     /// What the elements refer to, if they have variable-length parts.
     heap: Option<&'a [u8]>,
+    /// In place of `bytes`: what the elements refer to lies one after another.
+    lists: Option<Lists<'a>>,
+}
+
+/// Strings or sequences one after another in a heap.
+#[derive(Clone, Copy)]
+pub struct Lists<'a> {
+    /// Where each begins, counted in values, and where the last ends.
+    pub offsets: &'a [u64],
+    /// Bytes of a value.
+    pub base: usize,
+    /// Bytes of a reference.
+    pub size: u32,
+}
+
+impl Lists<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl<'a> Source<'a> {
     /// A source of `bytes`; `conversion` goes from the memory's type to the file's.
     pub fn new(bytes: &'a [u8], conversion: Conversion) -> Self {
-        Self { bytes, conversion, heap: None }
+        Self { bytes, conversion, heap: None, lists: None }
     }
 
     /// A source of elements as the file has them, with references into `heap`.
     pub fn heaped(bytes: &'a [u8], conversion: Conversion, heap: &'a [u8]) -> Self {
-        Self { bytes, conversion, heap: Some(heap) }
+        Self { bytes, conversion, heap: Some(heap), lists: None }
+    }
+
+    /// A source of references to what lies one after another in `heap`; they are made when they are
+    /// asked for. `conversion` goes from the file's type to itself.
+    pub fn lists(lists: Lists<'a>, conversion: Conversion, heap: &'a [u8]) -> Self {
+        Self { bytes: &[], conversion, heap: Some(heap), lists: Some(lists) }
     }
 
     /// What the elements refer to, if they have variable-length parts.
@@ -319,7 +350,11 @@ impl<'a> Source<'a> {
 
     /// Bytes of heap that `count` elements refer to, on average.
     pub fn heap_share(&self, count: u64) -> u64 {
-        let all = (self.bytes.len() / self.conversion.source_size()).max(1) as u128;
+        let all = match &self.lists {
+            Some(lists) => lists.len(),
+            None => self.bytes.len() / self.conversion.source_size(),
+        };
+        let all = all.max(1) as u128;
         let heap = self.heap.map_or(0, <[u8]>::len) as u128;
         u64::try_from(heap * u128::from(count) / all).unwrap_or(u64::MAX)
     }
@@ -331,7 +366,11 @@ impl<'a> Source<'a> {
 
     /// Bytes of `count` elements in memory.
     pub fn bytes_of(&self, count: u64) -> usize {
-        (count as usize).saturating_mul(self.conversion.source_size()).min(self.bytes.len())
+        let all = match &self.lists {
+            Some(lists) => lists.len().saturating_mul(lists.size as usize),
+            None => self.bytes.len(),
+        };
+        (count as usize).saturating_mul(self.conversion.source_size()).min(all)
     }
 
     /// The bytes that values are taken from.
@@ -361,6 +400,21 @@ impl<'a> Source<'a> {
                 memory + len
             ))
         })
+    }
+
+    /// Appends the elements of the memory's type at a segment's place to `to`.
+    #[inline]
+    pub fn append(&self, memory: u64, len: u64, to: &mut Vec<u8>) -> Result<()> {
+        let Some(lists) = &self.lists else {
+            to.extend_from_slice(self.slice(memory, len)?);
+            return Ok(());
+        };
+        let ends = lists.offsets.get(memory as usize..=(memory + len) as usize);
+        let ends = ends.ok_or_else(|| {
+            let (held, needed) = (lists.len(), memory + len);
+            Error::Invalid(format!("{held} list(s), but the selection needs {needed}"))
+        })?;
+        Ok(append_references(ends, lists.base, lists.size, to)?)
     }
 
     /// Writes the values of a line, converted, to its cells in `chunk`.

@@ -214,7 +214,7 @@ pub fn collect(
     }
     let mut collected = Vec::with_capacity(source.bytes_of(count));
     for segment in segments.clone() {
-        collected.extend_from_slice(source.slice(segment.memory, segment.len)?);
+        source.append(segment.memory, segment.len, &mut collected)?;
     }
     let runs = segments.map(|segment| Run { start: segment.cell, len: segment.len });
     Ok((CellSet::from_runs(cells, runs)?, collected))
@@ -239,7 +239,7 @@ fn collect_unordered(
     }
     let mut collected = Vec::with_capacity(source.bytes_of(last.len() as u64));
     for &(_, memory) in &last {
-        collected.extend_from_slice(source.slice(memory, 1)?);
+        source.append(memory, 1, &mut collected)?;
     }
     let set = CellSet::from_sorted_cells(cells, last.into_iter().map(|(cell, _)| cell))?;
     Ok((set, collected))

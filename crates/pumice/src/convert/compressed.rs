@@ -6,6 +6,7 @@ use crate::{Dataset, Defined};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
 use pumice_types::Element;
+use std::borrow::Borrow;
 
 /// Which lines of a matrix are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,14 +135,15 @@ impl<T: Element> Compressed<T> {
 }
 
 impl Dataset {
-    /// Defines the cells of any number of blocks of compressed lines, one after another.
-    pub fn write_compressed<'a, T: Number>(
+    /// Defines the cells of any number of blocks of compressed lines, one after another: each may be
+    /// made when it is asked for, so that never more than one need be in memory.
+    pub fn write_compressed<T: Number, B: Borrow<Compressed<T>>>(
         &self,
-        blocks: impl IntoIterator<Item = &'a Compressed<T>>,
+        blocks: impl IntoIterator<Item = B>,
         duplicates: Duplicates,
     ) -> Result<()> {
         self.require_matrix()?;
-        blocks.into_iter().try_for_each(|block| self.write_lines(block, duplicates))
+        blocks.into_iter().try_for_each(|block| self.write_lines(block.borrow(), duplicates))
     }
 
     fn write_lines<T: Number>(&self, block: &Compressed<T>, duplicates: Duplicates) -> Result<()> {

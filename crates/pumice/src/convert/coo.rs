@@ -6,6 +6,7 @@ use crate::{Dataset, Defined};
 use pumice_engine::{Error, Result};
 use pumice_space::Points;
 use pumice_types::Element;
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 
 /// A sparse array of any rank: one column of coordinates per axis, and the values.
@@ -54,13 +55,15 @@ impl<T: Copy> Coo<T> {
 }
 
 impl Dataset {
-    /// Defines the cells of any number of coordinate lists, one after another.
-    pub fn write_coo<'a, T: Number>(
+    /// Defines the cells of any number of coordinate lists, one after another: each may be made when
+    /// it is asked for, so that never more than one need be in memory.
+    pub fn write_coo<T: Number, B: Borrow<Coo<T>>>(
         &self,
-        blocks: impl IntoIterator<Item = &'a Coo<T>>,
+        blocks: impl IntoIterator<Item = B>,
         duplicates: Duplicates,
     ) -> Result<()> {
         for block in blocks {
+            let block = block.borrow();
             if block.shape != self.shape() {
                 let what = format!("an array of {:?} for {:?}", block.shape, self.shape());
                 return self.at(Err(Error::Invalid(what)));

@@ -20,6 +20,8 @@ pub struct Creation {
     pub allocation_time: AllocationTime,
     /// Where the elements are, if they are in one piece of the file.
     pub address: Option<u64>,
+    /// Whether chunks that reach beyond the shape are stored without filters.
+    pub dont_filter_partial_chunks: bool,
 }
 
 impl Dataset {
@@ -47,7 +49,13 @@ impl Dataset {
             Layout::Contiguous { address, .. } if *address != UNDEFINED => Some(*address),
             _ => None,
         };
-        Ok(Creation { fill: message.value, fill_time: message.write, allocation_time, address })
+        let dont_filter_partial_chunks = match layout {
+            Layout::Chunked { dont_filter_partial, .. }
+            | Layout::Structured { dont_filter_partial, .. } => *dont_filter_partial,
+            _ => false,
+        };
+        let (fill, fill_time) = (message.value, message.write);
+        Ok(Creation { fill, fill_time, allocation_time, address, dont_filter_partial_chunks })
     }
 
     /// The address of the committed datatype that it shares, if it does.

@@ -6,7 +6,6 @@ use pumice_engine::layout::Storage;
 use pumice_engine::{Error, Result};
 use pumice_types::{
     Conversion, Datatype, Element, Heaped, Sequences, Strings, Value, VarLenKind, heaped,
-    references,
 };
 
 impl Dataset {
@@ -54,22 +53,19 @@ impl Dataset {
 
     /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied.
     pub fn write_packed_strings(&self, selection: impl Select, strings: &Strings) -> Result<()> {
-        let size = match self.datatype() {
-            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {
-                varlen.size
-            }
+        match self.datatype() {
+            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {}
             other => {
                 return self.at(Err(Error::Invalid(format!("{other} is no string of any length"))));
             }
-        };
+        }
         if strings.bytes().contains(&0) {
             let what = "a string with a null byte, which HDF5 takes for its end";
             return self.at(Err(Error::Invalid(what.into())));
         }
-        let elements = self.at(references(strings.offsets(), 1, size).map_err(Error::from))?;
         let selection = self.selection(selection)?;
         self.make_room()?;
-        self.at(self.state.write_heaped(&selection, &elements, strings.bytes()))
+        self.at(self.state.write_lists(&selection, strings.offsets(), strings.bytes()))
     }
 
     /// Writes sequences to the selected cells, their values converted to the file's type.
@@ -95,16 +91,16 @@ impl Dataset {
             return self.at(Err(Error::Invalid(what)));
         };
         let (base, count) = (varlen.base.size(), sequences.values().len());
-        let convert = || -> Result<(Vec<u8>, Vec<u8>)> {
+        let convert = || -> Result<Vec<u8>> {
             let conversion = Conversion::new(&T::datatype(), &varlen.base)?;
             let mut heap = vec![0; count * base];
             conversion.convert(bytemuck::cast_slice(sequences.values()), &mut heap)?;
-            Ok((references(sequences.offsets(), base, varlen.size)?, heap))
+            Ok(heap)
         };
-        let (elements, heap) = self.at(convert())?;
+        let heap = self.at(convert())?;
         let selection = self.selection(selection)?;
         self.make_room()?;
-        self.at(self.state.write_heaped(&selection, &elements, &heap))
+        self.at(self.state.write_lists(&selection, sequences.offsets(), &heap))
     }
 
     /// Writes values of any datatype, however nested.
@@ -139,6 +135,30 @@ impl Dataset {
         let (coordinates, heaped) = self.read_defined_heaped(selection)?;
         let strings = Strings::from_heaped(self.datatype(), heaped);
         Ok((coordinates, self.at(strings.map_err(Error::from))?))
+    }
+
+    /// Coordinates of the selected cells that are defined, and their sequences, with values converted
+    /// to `T`.
+    ///
+    /// ```
+    /// use pumice::{Datatype, File, Sequences};
+    ///
+    /// let file = File::in_memory()?;
+    /// let builder = file.new_sequences(Datatype::i16_le()).shape([100]).sparse();
+    /// let walks = builder.create("walks")?;
+    /// let two: Sequences<i16> = [vec![1, 2, 3], vec![]].into_iter().collect();
+    /// walks.write_sequences(7..9, &two)?;
+    /// let (cells, sequences) = walks.read_defined_sequences::<i32>(..)?;
+    /// assert_eq!((cells.as_slice(), &sequences[0]), (&[7, 8][..], &[1, 2, 3][..]));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_defined_sequences<T: Element>(
+        &self,
+        selection: impl Select,
+    ) -> Result<(Vec<u64>, Sequences<T>)> {
+        let (coordinates, heaped) = self.read_defined_heaped(selection)?;
+        let sequences = Sequences::from_heaped(self.datatype(), &heaped);
+        Ok((coordinates, self.at(sequences.map_err(Error::from))?))
     }
 
     /// Coordinates and values of the selected cells that are defined, of any datatype.

@@ -1,0 +1,409 @@
+//! Elements with references and the heap that these lead to, as the sections of a structured chunk,
+//! and back.
+//!
+//! On both sides a value has no allocation of its own: in memory, elements refer to places in one heap
+//! of bytes; in the file, to objects of a [heap set](HeapSet) by number. Mostly objects stand in the
+//! order of the elements, and then numbers, lengths and places follow from the counts alone: such
+//! sections are made and read without a look at single objects.
+
+use crate::{Error, Result};
+use pumice_bytes::{DecodeError, Writer};
+use pumice_filter::heap::HeapObjects;
+use pumice_filter::references::{self, ReferencesSection};
+use pumice_filter::{EncodedCells, HeapSection, Pipeline};
+use pumice_format::heap_set::{HeapSet, PER_COLLECTION, Reference};
+use pumice_format::index::{ChunkRecord, SectionRecord};
+use pumice_format::{Context, Sizes};
+use pumice_types::heaped::{self, ObjectSink, ObjectSource};
+use pumice_types::{Datatype, VarLen};
+use std::borrow::Cow;
+use std::ops::Range;
+
+const HEAP: &str = "heap of a structured chunk";
+/// How many bytes of memory a byte of a section may become before that counts as damage: an object
+/// may be referred to more than once, but nobody does so often.
+const MULTIPLE: u64 = 64;
+
+/// The last two sections of a chunk with variable-length data.
+pub(super) struct HeapSections<'a> {
+    /// Of the elements.
+    pub(super) datatype: &'a Datatype,
+    /// Of the file.
+    pub(super) sizes: Sizes,
+    /// The filters of the references.
+    pub(super) references: &'a Pipeline,
+    /// The filters of the heap.
+    pub(super) heap: &'a Pipeline,
+}
+
+impl HeapSections<'_> {
+    /// The references section and the heap section of elements that refer to `heap`.
+    pub(super) fn encode(&self, elements: &[u8], heap: &[u8]) -> Result<[EncodedCells; 2]> {
+        let direct = match self.datatype.as_flat_varlen() {
+            Some(varlen) if self.references.begins_with_references() => {
+                counts_of(varlen, elements, heap)
+            }
+            _ => None,
+        };
+        let (references, objects) = match direct {
+            Some((counts, objects)) => (self.references.encode_references(&counts)?, objects),
+            None => {
+                let mut references = elements.to_vec();
+                let objects = objects_of(self.datatype, &mut references, heap)?;
+                references.put_checksum(0);
+                let unfiltered = references.len() as u64;
+                let (bytes, mask) = self.references.encode(references)?;
+                (EncodedCells { bytes, unfiltered, mask }, objects)
+            }
+        };
+        let heap = self.heap.encode_heap(&objects.lengths, &objects.bytes)?;
+        Ok([references, heap])
+    }
+
+    /// Elements and the heap that they refer to, from the sections `first` and `first + 1` of a chunk.
+    /// `wanted` is the length of the references before filters.
+    pub(super) fn decode(
+        &self,
+        record: &ChunkRecord,
+        first: usize,
+        bytes: &[u8],
+        wanted: u64,
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
+        let references = decode_references(self.references, record, first, bytes, wanted)?;
+        let heap = decode_heap(self.heap, record, first + 1, bytes)?;
+        let direct = match (&references, &heap, self.datatype.as_flat_varlen()) {
+            (ReferencesSection::Counts(counts), HeapSection::Objects(objects), Some(varlen)) => {
+                elements_of(varlen, counts, &objects.lengths)
+            }
+            _ => None,
+        };
+        let plain = || match references {
+            ReferencesSection::Counts(counts) => numbered(&counts),
+            ReferencesSection::Plain(elements) => elements,
+        };
+        let (elements, heap) = match (direct, heap) {
+            (Some(elements), HeapSection::Objects(objects)) => (elements, objects.bytes),
+            (_, HeapSection::Objects(objects)) => {
+                let mut elements = plain();
+                let heap = self.load_objects(&mut elements, objects, record.address)?;
+                (elements, heap)
+            }
+            (_, HeapSection::Plain(image)) => {
+                let mut elements = plain();
+                let heap = self.load(&mut elements, &image, record.address)?;
+                (elements, heap)
+            }
+        };
+        Ok((elements, heap))
+    }
+
+    /// Lets elements refer to the objects of a heap section. Mostly these are in the order of the
+    /// elements: then their bytes stay as they are.
+    fn load_objects(
+        &self,
+        elements: &mut [u8],
+        objects: HeapObjects,
+        address: u64,
+    ) -> Result<Vec<u8>> {
+        if let Some(varlen) = self.datatype.as_flat_varlen()
+            && follow_in_order(varlen, elements, &objects.lengths, address)?
+        {
+            return Ok(objects.bytes);
+        }
+        let HeapObjects { lengths, bytes } = objects;
+        let mut ends = Vec::with_capacity(lengths.len());
+        let mut end = 0;
+        for length in lengths {
+            end += length as usize;
+            ends.push(end);
+        }
+        let find = |slot: u16, index: u16| {
+            let number = usize::from(slot) * PER_COLLECTION + usize::from(index).checked_sub(1)?;
+            let start = number.checked_sub(1).map_or(Some(&0), |before| ends.get(before))?;
+            Some(*start..*ends.get(number)?)
+        };
+        self.load_from(elements, &bytes, &find, address)
+    }
+
+    /// Lets elements refer to what their references into a heap section lead to.
+    fn load(&self, elements: &mut [u8], image: &[u8], address: u64) -> Result<Vec<u8>> {
+        let context = Context::new(self.sizes).at(address);
+        let objects = match image {
+            [] => HeapSet::default(),
+            image => HeapSet::decode(image, &context)?,
+        };
+        self.load_from(elements, image, &|slot, index| objects.object(slot, index), address)
+    }
+
+    fn load_from(
+        &self,
+        elements: &mut [u8],
+        image: &[u8],
+        find: &dyn Fn(u16, u16) -> Option<Range<usize>>,
+        address: u64,
+    ) -> Result<Vec<u8>> {
+        let all = (image.len() as u64).saturating_add(elements.len() as u64);
+        let budget = all.saturating_mul(MULTIPLE);
+        let mut heap = Vec::with_capacity(image.len().saturating_sub(elements.len()));
+        let mut source = Objects { image, find, address, budget };
+        heaped::load(self.datatype, elements, &mut heap, &mut source)?;
+        if heap.capacity() > heap.len() + heap.len() / 4 + 256 {
+            heap.shrink_to_fit();
+        }
+        Ok(heap)
+    }
+}
+
+/// A section of a chunk: what the index says of it, and its stored bytes.
+pub(super) fn stored_section<'a>(
+    record: &'a ChunkRecord,
+    index: usize,
+    bytes: &'a [u8],
+) -> Result<(&'a SectionRecord, &'a [u8])> {
+    let found = record.sections.get(index).zip(record.section_length(index));
+    let stored = found.and_then(|(section, length)| {
+        let start = usize::try_from(section.offset).ok()?;
+        let end = start.checked_add(usize::try_from(length).ok()?)?;
+        Some((section, bytes.get(start..end)?))
+    });
+    stored.ok_or_else(|| {
+        let found = format!("{:?} in {} byte(s)", record.sections, bytes.len());
+        let expected = format!("section {index} inside the chunk");
+        DecodeError::new("structured chunk", record.address, expected, found).into()
+    })
+}
+
+/// Refuses a length that the best compression there is cannot have put into so few bytes.
+fn check_possible(record: &ChunkRecord, stored: &[u8], unfiltered: u64) -> Result<usize> {
+    let possible = (stored.len() as u64 + 1).saturating_mul(1 << 17);
+    let length = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= possible);
+    length.ok_or_else(|| {
+        let expected = format!("at most {possible} byte(s) before filters");
+        DecodeError::new("section of a structured chunk", record.address, expected, unfiltered)
+            .into()
+    })
+}
+
+/// The references section without filters and checksum, which was verified.
+fn decode_references(
+    pipeline: &Pipeline,
+    record: &ChunkRecord,
+    index: usize,
+    bytes: &[u8],
+    wanted: u64,
+) -> Result<ReferencesSection> {
+    let (section, stored) = stored_section(record, index, bytes)?;
+    check_possible(record, stored, wanted)?;
+    Ok(pipeline.decode_references(stored, section.filter_mask, wanted)?)
+}
+
+/// References to objects in their order, as the file has them.
+fn numbered(counts: &[u32]) -> Vec<u8> {
+    let mut elements = vec![0; counts.len() * references::SIZE];
+    let mut sink = Sink::default();
+    for (count, place) in counts.iter().zip(elements.chunks_exact_mut(references::SIZE)) {
+        // There are no more than a heap can have: the filter has seen to that.
+        if let Some(count) = count.checked_sub(1)
+            && sink.number(0, count, place).is_err()
+        {
+            break;
+        }
+    }
+    elements
+}
+
+/// Elements that refer to objects in their order, if these have the lengths that the counts say.
+fn elements_of(varlen: &VarLen, counts: &[u32], lengths: &[u32]) -> Option<Vec<u8>> {
+    let base = varlen.base.size() as u64;
+    let mut lengths = lengths.iter();
+    let mut elements = vec![0; counts.len() * references::SIZE];
+    let mut place = 0;
+    for (count, element) in counts.iter().zip(elements.chunks_exact_mut(references::SIZE)) {
+        let Some(count) = count.checked_sub(1) else { continue };
+        let length = u64::from(count).checked_mul(base)?;
+        if lengths.next().map(|&length| u64::from(length)) != Some(length) {
+            return None;
+        }
+        heaped::put_reference(element, u64::from(count), place).ok()?;
+        place += length;
+    }
+    lengths.next().is_none().then_some(elements)
+}
+
+/// One more than the count of each element, 0 for null, and the objects, if these lie one after
+/// another in the heap and fill it.
+fn counts_of<'a>(
+    varlen: &VarLen,
+    elements: &[u8],
+    heap: &'a [u8],
+) -> Option<(Vec<u32>, Numbered<'a>)> {
+    let base = varlen.base.size() as u64;
+    let mut counts = Vec::with_capacity(elements.len() / references::SIZE);
+    let mut lengths = Vec::with_capacity(counts.capacity());
+    let mut next = 0;
+    for element in elements.chunks_exact(references::SIZE) {
+        let Some((count, place)) = heaped::reference_of(element) else {
+            counts.push(0);
+            continue;
+        };
+        if place != next {
+            return None;
+        }
+        let length = count.checked_mul(base)?;
+        next += length;
+        counts.push(u32::try_from(count).ok()?.checked_add(1)?);
+        lengths.push(u32::try_from(length).ok()?);
+    }
+    let fits = next == heap.len() as u64 && lengths.len() <= PER_COLLECTION << 16;
+    fits.then_some((counts, Numbered { lengths, bytes: Cow::Borrowed(heap) }))
+}
+
+/// The heap section without filters, its checksum verified. An empty section has neither.
+fn decode_heap(
+    pipeline: &Pipeline,
+    record: &ChunkRecord,
+    index: usize,
+    bytes: &[u8],
+) -> Result<HeapSection> {
+    let (section, stored) = stored_section(record, index, bytes)?;
+    // An index without filters says nothing of the length before them.
+    let unfiltered = match pipeline.is_empty() {
+        true => stored.len() as u64,
+        false => section.unfiltered,
+    };
+    check_possible(record, stored, unfiltered)?;
+    Ok(pipeline.decode_heap(stored, section.filter_mask, unfiltered)?)
+}
+
+/// Lets references follow objects, if they lead to them one after another; otherwise leaves them as
+/// they are.
+fn follow_in_order(
+    varlen: &VarLen,
+    elements: &mut [u8],
+    lengths: &[u32],
+    address: u64,
+) -> Result<bool> {
+    let (size, base) = ((varlen.size as usize).max(1), varlen.base.size() as u64);
+    let mut next = 0;
+    for reference in elements.chunks_exact(size) {
+        let Some(found) = Reference::decode(reference, address)? else { continue };
+        let number = usize::from(found.slot) * PER_COLLECTION + usize::from(found.index);
+        let length = lengths.get(next).copied();
+        if number != next + 1 || length.map(u64::from) != Some(u64::from(found.count) * base) {
+            return Ok(false);
+        }
+        next += 1;
+    }
+    if next != lengths.len() {
+        return Ok(false);
+    }
+    let mut place = 0;
+    for reference in elements.chunks_exact_mut(size) {
+        if let Some(found) = Reference::decode(reference, address)? {
+            heaped::put_reference(reference, u64::from(found.count), place)?;
+            place += u64::from(found.count) * base;
+        }
+    }
+    Ok(true)
+}
+
+/// The objects that elements refer to in `heap`, numbered in their order; the elements get references
+/// to them. Mostly they lie one after another in the heap already.
+fn objects_of<'a>(
+    datatype: &Datatype,
+    elements: &mut [u8],
+    heap: &'a [u8],
+) -> Result<Numbered<'a>> {
+    let in_order = datatype
+        .as_flat_varlen()
+        .filter(|varlen| heaped::run_of(varlen, elements) == Some(0..heap.len() as u64));
+    let mut sink = Sink::default();
+    let Some(varlen) = in_order else {
+        heaped::store(datatype, elements, heap, &mut sink)?;
+        return Ok(Numbered { lengths: sink.lengths, bytes: Cow::Owned(sink.bytes) });
+    };
+    let (size, base) = ((varlen.size as usize).max(1), varlen.base.size() as u64);
+    sink.lengths.reserve(elements.len() / size);
+    for reference in elements.chunks_exact_mut(size) {
+        if let Some((count, _)) = heaped::reference_of(reference) {
+            sink.number(count * base, count as u32, reference)?;
+        }
+    }
+    Ok(Numbered { lengths: sink.lengths, bytes: Cow::Borrowed(heap) })
+}
+
+/// Objects that are to be stored.
+struct Numbered<'a> {
+    lengths: Vec<u32>,
+    bytes: Cow<'a, [u8]>,
+}
+
+/// The objects of a heap section.
+struct Objects<'a> {
+    image: &'a [u8],
+    /// Where the object of a slot and an index lies in the image.
+    find: &'a dyn Fn(u16, u16) -> Option<Range<usize>>,
+    address: u64,
+    /// How many more bytes are believable.
+    budget: u64,
+}
+
+impl ObjectSource for Objects<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>> {
+        let Some(reference) = Reference::decode(reference, self.address)? else {
+            return Ok(None);
+        };
+        let Reference { slot, index, .. } = reference;
+        let bad = |expected: String, found: String| -> Error {
+            DecodeError::new(HEAP, self.address, expected, found).into()
+        };
+        let range = (self.find)(slot, index);
+        let object = range.and_then(|range| self.image.get(range)).ok_or_else(|| {
+            bad(format!("an object of index {index} in slot {slot}"), "none".into())
+        })?;
+        if object.len() as u64 != length {
+            return Err(bad(format!("an object of {length} byte(s)"), object.len().to_string()));
+        }
+        self.budget = self.budget.checked_sub(length).ok_or_else(|| {
+            bad("references to different objects".into(), "many to the same".into())
+        })?;
+        Ok(Some(object))
+    }
+}
+
+/// The objects of a heap section that is being made.
+#[derive(Default)]
+struct Sink {
+    lengths: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Sink {
+    /// Gives the next object its number, and makes `reference` refer to it.
+    #[inline]
+    fn number(&mut self, length: u64, count: u32, reference: &mut [u8]) -> Result<()> {
+        let (slot, index) =
+            (self.lengths.len() / PER_COLLECTION, self.lengths.len() % PER_COLLECTION + 1);
+        let (Ok(length), Ok(slot)) = (u32::try_from(length), u16::try_from(slot)) else {
+            let what = "more objects, or larger ones, than the heap of a chunk can have";
+            return Err(Error::Invalid(what.into()));
+        };
+        self.lengths.push(length);
+        Reference { count, slot, index: index as u16 }.encode(reference);
+        Ok(())
+    }
+}
+
+impl ObjectSink for Sink {
+    type Error = Error;
+
+    #[inline]
+    fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<()> {
+        self.number(object.len() as u64, count, reference)?;
+        self.bytes.extend_from_slice(object);
+        Ok(())
+    }
+}
