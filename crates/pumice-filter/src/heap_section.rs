@@ -45,7 +45,12 @@ impl Pipeline {
         let (bytes, mask) = if self.begins_with_heap() {
             let mut encoded = scratch::take(bytes.len() + lengths.len() + 32);
             heap::encode_objects(lengths, bytes, &mut encoded);
-            self.encode_from(1, Cow::Owned(encoded))?
+            // Behind the bytes are lengths, mostly far fewer, which have nothing in common with them.
+            let plane = match bytes.len() > encoded.len() / 2 {
+                true => bytes.len(),
+                false => usize::MAX,
+            };
+            self.encode_planes_from(1, Cow::Owned(encoded), plane)?
         } else {
             self.encode(heap::image(lengths, bytes))?
         };

@@ -108,10 +108,18 @@ impl Pipeline {
         first: usize,
         input: Cow<'_, [u8]>,
     ) -> Result<(Vec<u8>, u32), FilterError> {
+        self.encode_planes_from(first, input, usize::MAX)
+    }
+
+    /// As [`encode_from`](Self::encode_from), for bytes of which every `plane` in a row are alike.
+    pub(crate) fn encode_planes_from(
+        &self,
+        first: usize,
+        input: Cow<'_, [u8]>,
+        mut plane: usize,
+    ) -> Result<(Vec<u8>, u32), FilterError> {
         let mut data = input;
         let mut mask = 0;
-        // How many bytes in a row are of the same significance.
-        let mut plane = usize::MAX;
         for (at, (spec, filter)) in self.specs.iter().zip(&self.filters).enumerate().skip(first) {
             let done = match filter {
                 Some(filter) => encode_stage(*filter, spec, plane, &mut data),

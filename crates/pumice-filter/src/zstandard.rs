@@ -5,7 +5,8 @@
 //! size, and several frames in a row, are accepted on reading.
 //!
 //! Two things help numbers that went through shuffle before, and leave the frame an ordinary one.
-//! Blocks end where a plane of bytes ends, so that each plane gets codes of its own. And where
+//! Blocks end where a plane of bytes ends, so that each plane gets codes of its own; the lengths behind
+//! the text of a heap are such a plane, too. And where
 //! looking for repetitions does not pay, which a sample of each plane tells, it is left out: noise in
 //! the low bytes of numbers repeats only by chance, and chance repetitions cost more than they save.
 
@@ -20,6 +21,9 @@ const NAME: &str = "zstd";
 
 /// Zstandard's own default.
 const DEFAULT_LEVEL: u32 = 3;
+
+/// Fewer bytes than this behind the last plane are no plane of their own.
+const REMAINDER: usize = 512;
 
 /// For how many levels a thread keeps compressors: sections of one chunk may differ.
 const LEVELS: usize = 2;
@@ -132,6 +136,10 @@ impl Compressor {
         matches.set_parameter(CParameter::CompressionLevel(level))?;
         let mut codes = CCtx::create();
         codes.set_parameter(CParameter::CompressionLevel(NO_MATCHES))?;
+        // The output stays where it is until a frame is done: it need not be copied there.
+        for context in [&mut matches, &mut codes] {
+            context.set_parameter(CParameter::StableOutBuffer(true))?;
+        }
         codes.set_parameter(CParameter::LiteralCompressionMode(ParamSwitch::Enable))?;
         Ok(Self { level, matches, codes, sample: Vec::new() })
     }
@@ -150,14 +158,15 @@ impl Compressor {
         context.reset(ResetDirective::SessionOnly)?;
         context.set_pledged_src_size(Some(input.len() as u64))?;
         let mut place = OutBuffer::around(out);
-        let mut rest = input;
+        let mut done = 0;
         loop {
-            // What does not fill a plane goes with the last one.
-            let last = rest.len() < 2 * plane;
-            let (now, later) = rest.split_at(if last { rest.len() } else { plane });
+            // A few bytes that do not fill a plane go with the last one.
+            let rest = input.len() - done;
+            let last = rest <= plane || (rest < 2 * plane && rest - plane < REMAINDER);
+            let border = if last { input.len() } else { done + plane };
             let end =
                 if last { ZSTD_EndDirective::ZSTD_e_end } else { ZSTD_EndDirective::ZSTD_e_flush };
-            let mut from = InBuffer::around(now);
+            let mut from = InBuffer::around(&input[done..border]);
             let mut written = place.pos();
             while context.compress_stream2(&mut place, &mut from, end)? > 0 {
                 if std::mem::replace(&mut written, place.pos()) == place.pos() {
@@ -167,7 +176,7 @@ impl Compressor {
             if last {
                 return Ok(());
             }
-            rest = later;
+            done = border;
         }
     }
 
