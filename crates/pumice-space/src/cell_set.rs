@@ -20,7 +20,7 @@ mod overlap;
 mod run_list;
 mod splice;
 
-pub use columns::{Coordinate, Division};
+pub use columns::{Coordinate, Division, RunWriter, put_cells};
 pub use merge::{Merge, MergePiece};
 pub use overlap::{Cursor, Overlap, Overlaps, Placement, Placements};
 pub use splice::{Kept, Splice, SplicePiece};

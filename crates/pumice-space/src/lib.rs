@@ -42,7 +42,7 @@ pub mod serial;
 
 pub use cell_set::{
     CellRuns, CellSet, Coordinate, Cursor, Division, Kept, Merge, MergePiece, Overlap, Overlaps,
-    Placement, Placements, Splice, SplicePiece,
+    Placement, Placements, RunWriter, Splice, SplicePiece, put_cells,
 };
 pub use error::SpaceError;
 pub use extent::Extent;

@@ -8,6 +8,7 @@
 
 mod bands;
 mod plan;
+mod rows;
 mod scan;
 
 pub use bands::PointBand;

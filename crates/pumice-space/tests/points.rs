@@ -109,12 +109,22 @@ proptest! {
 
     #[test]
     fn compressed_lines_are_split_as_each_point_alone(
-        (dims, chunk) in ((1u64..20, 1u64..30), (1u64..7, 1u64..9)),
-        lines in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..12), 0..20),
+        (dims, chunk) in ((1u64..20, 1u64..150), (1u64..7, 1u64..60)),
+        lines in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..70), 0..20),
         axis in 0usize..2,
+        sorted in 0usize..25,
     ) {
         let (dims, chunk) = ([dims.0, dims.1], [chunk.0, chunk.1]);
         let across = dims[1 - axis];
+        // The first lines ascend, or all.
+        let lines = lines.into_iter().enumerate().map(|(number, mut line)| {
+            line.iter_mut().for_each(|index| *index %= across);
+            if number < sorted {
+                line.sort();
+            }
+            line
+        });
+        let lines: Vec<Vec<u64>> = lines.collect();
         let (mut pointers, mut indices, mut list) = (vec![0u64], Vec::new(), Vec::new());
         for (line, of_line) in lines.iter().take(dims[axis] as usize).enumerate() {
             for index in of_line.iter().map(|index| index % across) {

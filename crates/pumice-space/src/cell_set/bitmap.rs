@@ -107,18 +107,6 @@ impl Bitmap {
         (bit < end).then_some(bit)
     }
 
-    /// Visits the cells, ascending.
-    #[inline]
-    pub(super) fn for_each(&self, mut visit: impl FnMut(u64)) {
-        for (base, &word) in (0u64..).step_by(64).zip(&self.words) {
-            let mut word = word;
-            while word != 0 {
-                visit(base + u64::from(word.trailing_zeros()));
-                word &= word - 1;
-            }
-        }
-    }
-
     /// Visits the runs between `from` and `end`, cut there.
     pub(super) fn for_each_run(&self, from: u64, end: u64, visit: impl FnMut(Run)) {
         for_each_run(&self.words, from, end, visit);

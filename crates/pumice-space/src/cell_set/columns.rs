@@ -11,9 +11,12 @@ use crate::{CoordinateWalker, Run};
 /// assert_eq!(u32::narrow(7), 7);
 /// assert!(u32::holds(1 << 32) && !u32::holds((1 << 32) + 1));
 /// ```
-pub trait Coordinate: Copy + Send + Sync + 'static {
+pub trait Coordinate: Copy + Ord + Send + Sync + 'static {
     /// The number of a coordinate that is known to fit.
     fn narrow(at: u64) -> Self;
+
+    /// The sum of two, which is known to fit.
+    fn sum(origin: u64, at: u32) -> Self;
 
     /// Whether all coordinates of a dimension of this size fit.
     fn holds(size: u64) -> bool;
@@ -25,6 +28,11 @@ impl Coordinate for u32 {
         at as u32
     }
 
+    #[inline(always)]
+    fn sum(origin: u64, at: u32) -> Self {
+        (origin as u32).wrapping_add(at)
+    }
+
     fn holds(size: u64) -> bool {
         size <= 1 << 32
     }
@@ -34,6 +42,11 @@ impl Coordinate for u64 {
     #[inline(always)]
     fn narrow(at: u64) -> Self {
         at
+    }
+
+    #[inline(always)]
+    fn sum(origin: u64, at: u32) -> Self {
+        origin.wrapping_add(u64::from(at))
     }
 
     fn holds(_size: u64) -> bool {
@@ -63,31 +76,131 @@ impl CellSet {
         origin: &[u64],
         columns: &mut [&mut [C]],
     ) {
-        match (dims, origin, columns, &self.form) {
-            (&[_, width], &[top, left], [rows, columns], Form::Cells(list))
-                if self.cells <= Division::MOST =>
-            {
-                put_pairs(list.cells(), width, (top, left), rows, columns);
+        match &self.form {
+            Form::Cells(list) => {
+                put_cells(list.cells(), dims, origin, columns);
             }
-            (&[_, width], &[top, left], [rows, columns], Form::Bitmap(bits)) => {
-                let mut pairs = Pairs::new(width, top);
-                let mut places = rows.iter_mut().zip(columns.iter_mut());
-                bits.for_each(|cell| {
-                    let (row, column) = pairs.locate(cell);
-                    if let Some((to_row, to_column)) = places.next() {
-                        (*to_row, *to_column) = (C::narrow(row), C::narrow(left + column));
-                    }
-                });
-            }
-            (_, _, columns, _) => {
-                let mut walker = CoordinateWalker::new(dims);
-                let mut done = 0;
-                self.for_each_run(|run| {
-                    put_run(run, &mut walker, origin, columns, done);
-                    done += run.len as usize;
-                });
+            _ => {
+                let mut writer = RunWriter::new(dims, origin, columns);
+                let mut fits = true;
+                self.for_each_run(|run| fits &= writer.put(run));
+                assert!(fits, "a column is shorter than the set");
             }
         }
+    }
+}
+
+/// Writes the coordinates of ascending cells of a chunk of shape `dims` that begins at `origin`, one
+/// column per dimension, each as long as there are cells or longer.
+///
+/// ```
+/// let (mut rows, mut columns) = ([0u32; 2], [0u32; 2]);
+/// pumice_space::put_cells(&[3, 11], &[4, 5], &[8, 0], &mut [&mut rows, &mut columns]);
+/// assert_eq!((rows, columns), ([8, 10], [3, 1]));
+/// ```
+///
+/// # Panics
+/// If a column is shorter than the list.
+pub fn put_cells<C: Coordinate>(
+    cells: &[u32],
+    dims: &[u64],
+    origin: &[u64],
+    columns: &mut [&mut [C]],
+) {
+    match (dims, origin, columns) {
+        (&[_, width], &[top, left], [rows, columns])
+            if cells.last().is_none_or(|&last| u64::from(last) < Division::MOST) =>
+        {
+            put_pairs(cells, width, (top, left), rows, columns);
+        }
+        (_, _, columns) => {
+            let mut writer = RunWriter::new(dims, origin, columns);
+            let mut runs = cells.iter().map(|&cell| Run { start: u64::from(cell), len: 1 });
+            assert!(runs.all(|run| writer.put(run)), "a column is shorter than the list");
+        }
+    }
+}
+
+/// Writes the coordinates of ascending runs of cells to columns, one per dimension.
+///
+/// ```
+/// use pumice_space::{Run, RunWriter};
+///
+/// let (mut rows, mut columns) = ([0u32; 3], [0u32; 3]);
+/// let mut both = [&mut rows[..], &mut columns[..]];
+/// let mut writer = RunWriter::new(&[4, 5], &[8, 0], &mut both);
+/// assert!(writer.put(Run { start: 3, len: 3 }));
+/// assert!(!writer.put(Run { start: 10, len: 1 }), "the columns are full");
+/// assert_eq!(writer.done(), 3);
+/// assert_eq!((rows, columns), ([8, 8, 9], [3, 4, 0]));
+/// ```
+pub struct RunWriter<'a, 'c, C> {
+    origin: &'a [u64],
+    columns: &'a mut [&'c mut [C]],
+    walker: CoordinateWalker,
+    /// Of a matrix: the width of its rows, and the division by it.
+    width: u64,
+    division: Division,
+    /// Runs that end up to here are found by that division.
+    near: u64,
+    done: usize,
+}
+
+/// Coordinates that are written at a time: most runs are shorter, and what is written too much is
+/// overwritten by the next.
+const STRIDE: usize = 16;
+
+impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
+    /// A writer of cells of a chunk of shape `dims` that begins at `origin`.
+    pub fn new(dims: &[u64], origin: &'a [u64], columns: &'a mut [&'c mut [C]]) -> Self {
+        let (width, near) = match (dims, origin, &*columns) {
+            (&[_, width], [_, _], [_, _]) if width > 0 => (width, Division::MOST),
+            _ => (1, 0),
+        };
+        let (walker, division) = (CoordinateWalker::new(dims), Division::by(width));
+        Self { origin, columns, walker, width, division, near, done: 0 }
+    }
+
+    /// How many cells have been written.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Writes the cells of a run that begins no earlier than the last one ended; `false` if there is
+    /// no room for them.
+    #[inline(always)]
+    pub fn put(&mut self, run: Run) -> bool {
+        // Nothing here depends on where the run before was, and hardly anything has to be decided.
+        let ([rows, columns], &[top, left]) = (&mut *self.columns, self.origin) else {
+            return self.put_any(run);
+        };
+        let (row, column) = self.division.of(run.start as u32);
+        let short = run.len <= STRIDE as u64 && column + run.len <= self.width;
+        if short
+            && run.start + run.len <= self.near
+            && let Some(rows) =
+                rows.get_mut(self.done..).and_then(|to| to.first_chunk_mut::<STRIDE>())
+            && let Some(columns) =
+                columns.get_mut(self.done..).and_then(|to| to.first_chunk_mut::<STRIDE>())
+        {
+            *rows = [C::sum(top, row as u32); STRIDE];
+            *columns = std::array::from_fn(|at| C::sum(left, column as u32 + at as u32));
+            self.done += run.len as usize;
+            return true;
+        }
+        self.put_any(run)
+    }
+
+    /// Writes any run, and no more than that.
+    #[cold]
+    fn put_any(&mut self, run: Run) -> bool {
+        let room = |column: &&mut [C]| (column.len() - self.done.min(column.len())) as u64;
+        if self.columns.iter().any(|column| room(column) < run.len) {
+            return false;
+        }
+        put_run(run, &mut self.walker, self.origin, self.columns, self.done);
+        self.done += run.len as usize;
+        true
     }
 }
 
@@ -168,37 +281,14 @@ fn put_pairs<C: Coordinate>(
     columns: &mut [C],
 ) {
     let division = Division::by(width);
+    // The lower halves of products and differences need the lower halves only, of which a register
+    // takes twice as many.
+    let width = width as u32;
     let places = rows[..cells.len()].iter_mut().zip(&mut columns[..cells.len()]);
     for (&cell, (to_row, to_column)) in cells.iter().zip(places) {
-        let (row, column) = division.of(cell);
-        (*to_row, *to_column) = (C::narrow(top + row), C::narrow(left + column));
-    }
-}
-
-/// Rows and columns of cells that ascend.
-struct Pairs {
-    width: u64,
-    /// The row that the last cell was in, and where it begins.
-    row: u64,
-    begin: u64,
-}
-
-impl Pairs {
-    fn new(width: u64, top: u64) -> Self {
-        Self { width, row: top, begin: 0 }
-    }
-
-    /// The row of a cell, and its place in the row.
-    #[inline(always)]
-    fn locate(&mut self, cell: u64) -> (u64, u64) {
-        let at = cell - self.begin;
-        if at < self.width {
-            return (self.row, at);
-        }
-        let passed = if at < 2 * self.width { 1 } else { at / self.width };
-        self.row += passed;
-        self.begin += passed * self.width;
-        (self.row, cell - self.begin)
+        let row = division.of(cell).0 as u32;
+        let column = cell.wrapping_sub(row.wrapping_mul(width));
+        (*to_row, *to_column) = (C::sum(top, row), C::sum(left, column));
     }
 }
 

@@ -5,7 +5,7 @@
 //! appends them to the lists of its chunks, which become part of the chunks as they are.
 
 use super::plan::Run;
-use super::scan::{self, Found};
+use super::scan::HandOut;
 use super::{Column, Form, Points};
 use crate::{ChunkGrid, Dims, SpaceError};
 use std::ops::Range;
@@ -16,6 +16,9 @@ const MOST_CHUNKS: u64 = 1 << 16;
 
 /// The most points: their cells and values are all in memory at once.
 const MOST_POINTS: usize = 1 << 26;
+
+/// Room for so few points is not made before they come.
+const FEW: usize = 64;
 
 /// The points of one chunk with their values; made by [`Points::in_bands`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,41 +126,24 @@ impl Points<'_> {
         element: usize,
         grid: &ChunkGrid,
     ) -> Result<Vec<PointBand>, SpaceError> {
-        let found: Vec<Found<u32>> = scan::find(self, range.clone(), range.start, grid)?;
-        let number = |chunk: u32| (u64::from(chunk) - chunks.start) as usize;
-        let ends = found.iter().skip(1).map(|next| next.first).chain([range.len() as u32]);
-        let stretches: Vec<(usize, Range<usize>)> = found
-            .iter()
-            .zip(ends)
-            .map(|(at, end)| {
-                let points = range.start + at.first as usize..range.start + end as usize;
-                (number(at.chunk), points)
-            })
-            .collect();
-        let mut counts = vec![0usize; (chunks.end - chunks.start) as usize];
-        stretches.iter().for_each(|(chunk, points)| counts[*chunk] += points.len());
-        let mut parts: Vec<PointBand> = counts
-            .iter()
-            .map(|&count| PointBand {
-                chunk: Dims::new(),
-                cells: Vec::with_capacity(count),
-                values: Vec::with_capacity(count * element),
-            })
-            .collect();
-        let mut bases = Vec::with_capacity(parts.len());
-        for (chunk, part) in chunks.zip(&mut parts) {
-            part.chunk = grid.chunk_at(chunk).unwrap_or_default();
-            let origin = grid.origin(&part.chunk);
+        let first = chunks.start;
+        let count = (chunks.end - first) as usize;
+        // If they are spread evenly, a little more than each gets.
+        let room = range.len() / count.max(1);
+        let room = if room < FEW { 0 } else { room + room / 8 };
+        let (mut parts, mut bases) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for chunk in chunks {
+            let chunk = grid.chunk_at(chunk).unwrap_or_default();
+            let origin = grid.origin(&chunk);
             let sides = origin.iter().zip(grid.chunk());
             bases.push(
                 sides.fold(0u64, |base, (at, side)| base.wrapping_mul(*side).wrapping_add(*at)),
             );
+            let (cells, values) = (Vec::with_capacity(room), Vec::with_capacity(room * element));
+            parts.push(PointBand { chunk, cells, values });
         }
-        for (chunk, points) in &stretches {
-            let bytes = values.get(points.start * element..points.end * element);
-            parts[*chunk].values.extend_from_slice(bytes.unwrap_or_default());
-        }
-        scan::append_all(self, &stretches, &bases, grid.chunk(), &mut parts);
+        let (bases, each) = (&bases, &mut parts);
+        HandOut { range, grid, values, element, first, bases, parts: each }.of(self)?;
         parts.retain(|part| !part.cells.is_empty());
         Ok(parts)
     }

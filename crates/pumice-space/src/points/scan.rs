@@ -272,31 +272,55 @@ impl<I: Id> Work for Find<'_, I> {
 
     #[inline(always)]
     fn run(self, mut points: impl Coordinates, rank: usize) -> Self::Output {
-        let counts = self.grid.counts();
-        let (dims, sizes) = (self.grid.dims(), self.grid.chunk());
-        // The part of the chunk that lies inside the array; no cell to begin with.
-        let (mut low, mut width) = ([0u64; MAX_RANK], [0u64; MAX_RANK]);
+        let mut chunk = Within::new(self.grid);
         let mut point = self.range.start;
         loop {
-            point += points.inside(point..self.range.end, rank, &low, &width);
+            point += points.inside(point..self.range.end, rank, &chunk.low, &chunk.width);
             if point == self.range.end {
                 return Ok(());
             }
-            let mut chunk = 0;
-            for axis in 0..rank {
-                let at = points.at(axis, point);
-                if at >= dims[axis] {
-                    let coord: Dims = (0..rank).map(|axis| points.at(axis, point)).collect();
-                    return Err(outside(&coord, dims));
-                }
-                let number = divide(at, sizes[axis]);
-                chunk = chunk * counts[axis] + number;
-                low[axis] = number * sizes[axis];
-                width[axis] = sizes[axis].min(dims[axis] - low[axis]);
-            }
+            let number = chunk.enter(&mut points, point, rank)?;
             let first = (point - self.zero) as u32;
-            self.found.push(Found { chunk: I::narrow(chunk), first });
+            self.found.push(Found { chunk: I::narrow(number), first });
         }
+    }
+}
+
+/// The part of a chunk that lies inside the array; no cell to begin with.
+struct Within<'a> {
+    grid: &'a ChunkGrid,
+    counts: Dims,
+    low: [u64; MAX_RANK],
+    width: [u64; MAX_RANK],
+}
+
+impl<'a> Within<'a> {
+    fn new(grid: &'a ChunkGrid) -> Self {
+        Self { grid, counts: grid.counts(), low: [0; MAX_RANK], width: [0; MAX_RANK] }
+    }
+
+    /// Moves to the chunk of a point, and gives its number.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        points: &mut impl Coordinates,
+        point: usize,
+        rank: usize,
+    ) -> Result<u64, SpaceError> {
+        let (dims, sizes) = (self.grid.dims(), self.grid.chunk());
+        let mut chunk = 0;
+        for axis in 0..rank {
+            let at = points.at(axis, point);
+            if at >= dims[axis] {
+                let coord: Dims = (0..rank).map(|axis| points.at(axis, point)).collect();
+                return Err(outside(&coord, dims));
+            }
+            let number = divide(at, sizes[axis]);
+            chunk = chunk * self.counts[axis] + number;
+            self.low[axis] = number * sizes[axis];
+            self.width[axis] = sizes[axis].min(dims[axis] - self.low[axis]);
+        }
+        Ok(chunk)
     }
 }
 
@@ -348,34 +372,51 @@ impl<S: Iterator<Item = Range<usize>>, I: Id> Work for Locate<'_, S, I> {
     }
 }
 
-/// Appends the cells that points are in their chunks: stretches with the number of their chunk, and
-/// for each chunk what its first cell would be in a chunk without end.
-pub(super) fn append_all(
-    points: &Points<'_>,
-    stretches: &[(usize, Range<usize>)],
-    bases: &[u64],
-    chunk: &[u64],
-    parts: &mut [PointBand],
-) {
-    dispatch(points, Append { stretches, bases, chunk, parts });
+/// Hands out points and their values to chunks.
+pub(super) struct HandOut<'a> {
+    pub(super) range: Range<usize>,
+    pub(super) grid: &'a ChunkGrid,
+    /// The values of all points, and the bytes of one.
+    pub(super) values: &'a [u8],
+    pub(super) element: usize,
+    /// The number of the first chunk.
+    pub(super) first: u64,
+    /// For each chunk, what its first cell would be in a chunk without end.
+    pub(super) bases: &'a [u64],
+    pub(super) parts: &'a mut [PointBand],
 }
 
-struct Append<'a> {
-    stretches: &'a [(usize, Range<usize>)],
-    bases: &'a [u64],
-    chunk: &'a [u64],
-    parts: &'a mut [PointBand],
+impl HandOut<'_> {
+    pub(super) fn of(mut self, points: &Points<'_>) -> Result<(), SpaceError> {
+        if let Form::Compressed { axis: 0, pointers, indices: Column::U32(columns) } = &points.0 {
+            self.range.start = match pointers {
+                Column::U32(pointers) => self.rows(pointers, columns),
+                Column::U64(pointers) => self.rows(pointers, columns),
+            };
+        }
+        dispatch(points, self)
+    }
 }
 
-impl Work for Append<'_> {
-    type Output = ();
+impl Work for HandOut<'_> {
+    type Output = Result<(), SpaceError>;
 
     #[inline(always)]
-    fn run(self, mut points: impl Coordinates, rank: usize) {
-        let sizes = &self.chunk[..rank];
-        for (chunk, stretch) in self.stretches {
-            let cells = &mut self.parts[*chunk].cells;
-            points.append(stretch.clone(), sizes, self.bases[*chunk], cells);
+    fn run(self, mut points: impl Coordinates, rank: usize) -> Self::Output {
+        let Self { range, grid, values, element, first, bases, parts } = self;
+        let sizes = &grid.chunk()[..rank];
+        let mut chunk = Within::new(grid);
+        let mut point = range.start;
+        while point < range.end {
+            let number = (chunk.enter(&mut points, point, rank)? - first) as usize;
+            let count = points.inside(point..range.end, rank, &chunk.low, &chunk.width);
+            let stretch = point..point + count;
+            let bytes = values.get(stretch.start * element..stretch.end * element);
+            let part = &mut parts[number];
+            part.values.extend_from_slice(bytes.unwrap_or_default());
+            point = stretch.end;
+            points.append(stretch, sizes, bases[number], &mut part.cells);
         }
+        Ok(())
     }
 }
