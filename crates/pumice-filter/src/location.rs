@@ -115,6 +115,36 @@ pub fn decode_cells(
     }
 }
 
+/// Takes the cells of a set as they are decoded, ascending, piece by piece.
+pub trait CellVisitor {
+    /// Says the shape of the chunk, before anything else; `false`: the cells are not wanted.
+    fn begin(&mut self, dims: &[u64]) -> bool;
+
+    /// Takes cells; `false`: no more are wanted.
+    fn cells(&mut self, cells: &[u32]) -> bool;
+
+    /// Takes runs, each as its first cell and the cell after its last; they may touch. `false`: no
+    /// more are wanted.
+    fn runs(&mut self, runs: &[[u64; 2]]) -> bool;
+}
+
+/// As [`decode_cells`], but shows the cells to `visitor` and makes no set of them. `false`: not all
+/// were shown, because they are not wanted or the plain form was carried verbatim.
+///
+/// Cells are shown before all bytes have been looked at: after an error, those that were shown mean
+/// nothing.
+pub fn visit_cells(
+    input: &[u8],
+    budget: &mut Budget,
+    visitor: &mut dyn CellVisitor,
+) -> Result<bool, FilterError> {
+    match input.first() {
+        Some(&compact::COMPACT) => compact::visit(input, budget, visitor),
+        // Whoever decodes it says what is wrong.
+        _ => Ok(false),
+    }
+}
+
 /// Refuses a compact form that is not shorter than the plain form, which has to be carried verbatim.
 pub(crate) fn check_shorter(compact: &[u8], plain: u64) -> Result<(), FilterError> {
     if (compact.len() as u64) < plain {

@@ -3,6 +3,7 @@
 //! The section is the plain form of [`location`], with its checksum. If the location filter comes
 //! first in the pipeline, cells go to and from its encoded side directly.
 
+use crate::location::CellVisitor;
 use crate::{Filter, FilterError, Pipeline, location, scratch};
 use pumice_bytes::Budget;
 use pumice_space::{CellSet, Dims};
@@ -97,6 +98,33 @@ impl Pipeline {
         Ok((dims, cells))
     }
 
+    /// As [`decode_cells`](Self::decode_cells), but shows the cells to `visitor` and makes no set of
+    /// them; `false`: not all were shown, and they have to be decoded. After an error, those that were
+    /// shown mean nothing.
+    pub fn visit_cells(
+        &self,
+        input: &[u8],
+        mask: u32,
+        unfiltered: u64,
+        most_cells: u64,
+        visitor: &mut dyn CellVisitor,
+    ) -> Result<bool, FilterError> {
+        let Ok(limit) = usize::try_from(unfiltered) else { return Ok(false) };
+        if !self.begins_with_location() || mask & 1 != 0 {
+            return Ok(false);
+        }
+        let bound = location::Location.encoded_bound(limit);
+        let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
+        let mut budget = Budget::new(memory(unfiltered, most_cells));
+        if !others && input.len() <= bound {
+            return visit_encoded(input, unfiltered, &mut budget, visitor);
+        }
+        let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
+        let shown = visit_encoded(&encoded, unfiltered, &mut budget, visitor);
+        scratch::give(encoded);
+        shown
+    }
+
     fn begins_with_location(&self) -> bool {
         self.specs().first().is_some_and(|spec| spec.id == location::ID)
     }
@@ -112,6 +140,17 @@ fn parse_encoded(
         Some(set) => location::check_shorter(encoded, unfiltered).map(|()| set),
         None => parse_plain(encoded.get(1..).unwrap_or_default(), budget),
     }
+}
+
+fn visit_encoded(
+    encoded: &[u8],
+    unfiltered: u64,
+    budget: &mut Budget,
+    visitor: &mut dyn CellVisitor,
+) -> Result<bool, FilterError> {
+    // What is as long as the plain form is carried verbatim, or wrong.
+    let shorter = location::check_shorter(encoded, unfiltered).is_ok();
+    if shorter { location::visit_cells(encoded, budget, visitor) } else { Ok(false) }
 }
 
 fn parse_plain(plain: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {

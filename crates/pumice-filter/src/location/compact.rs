@@ -17,12 +17,12 @@
 //! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
 
 use super::list;
-use super::numbers::{self, MOST_BITS, Numbers};
+use super::numbers::{self, BLOCK, MOST_BITS, Numbers};
 use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
 use super::toggles::{self, Axis};
 use super::varint::{put_varint, varint};
-use super::{MOST_RUNS, NAME, corrupt};
+use super::{CellVisitor, MOST_RUNS, NAME, corrupt};
 use crate::{FilterError, scratch};
 use pumice_bytes::{Budget, Reader, Writer};
 use pumice_space::{CellSet, Dims, MAX_RANK, Run};
@@ -136,8 +136,22 @@ fn put_runs(runs: &[[u64; 2]], out: &mut Vec<u8>) {
     scratch::give_words(numbers);
 }
 
-/// Reads a compact form. What the set takes in memory is paid for from `budget`.
-pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+/// A compact form whose header and streams have been found.
+struct Parsed<'a> {
+    shape: Shape,
+    body: Body<'a>,
+}
+
+enum Body<'a> {
+    Bits(Bits<'a>),
+    /// Gaps between so many cells.
+    Cells(Numbers<'a>, usize),
+    /// So many runs.
+    Runs(Runs<'a>, usize),
+}
+
+/// Verifies a compact form and finds its parts; nothing comes after them.
+fn parse(input: &[u8]) -> Result<Parsed<'_>, FilterError> {
     let mut reader = Reader::new(NAME, 0, verified(input)?);
     reader.skip(1).map_err(corrupt)?;
     let kind = reader.u8().map_err(corrupt)?;
@@ -147,36 +161,67 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
         return Err(corrupt(reader.error("axes of the chunk except the last", axes)));
     }
     let shape = Shape { dims, cells, complement: kind & COMPLEMENT != 0, axes };
-    let set = match kind & !COMPLEMENT {
+    let body = match kind & !COMPLEMENT {
         0 => {
             let len = reader.count(cells.div_ceil(8), 1).map_err(corrupt)?;
-            let bits = Bits::new(reader.take(len).map_err(corrupt)?);
-            shape.collect(bits, cells / 2, reader, budget)
+            Body::Bits(Bits::new(reader.take(len).map_err(corrupt)?))
         }
         1 => {
             let count = read_count(&mut reader, cells)?;
-            let numbers = Numbers::open(&mut reader, count)?;
-            let small = cells <= u64::from(u32::MAX) && count <= list::MOST_CELLS;
-            if shape.is_plain() && small {
-                check_end(&reader)?;
-                budget.spend(4 * count as u64, NAME, 0).map_err(corrupt)?;
-                spend(budget, cells, count as u64)?;
-                CellSet::from_list(cells, numbers.cells(cells)?).map_err(outside)
-            } else {
-                shape.collect(Cells::new(numbers), count as u64, reader, budget)
-            }
+            Body::Cells(Numbers::open(&mut reader, count)?, count)
         }
         2 => {
             let count = read_count(&mut reader, cells)?;
             let gaps = Numbers::open(&mut reader, count)?;
-            let runs = Runs::new(gaps, Numbers::open(&mut reader, count)?);
-            shape.collect(runs, count as u64, reader, budget)
+            Body::Runs(Runs::new(gaps, Numbers::open(&mut reader, count)?), count)
         }
-        _ => Err(corrupt(reader.error("a set of kind 0 to 2 or 4 to 6", kind))),
+        _ => return Err(corrupt(reader.error("a set of kind 0 to 2 or 4 to 6", kind))),
     };
-    let set = set?;
+    check_end(&reader)?;
+    Ok(Parsed { shape, body })
+}
+
+/// Reads a compact form. What the set takes in memory is paid for from `budget`.
+pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
+    let Parsed { shape, body } = parse(input)?;
+    let cells = shape.cells;
+    let set = match body {
+        Body::Bits(bits) => shape.collect(bits, cells / 2, budget)?,
+        Body::Cells(numbers, count) if shape.is_list(count) => {
+            budget.spend(4 * count as u64, NAME, 0).map_err(corrupt)?;
+            spend(budget, cells, count as u64)?;
+            CellSet::from_list(cells, numbers.cells(cells)?).map_err(outside)?
+        }
+        Body::Cells(numbers, count) => shape.collect(Cells::new(numbers), count as u64, budget)?,
+        Body::Runs(runs, count) => shape.collect(runs, count as u64, budget)?,
+    };
     check_runs(&set)?;
     Ok((shape.dims, set))
+}
+
+/// Reads a compact form and shows its cells to `visitor`; `false` if it does not want them, or if a
+/// set has to be made of them first. What is wrong may be found only after some have been shown.
+pub(super) fn visit(
+    input: &[u8],
+    budget: &mut Budget,
+    visitor: &mut dyn CellVisitor,
+) -> Result<bool, FilterError> {
+    let Parsed { shape, body } = parse(input)?;
+    let runs = match &body {
+        Body::Bits(_) => shape.cells / 2,
+        Body::Cells(_, count) | Body::Runs(_, count) => *count as u64,
+    };
+    if runs.min(shape.cells / 2) > MOST_RUNS || !visitor.begin(&shape.dims) {
+        return Ok(false);
+    }
+    match body {
+        Body::Cells(numbers, count) if shape.is_list(count) => {
+            numbers.for_each_cell(shape.cells, |cells| visitor.cells(cells))
+        }
+        Body::Bits(bits) => shape.visit(bits, runs, budget, visitor),
+        Body::Cells(numbers, _) => shape.visit(Cells::new(numbers), runs, budget, visitor),
+        Body::Runs(stream, _) => shape.visit(stream, runs, budget, visitor),
+    }
 }
 
 /// Refuses sets that have to be carried verbatim.
@@ -197,15 +242,13 @@ struct Shape {
 }
 
 impl Shape {
-    /// The set of the runs of a body, at most `most_runs` of them, that ends where the reader is.
+    /// The set of the runs of a body, at most `most_runs` of them.
     fn collect(
         &self,
         mut stream: impl Stream,
         most_runs: u64,
-        end: Reader<'_>,
         budget: &mut Budget,
     ) -> Result<CellSet, FilterError> {
-        check_end(&end)?;
         if self.is_plain() {
             spend(budget, self.cells, most_runs)?;
             let set = CellSet::from_runs(self.cells, &mut stream).map_err(outside)?;
@@ -216,6 +259,43 @@ impl Shape {
         spend(budget, self.cells, runs.len() as u64)?;
         let runs = runs.iter().map(|[start, end]| Run { start: *start, len: end - start });
         CellSet::from_runs(self.cells, runs).map_err(outside)
+    }
+
+    /// Shows the runs of a body, at most `most_runs` of them; `false` if the visitor has seen enough.
+    fn visit(
+        &self,
+        mut stream: impl Stream,
+        most_runs: u64,
+        budget: &mut Budget,
+        visitor: &mut dyn CellVisitor,
+    ) -> Result<bool, FilterError> {
+        if !self.is_plain() {
+            let toggles = self.restore(stream, most_runs, budget)?;
+            let (runs, _) = toggles.as_chunks::<2>();
+            return Ok(runs.len() as u64 <= MOST_RUNS && visitor.runs(runs));
+        }
+        let mut block = [[0; 2]; BLOCK];
+        loop {
+            let mut len = 0;
+            for (place, run) in block.iter_mut().zip(&mut stream) {
+                *place = [run.start, run.start + run.len];
+                len += 1;
+            }
+            // They ascend, so that the last one tells for all.
+            let Some((&[_, end], _)) = block[..len].split_last() else { break };
+            if end > self.cells {
+                return Err(outside(format!("a run up to {end}")));
+            }
+            if !visitor.runs(&block[..len]) {
+                return Ok(false);
+            }
+        }
+        stream.finish().map(|()| true)
+    }
+
+    /// Whether a body of `count` cells is a list of cells as they are.
+    fn is_list(&self, count: usize) -> bool {
+        self.is_plain() && self.cells <= u64::from(u32::MAX) && count <= list::MOST_CELLS
     }
 
     /// Whether the set itself is in the body.

@@ -93,15 +93,27 @@ impl<'a> Numbers<'a> {
 
     /// The cells that numbers of which none was read are the gaps between, all of them below `cells`,
     /// which is below 2^32.
-    pub(super) fn cells(mut self, cells: u64) -> Result<Vec<u32>, FilterError> {
-        let count = self.left;
+    pub(super) fn cells(self, cells: u64) -> Result<Vec<u32>, FilterError> {
+        let mut list: Vec<u32> = Vec::with_capacity(self.left);
+        self.for_each_cell(cells, |block| {
+            list.extend_from_slice(block);
+            true
+        })?;
+        Ok(list)
+    }
+
+    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did.
+    pub(super) fn for_each_cell(
+        mut self,
+        cells: u64,
+        mut take: impl FnMut(&[u32]) -> bool,
+    ) -> Result<bool, FilterError> {
         if let Form::Packed(packed) = self.form {
-            return packed.cells(count, cells);
+            return packed.for_each_cell(self.left, cells, take);
         }
-        let mut list: Vec<u32> = Vec::with_capacity(count);
-        let mut block = [0; BLOCK];
+        let (mut block, mut found) = ([0; BLOCK], [0; BLOCK]);
         let mut next = 0u64;
-        while list.len() < count {
+        while self.left > 0 {
             let gaps = self.block(&mut block)?;
             // Each gap is below 2^48, so the sum of a block is far from overflowing.
             let end = gaps.iter().sum::<u64>() + next + gaps.len() as u64;
@@ -109,14 +121,16 @@ impl<'a> Numbers<'a> {
                 return Err(outside(format!("a cell beyond {cells}")));
             }
             let mut at = next as u32;
-            list.extend(gaps.iter().map(|&gap| {
-                let cell = at + gap as u32;
+            for (cell, &gap) in found.iter_mut().zip(gaps) {
+                *cell = at + gap as u32;
                 at = cell.wrapping_add(1);
-                cell
-            }));
+            }
+            if !take(&found[..gaps.len()]) {
+                return Ok(false);
+            }
             next = end;
         }
-        Ok(list)
+        Ok(true)
     }
 
     /// How many numbers have not been read.

@@ -14,6 +14,11 @@
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
 mod cells;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "packed/narrow.rs"]
+mod wide;
 
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
@@ -94,17 +99,24 @@ fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out
     // Whole words, so that no write checks more than once; the rest is cut off again.
     out.resize(start + bytes.next_multiple_of(8), 0);
     let (words, _) = out[start..].as_chunks_mut::<8>();
-    let (mut word, mut number, mut at) = (0u64, 0, 0);
+    let mut words = words.iter_mut();
+    // The bit after the last one, counted from the beginning of the word; that may lie far behind.
+    let (mut word, mut at) = (0u64, 0u64);
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
         for value in block {
             at += value.wide() >> low_bits;
-            let target = (at / 64) as usize;
-            // Written at once, so that nothing depends on where a word ends.
-            word = if target == number { word } else { 0 } | 1 << (at % 64);
-            number = target;
-            words[target] = word.to_le_bytes();
+            while at >= 64 {
+                at -= 64;
+                if let Some(to) = words.next() {
+                    *to = std::mem::take(&mut word).to_le_bytes();
+                }
+            }
+            word |= 1 << at;
             at += 1;
         }
+    }
+    if let Some(to) = words.next() {
+        *to = word.to_le_bytes();
     }
     out.truncate(start + bytes);
 }
@@ -231,6 +243,9 @@ fn check_padding(low_bits: &[u8], count: usize, low: &[u8]) -> Result<(), Filter
 
 /// Numbers whose low bits fill whole bytes, whatever their width.
 const GROUP: usize = 8;
+
+/// The most low bits of which a group's are within sixteen bytes, each number's within four.
+const MOST_WIDE: u32 = 13;
 
 /// Shifts `values` up by `low_bits` and fills in the bits that became free.
 fn add_low(values: &mut [u64], low_bits: u32, low: &[u8]) {

@@ -3,40 +3,47 @@
 //! What the upper parts of the first numbers add up to is the place of a one bit, less the ones before
 //! it: no number has to be known by itself.
 
-use super::{BLOCK, GROUP, Packed, word_at};
+use super::wide::Wide;
+use super::{BLOCK, GROUP, MOST_WIDE, Packed, word_at};
 use crate::FilterError;
 use crate::location::NAME;
 use crate::location::compact::outside;
 
 impl Packed<'_> {
-    /// The `count` cells that the numbers are the gaps between, all of them below `cells`, which is
-    /// below 2^32.
-    pub(in super::super) fn cells(
+    /// Shows the `count` cells that the numbers are the gaps between, all of them below `cells`, which
+    /// is below 2^32, block by block, until `take` says `false`; whether it never did.
+    pub(in super::super) fn for_each_cell(
         mut self,
         count: usize,
         cells: u64,
-    ) -> Result<Vec<u32>, FilterError> {
+        mut take: impl FnMut(&[u32]) -> bool,
+    ) -> Result<bool, FilterError> {
         let mut ones = Ones::new(self.unary.bytes, count)?;
-        let mut list = Vec::with_capacity(count);
-        let (mut begin, mut next) = (0, 0);
+        let (mut left, mut begin, mut next) = (count, 0, 0);
+        let wide = Wide::detect();
         for low_bits in self.low_bits {
-            let (low_bits, block) =
-                (u32::from(*low_bits), ones.find(BLOCK.min(count - list.len()))?);
+            let (low_bits, block) = (u32::from(*low_bits), ones.find(BLOCK.min(left))?);
             let end = block.last().map_or(0, |last| u64::from(*last) + 1);
             let (upper, bits) = (end - begin - block.len() as u64, block.len() * low_bits as usize);
             if upper <= cells >> low_bits {
                 // The low bits of later blocks may be read, too; they are masked out.
-                next = sum_low(block, begin as u32, low_bits, self.low, next) + (upper << low_bits);
+                next = match wide.filter(|_| low_bits <= MOST_WIDE) {
+                    Some(wide) => sum_wide(wide, block, begin as u32, low_bits, self.low, next),
+                    None => sum_low(block, begin as u32, low_bits, self.low, next),
+                };
+                next += upper << low_bits;
             }
             if upper > cells >> low_bits || next > cells {
                 return Err(outside(format!("a cell beyond {cells}")));
             }
-            list.extend_from_slice(block);
+            if !take(block) {
+                return Ok(false);
+            }
+            left -= block.len();
             self.low = &self.low[bits.div_ceil(8)..];
             begin = end;
         }
-        ones.finish()?;
-        Ok(list)
+        ones.finish().map(|()| true)
     }
 }
 
@@ -167,6 +174,13 @@ fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -
     }
 }
 
+/// As [`sum_low`], in wide registers as far as possible.
+fn sum_wide(wide: Wide, list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> u64 {
+    let (done, next) = wide.sum_low(list, begin, low_bits, low, next);
+    let low = &low[done / GROUP * low_bits as usize..];
+    sum_low_any(&mut list[done..], begin + done as u32, low_bits, low, next)
+}
+
 fn sum_low_fixed<const BITS: usize>(
     list: &mut [u32],
     mut begin: u32,
@@ -219,6 +233,27 @@ mod tests {
             let count = spread(u64::to_le_bytes(word), 640, &mut room);
             let expected = (0..64u32).filter(|bit| word >> bit & 1 == 1).map(|bit| 640 + bit);
             assert_eq!(room[..count], expected.collect::<Vec<_>>(), "{word:#x}");
+        }
+    }
+
+    #[test]
+    fn wide_sums_are_those_of_one_number_after_another() {
+        let Some(wide) = Wide::detect() else { return };
+        let low: Vec<u8> =
+            (0u32..500).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for low_bits in 0..=MOST_WIDE {
+            for (count, bytes) in
+                [(256, 500), (256, 256 * low_bits as usize / 8), (100, 200), (7, 20)]
+            {
+                let ones: Vec<u32> = (0..count).map(|at| 1000 + 3 * at).collect();
+                let low = &low[..bytes];
+                for next in [0, 77, u64::from(u32::MAX) - 50] {
+                    let (mut a, mut b) = (ones.clone(), ones.clone());
+                    let wide = sum_wide(wide, &mut a, 1000, low_bits, low, next);
+                    assert_eq!(wide, sum_low_any(&mut b, 1000, low_bits, low, next));
+                    assert_eq!(a, b, "{low_bits} {count}");
+                }
+            }
         }
     }
 
