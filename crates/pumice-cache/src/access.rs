@@ -2,7 +2,7 @@
 
 use crate::budget::{Need, Visit};
 use crate::cache::Shared;
-use crate::layout::{Intent, Layout, Outcome, Part};
+use crate::layout::{Intent, Layout, Outcome, Part, Stored};
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
 use crate::sync::{Arc, RwLockWriteGuard};
@@ -32,6 +32,17 @@ pub(crate) trait Access<L: Layout>: Send {
 
     /// Goes past the cache if the layout can.
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error>;
+
+    /// Handles the stored bytes of a chunk that will not be kept, if the layout can.
+    fn stored(
+        &mut self,
+        _layout: &L,
+        _key: &L::Key,
+        _bytes: &[u8],
+        _stored: &Stored<L::Tag>,
+    ) -> Result<bool, L::Error> {
+        Ok(false)
+    }
 
     /// Handles a chunk that is not stored and need not be created.
     fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error>;
@@ -96,6 +107,16 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
 
     fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
         layout.direct_read(key, &mut self.0)
+    }
+
+    fn stored(
+        &mut self,
+        layout: &L,
+        key: &L::Key,
+        bytes: &[u8],
+        stored: &Stored<L::Tag>,
+    ) -> Result<bool, L::Error> {
+        layout.scatter_stored(key, bytes, stored, &mut self.0)
     }
 
     fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error> {
@@ -237,7 +258,8 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         let outcome = self.gather(shared, slot, body, was_dirty)?;
         shared.budget.touch(Arc::clone(slot), self.visit(&slot.member.layout, &slot.key));
         Ok(match outcome {
-            Outcome::Keep => Served::Done,
+            // A resident chunk may have been changed before.
+            Outcome::Keep | Outcome::Unchanged => Served::Done,
             Outcome::Delete => Served::Emptied,
         })
     }

@@ -188,6 +188,26 @@ pub trait Layout: Send + Sync + 'static {
         Ok(false)
     }
 
+    /// Serves a read from the stored bytes of a chunk that will not be kept, without making a chunk of
+    /// them; `false`: not possible, and the chunk has to be decoded.
+    ///
+    /// `bytes` are those that the read's [`part`](Layout::part) needs.
+    fn scatter_stored(
+        &self,
+        key: &Self::Key,
+        bytes: &[u8],
+        stored: &Stored<Self::Tag>,
+        request: &mut Self::Read<'_>,
+    ) -> Result<bool, Self::Error> {
+        let _ = (key, bytes, stored, request);
+        Ok(false)
+    }
+
+    /// Gives back a buffer of stored bytes that [`spare`](Layout::spare) may have given.
+    fn give_back(&self, bytes: Vec<u8>) {
+        drop(bytes);
+    }
+
     /// Writes straight from the caller's buffer; `false`: not possible, and nothing was done.
     ///
     /// Called only for a chunk that is not in the cache.
@@ -353,6 +373,8 @@ pub struct Placement<K, T> {
 pub enum Outcome {
     /// It stays, changed.
     Keep,
+    /// It is as it was: a chunk that was loaded for the write need not be stored again.
+    Unchanged,
     /// Nothing is left in it: it leaves the cache and the file.
     Delete,
 }

@@ -119,6 +119,15 @@ impl<L: Layout> Shared<L> {
         let Claimed { claim, mut task, bytes } = claimed;
         let member = task.item.member;
         let (layout, key) = (&*member.layout, &task.item.key);
+        if let Step::Load(stored) = &task.step
+            && task.transient
+            && timed(member, || task.item.access.stored(layout, key, &bytes, stored))?
+        {
+            let visit = task.item.access.visit(layout, key);
+            self.budget.pass(claim.slot(), stored.decoded, visit);
+            layout.give_back(bytes);
+            return Ok(());
+        }
         let mut chunk = match &task.step {
             Step::Load(stored) => {
                 decode(member, key, bytes, stored, task.item.access.part(layout))?
@@ -131,15 +140,19 @@ impl<L: Layout> Shared<L> {
             let visit = task.item.access.visit(layout, key);
             self.budget.pass(claim.slot(), member.measure(&chunk).allocated, visit);
         }
+        // What the write has not changed is as it is stored, if it is.
+        let changed =
+            A::WRITES && !(outcome == Outcome::Unchanged && matches!(task.step, Step::Load(_)));
         match (A::WRITES, outcome) {
             (true, Outcome::Delete) => layout.delete(key),
-            (_, Outcome::Keep) if task.transient => {
-                let saved = if A::WRITES { self.save_now(member, key, &chunk) } else { Ok(()) };
+            (_, Outcome::Keep | Outcome::Unchanged) if task.transient => {
+                let saved = if changed { self.save_now(member, key, &chunk) } else { Ok(()) };
                 layout.recycle(chunk);
                 saved
             }
             _ => {
                 let visit = task.item.access.visit(layout, key);
+                let visit = Visit { write: changed, ..visit };
                 if A::AHEAD {
                     claim.slot().set_ahead();
                 }
@@ -251,8 +264,13 @@ fn decode<L: Layout>(
     stored: &Stored<L::Tag>,
     part: Part,
 ) -> Result<L::Chunk, L::Error> {
+    timed(member, || member.layout.decode(key, bytes, stored, part))
+}
+
+/// Does something that counts as decoding.
+fn timed<L: Layout, T>(member: &Member<L>, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
-    let chunk = member.layout.decode(key, bytes, stored, part);
+    let done = work();
     member.counters.decode_nanoseconds.add(start.elapsed().as_nanos() as u64);
-    chunk
+    done
 }

@@ -153,6 +153,7 @@ impl Layout for DatasetLayout {
             Storage::Sparse(sparse, table) => {
                 let changed = table.medium().is_writable();
                 let chunk = sparse.decode(key, &bytes, &stored.tag, part, changed)?;
+                self.give_back(bytes);
                 Ok(Chunk::Sparse(LoggedChunk::new(chunk)))
             }
             Storage::VariableLength(layout, _) => {
@@ -358,9 +359,29 @@ impl Layout for DatasetLayout {
     fn spare(&self, len: usize) -> Option<Vec<u8>> {
         let decoded = match &self.storage {
             Storage::Dense(dense, _) => !dense.pipeline().is_empty(),
+            Storage::Sparse(..) => true,
             _ => false,
         };
         (decoded && len <= RECYCLED).then(|| scratch::take_sized(len))
+    }
+
+    fn give_back(&self, bytes: Vec<u8>) {
+        if bytes.capacity() <= RECYCLED {
+            scratch::give(bytes);
+        }
+    }
+
+    fn scatter_stored(
+        &self,
+        key: &Dims,
+        bytes: &[u8],
+        stored: &Stored<ChunkRecord>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        match &self.storage {
+            Storage::Sparse(sparse, _) => sparse.scatter_stored(key, bytes, &stored.tag, request),
+            _ => Ok(false),
+        }
     }
 
     /// The next chunk that this thread decodes is likely to be as large.

@@ -10,9 +10,11 @@ use super::transfer::Defined;
 use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
+use pumice_filter::location::CellVisitor;
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Coordinate, Dims, Selection};
+use pumice_space::{CellSet, Coordinate, Dims, Run, RunWriter, Selection, put_cells};
 use pumice_types::{Conversion, Element};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// What stored bytes can hold at most, as a multiple of their number: no more is believed.
@@ -83,6 +85,8 @@ fn copy<E: bytemuck::Pod>(to: &mut Room<E>, place: usize, from: &mut Room<E>, ra
 struct Sink<'a, C> {
     columns: Vec<Output<'a>>,
     values: Option<Target<'a>>,
+    /// The shape of the array.
+    dims: Dims,
     coordinate: std::marker::PhantomData<C>,
 }
 
@@ -90,6 +94,7 @@ impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
     fn new<T: Element>(
         rooms: &'a mut Rooms<C, T>,
         conversion: Option<Conversion>,
+        dims: Dims,
         fill: &[u8],
     ) -> Result<Self> {
         let values = match (rooms.values.as_mut(), conversion) {
@@ -97,7 +102,18 @@ impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
             _ => None,
         };
         let columns = rooms.coordinates.iter_mut().map(Room::output).collect();
-        Ok(Self { columns, values, coordinate: std::marker::PhantomData })
+        Ok(Self { columns, values, dims, coordinate: std::marker::PhantomData })
+    }
+
+    /// The columns of a chunk's place, which is given to it alone.
+    fn columns(&self, place: &Range<usize>) -> Parts<'_, C> {
+        let (start, len) = (place.start * size_of::<C>(), place.len() * size_of::<C>());
+        let columns = self.columns.iter().map(|column| {
+            // SAFETY: `places` gives every chunk a range of its own, the same in all columns, and
+            // a chunk is placed by one thread, which is done with one slice before it asks again.
+            bytemuck::cast_slice_mut(unsafe { column.slice(start, len) })
+        });
+        columns.collect()
     }
 }
 
@@ -115,18 +131,93 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
         if cells.len() != place.len() as u64 || values.len() != wanted {
             return Err(Error::Internal("cells without values, or without a place".into()));
         }
-        let (start, len) = (place.start * size_of::<C>(), place.len() * size_of::<C>());
-        let columns = self.columns.iter().map(|column| {
-            // SAFETY: `places` gives every chunk a range of its own, the same in all columns, and
-            // a chunk is placed by one thread.
-            bytemuck::cast_slice_mut(unsafe { column.slice(start, len) })
-        });
-        let mut columns: smallvec::SmallVec<[&mut [C]; 4]> = columns.collect();
-        cells.put_coordinates(dims, origin, &mut columns);
+        cells.put_coordinates(dims, origin, &mut self.columns(&place));
         match &self.values {
             Some(target) => target.place(place.start as u64, values),
             None => Ok(()),
         }
+    }
+
+    fn receive(
+        &self,
+        place: Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        send: &mut dyn FnMut(&mut dyn CellVisitor) -> Result<bool>,
+    ) -> Result<bool> {
+        let columns = self.columns(&place);
+        let mut receiver = Receiver { dims, origin, columns, done: 0 };
+        // Every place must have been written before it is looked at.
+        Ok(send(&mut receiver)? && receiver.done == place.len() && receiver.is_inside(&self.dims))
+    }
+
+    fn put_values(&self, place: Range<usize>, values: &[u8]) -> Result<()> {
+        match &self.values {
+            Some(target) if values.len() == place.len() * target.stored_size() => {
+                target.place(place.start as u64, values)
+            }
+            _ => Err(Error::Internal("values without cells, or without a place".into())),
+        }
+    }
+}
+
+/// The part of each column that is one chunk's.
+type Parts<'a, C> = SmallVec<[&'a mut [C]; 4]>;
+
+/// Puts the cells of a chunk into columns as they are decoded.
+struct Receiver<'a, C> {
+    dims: &'a [u64],
+    origin: &'a [u64],
+    columns: Parts<'a, C>,
+    done: usize,
+}
+
+impl<C: Coordinate> Receiver<'_, C> {
+    /// What is left of the columns, if it has room for so many cells.
+    fn rest(&mut self, count: u64) -> Option<Parts<'_, C>> {
+        let done = self.done;
+        let fits = |column: &&mut [C]| (column.len() - done) as u64 >= count;
+        let room = self.columns.iter().all(fits);
+        room.then(|| self.columns.iter_mut().map(|column| &mut column[done..]).collect())
+    }
+
+    /// Whether the coordinates of all cells are below these.
+    fn is_inside(&self, dims: &[u64]) -> bool {
+        let sides = self.origin.iter().zip(self.dims);
+        sides.zip(dims).zip(&self.columns).all(|(((origin, side), &size), column)| {
+            // Most chunks lie inside; of the others all cells are looked at, many at once.
+            origin.checked_add(*side).is_some_and(|end| end <= size)
+                || size > 0 && {
+                    let last = C::narrow(size - 1);
+                    column.iter().fold(true, |all, at| all & (*at <= last))
+                }
+        })
+    }
+}
+
+impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
+    fn begin(&mut self, dims: &[u64]) -> bool {
+        dims == self.dims
+    }
+
+    fn cells(&mut self, cells: &[u32]) -> bool {
+        let (dims, origin) = (self.dims, self.origin);
+        let Some(mut columns) = self.rest(cells.len() as u64) else { return false };
+        put_cells(cells, dims, origin, &mut columns);
+        drop(columns);
+        self.done += cells.len();
+        true
+    }
+
+    fn runs(&mut self, runs: &[[u64; 2]]) -> bool {
+        let (dims, origin) = (self.dims, self.origin);
+        let Some(mut columns) = self.rest(0) else { return false };
+        let mut writer = RunWriter::new(dims, origin, &mut columns);
+        let fits = runs.iter().all(|&[start, end]| writer.put(Run { start, len: end - start }));
+        let done = writer.done();
+        drop(columns);
+        self.done += done;
+        fits
     }
 }
 
@@ -169,7 +260,7 @@ impl DatasetState {
         let total = self.places(&mut shares)?;
         let mut rooms = Rooms::new(dims.len(), total, conversion.as_ref())?;
         let fill = self.layout.geometry.fill();
-        let sink = Sink::new(&mut rooms, conversion.clone(), fill)?;
+        let sink = Sink::new(&mut rooms, conversion.clone(), self.dims(), fill)?;
         let requests = shares.iter_mut().map(|share| {
             let Share { chunk, cells, whole, origin, place, taken } = share;
             let cells = (!*whole).then(|| cells.clone());
@@ -273,7 +364,7 @@ impl DatasetState {
             }
             at += count(share);
         }
-        let sink = Sink::new(&mut all, conversion, self.layout.geometry.fill())?;
+        let sink = Sink::new(&mut all, conversion, self.dims(), self.layout.geometry.fill())?;
         for (share, place) in shares.iter().zip(places) {
             if let Taken::Kept(cells, values) = &share.taken {
                 sink.put(place, self.layout.geometry.chunk(), &share.origin, cells, values)?;

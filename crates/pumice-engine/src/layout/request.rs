@@ -6,6 +6,7 @@
 
 use crate::buffer::Output;
 use crate::{Error, Result};
+use pumice_filter::location::CellVisitor;
 use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped, append_references};
 use std::ops::Range;
@@ -78,6 +79,20 @@ pub trait CellSink: Sync {
         cells: &CellSet,
         values: &[u8],
     ) -> Result<()>;
+
+    /// Lets `send` show the cells of a chunk to a visitor that puts them into `place`, which is theirs
+    /// alone. Whether that has happened: not if there is another number of cells, or if some lie
+    /// outside the array, and then what was put means nothing.
+    fn receive(
+        &self,
+        place: Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        send: &mut dyn FnMut(&mut dyn CellVisitor) -> Result<bool>,
+    ) -> Result<bool>;
+
+    /// Puts the values of cells that have been received, in the file's type.
+    fn put_values(&self, place: Range<usize>, values: &[u8]) -> Result<()>;
 }
 
 /// What became of the cells of a chunk.

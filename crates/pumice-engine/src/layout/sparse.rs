@@ -243,6 +243,54 @@ impl Sparse {
         }
     }
 
+    /// Answers a read of all cells of a chunk from its stored bytes, if cells and values can go to their
+    /// places as they are decoded; `false` if the chunk has to be made.
+    pub fn scatter_stored(
+        &self,
+        key: &Dims,
+        bytes: &[u8],
+        record: &ChunkRecord,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        let ReadRequest::Cells { cells, origin, place: Some(place), values, sink, taken } = request
+        else {
+            return Ok(false);
+        };
+        let (dims, wanted) = (self.geometry.chunk(), cells.as_ref());
+        let (locations, stored) = sections(record)?;
+        let Some((head, tail)) = bytes.split_at_checked(locations.1) else { return Ok(false) };
+        let elements = place.len().checked_mul(self.geometry.element_size());
+        let all = wanted.is_none_or(|cells| cells.covers(dims)) && !head.is_empty();
+        if !all || *values && (tail.len() != stored.1 || elements.is_none()) {
+            return Ok(false);
+        }
+        let (before, filters) = self.pipelines(key);
+        let (section, total) = (locations.0, self.geometry.cells_per_chunk());
+        let received = sink.receive(place.clone(), dims, origin, &mut |visitor| {
+            let (mask, unfiltered) = (section.filter_mask, section.unfiltered);
+            Ok(before.visit_cells(head, mask, unfiltered, total, visitor)?)
+        })?;
+        if !received {
+            return Ok(false);
+        }
+        match elements {
+            Some(wanted) if *values && filters.is_empty() && tail.len() == wanted => {
+                sink.put_values(place.clone(), tail)?;
+            }
+            Some(wanted) if *values => {
+                let decoded = filters.decode_slice(tail, stored.0.filter_mask, wanted)?;
+                if decoded.len() != wanted {
+                    return Ok(false);
+                }
+                sink.put_values(place.clone(), &decoded)?;
+                scratch::give(decoded);
+            }
+            _ => {}
+        }
+        **taken = Taken::Placed;
+        Ok(true)
+    }
+
     /// Answers a read from a chunk that is not stored: nothing is defined there.
     pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
         match request {
@@ -289,15 +337,9 @@ impl Sparse {
                 Ok(Outcome::Keep)
             }
             WriteRequest::ErasePoints { part } => {
-                let chunk = chunk.settle(element);
-                chunk.erase(element, &sparse_points::cells(part)?);
-                Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
+                Ok(erase(chunk.settle(element), element, &sparse_points::cells(part)?))
             }
-            WriteRequest::Erase { cells } => {
-                let chunk = chunk.settle(element);
-                chunk.erase(element, cells);
-                Ok(if chunk.cells.is_empty() { Outcome::Delete } else { Outcome::Keep })
-            }
+            WriteRequest::Erase { cells } => Ok(erase(chunk.settle(element), element, cells)),
         }
     }
 
@@ -312,6 +354,16 @@ impl Sparse {
             | WriteRequest::Band { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
+    }
+}
+
+/// Makes cells undefined.
+fn erase(chunk: &mut SparseChunk, element: usize, cells: &CellSet) -> Outcome {
+    let changed = chunk.erase(element, cells);
+    match changed {
+        _ if chunk.cells.is_empty() => Outcome::Delete,
+        true => Outcome::Keep,
+        false => Outcome::Unchanged,
     }
 }
 
