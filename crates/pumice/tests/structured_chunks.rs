@@ -228,3 +228,30 @@ fn chunks_of_strings_are_copied_by_sections_and_damage_is_refused() {
         assert_eq!(to.count_defined(..).unwrap(), if sparse { 4 } else { 10 });
     }
 }
+
+#[test]
+fn erasing_what_is_not_defined_leaves_chunks_where_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.h5");
+    let file = File::create(&path).unwrap();
+    let matrix = builder(&file).create("matrix").unwrap();
+    matrix.write_points(&[[0, 0], [0, 4], [3, 3]], &[1u8, 2, 3]).unwrap();
+    let places = |file: &File| -> Vec<u64> {
+        let chunks = file.dataset("matrix").unwrap().structured_chunks().unwrap();
+        chunks.iter().map(|chunk| chunk.address).collect()
+    };
+    drop(matrix);
+    file.close().unwrap();
+    let file = File::edit(&path).unwrap();
+    let before = places(&file);
+    let erase = |points: &[[u64; 2]]| {
+        let points = pumice::Points::list(2, points.as_flattened()).unwrap();
+        file.dataset("matrix").unwrap().erase_at(&points).unwrap();
+        file.flush().unwrap();
+    };
+    erase(&[[1, 1], [0, 3]]);
+    assert_eq!(places(&file), before);
+    erase(&[[1, 1], [0, 0]]);
+    assert_ne!(places(&file), before);
+    assert_eq!(file.dataset("matrix").unwrap().count_defined(..).unwrap(), 2);
+}

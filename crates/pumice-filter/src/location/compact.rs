@@ -146,8 +146,8 @@ enum Body<'a> {
     Bits(Bits<'a>),
     /// Gaps between so many cells.
     Cells(Numbers<'a>, usize),
-    /// So many runs.
-    Runs(Runs<'a>, usize),
+    /// Gaps between so many runs, and their lengths.
+    Runs(Numbers<'a>, Numbers<'a>, usize),
 }
 
 /// Verifies a compact form and finds its parts; nothing comes after them.
@@ -173,7 +173,7 @@ fn parse(input: &[u8]) -> Result<Parsed<'_>, FilterError> {
         2 => {
             let count = read_count(&mut reader, cells)?;
             let gaps = Numbers::open(&mut reader, count)?;
-            Body::Runs(Runs::new(gaps, Numbers::open(&mut reader, count)?), count)
+            Body::Runs(gaps, Numbers::open(&mut reader, count)?, count)
         }
         _ => return Err(corrupt(reader.error("a set of kind 0 to 2 or 4 to 6", kind))),
     };
@@ -193,7 +193,9 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
             CellSet::from_list(cells, numbers.cells(cells)?).map_err(outside)?
         }
         Body::Cells(numbers, count) => shape.collect(Cells::new(numbers), count as u64, budget)?,
-        Body::Runs(runs, count) => shape.collect(runs, count as u64, budget)?,
+        Body::Runs(gaps, lengths, count) => {
+            shape.collect(Runs::new(gaps, lengths), count as u64, budget)?
+        }
     };
     check_runs(&set)?;
     Ok((shape.dims, set))
@@ -209,7 +211,7 @@ pub(super) fn visit(
     let Parsed { shape, body } = parse(input)?;
     let runs = match &body {
         Body::Bits(_) => shape.cells / 2,
-        Body::Cells(_, count) | Body::Runs(_, count) => *count as u64,
+        Body::Cells(_, count) | Body::Runs(.., count) => *count as u64,
     };
     if runs.min(shape.cells / 2) > MOST_RUNS || !visitor.begin(&shape.dims) {
         return Ok(false);
@@ -220,7 +222,9 @@ pub(super) fn visit(
         }
         Body::Bits(bits) => shape.visit(bits, runs, budget, visitor),
         Body::Cells(numbers, _) => shape.visit(Cells::new(numbers), runs, budget, visitor),
-        Body::Runs(stream, _) => shape.visit(stream, runs, budget, visitor),
+        Body::Runs(gaps, lengths, _) => {
+            shape.visit(Runs::new(gaps, lengths), runs, budget, visitor)
+        }
     }
 }
 
