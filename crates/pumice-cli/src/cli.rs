@@ -54,7 +54,8 @@ pub(crate) enum Command {
 ///
 /// Formats, told by the file's content or by --from: mtx (Matrix Market, also .gz), npy and npz
 /// (NumPy arrays, SciPy sparse matrices), h5ad (AnnData, MuData), 10x (versions 2 and 3), binsparse
-/// (0.1), mat (MATLAB 7.3), csv (coordinates and values as CSV or TSV).
+/// (0.1), mat (MATLAB 7.3), csv (coordinates and values as CSV or TSV), h5dump (what h5dump and
+/// `pumice dump` print: all groups, datasets, attributes and links in it).
 ///
 /// Sparse arrays become sparse datasets: an entry of the file is a defined cell, also if its value
 /// is zero. Dense arrays become dense datasets. Symmetric, skew-symmetric and hermitian matrices are
@@ -314,8 +315,12 @@ pub(crate) struct Erase {
 /// Read all of a file and tell what is wrong with it.
 ///
 /// Every header, link, attribute, index and heap is decoded with its checksum, every chunk is read
-/// through its filters, and chunks and headers that overlap or lie beyond the end are found. Problems
-/// are told with the paths and addresses of what has them. Bytes that nothing refers to are counted.
+/// through its filters, and every byte of the file is accounted for: structures that overlap each other
+/// or free space, or lie beyond the end, are problems. These are told with the paths and addresses of
+/// what has them. Bytes that nothing refers to are listed; they harm nobody.
+///
+/// With --repair, what is damaged stays behind: an object with a problem, or a link to one. All else is
+/// copied, into a new file.
 ///
 /// Exit codes: 0 if the files are sound, 1 if there are problems, 2 if a file cannot be opened.
 #[derive(Args, Debug)]
@@ -334,6 +339,9 @@ pub(crate) struct Check {
     /// Replace NEW.h5 if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// List bytes by kind of structure, and every piece that nothing refers to
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 /// Complete what an interrupted writer had begun.

@@ -15,7 +15,7 @@ mod compressed;
 mod container;
 mod coordinates;
 mod dense;
-
+pub(crate) mod labels;
 mod matlab;
 pub(crate) mod matrix_market;
 mod npy;
@@ -121,6 +121,15 @@ pub(crate) trait Source {
 pub(crate) struct Found {
     pub(crate) name: String,
     pub(crate) source: Box<dyn Source>,
+    /// Names of its rows and columns.
+    pub(crate) labels: Vec<labels::Label>,
+}
+
+impl Found {
+    /// An array whose lines have no names.
+    pub(crate) fn new(name: impl Into<String>, source: Box<dyn Source>) -> Self {
+        Self { name: name.into(), source, labels: Vec::new() }
+    }
 }
 
 /// What is imported.
@@ -144,6 +153,8 @@ impl Input<'_> {
 
 /// What is exported.
 pub(crate) struct Output<'a> {
+    /// Where the datasets are.
+    pub(crate) file: &'a File,
     /// The datasets, and the names that they were found by.
     pub(crate) datasets: &'a [Dataset],
     /// The file to make.
@@ -156,6 +167,14 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
+    /// The form that was asked for, if the format has it.
+    pub(crate) fn plain_form(&self) -> Result<Option<Form>> {
+        if let Some(Form::Dcsr | Form::Dcsc) = self.form {
+            bail!("the format has csr, csc and coo; dcsr and dcsc are for Binsparse");
+        }
+        Ok(self.form)
+    }
+
     /// The one dataset, where a format holds no more than one.
     pub(crate) fn only_dataset(&self) -> Result<&Dataset> {
         match self.datasets {
@@ -176,6 +195,10 @@ pub(crate) enum Form {
     Csc,
     /// Coordinates
     Coo,
+    /// Compressed rows without the empty ones (Binsparse)
+    Dcsr,
+    /// Compressed columns without the empty ones (Binsparse)
+    Dcsc,
 }
 
 /// A format of other programs.
@@ -223,7 +246,7 @@ pub(crate) fn named(name: &str) -> Result<&'static dyn Format> {
     let format = ALL.iter().find(|format| format.name() == name);
     format.copied().ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|format| format.name()).collect();
-        anyhow::anyhow!("{name:?} is none of the formats {}", known.join(", "))
+        anyhow::anyhow!("{name:?} is none of the formats {} and h5dump", known.join(", "))
     })
 }
 
@@ -253,6 +276,12 @@ pub(crate) fn recognised(path: &Path) -> Result<&'static dyn Format> {
     }
     // Opening it says what is wrong.
     Ok(&matrix_market::MatrixMarket)
+}
+
+/// Whether a file is what h5dump printed.
+pub(crate) fn is_dump(path: &Path) -> bool {
+    let head = Probe::new(path).head;
+    head.trim_ascii_start().starts_with(b"HDF5 \"")
 }
 
 /// What the beginning of a file tells.

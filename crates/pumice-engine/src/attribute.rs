@@ -273,7 +273,7 @@ fn renew(file: &File, dense: &mut Box<Dense>, info: &mut AttributeInfo) -> Resul
     let mut all = dense.list(file)?;
     all.iter_mut().for_each(|stored| stored.flags &= !MESSAGE_SHARED);
     let old = std::mem::replace(dense, filled(file, &all, info)?);
-    old.delete(file)
+    old.delete(&**file.medium())
 }
 
 fn order_of(stored: &Stored) -> Result<u64> {
@@ -349,7 +349,7 @@ fn make_compact(
     info.name_index_address = UNDEFINED;
     info.order_index_address = info.order_index_address.map(|_| UNDEFINED);
     match storage.take() {
-        Some(dense) => dense.delete(file),
+        Some(dense) => dense.delete(&**file.medium()),
         None => Ok(()),
     }
 }
@@ -387,7 +387,7 @@ pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
     let Ok(mut all) = attributes(file, object) else { return Ok(Vec::new()) };
     let change = file.medium().change();
     if let Some(dense) = object.dense_attributes().take() {
-        dense.delete(file)?;
+        dense.delete(&**file.medium())?;
     }
     drop(change);
     let committed = all.iter_mut().filter_map(|attribute| attribute.committed.take()).collect();

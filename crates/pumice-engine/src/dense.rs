@@ -4,6 +4,7 @@
 use crate::btree2::{SMALL_NODES, Tree};
 use crate::file::File;
 use crate::fractal_heap::FractalHeap;
+use crate::metadata::MetadataIo;
 use crate::{Error, Result, shared};
 use pumice_bytes::Budget;
 use pumice_format::Context;
@@ -263,11 +264,18 @@ impl Dense {
     }
 
     /// Gives all its space back.
-    pub(crate) fn delete(mut self, file: &File) -> Result<()> {
-        let io = &**file.medium();
-        self.heap.delete()?;
+    pub(crate) fn delete(mut self, io: &dyn MetadataIo) -> Result<()> {
+        self.heap.delete(io)?;
         self.names.delete(io)?;
         self.orders.as_mut().map_or(Ok(()), |orders| orders.delete(io))
+    }
+
+    /// Reads every block and record, so that what is damaged is found.
+    pub(crate) fn verify(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        for tree in [Some(&mut self.names), self.orders.as_mut()].into_iter().flatten() {
+            let _ = tree.for_each(io, &mut |_| Ok(ControlFlow::Continue(())))?;
+        }
+        self.heap.verify()
     }
 
     /// Lets the heap know what is free in it, before its first change.

@@ -27,6 +27,8 @@ pub(crate) struct Extension {
     pub(crate) file_space: Option<FileSpaceInfo>,
     /// Of which files the file consists, if it is not one.
     pub(crate) driver: Option<DriverInfo>,
+    /// Where an older superblock's file driver stored that, and how long it is.
+    pub(crate) driver_place: Option<(u64, u64)>,
     /// Where messages are kept that objects share.
     pub(crate) shared_messages: Vec<SharedMessageIndex>,
 }
@@ -35,7 +37,8 @@ impl Extension {
     /// Reads the extension of a file, if it has one. Blocks of a cache image become readable at
     /// their own addresses.
     pub(crate) fn load(medium: &Arc<Medium>, superblock: &Superblock) -> Result<Self> {
-        let mut extension = Self { driver: driver_block(medium, superblock)?, ..Self::default() };
+        let (driver, driver_place) = driver_block(medium, superblock)?.unzip();
+        let mut extension = Self { driver, driver_place, ..Self::default() };
         if superblock.extension_address == UNDEFINED {
             return Ok(extension);
         }
@@ -83,7 +86,10 @@ impl Extension {
 }
 
 /// What an older superblock's file driver stored.
-fn driver_block(medium: &Arc<Medium>, superblock: &Superblock) -> Result<Option<DriverInfo>> {
+fn driver_block(
+    medium: &Arc<Medium>,
+    superblock: &Superblock,
+) -> Result<Option<(DriverInfo, (u64, u64))>> {
     let address = superblock.old.as_ref().map_or(UNDEFINED, |old| old.driver_address);
     if address == UNDEFINED {
         return Ok(None);
@@ -91,7 +97,7 @@ fn driver_block(medium: &Arc<Medium>, superblock: &Superblock) -> Result<Option<
     let context = Context::new(medium.sizes()).at(address);
     let prefix = medium.read(address, BLOCK_PREFIX)?;
     let bytes = medium.read(address, DriverInfo::block_length(&prefix, &context)?)?;
-    Ok(Some(DriverInfo::decode_block(&bytes, &context)?))
+    Ok(Some((DriverInfo::decode_block(&bytes, &context)?, (address, bytes.len() as u64))))
 }
 
 fn load_image(medium: &Arc<Medium>, info: CacheImageInfo) -> Result<()> {

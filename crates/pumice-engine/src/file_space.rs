@@ -237,7 +237,7 @@ fn manager(sections: &[Section], medium: &Medium) -> Manager {
 }
 
 /// Reads a manager's free ranges, and notes its own blocks.
-fn load(
+pub(crate) fn load(
     medium: &Medium,
     place: usize,
     address: u64,

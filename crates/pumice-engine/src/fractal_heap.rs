@@ -28,6 +28,7 @@ use blocks::{Block, Table, UNPLACED};
 use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
 use pumice_format::fractal_heap::{HeapHeader, HeapId, HeapShape};
+use pumice_format::free_space::Manager;
 use pumice_format::{Context, UNDEFINED};
 use space::Space;
 use std::collections::BTreeMap;
@@ -247,8 +248,8 @@ impl FractalHeap {
         self.huge.iter_mut().for_each(Tree::trim);
     }
 
-    /// Gives all its space back; it must not be used any more.
-    pub(crate) fn delete(&mut self) -> Result<()> {
+    /// Gives all its space back to `io`; it must not be used any more.
+    pub(crate) fn delete(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let mut freed = Vec::new();
         self.for_each_block(&mut |kept, block, _| {
             if kept.is_some() {
@@ -267,11 +268,45 @@ impl FractalHeap {
         // A heap that was never committed has no header to measure, and no filters.
         let length = length.unwrap_or(HeapHeader::encoded_length(context));
         freed.push((self.header.address, length as u64));
-        self.delete_huge()?;
+        self.delete_huge(io)?;
+        // A note of free space that cannot be read is left in the file.
+        freed.extend(self.note_of_free_space().unwrap_or_default());
         for (address, length) in freed {
-            self.medium.free(address, length);
+            io.free(address, length);
         }
         Ok(())
+    }
+
+    /// Reads every block, so that what is damaged is found.
+    pub(crate) fn verify(&mut self) -> Result<()> {
+        let mut starts = Vec::new();
+        self.for_each_block(&mut |kept, block, _| {
+            starts.extend(kept.map(|_| block.start));
+            Ok(())
+        })?;
+        for start in starts {
+            self.block_of(start)?;
+            self.blocks.clear();
+        }
+        self.note_of_free_space().map(drop)
+    }
+
+    /// Where another program noted what is free in the heap.
+    fn note_of_free_space(&self) -> Result<Vec<(u64, u64)>> {
+        let address = self.header.free_space_address;
+        if address == UNDEFINED {
+            return Ok(Vec::new());
+        }
+        let length = Manager::encoded_length(self.context.sizes);
+        let manager =
+            Manager::decode(&self.medium.read(address, length)?, &self.context.at(address))?;
+        let mut blocks = vec![(address, length as u64)];
+        if manager.list_address != UNDEFINED {
+            let list = self.medium.read(manager.list_address, to_usize(manager.list_length))?;
+            manager.check_list(&list, &self.context.at(manager.list_address))?;
+            blocks.push((manager.list_address, manager.list_room.max(manager.list_length)));
+        }
+        Ok(blocks)
     }
 
     /// Before anything changes: what others noted of free space would be wrong from now on.

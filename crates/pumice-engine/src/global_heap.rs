@@ -16,7 +16,7 @@ use pumice_format::{Context, UNDEFINED};
 use pumice_store::ReadOp;
 use pumice_types::heaped::{self, ObjectSource};
 use pumice_types::{Datatype, Heaped};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const STRUCTURE: &str = "variable-length reference";
@@ -37,6 +37,8 @@ pub struct GlobalHeap {
     medium: Arc<Medium>,
     kept: Mutex<Kept>,
     writing: Mutex<write::Writing>,
+    /// Places and lengths of all collections that were read, for those who ask for them.
+    seen: Mutex<Option<BTreeMap<u64, u64>>>,
 }
 
 #[derive(Default)]
@@ -56,7 +58,22 @@ struct Loaded {
 impl GlobalHeap {
     /// The heap of a file.
     pub fn new(medium: Arc<Medium>) -> Self {
-        Self { medium, kept: Mutex::default(), writing: Mutex::default() }
+        let (kept, writing, seen) = Default::default();
+        Self { medium, kept, writing, seen }
+    }
+
+    /// Takes note of every collection that is read from now on.
+    pub fn watch(&self) {
+        self.seen().get_or_insert_default();
+    }
+
+    /// Places and lengths of the collections that were read since they are [watched](Self::watch).
+    pub fn watched(&self) -> Vec<(u64, u64)> {
+        self.seen().iter().flatten().map(|(&address, &length)| (address, length)).collect()
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<BTreeMap<u64, u64>>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows all references in `elements`, which are as the file has them.
@@ -92,6 +109,9 @@ impl GlobalHeap {
     }
 
     fn keep(&self, address: u64, loaded: Loaded) -> Arc<Loaded> {
+        if let Some(seen) = &mut *self.seen() {
+            seen.insert(address, loaded.bytes.len() as u64);
+        }
         let loaded = Arc::new(loaded);
         let size = loaded.footprint();
         if size > KEPT {

@@ -154,7 +154,7 @@ fn opened<'a>(file: &File, group: &'a Object) -> Result<MutexGuard<'a, Links>> {
     Ok(storage)
 }
 
-fn open(file: &File, group: &Object) -> Result<Links> {
+pub(crate) fn open(file: &File, group: &Object) -> Result<Links> {
     if let Some(message) = group.message(kind::SYMBOL_TABLE) {
         let table = SymbolTable::decode(&message.body, &group.context(&message))?;
         let ranks = file.extension().group_ranks(file.superblock());
@@ -361,7 +361,7 @@ fn renew(file: &File, dense: &mut Box<Dense>, info: &mut LinkInfo) -> Result<()>
     let decode = |stored: Stored| Ok(Link::decode(&stored.body, &context)?);
     let links = dense.list(file)?.into_iter().map(decode).collect::<Result<Vec<_>>>()?;
     let old = std::mem::replace(dense, Box::new(filled(file, &links, info)?));
-    old.delete(file)
+    old.delete(&**file.medium())
 }
 
 /// Turns an old-style group into a new-style one.
@@ -384,7 +384,7 @@ fn modernize(file: &File, group: &Object, storage: &mut Links) -> Result<()> {
     })?;
     let compact = Links::Compact(Arc::new(links));
     if let Links::Old(old) = std::mem::replace(storage, compact) {
-        old.delete(file.medium())?;
+        old.delete(file.medium(), &**file.medium())?;
     }
     Ok(())
 }
@@ -473,7 +473,7 @@ fn make_compact(
     info.order_index_address = info.order_index_address.map(|_| UNDEFINED);
     let compact = Links::Compact(Arc::new(links));
     match std::mem::replace(storage, compact) {
-        Links::Dense(dense) => dense.delete(file),
+        Links::Dense(dense) => dense.delete(&**file.medium()),
         _ => Ok(()),
     }
 }
@@ -484,7 +484,7 @@ pub(crate) fn delete(file: &File, group: &Object) -> Result<()> {
     let mut storage = opened(file, group)?;
     match std::mem::take(&mut *storage) {
         Links::Unread | Links::Compact(_) => Ok(()),
-        Links::Dense(dense) => dense.delete(file),
-        Links::Old(old) => old.delete(file.medium()),
+        Links::Dense(dense) => dense.delete(&**file.medium()),
+        Links::Old(old) => old.delete(file.medium(), &**file.medium()),
     }
 }

@@ -8,6 +8,7 @@
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
 //! | [`global_heap`], [`reference`](mod@reference) | where variable-length data lies; what references lead to |
 //! | [`copy`](mod@copy) | copying objects within and between files |
+//! | [`measure`], [`survey`] | how large structures are, and where |
 //! | [`delete`] | what happens when the last link to an object goes |
 //! | `dense`, `fractal_heap`, `btree2` | many links and attributes of newer formats |
 //! | `group/old`, `local_heap` | links of older formats |
@@ -48,6 +49,7 @@ pub mod open_files;
 mod outside;
 pub mod reference;
 mod shared;
+pub mod survey;
 pub mod version;
 
 pub use error::{Error, Result};

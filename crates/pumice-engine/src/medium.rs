@@ -300,11 +300,6 @@ impl Medium {
         self.changes.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives back space of raw data; as [`free`](MetadataIo::free).
-    pub fn free_raw(&self, address: u64, length: u64) {
-        self.give_back(address, length, Purpose::Raw);
-    }
-
     fn give_back(&self, address: u64, length: u64, purpose: Purpose) {
         let mut state = self.state();
         state.drop_image(address);
@@ -379,6 +374,10 @@ impl MetadataIo for Medium {
 
     fn free(&self, address: u64, length: u64) {
         self.give_back(address, length, Purpose::Metadata);
+    }
+
+    fn free_raw(&self, address: u64, length: u64) {
+        self.give_back(address, length, Purpose::Raw);
     }
 
     fn stage(&self, address: u64, bytes: Vec<u8>) {

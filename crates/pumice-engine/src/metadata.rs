@@ -34,6 +34,11 @@ pub trait MetadataIo: Send + Sync {
     /// the next one, unless it was taken since the last.
     fn free(&self, address: u64, length: u64);
 
+    /// Gives space of raw data back.
+    fn free_raw(&self, address: u64, length: u64) {
+        self.free(address, length);
+    }
+
     /// The bytes that the next commit writes at `address`, replacing any staged there before.
     /// Blocks are always staged whole and begin at the same address that they are read from.
     fn stage(&self, address: u64, bytes: Vec<u8>);

@@ -400,6 +400,14 @@ impl Object {
         (total, room.saturating_sub(used))
     }
 
+    /// Where its blocks are, and how long.
+    pub fn blocks(&self) -> Vec<(u64, u64)> {
+        let state = self.state();
+        let first = (self.address, state.header.length);
+        let others = state.blocks.iter().map(|block| (block.address, block.length));
+        std::iter::once(first).chain(others).collect()
+    }
+
     /// Gives back the space of all blocks; the object must not be used any more.
     pub fn free(&self) {
         let _change = self.medium.change();

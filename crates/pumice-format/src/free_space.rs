@@ -251,6 +251,14 @@ impl Manager {
         Ok(sections)
     }
 
+    /// Whether bytes are a list of sections of any class, by signature and checksum.
+    pub fn check_list(&self, bytes: &[u8], context: &Context) -> Result<(), DecodeError> {
+        let mut reader = context.reader(SECTIONS, bytes);
+        reader.signature(b"FSSE")?;
+        reader.skip(reader.remaining().saturating_sub(4))?;
+        reader.checksum()
+    }
+
     /// Appends the list of sections, sorted by size, of the manager at `header`: as long as it says,
     /// with zeros before the checksum where the sections need less.
     pub fn encode_sections(

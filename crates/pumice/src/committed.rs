@@ -57,7 +57,7 @@ impl CommittedDatatype {
         &self.owner.0
     }
 
-    pub(crate) fn object(&self) -> &Object {
+    pub(crate) fn object(&self) -> &Arc<Object> {
         &self.object
     }
 

@@ -143,7 +143,7 @@ pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use reference::{Reference, ReferenceType, References};
 pub use select::{AxisRange, Select};
-pub use space::{ExternalPiece, FileSpace, ObjectSpace};
+pub use space::{ExternalPiece, FileSpace, ObjectSpace, Place, PlaceKind};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 pub use transfer::Transfer;
 pub use walk::WalkOrder;

@@ -1,9 +1,23 @@
 //! What a file's structures take of its bytes.
 
 use crate::{CommittedDatatype, Dataset, File, Group};
-use pumice_engine::{Result, measure};
+use pumice_engine::object::Object;
+use pumice_engine::{Result, measure, survey};
+use std::sync::Arc;
 
 pub use pumice_engine::measure::{ExternalPiece, FileSpace, ObjectSpace};
+pub use pumice_engine::survey::{Place, PlaceKind};
+
+/// Everything that belongs to an object, at addresses from the beginning of the file.
+fn places(file: &pumice_engine::file::File, object: &Arc<Object>) -> Result<Vec<Place>> {
+    Ok(absolute(file, survey::object(file, object)?))
+}
+
+fn absolute(file: &pumice_engine::file::File, mut places: Vec<Place>) -> Vec<Place> {
+    let base = file.medium().base();
+    places.iter_mut().for_each(|place| place.address = place.address.saturating_add(base));
+    places
+}
 
 impl File {
     /// What belongs to the file as a whole: superblock, shared messages, managers of free space.
@@ -17,6 +31,44 @@ impl File {
     /// ```
     pub fn space(&self) -> Result<FileSpace> {
         measure::file(self.engine())
+    }
+
+    /// Which bytes belong to the file as a whole: superblock, shared messages, managers of free space
+    /// and what these list as free.
+    ///
+    /// What belongs to objects is told by [`Group::places`], [`Dataset::places`] and
+    /// [`CommittedDatatype::places`]. What is in none of these nothing in the file leads to.
+    ///
+    /// ```
+    /// use pumice::PlaceKind;
+    ///
+    /// let file = pumice::File::in_memory()?;
+    /// file.flush()?;
+    /// let places = file.places()?;
+    /// assert_eq!((places[0].address, places[0].length), (0, 48));
+    /// assert_eq!(places[0].kind, PlaceKind::Superblock);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn places(&self) -> Result<Vec<Place>> {
+        Ok(absolute(self.engine(), survey::file(self.engine())?))
+    }
+
+    /// Takes note of every collection of the global heap that is read from now on.
+    pub fn watch_global_heap(&self) {
+        self.engine().global_heap().watch();
+    }
+
+    /// Where the collections of the global heap are that reading has led to since they are
+    /// [watched](Self::watch_global_heap). There is no list of them in a file.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.watch_global_heap();
+    /// assert!(file.global_heap_places().is_empty());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn global_heap_places(&self) -> Vec<Place> {
+        absolute(self.engine(), survey::global_heap(self.engine()))
     }
 }
 
@@ -37,6 +89,19 @@ impl Group {
     /// ```
     pub fn space(&self) -> Result<ObjectSpace> {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))
+    }
+
+    /// Which bytes belong to it: its header, what finds and holds its links, and its attributes, at
+    /// addresses from the beginning of the file. Reads every block of them.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let group = file.create_group("empty")?;
+    /// assert_eq!(group.places()?.len(), 1, "an object header");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn places(&self) -> Result<Vec<Place>> {
+        places(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }
 }
 
@@ -60,6 +125,26 @@ impl Dataset {
         let mut space = space.map_err(|error| error.at(self.path()))?;
         space.index = self.index_size()?;
         Ok(space)
+    }
+
+    /// Which bytes belong to it: its header, its elements or chunks, its chunk index, and its
+    /// attributes, at addresses from the beginning of the file. What waits in the cache is written
+    /// first. Collections of the global heap belong to the file.
+    ///
+    /// ```
+    /// use pumice::PlaceKind;
+    ///
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([10]).chunk([5]).create("x")?;
+    /// dataset.write(.., &[1; 10])?;
+    /// file.flush()?;
+    /// let places = dataset.places()?;
+    /// assert_eq!(places.iter().filter(|place| place.kind == PlaceKind::Chunk).count(), 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn places(&self) -> Result<Vec<Place>> {
+        self.flush()?;
+        places(self.engine(), self.state().object()).map_err(|error| error.at(self.path()))
     }
 }
 
@@ -93,5 +178,11 @@ impl CommittedDatatype {
     /// What the datatype's header takes, and its attributes.
     pub fn space(&self) -> Result<ObjectSpace> {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))
+    }
+
+    /// Which bytes belong to it: its header and its attributes, at addresses from the beginning of the
+    /// file.
+    pub fn places(&self) -> Result<Vec<Place>> {
+        places(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }
 }

@@ -1,9 +1,12 @@
 //! `pumice check`: reads everything that a file has, and tells what is wrong.
 //!
 //! Every object header, link, attribute, index and heap is decoded with its checksum, every chunk is
-//! read through its filters, and places are compared: chunks and object headers that overlap, or lie
-//! beyond the end of the file. Bytes that nothing refers to are counted, not held against the file:
-//! HDF5 leaves them wherever something was deleted or has grown.
+//! read through its filters, and every byte of the file is accounted for (`check/layout.rs`): no two
+//! structures may overlap, none may be in free space or beyond the end of the file. Bytes that nothing
+//! refers to are listed, not held against the file: HDF5 leaves them wherever something was deleted or
+//! has grown.
+
+mod layout;
 
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
@@ -14,15 +17,18 @@ use crate::style::{Role, Style};
 use crate::target::Target;
 use crate::walker::{self, Visitor};
 use anyhow::Result;
+use layout::Layout;
 use pumice::{
     Attribute, CommittedDatatype, CopyOptions, Dataset, Error, File, Group, LayoutKind, MemberKind,
-    ObjectSpace, Selection,
+    Place, PlaceKind, Selection,
 };
 use std::collections::HashSet;
 use std::io::Write;
 
 /// Problems that are told one by one.
 const SHOWN: usize = 100;
+/// Unreachable pieces that are listed unless all are asked for.
+const LISTED: usize = 5;
 
 pub(super) fn run(arguments: &Check) -> Result<Outcome> {
     let mut out = output();
@@ -41,7 +47,7 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
         };
         let length = std::fs::metadata(path).map_or(0, |data| data.len());
         let report = examine(&file, length)?;
-        report.print(&mut out, &name, style)?;
+        report.print(&mut out, &name, style, arguments.verbose)?;
         if let Some(repaired) = &arguments.repair {
             let target = Target::new(repaired, path, arguments.force)?;
             repair(&mut out, &file, &report, target)?;
@@ -57,19 +63,21 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
 fn examine(file: &File, length: u64) -> Result<Report> {
     let mut report = Report { length, ..Report::default() };
     report.user_block = file.info().map_or(0, |info| info.user_block_size);
-    match file.space() {
-        Ok(space) => {
-            let own = space.superblock + space.extension + space.shared_table;
-            report.metadata += own + space.shared_index + space.shared_heap + space.free_managers;
-            report.free = space.free.iter().sum();
-        }
-        Err(error) => report.problem("", &error.to_string()),
+    // Several files that are one have addresses beyond the length of the one that was named.
+    if let Ok(space) = file.space() {
+        report.length = length.max(space.length.saturating_add(report.user_block));
     }
+    file.watch_global_heap();
+    report.places("/", file.places());
+    let length = report.length;
     let progress = Progress::new(length, Unit::Bytes);
     let mut checker = Checker { report, progress };
     walker::walk(file, &mut checker)?;
     let mut report = checker.report;
-    report.compare_places();
+    report.places("the global heap", Ok(file.global_heap_places()));
+    for (path, problem) in report.layout.problems(length) {
+        report.problem(&path, &problem);
+    }
     Ok(report)
 }
 
@@ -78,15 +86,11 @@ fn examine(file: &File, length: u64) -> Result<Report> {
 struct Report {
     length: u64,
     user_block: u64,
-    metadata: u64,
-    data: u64,
-    free: u64,
     groups: u64,
     datasets: u64,
     chunks: u64,
     links: u64,
-    /// Where things are: begin, end, what, whose.
-    places: Vec<(u64, u64, &'static str, String)>,
+    layout: Layout,
     problems: Vec<String>,
     /// Paths of objects with problems.
     damaged: HashSet<String>,
@@ -106,43 +110,15 @@ impl Report {
         }
     }
 
-    fn place(&mut self, begin: u64, size: u64, what: &'static str, path: &str) {
-        match begin.checked_add(size) {
-            Some(end) if end <= self.length || self.length == 0 => {
-                self.places.push((begin, end, what, path.to_owned()));
-            }
-            _ => {
-                let length = self.length;
-                self.problem(
-                    path,
-                    &format!("{what} of {size} bytes at {begin:#x} is beyond the end of the file at {length:#x}"),
-                );
-            }
+    /// Takes note of what belongs to an object.
+    fn places(&mut self, path: &str, places: pumice::Result<Vec<Place>>) {
+        match places {
+            Ok(places) => self.layout.add(path, &places),
+            Err(error) => self.problem(path, &error.to_string()),
         }
     }
 
-    /// Finds places that overlap.
-    fn compare_places(&mut self) {
-        let mut places = std::mem::take(&mut self.places);
-        places.sort();
-        let mut last: Option<(u64, u64, &str, String)> = None;
-        for (begin, end, what, path) in places {
-            if let Some((other, other_end, other_what, other_path)) = &last
-                && begin < *other_end
-                && begin < end
-            {
-                let overlap = format!(
-                    "{what} at {begin:#x} overlaps {other_what} of {other_path}, from {other:#x} to {other_end:#x}"
-                );
-                self.problem(&path, &overlap);
-            }
-            if last.as_ref().is_none_or(|last| end > last.1) {
-                last = Some((begin, end, what, path));
-            }
-        }
-    }
-
-    fn print(&self, out: &mut impl Write, name: &str, style: Style) -> Result<()> {
+    fn print(&self, out: &mut impl Write, name: &str, style: Style, verbose: bool) -> Result<()> {
         for problem in self.problems.iter().take(SHOWN) {
             writeln!(out, "{name}: {} {problem}", style.paint(Role::Failure, "problem:"))?;
         }
@@ -154,7 +130,6 @@ impl Report {
             1 => style.paint(Role::Failure, "1 problem"),
             count => style.paint(Role::Failure, &format!("{count} problems")),
         };
-        let known = self.user_block + self.metadata + self.data + self.free;
         writeln!(
             out,
             "{name}: {verdict}; {}, {}, {} and {} read",
@@ -163,15 +138,46 @@ impl Report {
             counted(self.chunks, "chunk"),
             counted(self.links, "link")
         )?;
+        self.print_bytes(out, name, verbose)
+    }
+
+    /// Tells what every byte of the file is for.
+    fn print_bytes(&self, out: &mut impl Write, name: &str, verbose: bool) -> Result<()> {
+        let sum = |wanted: fn(PlaceKind) -> bool| {
+            let kinds = self.layout.bytes_by_kind();
+            kinds.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        let free = sum(|kind| kind == PlaceKind::FreeSpace);
+        let data = sum(PlaceKind::is_data);
+        let metadata = sum(|kind| kind != PlaceKind::FreeSpace && !kind.is_data());
+        let unreachable = self.layout.unreachable(self.user_block, self.length);
+        let lost: u64 = unreachable.iter().map(|(_, length)| length).sum();
         writeln!(
             out,
-            "{name}: {} bytes: {} metadata, {} data, {} known to be free, {} that nothing here refers to",
+            "{name}: {} bytes: {} metadata, {} data, {} known to be free, {} that nothing refers to",
             numbers::grouped(self.length),
-            numbers::grouped(self.metadata),
-            numbers::grouped(self.data),
-            numbers::grouped(self.free),
-            numbers::grouped(self.length.saturating_sub(known))
+            numbers::grouped(metadata),
+            numbers::grouped(data),
+            numbers::grouped(free),
+            numbers::grouped(lost)
         )?;
+        if verbose {
+            for (kind, bytes) in self.layout.bytes_by_kind() {
+                writeln!(out, "{name}:   {kind}: {} bytes", numbers::grouped(bytes))?;
+            }
+        }
+        let shown = if verbose { usize::MAX } else { LISTED };
+        for (address, length) in unreachable.iter().take(shown) {
+            let (end, length) = (address + length, numbers::grouped(*length));
+            writeln!(
+                out,
+                "{name}: nothing refers to {length} bytes from {address:#x} to {end:#x}"
+            )?;
+        }
+        if unreachable.len() > shown {
+            let more = unreachable.len() - shown;
+            writeln!(out, "{name}: and to {more} more pieces; --verbose lists them all")?;
+        }
         Ok(())
     }
 }
@@ -201,19 +207,6 @@ impl Checker {
         }
     }
 
-    fn space(&mut self, path: &str, address: u64, space: pumice::Result<ObjectSpace>) {
-        match space {
-            Ok(space) => {
-                let attributes = space.attribute_index + space.attribute_heap;
-                self.report.metadata += space.header + space.index + space.heap + attributes;
-                // Of a header in several blocks, only the beginning of the first is sure.
-                let place = address + self.report.user_block;
-                self.report.place(place, 16.min(space.header), "the object header", path);
-            }
-            Err(error) => self.report.problem(path, &error.to_string()),
-        }
-    }
-
     /// Reads every element, chunk by chunk where there are chunks.
     fn elements(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
         let shape = dataset.shape();
@@ -226,7 +219,10 @@ impl Checker {
             }),
             _ => {
                 let slab = Hyperslab::whole(&shape);
-                if dataset.extent()?.is_null() {
+                // Elements that were never written take no space, however many there are.
+                let absent =
+                    dataset.layout() == LayoutKind::Contiguous && dataset.storage_size()? == 0;
+                if absent || dataset.extent()?.is_null() {
                     return Ok(());
                 }
                 return cells::for_each_piece(dataset, &slab, |_, _, piece| {
@@ -237,16 +233,15 @@ impl Checker {
         };
         let chunks: Vec<(Vec<u64>, u64, u64)> = chunks?;
         let side = dataset.chunk().unwrap_or_default();
+        let mut failures: Vec<(String, String, u64)> = Vec::new();
         for (offset, address, size) in chunks {
             self.report.chunks += 1;
-            self.report.place(address, size, "a chunk", path);
             self.progress.add(size);
             let axes = offset.iter().zip(&side).zip(&shape);
             let count: Vec<u64> =
                 axes.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
+            // Chunks that were taken before their elements came, or that a smaller shape left.
             if count.contains(&0) {
-                self.report
-                    .problem(path, &format!("the chunk at {offset:?} lies outside of {shape:?}"));
                 continue;
             }
             let block = Selection::block(&offset, &count).map_err(Error::from)?;
@@ -257,10 +252,23 @@ impl Checker {
                 (false, false) => dataset.read_bytes(&block).map(|_| ()),
             };
             if let Err(error) = read {
-                let what =
-                    format!("the chunk at {offset:?} ({size} bytes at {address:#x}): {error}");
-                self.report.problem(path, &what);
+                let reason = error.to_string();
+                match failures.iter_mut().find(|failure| failure.1 == reason) {
+                    Some(failure) => failure.2 += 1,
+                    None => {
+                        let place =
+                            format!("the chunk at {offset:?} ({size} bytes at {address:#x})");
+                        failures.push((place, reason, 0));
+                    }
+                }
             }
+        }
+        for (place, reason, more) in failures {
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {}", counted(more, "more chunk")),
+            };
+            self.report.problem(path, &format!("{place}{more}: {reason}"));
         }
         Ok(())
     }
@@ -270,27 +278,23 @@ impl Visitor for Checker {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         self.report.groups += 1;
         self.attributes(path, group.attributes());
-        self.space(path, group.address(), group.space());
+        self.report.places(path, group.places());
         Ok(true)
     }
 
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
         self.report.datasets += 1;
         self.attributes(path, dataset.attributes());
-        self.space(path, dataset.address(), dataset.space());
-        match dataset.storage_size() {
-            Ok(bytes) => self.report.data += bytes,
-            Err(error) => self.report.problem(path, &error.to_string()),
-        }
+        self.report.places(path, dataset.places());
         if let Err(error) = self.elements(path, dataset) {
-            self.report.problem(path, &format!("{error:#}"));
+            self.report.problem(path, &error.to_string());
         }
         Ok(())
     }
 
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
         self.attributes(path, datatype.attributes());
-        self.space(path, datatype.address(), datatype.space());
+        self.report.places(path, datatype.places());
         Ok(())
     }
 

@@ -31,6 +31,7 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
     let total = datasets.iter().map(logical_bytes).sum::<Result<u64>>()?;
     let progress = Progress::new(total, Unit::Bytes);
     format.export(&Output {
+        file: &file,
         datasets: &datasets,
         path: &target.partial,
         final_path: &target.path,

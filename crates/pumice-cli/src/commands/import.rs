@@ -5,9 +5,11 @@
 //! it is complete.
 
 mod batch;
+mod dumped;
 
 use super::{Outcome, output};
 use crate::cli::Import;
+use crate::formats::labels::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
 use crate::numbers;
 use crate::progress::{Progress, Unit};
@@ -31,6 +33,11 @@ const MIN_CHUNK_CELLS: f64 = 65_536.0;
 
 pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let input_path = unpacked_container(&arguments.input)?;
+    if arguments.from.as_deref() == Some("h5dump")
+        || (arguments.from.is_none() && formats::is_dump(&input_path.path))
+    {
+        return dump(arguments, &input_path.path);
+    }
     let format = match &arguments.from {
         Some(name) => formats::named(name)?,
         None => formats::recognised(&input_path.path)?,
@@ -42,18 +49,47 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let total = found.iter().map(|found| found.source.array().entries).sum();
     let progress = Progress::new(total, Unit::Entries);
     let mut summaries = Vec::new();
+    let mut names = Keeper::default();
     for found in found {
         let name = match (&arguments.dataset, arguments.dataset.is_some()) {
             (Some(name), true) => name.clone(),
             _ => found.name,
         };
-        summaries.push(copy(arguments, format, found.source, &file, &name, &progress)?);
+        let summary = copy(arguments, format, found.source, &file, &name, &progress)?;
+        names.keep(&file, &file.dataset(&summary.path)?, &found.labels)?;
+        summaries.push(summary);
     }
     file.close()?;
     drop(progress);
     let bytes = target.length()?;
     target.publish()?;
     tell(&summaries, bytes)
+}
+
+/// What h5dump printed becomes a file with all that the text has.
+fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
+    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let input = Input { path, shape: None };
+    let file = File::create(&target.partial)?;
+    let progress = Progress::new(0, Unit::Entries);
+    let made = dumped::import(&input, &file, &progress)?;
+    file.close()?;
+    drop(progress);
+    let bytes = target.length()?;
+    target.publish()?;
+    let mut out = output();
+    for left in &made.left {
+        writeln!(out, "left out: {left}")?;
+    }
+    let dumped::Made { datasets, groups, attributes, .. } = made;
+    let [datasets, groups, attributes, bytes] =
+        [datasets, groups, attributes, bytes].map(numbers::grouped);
+    writeln!(
+        out,
+        "{groups} group(s), {datasets} dataset(s), {attributes} attribute(s), {bytes} bytes"
+    )?;
+    out.flush()?;
+    Ok(Outcome::Complete)
 }
 
 fn tell(summaries: &[Summary], bytes: u64) -> Result<Outcome> {

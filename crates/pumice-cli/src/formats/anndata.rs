@@ -2,10 +2,12 @@
 //! the places that are for matrices.
 //!
 //! Older files have attributes of other names (`h5sparse_format`). Names of observations and
-//! variables stay behind: a file that is made gets numbers for names, as AnnData itself gives them.
+//! variables come along (`labels.rs`); where there are none, a file that is made gets numbers, as
+//! AnnData itself gives them. The columns of obs and var stay behind.
 
 use super::container::{self, SCIPY, Types, compressed, numbers, text, write_compressed};
 use super::dense::{Blocks, DatasetSource, selection};
+use super::labels::{self, Label};
 use super::{Form, Format, Found, Input, Output, Probe, bands};
 use anyhow::{Result, ensure};
 use pumice::{Dataset, Datatype, File, Group, RawAttribute};
@@ -44,11 +46,16 @@ impl Format for AnnData {
         for group in groups {
             let Some((axis, shape)) = sparse_axis(&group) else { continue };
             let name = group.path().trim_start_matches('/').to_owned();
-            found.push(Found { name, source: compressed(&group, SCIPY, shape, axis)? });
+            let labels = names_of(&file, &name);
+            found.push(Found {
+                labels,
+                ..Found::new(name, compressed(&group, SCIPY, shape, axis)?)
+            });
         }
         for dataset in datasets.into_iter().filter(is_dense_matrix) {
             let name = dataset.path().trim_start_matches('/').to_owned();
-            found.push(Found { name, source: Box::new(DatasetSource::new(dataset)) });
+            let labels = names_of(&file, &name);
+            found.push(Found { labels, ..Found::new(name, Box::new(DatasetSource::new(dataset))) });
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
@@ -67,8 +74,9 @@ impl Format for AnnData {
         for place in PLACES.iter().chain(&["uns"]) {
             mark(&file.create_group(place)?, "dict", "0.1.0")?;
         }
-        write_names(&file, "obs", shape[0])?;
-        write_names(&file, "var", shape[1])?;
+        let names = |axis| labels::of(output.file, main, axis, &["index", "barcode", "id"]);
+        write_names(&file, "obs", shape[0], names(0).as_ref())?;
+        write_names(&file, "var", shape[1], names(1).as_ref())?;
         for dataset in datasets {
             let path = match dataset.address() == main.address() {
                 true => "X".to_owned(),
@@ -134,7 +142,7 @@ fn write_matrix(file: &File, path: &str, dataset: &Dataset, output: &Output<'_>)
         return write_dense(file, path, dataset, output);
     }
     let group = file.create_group(path)?;
-    let (axis, kind) = match output.form {
+    let (axis, kind) = match output.plain_form()? {
         Some(Form::Csc) => (1, "csc_matrix"),
         _ => (0, "csr_matrix"),
     };
@@ -159,8 +167,8 @@ fn write_dense(file: &File, path: &str, dataset: &Dataset, output: &Output<'_>) 
     Ok(())
 }
 
-/// A table without columns, whose rows have numbers for names.
-fn write_names(file: &File, name: &str, count: u64) -> Result<()> {
+/// A table without columns, whose rows have these names, or numbers for names.
+fn write_names(file: &File, name: &str, count: u64, names: Option<&Dataset>) -> Result<()> {
     let group = file.create_group(name)?;
     mark(&group, "dataframe", "0.2.0")?;
     group.set_attribute("_index", "_index")?;
@@ -169,14 +177,36 @@ fn write_names(file: &File, name: &str, count: u64) -> Result<()> {
     let index = group.new_strings().shape([count]).create("_index")?;
     index.set_attribute("encoding-type", "string-array")?;
     index.set_attribute("encoding-version", "0.2.0")?;
-    let mut first = 0;
-    while first < count {
-        let end = (first + (1 << 16)).min(count);
-        let names: Vec<String> = (first..end).map(|number| number.to_string()).collect();
-        index.write_strings(first..end, &names)?;
-        first = end;
+    labels::for_each_batch(count, names, "", |first, names| {
+        Ok(index.write_strings(first..first + names.len() as u64, names)?)
+    })
+}
+
+/// The names of the rows and columns of the matrix at a path.
+fn names_of(file: &File, path: &str) -> Vec<Label> {
+    // A modality of a MuData file is an AnnData file of its own.
+    let (prefix, path) = match path.strip_prefix("mod/").and_then(|rest| rest.split_once('/')) {
+        Some((modality, path)) => (format!("mod/{modality}/"), path),
+        None => (String::new(), path),
+    };
+    let axes: [Option<&str>; 2] = match path.split('/').next().unwrap_or("") {
+        "X" | "layers" => [Some("obs"), Some("var")],
+        "raw" => [Some("obs"), Some("raw/var")],
+        "obsm" => [Some("obs"), None],
+        "obsp" => [Some("obs"), Some("obs")],
+        "varm" => [Some("var"), None],
+        "varp" => [Some("var"), Some("var")],
+        _ => [None, None],
+    };
+    let mut labels = Vec::new();
+    for (axis, table) in axes.into_iter().enumerate() {
+        let Some(table) = table else { continue };
+        if let Ok(group) = file.group(&format!("{prefix}{table}")) {
+            let index = text(group.attribute("_index")).unwrap_or_else(|| "_index".to_owned());
+            labels.extend(Label::find(&group, &index, axis, "index"));
+        }
     }
-    Ok(())
+    labels
 }
 
 fn mark(group: &Group, kind: &str, version: &str) -> Result<()> {

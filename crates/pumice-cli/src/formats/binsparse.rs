@@ -3,10 +3,11 @@
 //!
 //! Read: CSR, CSC, DCSR, DCSC, COO (COOR), COOC, CVEC (VEC), DVEC, DMAT (DMATR), DMATC; values that
 //! are all the same (`iso`), complex and Boolean values; symmetric, skew-symmetric and hermitian
-//! structure. Written: CSR, CSC, COO, CVEC, DVEC, DMATR. Custom formats and fill values other than
-//! zero are refused.
+//! structure. Written: CSR, CSC, DCSR, DCSC, COO, CVEC, DVEC, DMATR, in the form that the matrix had
+//! when it was imported unless another is asked for; symmetric matrices in full. Custom formats and
+//! fill values other than zero are refused.
 
-use super::array_stream::{Pairs, Renamed, Repeated, Stream};
+use super::array_stream::{Numbers, Pairs, Renamed, Repeated, Stream};
 use super::compressed::{CompressedSource, Parts};
 use super::container::{
     self, Appender, Names, Types, number_stream, stream, text, write_compressed,
@@ -15,12 +16,17 @@ use super::coordinates::CoordinateSource;
 use super::dense::{Blocks, DenseSource, selection};
 use super::{Array, Form, Format, Found, Input, Output, Probe, Source, Symmetry};
 use super::{arithmetic, bands};
+use crate::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::{Enumeration, Integer};
 use pumice::{Dataset, Datatype, File, Group};
 use serde_json::{Value, json};
 
 const NAMES: Names = Names { pointers: "pointers_to_1", indices: "indices_1", values: "values" };
+
+/// Attributes of a dataset that remember the form of the matrix.
+const LAYOUT: &str = "source_layout";
+const ISO: &str = "source_iso";
 
 pub(crate) struct Binsparse;
 
@@ -55,7 +61,7 @@ impl Format for Binsparse {
                 "" => "matrix".to_owned(),
                 path => path.to_owned(),
             };
-            found.push(Found { name, source });
+            found.push(Found::new(name, source));
         }
         Ok(found)
     }
@@ -101,11 +107,35 @@ fn source(group: &Group, descriptor: &str) -> Result<Box<dyn Source>> {
     let rank = if format.ends_with("VEC") { 1 } else { 2 };
     ensure!(shape.len() == rank, "expected {rank} number(s) for the shape, found {}", shape.len());
     let stored = entries(group, format, json, &shape)?;
+    if stored == 0
+        && rank == shape.len()
+        && !format.starts_with("DVEC")
+        && !format.starts_with("DMAT")
+    {
+        return empty(group, shape);
+    }
     let values = values(group, json, stored)?;
     let mut array = Array::sparse(shape, values.datatype().clone(), stored);
     array.symmetry = symmetry(json)?;
-    array.notes = vec![("source_layout", format.to_owned())];
+    array.notes = vec![(LAYOUT, format.to_owned())];
+    if is_iso(json) {
+        array.notes.push((ISO, "true".to_owned()));
+    }
     arranged(group, format, array, values)
+}
+
+/// A matrix without entries, whose arrays may not be there.
+fn empty(group: &Group, shape: Vec<u64>) -> Result<Box<dyn Source>> {
+    let known = stream(group, NAMES.values).map(|values| values.datatype().clone());
+    let datatype = known.unwrap_or_else(|_| Datatype::f64_le());
+    let nothing = |datatype: Datatype| -> Box<dyn Stream> {
+        let element = vec![0; datatype.size()];
+        Box::new(Repeated::new(datatype, element, 0))
+    };
+    let column = |_: &u64| Numbers::new(nothing(Datatype::u64_le()), "indices".to_owned());
+    let columns = shape.iter().map(column).collect::<Result<_>>()?;
+    let array = Array::sparse(shape, datatype.clone(), 0);
+    Ok(Box::new(CoordinateSource::new(array, columns, nothing(datatype))?))
 }
 
 /// Puts the arrays of a format together.
@@ -155,7 +185,11 @@ fn arranged(
 
 /// How many values there are, counted where that cannot be wrong.
 fn entries(group: &Group, format: &str, json: &Value, shape: &[u64]) -> Result<u64> {
-    let length = |name: &str| -> Result<u64> { Ok(stream(group, name)?.len()) };
+    // An empty array may be left out.
+    let none = json.get("number_of_stored_values").and_then(Value::as_u64) == Some(0);
+    let length = |name: &str| -> Result<u64> {
+        if none && !group.contains(name) { Ok(0) } else { Ok(stream(group, name)?.len()) }
+    };
     match format {
         "CSR" | "CSC" | "DCSR" | "DCSC" => length("indices_1"),
         "COO" | "COOR" | "COOC" | "VEC" | "CVEC" => length("indices_0"),
@@ -165,6 +199,12 @@ fn entries(group: &Group, format: &str, json: &Value, shape: &[u64]) -> Result<u
         }
         _ => Ok(json.get("number_of_stored_values").and_then(Value::as_u64).unwrap_or(0)),
     }
+}
+
+/// Whether one value stands for all.
+fn is_iso(json: &Value) -> bool {
+    let kind = json.pointer("/data_types/values").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind.starts_with("iso["))
 }
 
 /// The values as their type says: all of them, pairs, one for all, truth values.
@@ -211,36 +251,83 @@ fn symmetry(json: &Value) -> Result<Symmetry> {
     })
 }
 
-fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
-    let shape = dataset.shape();
-    let format = match (shape.len(), dataset.is_sparse(), output.form) {
+/// The form that a dataset gets.
+fn form(dataset: &Dataset, asked: Option<Form>) -> Result<&'static str> {
+    let remembered = text(dataset.attribute(LAYOUT));
+    Ok(match (dataset.shape().len(), dataset.is_sparse(), asked) {
         (1, true, _) => "CVEC",
         (1, false, _) => "DVEC",
         (2, false, None) => "DMATR",
-        (2, _, None | Some(Form::Csr)) => "CSR",
+        (2, true, None) => match remembered.as_deref() {
+            Some("CSC") => "CSC",
+            Some("DCSR") => "DCSR",
+            Some("DCSC") => "DCSC",
+            Some("COO" | "COOR" | "COOC") => "COO",
+            _ => "CSR",
+        },
+        (2, _, Some(Form::Csr)) => "CSR",
         (2, _, Some(Form::Csc)) => "CSC",
         (2, _, Some(Form::Coo)) => "COO",
+        (2, _, Some(Form::Dcsr)) => "DCSR",
+        (2, _, Some(Form::Dcsc)) => "DCSC",
         (rank, ..) => bail!(
             "{}: Binsparse holds vectors and matrices, this has {rank} dimensions",
             dataset.path()
         ),
-    };
+    })
+}
+
+fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
+    let format = form(dataset, output.form)?;
     let (values, parts) = value_type(dataset.datatype())?;
     let wide = Datatype::u64_le();
+    let axis = usize::from(format.ends_with("CSC"));
+    let before = survey(dataset, format, axis)?;
     let stored = match format {
-        "CSR" | "CSC" if parts == 1 => {
+        "CSR" | "CSC" if parts == 1 && before.one.is_none() => {
             let types = Types { pointers: wide.clone(), indices: wide, values };
-            let axis = usize::from(format == "CSC");
             write_compressed(group, NAMES, dataset, axis, &types, output)?
         }
         "DVEC" | "DMATR" => write_dense(group, dataset, &values, parts, output)?,
         _ => {
-            let axis = usize::from(format == "CSC");
-            write_columns(group, format, dataset, axis, (&values, parts), output)?
+            let form = Columns { format, axis, values, parts, before: &before };
+            write_columns(group, dataset, &form, output)?
         }
     };
-    group.set_attribute("binsparse", describe(format, dataset, stored)?.to_string())?;
+    let iso = before.one.is_some();
+    group.set_attribute("binsparse", describe(format, dataset, stored, iso)?.to_string())?;
     Ok(())
+}
+
+/// What must be known before arrays are made.
+#[derive(Default)]
+struct Survey {
+    /// Lines that have cells.
+    lines: u64,
+    /// The value of all cells, if they had one for all before and still have.
+    one: Option<Vec<u8>>,
+}
+
+/// Goes through a matrix once, if its form needs that.
+fn survey(dataset: &Dataset, format: &str, axis: usize) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut iso = dataset.is_sparse() && dataset.attribute(ISO).is_ok();
+    if !iso && !format.starts_with("DCS") {
+        return Ok(survey);
+    }
+    let size = dataset.datatype().size().max(1);
+    bands::for_each_band(dataset, axis, &Progress::hidden(), |band| {
+        survey.lines += band.columns[axis].chunk_by(|one, other| one == other).count() as u64;
+        if iso && let Some(first) = band.values.get(..size) {
+            let one = survey.one.get_or_insert_with(|| first.to_vec());
+            iso = band.values.chunks(size).all(|value| value == one.as_slice());
+        }
+        Ok(())
+    })?;
+    if !iso {
+        survey.one = None;
+    }
+    Ok(survey)
 }
 
 /// Dense values, row by row.
@@ -261,46 +348,63 @@ fn write_dense(
     Ok(cells)
 }
 
-/// Coordinates, or compressed lines of complex numbers.
+/// A form that is written array by array.
+struct Columns<'a> {
+    format: &'static str,
+    axis: usize,
+    values: Datatype,
+    /// How many values make one element.
+    parts: u64,
+    before: &'a Survey,
+}
+
+/// Coordinates and compressed lines of every kind.
 fn write_columns(
     group: &Group,
-    format: &str,
     dataset: &Dataset,
-    axis: usize,
-    (values, parts): (&Datatype, u64),
+    form: &Columns<'_>,
     output: &Output<'_>,
 ) -> Result<u64> {
     let entries = bands::count(dataset)?;
-    let wide = Datatype::u64_le;
-    let mut target = Appender::elements(group, NAMES.values, values, entries * parts)?;
-    let compressed = format.starts_with("CS");
-    let mut lines = match compressed {
-        true => {
-            let lines = dataset.shape()[axis] + 1;
-            let mut pointers = Appender::numbers(group, NAMES.pointers, wide(), lines)?;
-            pointers.append_numbers(&[0])?;
-            pointers
-        }
-        false => Appender::numbers(group, "indices_0", wide(), entries)?,
+    let (axis, wide) = (form.axis, Datatype::u64_le);
+    let stored = if form.before.one.is_some() { 1 } else { entries };
+    let mut target = Appender::elements(group, NAMES.values, &form.values, stored * form.parts)?;
+    if let Some(one) = &form.before.one {
+        target.append(one)?;
+    }
+    let numbers = |name, length| Appender::numbers(group, name, wide(), length);
+    let (compressed, doubly) = (form.format.contains("CS"), form.format.starts_with("DCS"));
+    let lines = match (doubly, compressed) {
+        (true, _) => form.before.lines,
+        (false, true) => dataset.shape()[axis],
+        (false, false) => entries,
     };
-    let mut indices = match dataset.shape().len() {
-        2 => Some(Appender::numbers(group, NAMES.indices, wide(), entries)?),
-        _ => None,
-    };
+    let mut pointers = compressed.then(|| numbers(NAMES.pointers, lines + 1)).transpose()?;
+    if let Some(pointers) = &mut pointers {
+        pointers.append_numbers(&[0])?;
+    }
+    let named = doubly || !compressed;
+    let mut places = named.then(|| numbers("indices_0", lines)).transpose()?;
+    let matrix = dataset.shape().len() == 2;
+    let mut indices = matrix.then(|| numbers(NAMES.indices, entries)).transpose()?;
     let mut before = 0;
     bands::for_each_band(dataset, axis, output.progress, |band| {
-        match compressed {
-            true => {
-                let ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
-                lines.append_numbers(&ends)?;
-            }
-            false => lines.append_numbers(&band.columns[axis])?,
+        let mut ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
+        if doubly {
+            ends.dedup();
+            ends.retain(|&end| end > before);
+            let mut full = band.columns[axis].clone();
+            full.dedup();
+            places.as_mut().map_or(Ok(()), |places| places.append_numbers(&full))?;
+        } else if let Some(places) = &mut places {
+            places.append_numbers(&band.columns[axis])?;
         }
+        pointers.as_mut().map_or(Ok(()), |pointers| pointers.append_numbers(&ends))?;
         before += band.columns[axis].len() as u64;
         if let Some(indices) = &mut indices {
             indices.append_numbers(&band.columns[1 - axis])?;
         }
-        target.append(&band.values)
+        if form.before.one.is_some() { Ok(()) } else { target.append(&band.values) }
     })?;
     Ok(entries)
 }
@@ -317,19 +421,21 @@ fn value_type(datatype: &Datatype) -> Result<(Datatype, u64)> {
     })
 }
 
-fn describe(format: &str, dataset: &Dataset, stored: u64) -> Result<Value> {
+fn describe(format: &str, dataset: &Dataset, stored: u64, iso: bool) -> Result<Value> {
     let mut types = serde_json::Map::new();
-    let compressed = format.starts_with("CS");
+    let compressed = format.contains("CS");
     if compressed {
         types.insert("pointers_to_1".into(), json!("uint64"));
     }
-    if matches!(format, "COO" | "CVEC") {
+    if matches!(format, "COO" | "CVEC" | "DCSR" | "DCSC") {
         types.insert("indices_0".into(), json!("uint64"));
     }
     if compressed || format == "COO" {
         types.insert("indices_1".into(), json!("uint64"));
     }
-    types.insert("values".into(), json!(type_name(dataset.datatype())?));
+    let kind = type_name(dataset.datatype())?;
+    let kind = if iso { format!("iso[{kind}]") } else { kind };
+    types.insert("values".into(), json!(kind));
     Ok(json!({ "binsparse": {
         "version": "0.1",
         "format": format,

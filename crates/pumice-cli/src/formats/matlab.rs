@@ -48,11 +48,11 @@ impl Format for Matlab {
         let mut found = Vec::new();
         for group in groups.iter().filter(|group| group.attribute(ROWS).is_ok()) {
             let source = sparse(group).with_context(|| group.path().to_owned())?;
-            found.push(Found { name: group.path().trim_matches('/').to_owned(), source });
+            found.push(Found::new(group.path().trim_matches('/'), source));
         }
         for dataset in datasets.into_iter().filter(is_numeric) {
             let name = dataset.path().trim_matches('/').to_owned();
-            found.push(Found { name, source: Box::new(Reversed::new(dataset)) });
+            found.push(Found::new(name, Box::new(Reversed::new(dataset))));
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)

@@ -59,7 +59,7 @@ impl Format for MatrixMarket {
             Field::Complex => Entries::<Complex, _>::boxed(parser),
             Field::Pattern => Entries::<Present, _>::boxed(parser),
         };
-        Ok(vec![Found { name: "matrix".into(), source }])
+        Ok(vec![Found::new("matrix", source)])
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {

@@ -42,7 +42,7 @@ impl Format for Npy {
         };
         let reader = Box::new(BufReader::with_capacity(256 << 10, reader));
         let array = NpyStream::open(reader).with_context(|| input.name())?;
-        Ok(vec![Found { name: "array".into(), source: array.dense() }])
+        Ok(vec![Found::new("array", array.dense())])
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {

@@ -37,14 +37,14 @@ impl Format for Npz {
         let archive = Archive::open(input.path)?;
         if archive.member("format.npy").is_some() {
             let source = sparse(&archive).with_context(|| input.name())?;
-            return Ok(vec![Found { name: "matrix".into(), source }]);
+            return Ok(vec![Found::new("matrix", source)]);
         }
         let mut found = Vec::new();
         for member in &archive.members {
             let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
             let array = NpyStream::open(archive.read(member)?);
             let array = array.with_context(|| format!("{}: {}", input.name(), member.name))?;
-            found.push(Found { name, source: array.dense() });
+            found.push(Found::new(name, array.dense()));
         }
         Ok(found)
     }
@@ -117,7 +117,7 @@ fn write_sparse(dataset: &Dataset, archive: &mut Writer, output: &Output<'_>) ->
     let entries = bands::count(dataset)?;
     let shape = dataset.shape();
     let index = index_type(shape.iter().copied().fold(entries, u64::max));
-    let form = output.form.unwrap_or(Form::Csr);
+    let form = output.plain_form()?.unwrap_or(Form::Csr);
     let axis = usize::from(form == Form::Csc);
     let hidden = crate::progress::Progress::hidden();
     let column = |archive: &mut Writer, name: &str, axis: usize, by: usize| {
@@ -131,7 +131,7 @@ fn write_sparse(dataset: &Dataset, archive: &mut Writer, output: &Output<'_>) ->
             column(archive, "row.npy", 0, 0)?;
             column(archive, "col.npy", 1, 0)?;
         }
-        Form::Csr | Form::Csc => {
+        _ => {
             column(archive, "indices.npy", 1 - axis, axis)?;
             archive.member("indptr.npy", |out| {
                 let mut out = numbers(out, &index, &[shape[axis] + 1])?;
@@ -146,9 +146,9 @@ fn write_sparse(dataset: &Dataset, archive: &mut Writer, output: &Output<'_>) ->
         }
     }
     let name = match form {
-        Form::Csr => "csr",
-        Form::Csc => "csc",
         Form::Coo => "coo",
+        _ if axis == 1 => "csc",
+        _ => "csr",
     };
     archive.member("format.npy", |out| {
         out.write_all(&npy::header(&Datatype::fixed_string(3), &[])?)?;

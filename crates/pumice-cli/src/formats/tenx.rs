@@ -2,9 +2,10 @@
 //! (version 3) or in one group for each genome (version 2).
 
 use super::container::{self, SCIPY, Types, compressed, write_compressed};
+use super::labels::{self, Label};
 use super::{Format, Found, Input, Output, Probe};
 use anyhow::{Context, Result, ensure};
-use pumice::{Datatype, File, Group};
+use pumice::{Dataset, Datatype, File, Group};
 
 pub(crate) struct TenX;
 
@@ -32,7 +33,8 @@ impl Format for TenX {
         for group in matrices(&file)? {
             let shape = shape(&group)?;
             let name = group.path().trim_start_matches('/').to_owned();
-            found.push(Found { name, source: compressed(&group, SCIPY, shape, 1)? });
+            let labels = names_of(&group);
+            found.push(Found { labels, ..Found::new(name, compressed(&group, SCIPY, shape, 1)?) });
         }
         Ok(found)
     }
@@ -52,12 +54,21 @@ impl Format for TenX {
         write_compressed(&group, SCIPY, dataset, 1, &types, output)?;
         let sides = group.new_dataset::<i64>().shape([2]).create("shape")?;
         sides.write(.., &[shape[0] as i64, shape[1] as i64])?;
-        write_labels(&group, "barcodes", "barcode", shape[1])?;
+        let names = |axis, fields: &[&str]| labels::of(output.file, dataset, axis, fields);
+        let barcodes = names(1, &["barcode", "index"]);
+        write_strings(&group, "barcodes", shape[1], barcodes.as_ref(), "barcode")?;
         let features = group.create_group("features")?;
-        write_labels(&features, "id", "feature", shape[0])?;
-        write_labels(&features, "name", "feature", shape[0])?;
-        write_constant(&features, "feature_type", "Gene Expression", shape[0])?;
-        write_constant(&features, "genome", "unknown", shape[0])?;
+        for (field, fields) in [("id", ["id", "index"]), ("name", ["name", "index"])] {
+            write_strings(&features, field, shape[0], names(0, &fields).as_ref(), "feature")?;
+        }
+        for (field, text) in [("feature_type", "Gene Expression"), ("genome", "unknown")] {
+            match names(0, &[field]) {
+                Some(known) => write_strings(&features, field, shape[0], Some(&known), "")?,
+                None => write_constant(&features, field, text, shape[0])?,
+            }
+        }
+        let tags = features.new_strings().shape([1]).create("_all_tag_keys")?;
+        tags.write_strings(.., &["genome"])?;
         Ok(file.close()?)
     }
 
@@ -86,35 +97,55 @@ fn shape(group: &Group) -> Result<Vec<u64>> {
     })
 }
 
-/// Numbered labels of one length.
-fn write_labels(group: &Group, name: &str, stem: &str, count: u64) -> Result<()> {
-    write_strings(group, name, count, stem.len() + 20, |number| format!("{stem}{number}"))
+/// What features and barcodes are called. Version 2 has genes instead of features.
+fn names_of(group: &Group) -> Vec<Label> {
+    let mut labels: Vec<Label> = Label::find(group, "barcodes", 1, "barcode").into_iter().collect();
+    let fields = ["id", "name", "feature_type", "genome"];
+    match group.group("features") {
+        Ok(features) => {
+            labels.extend(fields.iter().filter_map(|name| Label::find(&features, name, 0, name)));
+        }
+        Err(_) => {
+            labels.extend(Label::find(group, "genes", 0, "id"));
+            labels.extend(Label::find(group, "gene_names", 0, "name"));
+        }
+    }
+    labels
 }
 
 fn write_constant(group: &Group, name: &str, text: &str, count: u64) -> Result<()> {
-    write_strings(group, name, count, text.len(), |_| text.to_owned())
-}
-
-fn write_strings(
-    group: &Group,
-    name: &str,
-    count: u64,
-    width: usize,
-    label: impl Fn(u64) -> String,
-) -> Result<()> {
-    let datatype = Datatype::fixed_string(width as u32);
+    let datatype = Datatype::fixed_string(text.len() as u32);
     let dataset = container::vector(group, datatype, count).create(name)?;
     let mut first = 0;
     while first < count {
         let end = (first + (1 << 16)).min(count);
-        let mut bytes = Vec::with_capacity((end - first) as usize * width);
-        for number in first..end {
-            let mut text = label(number).into_bytes();
-            text.resize(width, 0);
-            bytes.append(&mut text);
-        }
-        dataset.write_bytes(first..end, &bytes)?;
+        dataset.write_bytes(first..end, &text.as_bytes().repeat((end - first) as usize))?;
         first = end;
     }
     Ok(())
+}
+
+/// Strings of one length: those of `names`, or a stem and numbers.
+fn write_strings(
+    group: &Group,
+    name: &str,
+    count: u64,
+    names: Option<&Dataset>,
+    stem: &str,
+) -> Result<()> {
+    let mut width = 1;
+    labels::for_each_batch(count, names, stem, |_, names| {
+        width = names.iter().map(String::len).fold(width, usize::max);
+        Ok(())
+    })?;
+    let datatype = Datatype::fixed_string(width as u32);
+    let dataset = container::vector(group, datatype, count).create(name)?;
+    labels::for_each_batch(count, names, stem, |first, names| {
+        let mut bytes = Vec::with_capacity(names.len() * width);
+        for name in names {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.resize(bytes.len() + width - name.len(), 0);
+        }
+        Ok(dataset.write_bytes(first..first + names.len() as u64, &bytes)?)
+    })
 }

@@ -44,7 +44,7 @@ impl Format for Text {
         ensure!(!input.is_standard_input(), "text is read twice: from a file, not from a pipe");
         let summary = Summary::of(input)?;
         let source = TextSource::open(input, summary)?;
-        Ok(vec![Found { name: "matrix".into(), source: Box::new(source) }])
+        Ok(vec![Found::new("matrix", Box::new(source))])
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {

@@ -1,7 +1,11 @@
 //! `pumice check`, `recover`, `bench`, `completions` and `man`.
 
 use crate::support::{Place, small};
-use pumice::File;
+use pumice::{File, PlaceKind};
+use pumice_store::MemoryStore;
+use pumice_testkit::recording::RecordingStore;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A file with a chunk whose checksum will be wrong.
 fn damaged(place: &Place) {
@@ -44,6 +48,159 @@ fn damage_is_found_and_the_rest_is_copied() {
     assert!(!file.contains("runs/bad"));
     place.write("text.h5", "this is no HDF5 file\n");
     assert_eq!(place.pumice("check text.h5").code, Some(2));
+}
+
+/// A file that has every kind of structure that the newest format has, with checksums everywhere.
+fn everything(place: &Place) -> Vec<pumice::Place> {
+    let path = place.path("all.h5");
+    let file = File::options().persist_free_space(true).create(&path).unwrap();
+    for number in 0..30 {
+        file.create_group(&format!("many/g{number}")).unwrap();
+        file.group("many").unwrap().set_attribute(&format!("a{number}"), number).unwrap();
+    }
+    let values: Vec<i32> = (0..400).collect();
+    for (name, limits) in [
+        ("fixed", vec![Some(20), Some(20)]),
+        ("extensible", vec![None, Some(20)]),
+        ("tree", vec![None, None]),
+    ] {
+        let builder = file.new_dataset::<i32>().shape([20, 20]).max_shape(limits);
+        builder.chunk([4, 4]).fletcher32().create(name).unwrap().write(.., &values).unwrap();
+    }
+    let sparse = file.new_dataset::<i32>().shape([1000, 1000]).chunk([10, 10]).sparse();
+    let sparse = sparse.create("sparse").unwrap();
+    sparse.write_points(&[[1, 1], [500, 2], [999, 999]], &[1, 2, 3]).unwrap();
+    drop(sparse);
+    file.new_dataset::<i32>().shape([300]).create("gone").unwrap().write(.., &[7; 300]).unwrap();
+    file.flush().unwrap();
+    file.unlink("gone").unwrap();
+    file.close().unwrap();
+    let file = File::open(path).unwrap();
+    let mut places = file.places().unwrap();
+    places.extend(file.group("/").unwrap().places().unwrap());
+    places.extend(file.group("many").unwrap().places().unwrap());
+    for name in ["fixed", "extensible", "tree", "sparse"] {
+        places.extend(file.dataset(name).unwrap().places().unwrap());
+    }
+    places
+}
+
+#[test]
+fn a_wrong_byte_is_told_or_harms_nothing() {
+    let place = Place::new();
+    let places = everything(&place);
+    let told = place.succeed("check -v all.h5");
+    assert!(told.contains("all.h5: sound;") && told.contains("free space:"), "{told}");
+    let bytes = std::fs::read(place.path("all.h5")).unwrap();
+    let wanted = place.succeed("dump all.h5").replace("all.h5", "");
+    let mut seen: BTreeMap<PlaceKind, u32> = BTreeMap::new();
+    let mut found: BTreeMap<PlaceKind, u32> = BTreeMap::new();
+    for (number, piece) in places.iter().enumerate() {
+        let count = seen.entry(piece.kind).or_default();
+        *count += 1;
+        if *count > 12 || piece.kind == PlaceKind::FreeSpace {
+            continue;
+        }
+        let at = (piece.address + [0, piece.length / 2, piece.length - 1][number % 3]) as usize;
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x41;
+        place.write("hurt.h5", damaged);
+        let run = place.pumice("check hurt.h5");
+        if run.code != Some(0) {
+            *found.entry(piece.kind).or_default() += 1;
+            continue;
+        }
+        let dumped = place.pumice("dump hurt.h5");
+        assert_eq!(dumped.out.replace("hurt.h5", ""), wanted, "{piece:?}, byte {at:#x}");
+    }
+    for kind in [
+        PlaceKind::Superblock,
+        PlaceKind::ObjectHeader,
+        PlaceKind::Links,
+        PlaceKind::Attributes,
+        PlaceKind::ChunkIndex,
+        PlaceKind::Chunk,
+        PlaceKind::FreeSpaceManager,
+    ] {
+        assert!(found.contains_key(&kind), "no damage of {kind} was seen: {found:?} of {seen:?}");
+    }
+}
+
+#[test]
+fn structures_that_overlap_are_told_with_their_places() {
+    let place = Place::new();
+    let file = File::create(place.path("o.h5")).unwrap();
+    for name in ["a", "b"] {
+        let dataset = file.new_dataset::<u8>().shape([1000]).create(name).unwrap();
+        dataset.write(.., &[1; 1000]).unwrap();
+    }
+    file.close().unwrap();
+    let file = File::open(place.path("o.h5")).unwrap();
+    let elements = |name: &str| {
+        let places = file.dataset(name).unwrap().places().unwrap();
+        places.into_iter().find(|place| place.kind == PlaceKind::Elements).unwrap().address
+    };
+    let header = file.dataset("b").unwrap().places().unwrap()[0];
+    let (first, second) = (elements("a"), elements("b"));
+    // The layout message of b names a place inside of a; the header gets a new checksum.
+    let mut bytes = std::fs::read(place.path("o.h5")).unwrap();
+    let block = header.address as usize..(header.address + header.length) as usize;
+    let block = &mut bytes[block];
+    let at = block.windows(8).position(|window| window == second.to_le_bytes()).unwrap();
+    block[at..at + 8].copy_from_slice(&(first + 600).to_le_bytes());
+    let end = block.len() - 4;
+    let sum = pumice_bytes::lookup3(&block[..end]);
+    block[end..].copy_from_slice(&sum.to_le_bytes());
+    place.write("o.h5", bytes);
+    let run = place.pumice("check o.h5");
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    let (begin, end) = (first + 600, first + 1600);
+    let overlap = format!("/b: elements from {begin:#x} to {end:#x} overlaps elements of /a");
+    assert!(run.out.contains(&overlap), "{}", run.out);
+    assert!(run.out.contains("nothing refers to "), "{}", run.out);
+}
+
+/// Writes two commits into a store that remembers every change; what there was before the second.
+fn two_commits(store: &Arc<RecordingStore>) -> usize {
+    let file = File::options().create_in(store.clone()).unwrap();
+    for number in 0..20 {
+        let dataset =
+            file.new_dataset::<u32>().shape([50]).create(&format!("old{number}")).unwrap();
+        dataset.write(.., &[number; 50]).unwrap();
+    }
+    file.flush().unwrap();
+    let before = store.count();
+    for number in 0..20 {
+        file.unlink(&format!("old{number}")).unwrap();
+        file.create_group(&format!("new{number}")).unwrap();
+    }
+    file.close().unwrap();
+    before
+}
+
+#[test]
+fn what_a_killed_writer_left_is_recovered() {
+    let place = Place::new();
+    let store = Arc::new(RecordingStore::default());
+    let before = two_commits(&store);
+    let mut applied = 0;
+    for count in before..=store.count() {
+        let copy = MemoryStore::default();
+        store.play(count, true, &copy).unwrap();
+        place.write("killed.h5", copy.to_vec());
+        let run = place.pumice("recover killed.h5");
+        assert_eq!(run.code, Some(0), "after {count} changes: {}{}", run.out, run.err);
+        if run.out.contains("was applied") {
+            applied += 1;
+            assert!(place.succeed("recover killed.h5").contains("no journal is left"));
+        }
+        let told = place.succeed("check killed.h5");
+        assert!(told.contains("sound; "), "after {count} changes: {told}");
+        let names = place.succeed("ls killed.h5");
+        let (old, new) = (names.matches("old").count(), names.matches("new").count());
+        assert!(matches!((old, new), (20, 0) | (0, 20)), "after {count} changes: {names}");
+    }
+    assert!(applied > 0, "no journal was left over");
 }
 
 #[test]

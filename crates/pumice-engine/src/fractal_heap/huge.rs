@@ -13,6 +13,9 @@ use std::ops::ControlFlow;
 /// Types of the B-tree, without and with filters.
 const PLAIN: u8 = 1;
 const FILTERED: u8 = 2;
+/// The same where ids of objects are their addresses.
+const PLAIN_BY_ADDRESS: u8 = 3;
+const FILTERED_BY_ADDRESS: u8 = 4;
 
 impl FractalHeap {
     pub(super) fn huge_of_key(&mut self, key: u64) -> Result<HugeObject> {
@@ -82,7 +85,7 @@ impl FractalHeap {
         let total = &mut self.header.object_bytes[0];
         *total = total.saturating_sub(object.length);
         if self.huge.as_ref().is_some_and(|tree| tree.count() == 0) {
-            self.delete_huge()?;
+            self.delete_huge(&*medium)?;
             self.header.huge_index_address = UNDEFINED;
             self.header.last_huge_key = 0;
             self.header.keys_wrapped = false;
@@ -91,20 +94,28 @@ impl FractalHeap {
     }
 
     /// Gives back the space of all huge objects and their index.
-    pub(super) fn delete_huge(&mut self) -> Result<()> {
-        let (medium, context, header) = (self.medium.clone(), self.context, self.header.clone());
-        self.huge_tree()?;
-        let Some(mut tree) = self.huge.take() else { return Ok(()) };
+    pub(super) fn delete_huge(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        let (medium, context) = (self.medium.clone(), self.context);
+        let mut tree = match (self.huge.take(), self.header.huge_index_address) {
+            (Some(tree), _) => tree,
+            (None, UNDEFINED) => return Ok(()),
+            (None, address) => {
+                let types = [PLAIN, FILTERED, PLAIN_BY_ADDRESS, FILTERED_BY_ADDRESS];
+                Tree::open(address, &types, &*medium)?
+            }
+        };
         let mut objects = Vec::new();
-        // Huge objects that ids name by address are in trees of other types, which are not changed.
+        // Records of all types begin with address and length.
         let _ = tree.for_each(&*medium, &mut |record| {
-            objects.push(header.decode_huge_record(record, &context)?.1);
+            let mut reader = context.reader("record of a huge object", record);
+            let address = reader.offset(context.offset_width())?;
+            objects.push((address, reader.uint(context.length_width())?));
             Ok(ControlFlow::Continue(()))
         })?;
-        for object in objects {
-            medium.free_raw(object.address, object.length);
+        for (address, length) in objects {
+            io.free_raw(address, length);
         }
-        tree.delete(&*medium)
+        tree.delete(io)
     }
 
     /// The B-tree of huge objects, if there is one.

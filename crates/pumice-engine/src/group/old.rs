@@ -247,10 +247,10 @@ impl OldGroup {
         self.leaves.retain(|_, leaf| leaf.dirty);
     }
 
-    /// Gives all its space back.
-    pub(crate) fn delete(mut self, io: &Medium) -> Result<()> {
+    /// Gives all its space back to `io`.
+    pub(crate) fn delete(mut self, medium: &Medium, io: &dyn MetadataIo) -> Result<()> {
         let leaf_length = self.leaf_length();
-        for leaf in self.leaf_addresses(io)? {
+        for leaf in self.leaf_addresses(medium)? {
             io.free(leaf, leaf_length);
         }
         // Listing the leaves has loaded every node.

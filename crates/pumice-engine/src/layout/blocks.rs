@@ -88,6 +88,10 @@ impl MetadataIo for Blocks<'_> {
         self.medium.free(address, length);
     }
 
+    fn free_raw(&self, address: u64, length: u64) {
+        self.medium.free_raw(address, length);
+    }
+
     fn stage(&self, address: u64, bytes: Vec<u8>) {
         self.medium.stage(address, bytes);
     }

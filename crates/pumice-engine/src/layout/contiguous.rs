@@ -8,6 +8,7 @@ use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{PIECE, Stretch, beyond};
 use crate::medium::Medium;
+use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_space::{CellSet, Segment};
 use pumice_store::WriteOp;
