@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -183,6 +184,8 @@ class Formats(unittest.TestCase):
                     given.layers["dense"] = rng.normal(size=(50, 30))
                     given.obsm["X_pca"] = rng.normal(size=(50, 4))
                     given.obsp["distances"] = kind(example(rng, (50, 50), np.float64))
+                    given.obs_names = [f"cell {number}" for number in range(50)]
+                    given.var_names = [f"gène{number}" for number in range(30)]
                     given.write_h5ad(self.at / "in.h5ad")
                     out = self.through(self.at / "in.h5ad", self.at / "out.h5ad", "--form", form)
                     back = anndata.read_h5ad(out)
@@ -192,6 +195,8 @@ class Formats(unittest.TestCase):
                     self.same(back.obsp["distances"], given.obsp["distances"])
                     np.testing.assert_array_equal(back.layers["dense"], given.layers["dense"])
                     np.testing.assert_array_equal(back.obsm["X_pca"], given.obsm["X_pca"])
+                    self.assertEqual(list(back.obs_names), list(given.obs_names))
+                    self.assertEqual(list(back.var_names), list(given.var_names))
 
     def ten_x(self, path, matrix, groups):
         with h5py.File(path, "w") as file:
@@ -201,8 +206,9 @@ class Formats(unittest.TestCase):
                 group["data"], group["indices"] = columns.data, columns.indices.astype("i8")
                 group["indptr"] = columns.indptr.astype("i8")
                 group["shape"] = np.array(matrix.shape, "i4")
-                group["barcodes"] = np.array([b"c"] * matrix.shape[1])
-                group["genes"] = np.array([b"g"] * matrix.shape[0])
+                group["barcodes"] = np.array([b"c%d" % n for n in range(matrix.shape[1])])
+                group["genes"] = np.array([b"ENSG%d" % n for n in range(matrix.shape[0])])
+                group["gene_names"] = np.array([b"g%d" % n for n in range(matrix.shape[0])])
 
     def test_counts_of_10x_come_back(self):
         matrix = example(np.random.default_rng(6), (60, 25), np.int32)
@@ -212,8 +218,10 @@ class Formats(unittest.TestCase):
             group = file["matrix"]
             arrays = [group[name][:] for name in ("data", "indices", "indptr")]
             self.same(scipy.sparse.csc_array(tuple(arrays), shape=tuple(group["shape"][:])), matrix)
-            self.assertEqual(len(group["barcodes"]), 25)
-            self.assertEqual(len(group["features/id"]), 60)
+            self.assertEqual(list(group["barcodes"][:]), [b"c%d" % n for n in range(25)])
+            self.assertEqual(list(group["features/id"][:]), [b"ENSG%d" % n for n in range(60)])
+            self.assertEqual(list(group["features/name"][:]), [b"g%d" % n for n in range(60)])
+            self.assertEqual(set(group["features/feature_type"][:]), {b"Gene Expression"})
         self.ten_x(self.at / "v2.h5", matrix, ["hg19", "mm10"])
         told = self.run_pumice("import", "-f", self.at / "v2.h5", self.at / "two.h5")
         self.assertIn("/hg19: 60 x 25", told)
@@ -239,6 +247,16 @@ class Formats(unittest.TestCase):
             if kind == "bint8":
                 values = values.astype(bool)
             shape, form = tuple(about["shape"]), about["format"]
+            if kind.startswith("iso["):
+                self.assertEqual(len(values), 1)
+                values = np.repeat(values, about["number_of_stored_values"])
+            if form in ("DCSR", "DCSC"):
+                lines, counts = load("indices_0"), np.diff(load("pointers_to_1"))
+                self.assertTrue((counts > 0).all(), "empty lines")
+                self.assertEqual(len(lines), len(counts))
+                first, second = np.repeat(lines, counts), load("indices_1")
+                pair = (first, second) if form == "DCSR" else (second, first)
+                return scipy.sparse.coo_array((values, pair), shape=shape)
             if form in ("CSR", "CSC"):
                 kind = {"CSR": scipy.sparse.csr_array, "CSC": scipy.sparse.csc_array}[form]
                 return kind((values, load("indices_1"), load("pointers_to_1")), shape=shape)
@@ -271,9 +289,14 @@ class Formats(unittest.TestCase):
             with self.subTest(form):
                 about = dict(format=form, shape=[12, 9], number_of_stored_values=matrix.nnz, data_types=kinds)
                 self.binsparse(self.at / "in.bsp.h5", about, **arrays)
-                for out in ("csr", "csc", "coo"):
+                for out in ("csr", "csc", "coo", "dcsr", "dcsc"):
                     back = self.through(self.at / "in.bsp.h5", self.at / "out.bsp.h5", "--form", out)
                     self.same(self.read_binsparse(back), matrix)
+                back = self.through(self.at / "in.bsp.h5", self.at / "out.bsp.h5")
+                self.same(self.read_binsparse(back), matrix)
+                with h5py.File(back) as file:
+                    kept = json.loads(file.attrs["binsparse"])["binsparse"]["format"]
+                self.assertEqual(kept, "COO" if form == "COOC" else form)
 
     def test_binsparse_has_vectors_dense_arrays_iso_complex_and_symmetry(self):
         about = lambda form, shape, kind, **more: dict(
@@ -293,6 +316,11 @@ class Formats(unittest.TestCase):
         pair = dict(indices_0=[0, 2], indices_1=[1, 0])
         iso = back("COO", [3, 3], "iso[int8]", dict(pair, values=np.array([7], "i1")))
         self.same(iso, scipy.sparse.coo_array((np.array([7, 7], "i1"), ([0, 2], [1, 0])), shape=(3, 3)))
+        with h5py.File(self.at / "out.bsp.h5") as file:
+            self.assertEqual(len(file["values"]), 1, "one value for all, as before")
+        self.binsparse(place, about("CSR", [4, 5], "float64", fill=False) | {"number_of_stored_values": 0})
+        nothing = self.read_binsparse(self.through(place, self.at / "out.bsp.h5"))
+        self.same(nothing, scipy.sparse.csr_array((4, 5)))
         parts = np.array([1.0, 2.0, 3.0, 4.0])
         found = back("COO", [3, 3], "complex[float64]", dict(pair, values=parts))
         self.same(found, scipy.sparse.coo_array(([1 + 2j, 3 + 4j], ([0, 2], [1, 0])), shape=(3, 3)))
@@ -383,6 +411,77 @@ class Formats(unittest.TestCase):
                         load = lambda g: scipy.sparse.csc_array(
                             (g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g["shape"][:]))
                         self.same(load(other["matrix"]), load(one[name]))
+
+    def dumped(self, path, *options):
+        """What h5dump prints, imported, compared by h5diff; gives what was left out."""
+        text = self.at / "dump.txt"
+        with open(text, "wb") as out:
+            subprocess.run(["h5dump", "-m", "%.17g", *options, path], stdout=out, check=True, timeout=60)
+        told = self.run_pumice("import", "-f", text, self.at / "again.h5")
+        left = [line for line in told.splitlines() if line.startswith("left out")]
+        done = subprocess.run(["h5diff", path, self.at / "again.h5"], capture_output=True, text=True)
+        return left, done.returncode, done.stdout
+
+    @unittest.skipUnless(shutil.which("h5dump"), "h5dump is not installed")
+    def test_what_h5dump_prints_becomes_the_file_again(self):
+        path = self.at / "in.h5"
+        with h5py.File(path, "w") as file:
+            pair = np.dtype([("x", "<i4"), ("y", ">f8", (2, 3)), ("name", "S6")])
+            data = np.zeros(5, pair)
+            data["x"], data["y"], data["name"] = range(5), 0.1, [b"a", b"", b"b c", b'q"q', b"123456"]
+            file.create_dataset("deep/er/compound", data=data)
+            file["strings"] = np.array(["", "plain", "two\nlines", "ünïcode", 'a "quote" inside'], dtype=h5py.string_dtype())
+            file["fixed"] = np.array([[b"ab", b"c"], [b"", b"d" * 30]])
+            file["enum"] = np.array([2, 0, 1], dtype=h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 2}, "i1"))
+            sequences = file.create_dataset("sequences", 3, h5py.vlen_dtype("u2"))
+            sequences[0], sequences[2] = [1, 2, 3], [7]
+            file["opaque"] = np.array([b"\x01\x02\x03", b"abc"], dtype="V3")
+            file["scalar"], file["numbers"] = 1.5, np.array([np.nan, np.inf, -np.inf, 1e300, -0.0])
+            file["large"] = np.arange(200_000, dtype="u8").reshape(400, 500) * 10**13
+            file.create_dataset("growing", data=np.arange(12).reshape(3, 4), maxshape=(None, 4), chunks=(2, 2), compression="gzip", shuffle=True)
+            file["committed"] = np.dtype([("a", "i4"), ("b", "f4")])
+            file.create_dataset("of committed", 2, file["committed"])
+            file["soft"], file["external"] = h5py.SoftLink("/scalar"), h5py.ExternalLink("other.h5", "/x")
+            file["hard"] = file["scalar"]
+            file["deep"].attrs["title"], file["numbers"].attrs["units"] = "many words", np.bytes_(b"m/s")
+            file["numbers"].attrs["list"] = ["a", "bc"]
+            file.attrs["matrix"] = np.arange(6).reshape(2, 3)
+        for options in ((), ("-p",), ("-B", "-p"), ("-y",)):
+            with self.subTest(options=options):
+                left, code, told = self.dumped(path, *options)
+                self.assertEqual((left, code, told), ([], 0, ""))
+        self.dumped(path, "-p")
+        with h5py.File(self.at / "again.h5") as file:
+            growing = file["growing"]
+            self.assertEqual((growing.chunks, growing.maxshape, growing.compression, growing.shuffle),
+                             ((2, 2), (None, 4), "gzip", True))
+            self.assertEqual(file.get("external", getlink=True).filename, "other.h5")
+            self.assertEqual(file["hard"], file["scalar"])
+            self.assertEqual(file["strings"].asstr()[2:].tolist(), ["two\nlines", "ünïcode", 'a "quote" inside'])
+
+    @unittest.skipUnless(shutil.which("h5dump"), "h5dump is not installed")
+    def test_what_h5dump_prints_of_others_files_becomes_them_again(self):
+        root = CORPUS.parent
+        if not (root / "manifest_index.jsonl").exists():
+            self.skipTest("no corpus")
+        files = [root / json.loads(line)["stored"] for line in open(root / "manifest_index.jsonl")]
+        files = [path for path in files if path.exists() and path.stat().st_size < 20_000]
+        equal, different = 0, []
+        for path in files[::4]:
+            try:
+                left, code, told = self.dumped(path)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+                continue  # h5dump itself cannot
+            except AssertionError as error:
+                different.append(f"{path.name}: {error}")
+                continue
+            if code == 0:
+                equal += 1
+            elif not left:
+                different.append(f"{path.name}: {code} {told[:200]}")
+        print(f"{equal} equal, {len(different)} different: {different}")
+        self.assertGreater(equal, 50)
+        self.assertGreater(equal, 20 * len(different))
 
     def test_broken_matrices_are_refused(self):
         files = sorted(CORPUS.glob("mm_bad/*"))

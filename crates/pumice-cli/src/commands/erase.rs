@@ -5,7 +5,9 @@ use crate::cells::{self, Hyperslab};
 use crate::cli::Erase;
 use crate::{numbers, window};
 use anyhow::{Context, Result};
-use pumice::File;
+use pumice::{Dataset, File, StructuredChunkInfo};
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -21,8 +23,13 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     let count = || if sparse { cells::count_defined(&dataset, &whole) } else { Ok(0) };
 
     let (before, stored_before) = (count()?, dataset.storage_size()?);
+    let old = if sparse { dataset.structured_chunks()? } else { Vec::new() };
     dataset.reset(Hyperslab::ranges(&ranges).selection()?)?;
     file.flush()?;
+    if sparse {
+        settle(&dataset, &old)?;
+        file.flush()?;
+    }
     let (after, stored_after) = (count()?, dataset.storage_size()?);
 
     let mut out = output();
@@ -48,6 +55,42 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     writeln!(out, ", the file has {size} bytes")?;
     out.flush()?;
     Ok(Outcome::Complete)
+}
+
+/// Moves chunks from the end of the file to where `old` ones were, so that the file ends earlier:
+/// chunks that changed have new places.
+fn settle(dataset: &Dataset, old: &[StructuredChunkInfo]) -> Result<()> {
+    let mut chunks = dataset.structured_chunks()?;
+    let used: HashSet<u64> = chunks.iter().map(|chunk| chunk.address).collect();
+    let gone = old.iter().filter(|chunk| !used.contains(&chunk.address));
+    let mut room: Vec<(u64, u64)> = gone.map(|chunk| (chunk.address, chunk.size)).collect();
+    room.sort_unstable();
+    // Neighbours are one piece of room.
+    room.dedup_by(|later, earlier| {
+        let adjacent = earlier.0 + earlier.1 == later.0;
+        earlier.1 += if adjacent { later.1 } else { 0 };
+        adjacent
+    });
+    chunks.sort_unstable_by_key(|chunk| Reverse(chunk.address));
+    for chunk in chunks {
+        let fits = |&(at, length): &(u64, u64)| at < chunk.address && length >= chunk.size;
+        if !room.iter().any(fits) {
+            continue;
+        }
+        let Some(sections) = dataset.read_structured_chunk(&chunk.offset)? else { continue };
+        dataset.write_structured_chunk(&chunk.offset, &sections)?;
+        let moved = dataset.structured_chunk_info_at(&chunk.offset)?;
+        let Some(address) = moved.map(|moved| moved.address) else { break };
+        let taken = room.iter_mut().find(|(at, length)| (*at..at + *length).contains(&address));
+        let Some((at, length)) = taken else { break };
+        // What is left of it, at one of its ends.
+        let behind = (*at + *length).saturating_sub(address + chunk.size);
+        (*at, *length) = match behind >= address - *at {
+            true => (address + chunk.size, behind),
+            false => (*at, address - *at),
+        };
+    }
+    Ok(())
 }
 
 fn file_size(path: &Path) -> Result<u64> {

@@ -73,20 +73,43 @@ impl<'a> Batches<'a> {
         if self.symmetry != Symmetry::General {
             self.mirror(&mut cells, source)?;
         }
-        let unique = dense || self.order.is_strict(self.symmetry != Symmetry::General);
-        let mut defined_before = 0;
-        if !unique {
-            cells = self.merged(&cells, source)?;
-            defined_before = self.merge_dataset(&mut cells, source)?;
+        if dense || self.order.is_strict(self.symmetry != Symmetry::General) {
+            self.store(&cells)?;
+            self.widen(&cells);
+            self.written += cells.len() as u64;
+            return Ok(());
         }
+        let cells = self.merged(&cells, source)?;
+        for mut part in self.parts(&cells) {
+            let defined_before = self.merge_dataset(&mut part, source)?;
+            self.store(&part)?;
+            self.written += part.len() as u64 - defined_before;
+        }
+        self.widen(&cells);
+        Ok(())
+    }
+
+    fn store(&self, cells: &Cells) -> Result<()> {
         let points = Points::columns(cells.columns.iter().map(Vec::as_slice));
         let points = points.map_err(pumice::Error::from)?;
         if cells.len() > 0 {
             self.dataset.write_bytes_at(&points, &cells.values)?;
         }
-        self.widen(&cells);
-        self.written += cells.len() as u64 - defined_before;
         Ok(())
+    }
+
+    /// Cells in order, divided so that each part lies in one row of chunks: chunks that a request
+    /// touches are in memory together, and cells that come in no order touch all.
+    fn parts<'c>(&self, cells: &'c Cells) -> impl Iterator<Item = Cells> + use<'c> {
+        let side = self.dataset.chunk().and_then(|chunk| chunk.first().copied()).unwrap_or(1);
+        let (side, size) = (side.max(1), self.size);
+        let rows = cells.columns.first().map_or(&[][..], Vec::as_slice);
+        let mut start = 0;
+        rows.chunk_by(move |one, other| one / side == other / side).map(move |part| {
+            let range = start..start + part.len();
+            start = range.end;
+            cells.part(range, size)
+        })
     }
 
     /// Adds the mirror images of cells.

@@ -196,9 +196,10 @@ impl Reader<'_> {
             return Ok(self.file.create_hard_link(&path, &target)?);
         }
         let datatype = types::datatype(&mut self.lexer, &self.committed, 0)?;
-        match self.file.commit_datatype(&path, &datatype) {
-            Ok(_) => {}
-            Err(error) => self.made.left.push(format!("{path}: {error}")),
+        // A datatype that no link leads to is printed under its number.
+        let nameless = path.strip_prefix("/#").is_some_and(|name| name.parse::<u64>().is_ok());
+        if !nameless && let Err(error) = self.file.commit_datatype(&path, &datatype) {
+            self.made.left.push(format!("{path}: {error}"));
         }
         if self.lexer.passes(b'{')? {
             self.members(&path, 0)?;
@@ -222,13 +223,13 @@ impl Reader<'_> {
                 "DATASPACE" => space = Some(types::dataspace(&mut self.lexer)?),
                 "DATA" => {
                     self.lexer.expect(b'{')?;
-                    let (Some(Ok(known)), Some(space)) = (datatype.take(), &space) else {
+                    let (Some(Ok(known)), Some(space)) = (&datatype, &space) else {
                         self.lexer.skip_block()?;
                         continue;
                     };
                     ensure!(space.cells() <= MAX_ATTRIBUTE, "the attribute {name} is too large");
                     self.lexer.in_data = true;
-                    let known = values::sized(&mut self.lexer, known)?;
+                    let known = values::sized(&mut self.lexer, known.clone())?;
                     for _ in 0..space.cells() {
                         values.push(values::value(&mut self.lexer, &known)?);
                         self.lexer.passes(b',')?;

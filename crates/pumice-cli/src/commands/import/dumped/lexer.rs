@@ -169,10 +169,11 @@ impl<'a> Lexer<'a> {
     /// Whether the quote that was just read is the last of its text.
     fn text_ends(&self) -> bool {
         let rest = &self.line[self.at..];
-        if !self.in_data {
-            return true;
-        }
         let followed = rest.trim_ascii_start().first();
+        if !self.in_data {
+            // Names of objects stand before braces, datatypes, numbers and ends of lines.
+            return followed.is_none_or(|byte| b"{};,-0123456789H".contains(byte));
+        }
         rest.first() != Some(&b'"') && followed.is_none_or(|byte| b",})]'\"".contains(byte))
     }
 

@@ -124,6 +124,14 @@ fn named(name: &str, enumeration: &Enumeration) -> Result<Value> {
     }
     let number = match name.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        // Bytes, as memory has them.
+        None if name.contains(':') => {
+            let bytes = bytes(name)?;
+            let wide =
+                bytes.iter().rev().fold(0i128, |number, byte| number << 8 | i128::from(*byte));
+            let shift = 128 - 8 * bytes.len().min(15) as u32;
+            Some(if enumeration.base.signed { wide << shift >> shift } else { wide })
+        }
         None => name.parse().ok(),
     };
     let number = number.with_context(|| format!("the enumeration has no name {name}"))?;
