@@ -24,6 +24,8 @@ pub(super) struct Lexer<'a> {
     line: Vec<u8>,
     at: usize,
     number: u64,
+    /// Where elements begin on lines that begin with a position.
+    indent: usize,
     peeked: Option<Token>,
     /// Whether elements are read: texts among these may have quotes inside.
     pub(super) in_data: bool,
@@ -31,7 +33,7 @@ pub(super) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(input: Box<dyn BufRead + 'a>) -> Self {
-        Self { input, line: Vec::new(), at: 0, number: 0, peeked: None, in_data: false }
+        Self { input, line: Vec::new(), at: 0, number: 0, indent: 0, peeked: None, in_data: false }
     }
 
     /// The number of the line that was read last.
@@ -131,6 +133,9 @@ impl<'a> Lexer<'a> {
             return Ok(false);
         }
         self.at = position_mark(&self.line);
+        if self.at > 0 {
+            self.indent = self.at + 1;
+        }
         Ok(true)
     }
 
@@ -155,6 +160,9 @@ impl<'a> Lexer<'a> {
                 if self.input.read_until(b'\n', &mut self.line)? == 0 {
                     bail!("a text that begins before line {before} does not end");
                 }
+                // h5dump puts them below the first element of their line.
+                let blank = self.line.iter().take_while(|byte| **byte == b' ').count();
+                self.at = blank.min(self.indent);
                 continue;
             };
             self.at += 1;
@@ -179,6 +187,10 @@ impl<'a> Lexer<'a> {
 
     /// What a backslash means: three octal digits are a byte, some letters are control characters.
     fn escaped(&mut self) -> u8 {
+        // Bytes above 127, as some releases print them: with their sign.
+        if self.line[self.at..].starts_with(b"37777777") {
+            self.at += 8;
+        }
         let digits = self.line.get(self.at..self.at + 3).unwrap_or_default();
         if digits.len() == 3 && digits.iter().all(|digit| (b'0'..b'8').contains(digit)) {
             let byte = digits.iter().fold(0u32, |byte, digit| byte * 8 + u32::from(digit - b'0'));
