@@ -167,7 +167,7 @@ fn bytes(word: &str) -> Result<Vec<u8>> {
     let byte = |text: &str| u8::from_str_radix(text, 16).ok();
     let bytes: Option<Vec<u8>> = match digits.contains(':') {
         true => digits.split(':').map(byte).collect(),
-        false if digits.len() % 2 == 0 && digits.is_ascii() => {
+        false if digits.len().is_multiple_of(2) && digits.is_ascii() => {
             (0..digits.len()).step_by(2).map(|at| byte(&digits[at..at + 2])).collect()
         }
         false => None,
