@@ -74,8 +74,13 @@ fn options(operation: &Value) -> Result<FileOptions> {
     options = match operation["libver"].as_str() {
         Some("earliest") => options.library_version(LibraryVersion::Earliest),
         Some("v108") => options.library_version(LibraryVersion::V18),
+        Some("v110") => options.library_version(LibraryVersion::V110),
+        Some("v112") => options.library_version(LibraryVersion::V112),
+        Some("v114") => options.library_version(LibraryVersion::V114),
+        Some("v200") => options.library_version(LibraryVersion::V200),
         _ => options,
     };
+    options = options.user_block(operation["userblock_size"].as_u64().unwrap_or(0));
     options = options.mark_open(operation["mark_open"] == true);
     options = options.ignore_mark(operation["ignore_mark"] == true);
     Ok(options.persist_free_space(operation["fs_persist"] == true))
