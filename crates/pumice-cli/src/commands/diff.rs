@@ -8,6 +8,7 @@ mod datasets;
 mod elements;
 mod objects;
 mod options;
+mod references;
 mod report;
 mod types;
 

@@ -2,6 +2,7 @@
 
 use super::elements::Plan;
 use super::objects::Differ;
+use super::references::are_references;
 use super::report::Report;
 use crate::cells;
 use anyhow::Result;
@@ -49,7 +50,7 @@ impl Differ<'_> {
         Ok(found)
     }
 
-    fn attribute(&mut self, paths: [&str; 2], pair: [&Attribute; 2]) -> Result<u64> {
+    pub(super) fn attribute(&mut self, paths: [&str; 2], pair: [&Attribute; 2]) -> Result<u64> {
         let [first, second] = pair;
         let types = [first.datatype(), second.datatype()];
         let name = first.name();
@@ -75,6 +76,10 @@ impl Differ<'_> {
 
     fn attribute_values(&mut self, names: [String; 2], pair: [&Attribute; 2]) -> Result<u64> {
         let [first, second] = pair;
+        if are_references([first.datatype(), second.datatype()]) {
+            let lists = [first.read_references()?, second.read_references()?];
+            return self.reference_lists(&names, lists);
+        }
         let plan = Plan::new(first.datatype(), second.datatype())?;
         let values = [cells::read_attribute(first)?, cells::read_attribute(second)?];
         let dims = first.extent().dims().to_vec();

@@ -2,6 +2,7 @@
 
 use super::elements::{Plan, Reference};
 use super::objects::Differ;
+use super::references::are_references;
 use super::report::Report;
 use super::types::sign;
 use crate::atlas::{Atlas, Kind};
@@ -78,6 +79,13 @@ impl Differ<'_> {
         [first, second]: [&Dataset; 2],
         slabs: [Hyperslab; 2],
     ) -> Result<u64> {
+        if are_references([first.datatype(), second.datatype()]) {
+            let lists = [
+                first.read_references(slabs[0].selection()?)?,
+                second.read_references(slabs[1].selection()?)?,
+            ];
+            return self.reference_lists(&names, lists);
+        }
         let plan = Plan::new(first.datatype(), second.datatype())?;
         let atlases = if plan.has_references() { Some(self.atlases()) } else { None };
         let defined = self.options.defined && (first.is_sparse() || second.is_sparse());

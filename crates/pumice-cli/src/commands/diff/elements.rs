@@ -3,7 +3,7 @@
 //! A [`Plan`] is made once for a pair of datatypes. Numbers are compared in the widest type of their
 //! class; what is told of a difference is what h5diff tells.
 
-use super::report::Report;
+use super::report::{Report, Told};
 use crate::numbers::FloatFormat;
 use anyhow::{Result, bail};
 use pumice::types::{
@@ -11,6 +11,9 @@ use pumice::types::{
 };
 use pumice::{Datatype, Element, Heaped};
 use std::fmt::Write;
+
+/// From how many bytes on values are compared by several threads.
+const PARALLEL_BYTES: usize = 64 << 10;
 
 /// Two references whose targets are still to be compared, by address.
 pub(super) struct Reference {
@@ -40,6 +43,19 @@ enum Kind {
     Object,
     /// What cannot be followed: equal bytes are equal.
     Unknown,
+}
+
+/// Elements of one side, and their heap.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    elements: &'a [u8],
+    heap: &'a [u8],
+}
+
+impl<'a> Side<'a> {
+    fn of(values: &'a Heaped) -> Self {
+        Self { elements: &values.elements, heap: &values.heap }
+    }
 }
 
 /// One element and the heap of its array.
@@ -131,7 +147,60 @@ impl Plan {
         if self.plain && first.elements == second.elements {
             return Ok(0);
         }
-        self.compare_all(first, second, |index| before + index as u64, most, report, pending)
+        let large = first.elements.len() >= PARALLEL_BYTES;
+        if large && most.is_none() && !self.has_references() {
+            return self.compare_parts_at_once(first, second, before, report);
+        }
+        let place = |index: usize| before + index as u64;
+        self.compare_all(Side::of(first), Side::of(second), place, most, report, pending)
+    }
+
+    /// Compares neighbours, each thread a part of them; tells what differs in order.
+    fn compare_parts_at_once(
+        &self,
+        first: &Heaped,
+        second: &Heaped,
+        before: u64,
+        report: &mut Report<'_>,
+    ) -> Result<u64> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let sizes = self.sizes.map(|size| size.max(1));
+        let part = (first.elements.len() / sizes[0]).div_ceil(threads).max(1);
+        let one = first.elements.chunks(part * sizes[0]);
+        let other = second.elements.chunks(part * sizes[1]);
+        let (options, names, dims) = report.parts();
+        let compared: Vec<Result<(u64, Told)>> = std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for (number, (one, other)) in one.zip(other).enumerate() {
+                let one = Side { elements: one, heap: &first.heap };
+                let other = Side { elements: other, heap: &second.heap };
+                let start = before + (number * part) as u64;
+                workers.push(scope.spawn(move || -> Result<(u64, Told)> {
+                    let mut text = Vec::new();
+                    let mut report = Report::of_part(&mut text, options, names.clone(), dims);
+                    let place = |index: usize| start + index as u64;
+                    let mut none = Vec::new();
+                    let found =
+                        self.compare_all(one, other, place, None, &mut report, &mut none)?;
+                    let relative = report.relative();
+                    Ok((found, Told { text, relative }))
+                }));
+            }
+            workers
+                .into_iter()
+                // A thread that panicked goes on doing so here.
+                .map(|worker| {
+                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        });
+        let mut found = 0;
+        for part in compared {
+            let (count, told) = part?;
+            found += count;
+            report.append(&told)?;
+        }
+        Ok(found)
     }
 
     /// Compares cells at `places`; answers how many differ, `most` at most.
@@ -144,13 +213,14 @@ impl Plan {
         pending: &mut Vec<Reference>,
     ) -> Result<u64> {
         let place = |index: usize| places.get(index).copied().unwrap_or(0);
-        self.compare_all(&values[0], &values[1], place, most, report, pending)
+        let [first, second] = values;
+        self.compare_all(Side::of(first), Side::of(second), place, most, report, pending)
     }
 
     fn compare_all(
         &self,
-        first: &Heaped,
-        second: &Heaped,
+        first: Side<'_>,
+        second: Side<'_>,
         place: impl Fn(usize) -> u64,
         most: Option<u64>,
         report: &mut Report<'_>,
@@ -163,7 +233,7 @@ impl Plan {
             if self.plain && one == other {
                 continue;
             }
-            let values = [(one, first.heap.as_slice()), (other, second.heap.as_slice())];
+            let values = [(one, first.heap), (other, second.heap)];
             found += self.compare(values, place(index), report, pending)?;
             if most.is_some_and(|most| found >= most) {
                 break;

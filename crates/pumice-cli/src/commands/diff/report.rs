@@ -14,7 +14,17 @@ pub(super) struct Report<'a> {
     dims: Vec<u64>,
     /// The extent that places are counted in, if only a part is compared.
     began: bool,
+    /// Whether it is one of several that are put together.
+    part: bool,
+    relative: Option<bool>,
     place: Vec<u64>,
+}
+
+/// What a report of a part told.
+pub(super) struct Told {
+    pub(super) text: Vec<u8>,
+    /// Whether the first difference was told with a relative one; nothing if there was none.
+    pub(super) relative: Option<bool>,
 }
 
 impl<'a> Report<'a> {
@@ -24,7 +34,39 @@ impl<'a> Report<'a> {
         names: [String; 2],
         dims: &[u64],
     ) -> Self {
-        Self { out, options, names, dims: dims.to_vec(), began: false, place: Vec::new() }
+        let (dims, place) = (dims.to_vec(), Vec::new());
+        Self { out, options, names, dims, began: false, part: false, relative: None, place }
+    }
+
+    /// The same of a part of the arrays, whose lines are put together later; without a header.
+    pub(super) fn of_part(
+        out: &'a mut dyn Write,
+        options: &'a Options,
+        names: [String; 2],
+        dims: &[u64],
+    ) -> Self {
+        Self { part: true, ..Self::new(out, options, names, dims) }
+    }
+
+    /// What a report of a part needs to know.
+    pub(super) fn parts(&self) -> (&'a Options, &[String; 2], &[u64]) {
+        (self.options, &self.names, &self.dims)
+    }
+
+    /// Whether the first difference, if there was one, was told with a relative one.
+    pub(super) fn relative(&self) -> Option<bool> {
+        self.relative
+    }
+
+    /// Adds what was told of a part.
+    pub(super) fn append(&mut self, told: &Told) -> io::Result<()> {
+        if let Some(relative) = told.relative
+            && !self.began
+        {
+            self.began = true;
+            self.header(relative)?;
+        }
+        self.out.write_all(&told.text)
     }
 
     /// Whether differences are told one by one.
@@ -45,8 +87,10 @@ impl<'a> Report<'a> {
             return Ok(());
         }
         if !self.began {
-            self.began = true;
-            self.header(relative)?;
+            (self.began, self.relative) = (true, Some(relative));
+            if !self.part {
+                self.header(relative)?;
+            }
         }
         if self.dims.is_empty() {
             match character {
