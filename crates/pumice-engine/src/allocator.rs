@@ -39,6 +39,15 @@ pub enum Rules {
     Paged(u64),
 }
 
+/// Where larger ranges begin: libhdf5's `H5Pset_alignment`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// From how many bytes on ranges are aligned.
+    pub threshold: u64,
+    /// What addresses of theirs are multiples of.
+    pub bytes: u64,
+}
+
 /// A free range, and what it is for: `None` where whole pages are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeRange {
@@ -58,6 +67,8 @@ const PAGES: usize = 2;
 pub struct Allocator {
     end: u64,
     rules: Rules,
+    /// With the bytes of the file before the address 0. Pages have their own.
+    alignment: Option<(Alignment, u64)>,
     /// Free ranges: for metadata (or anything), for raw data, of pages.
     free: [FreeSet; 3],
     /// Taken since the last commit began: address to length.
@@ -74,7 +85,8 @@ impl Allocator {
     /// An allocator for a file whose used part ends at `end`.
     pub fn new(end: u64) -> Self {
         let (free, fresh, waiting, committing) = Default::default();
-        Self { end, rules: Rules::Plain, free, fresh, waiting, committing, damage: None }
+        let (rules, alignment, damage) = Default::default();
+        Self { end, rules, alignment, free, fresh, waiting, committing, damage }
     }
 
     /// Keeps ranges apart by `rules` from now on, with these ranges free.
@@ -99,6 +111,12 @@ impl Allocator {
             self.add_free(range.address, range.length, set);
         }
         Ok(())
+    }
+
+    /// Aligns ranges from now on, in a file with `base` bytes before the address 0.
+    pub fn align(&mut self, alignment: Alignment, base: u64) {
+        self.alignment =
+            (alignment.bytes > 1).then_some((alignment, base % alignment.bytes.max(1)));
     }
 
     /// Where the used part of the file ends.
@@ -148,7 +166,11 @@ impl Allocator {
     /// The smallest free range that fits, else new space at the end; `None` if addresses run out.
     pub fn allocate(&mut self, length: u64, purpose: Purpose) -> Option<u64> {
         let set = self.set(length, purpose);
+        let aligned = self.alignment.filter(|(alignment, _)| length >= alignment.threshold);
         let address = match self.rules {
+            Rules::Plain | Rules::ByPurpose if let Some((alignment, phase)) = aligned => {
+                self.allocate_aligned(length, set, alignment.bytes, phase)?
+            }
             Rules::Plain => match self.free[0].take(length) {
                 Some(address) => address,
                 None => self.extend(length)?,
@@ -208,8 +230,31 @@ impl Allocator {
         }
     }
 
+    /// A range whose address and `phase` are a multiple of `bytes` together.
+    fn allocate_aligned(&mut self, length: u64, set: usize, bytes: u64, phase: u64) -> Option<u64> {
+        if let Some(address) = self.free[set].take_aligned(length, bytes, phase) {
+            return Some(address);
+        }
+        let mut end = self.end;
+        let tail = self.free[set].take_tail(end);
+        if let Some((address, _)) = tail {
+            end = address;
+        }
+        let start = end.checked_add(phase)?.checked_next_multiple_of(bytes)? - phase;
+        self.end = start.checked_add(length)?.max(self.end);
+        if start > end {
+            self.free[set].merge(end, start - end, None);
+        }
+        // What is left of a tail that reaches farther than the range.
+        let used = start + length;
+        if self.end > used {
+            self.free[set].merge(used, self.end - used, None);
+        }
+        Some(start)
+    }
+
     fn allocate_pages(&mut self, length: u64, page: u64) -> Option<u64> {
-        if let Some(address) = self.free[PAGES].take_aligned(length, page) {
+        if let Some(address) = self.free[PAGES].take_aligned(length, page, 0) {
             return Some(address);
         }
         self.extend_pages(length, page)
@@ -442,6 +487,25 @@ mod tests {
     }
 
     const PAGE: u64 = 512;
+
+    #[test]
+    fn larger_ranges_are_aligned_and_the_room_before_them_is_used() {
+        let mut allocator = Allocator::new(100);
+        allocator.align(Alignment { threshold: 64, bytes: 4096 }, 512);
+        let mut taken = Vec::new();
+        for (length, purpose) in
+            [(64, Purpose::Raw), (10, Purpose::Metadata), (5000, Purpose::Raw), (64, Purpose::Raw)]
+        {
+            let address = allocator.allocate(length, purpose).unwrap();
+            assert!(length < 64 || (address + 512).is_multiple_of(4096), "{address}");
+            taken.push((address, length));
+        }
+        assert_eq!(taken[1].0, 100, "small ranges fill the gap");
+        taken.sort_unstable();
+        assert!(taken.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{taken:?}");
+        let used: u64 = taken.iter().map(|range| range.1).sum();
+        assert_eq!(allocator.free_bytes() + used + 100, allocator.end());
+    }
 
     /// A file of one page with a superblock, and pages from then on.
     fn paged() -> Allocator {

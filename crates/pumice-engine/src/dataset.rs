@@ -25,7 +25,7 @@ pub use pumice_format::virtual_mapping::VirtualMapping;
 pub use spec::{DatasetSpec, LayoutSpec};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
-pub use virtuality::Virtual;
+pub use virtuality::{Virtual, VirtualView};
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;

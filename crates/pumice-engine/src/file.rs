@@ -10,7 +10,7 @@
 
 mod commit;
 
-use crate::dataset::DatasetState;
+use crate::dataset::{DatasetState, VirtualView};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::fractal_heap::FractalHeap;
@@ -53,6 +53,7 @@ pub struct File {
     /// Whether the superblock says that the file is open for writing.
     marked: AtomicBool,
     low: LibraryVersion,
+    virtual_view: VirtualView,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
@@ -258,6 +259,7 @@ impl File {
             space,
             marked,
             low,
+            virtual_view: options.virtual_view,
             heap,
             shared_heaps,
             cache,
@@ -320,6 +322,11 @@ impl File {
     /// The path that it was opened by, if it was.
     pub fn path(&self) -> Option<&Path> {
         self.place.get().map(Place::path)
+    }
+
+    /// How far its virtual datasets reach.
+    pub(crate) fn virtual_view(&self) -> VirtualView {
+        self.virtual_view
     }
 
     /// A handle that does not keep the file open.
@@ -498,6 +505,9 @@ impl File {
 
 fn with_options(medium: Medium, options: &CreateOptions) -> Medium {
     let limit = options.metadata_limit.unwrap_or(METADATA_LIMIT);
+    if let Some(alignment) = options.alignment {
+        medium.align(alignment);
+    }
     medium.with_durability(options.durability).with_metadata_limit(limit)
 }
 

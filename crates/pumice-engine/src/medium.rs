@@ -18,7 +18,7 @@ mod pressure;
 pub use commit::Snapshot;
 pub use pressure::METADATA_LIMIT;
 
-use crate::allocator::{Allocator, FreeRange, Purpose, Rules};
+use crate::allocator::{Alignment, Allocator, FreeRange, Purpose, Rules};
 use crate::journal::Durability;
 use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
@@ -99,6 +99,10 @@ impl Medium {
     }
 
     /// Keeps ranges apart by `rules` from now on, with these ranges free.
+    pub(crate) fn align(&self, alignment: Alignment) {
+        self.state().allocator.align(alignment, self.base);
+    }
+
     pub(crate) fn begin_space(&self, rules: Rules, free: &[FreeRange]) -> Result<()> {
         self.state().allocator.begin(rules, free).map_err(|range| {
             DecodeError::new(

@@ -1,5 +1,7 @@
 //! Which releases of libhdf5 can read what is written, and what a new file is to be like.
 
+use crate::allocator::Alignment;
+use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
 use crate::journal::Durability;
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
@@ -72,6 +74,10 @@ pub struct CreateOptions {
     pub mark_open: bool,
     /// Whether a file that is marked so is edited all the same.
     pub ignore_mark: bool,
+    /// Where larger ranges of a file begin; also for a file that is there.
+    pub alignment: Option<Alignment>,
+    /// How far virtual datasets without end reach; also for a file that is there.
+    pub virtual_view: VirtualView,
 }
 
 /// How room is found in a new file.

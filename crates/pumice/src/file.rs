@@ -1,7 +1,8 @@
 //! Files: create, open, edit, flush, close.
 
-use crate::{Context, Durability, FileSpaceStrategy, Group, GroupOptions};
+use crate::{Context, Durability, FileSpaceStrategy, Group, GroupOptions, VirtualView};
 use pumice_engine::Result;
+use pumice_engine::allocator::Alignment;
 use pumice_engine::file::File as Engine;
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
@@ -98,8 +99,16 @@ impl File {
         self.root.engine().writable()
     }
 
+    /// The path that it was opened by; none for a file in memory.
+    pub fn file_path(&self) -> Option<&Path> {
+        self.root.engine().path()
+    }
+
     fn new(engine: Arc<Engine>) -> Result<Self> {
-        let owner = Arc::new(Owner(engine));
+        Self::of(Arc::new(Owner(engine)))
+    }
+
+    pub(crate) fn of(owner: Arc<Owner>) -> Result<Self> {
         Ok(Self { root: Group::root(owner)? })
     }
 }
@@ -265,6 +274,30 @@ impl FileOptions {
     /// that nobody has open.
     pub fn ignore_mark(mut self, ignore: bool) -> Self {
         self.creation.ignore_mark = ignore;
+        self
+    }
+
+    /// Lets everything of `threshold` bytes and more begin at multiples of `bytes` in the file, as
+    /// libhdf5's `H5Pset_alignment` does; for file systems that read whole blocks. Pages
+    /// ([`page_size`](Self::page_size)) are aligned anyway.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let file = pumice::File::options().alignment(1000, 4096).create(folder.path().join("a.h5"))?;
+    /// let dataset = file.new_dataset::<u8>().shape([5000]).create("a")?;
+    /// dataset.write(.., &[1u8; 5000])?;
+    /// assert_eq!(dataset.creation()?.address.unwrap() % 4096, 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn alignment(mut self, threshold: u64, bytes: u64) -> Self {
+        self.creation.alignment = Some(Alignment { threshold, bytes });
+        self
+    }
+
+    /// How far virtual datasets reach whose sources have no end: libhdf5's virtual view and gap of
+    /// numbered sources.
+    pub fn virtual_view(mut self, view: VirtualView) -> Self {
+        self.creation.virtual_view = view;
         self
     }
 

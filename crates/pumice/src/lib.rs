@@ -131,14 +131,14 @@ pub use object_copy::CopyOptions;
 pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
-pub use pumice_engine::dataset::Columns;
+pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
 pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::LibraryVersion;
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::{
     BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding,
 };
-pub use pumice_space::{Column, Coordinate, Extent, Points, Selection, UNLIMITED};
+pub use pumice_space::{Column, Coordinate, Extent, HyperslabAxis, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 pub use reference::{Reference, ReferenceType, References};

@@ -214,7 +214,10 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
         root = root.phase_change(compact, indexed);
     }
     let (old, new) = (info.file_space, options.space);
-    let file = File::options().library_version(low).user_block(user_block).root(&root);
+    let mut file = File::options().library_version(low).user_block(user_block).root(&root);
+    if let Some((threshold, bytes)) = options.alignment {
+        file = file.alignment(threshold, bytes);
+    }
     let strategy = new.strategy.unwrap_or(old.strategy);
     // Others know of no free space that could be remembered; h5repack says nothing, too.
     let remembers =

@@ -36,10 +36,10 @@ impl FreeSet {
         Some(address)
     }
 
-    /// Takes `length` bytes that begin at a multiple of `page`.
-    pub(super) fn take_aligned(&mut self, length: u64, page: u64) -> Option<u64> {
+    /// Takes `length` bytes from an address on that is a multiple of `page` together with `phase`.
+    pub(super) fn take_aligned(&mut self, length: u64, page: u64, phase: u64) -> Option<u64> {
         let fits = |&(found, address): &(u64, u64)| {
-            let start = address.checked_next_multiple_of(page)?;
+            let start = address.checked_add(phase)?.checked_next_multiple_of(page)? - phase;
             (start.checked_add(length)? <= address + found).then_some((found, address, start))
         };
         let (found, address, start) = self.by_length.range((length, 0)..).find_map(fits)?;

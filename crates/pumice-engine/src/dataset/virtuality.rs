@@ -3,7 +3,7 @@
 //! A virtual dataset has nothing of its own to cache: its sources go through the cache. Cells that
 //! no source has, or whose source is missing, get the fill value. The extent follows the sources
 //! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
-//! numbered sources (`%b`) up to the first that is missing.
+//! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
 
 use super::DatasetState;
 use crate::file::File;
@@ -37,9 +37,19 @@ thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// How far virtual datasets without end reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VirtualView {
+    /// To the first element that any source lacks, instead of the last that one has.
+    pub first_missing: bool,
+    /// How many numbered sources in a row may be missing before one that is there.
+    pub gap: u64,
+}
+
 /// Where the elements of a virtual dataset are.
 pub struct Virtual {
     file: Weak<File>,
+    view: VirtualView,
     mappings: Vec<VirtualMapping>,
     /// Sources in other files that are open, by file and path.
     sources: Mutex<HashMap<(String, String), Source>>,
@@ -87,12 +97,13 @@ impl Virtual {
             let context = Context::new(file.medium().sizes()).at(address);
             mappings = virtual_mapping::decode(&bytes, rank, &context)?;
         }
-        Ok(Self { file: file.weak(), mappings, sources: Mutex::default() })
+        Ok(Self::new(file, mappings))
     }
 
     /// A mapping that is stored already.
     pub(super) fn new(file: &File, mappings: Vec<VirtualMapping>) -> Self {
-        Self { file: file.weak(), mappings, sources: Mutex::default() }
+        let (view, sources) = (file.virtual_view(), Mutex::default());
+        Self { file: file.weak(), view, mappings, sources }
     }
 
     /// The mappings, as they are stored.
@@ -111,19 +122,34 @@ impl Virtual {
         let _deeper = Deeper::enter()?;
         axes.iter().for_each(|&axis| dims[axis] = 0);
         let vast = Dims::from_elem(UNLIMITED - 1, dims.len());
-        let mut grow = |target: &Selection| {
-            if let Some((_, last)) = target.bounds(&vast) {
-                for &axis in &axes {
-                    dims[axis] = dims[axis].max(last[axis].saturating_add(1));
-                }
-            }
+        let end = |target: &Selection, axis: usize| {
+            target.bounds(&vast).map_or(0, |(_, last)| last[axis].saturating_add(1))
         };
+        let mut first_missing = vec![None::<u64>; dims.len()];
         for mapping in &self.mappings {
-            match unlimited_axis(&mapping.target) {
-                None if !mapping.target.is_all() => grow(&mapping.target),
-                None => {}
-                Some(_) => self.pieces(mapping)?.iter().for_each(|piece| grow(&piece.to)),
+            let Some((own, parameters)) = unlimited_axis(&mapping.target) else {
+                let fixed = !mapping.target.is_all() && !self.view.first_missing;
+                for &axis in axes.iter().filter(|_| fixed) {
+                    dims[axis] = dims[axis].max(end(&mapping.target, axis));
+                }
+                continue;
+            };
+            let pieces = self.pieces(mapping)?;
+            if self.view.first_missing {
+                let reached = pieces.last().map_or(0, |piece| end(&piece.to, own));
+                let reached = with_trail(parameters, reached);
+                let first = &mut first_missing[own];
+                *first = Some(first.map_or(reached, |first| first.min(reached)));
+                continue;
             }
+            for (piece, &axis) in
+                pieces.iter().flat_map(|piece| axes.iter().map(move |a| (piece, a)))
+            {
+                dims[axis] = dims[axis].max(end(&piece.to, axis));
+            }
+        }
+        for (dim, first) in dims.iter_mut().zip(first_missing) {
+            *dim = first.unwrap_or(*dim);
         }
         Ok(dims)
     }
@@ -145,10 +171,19 @@ impl Virtual {
             return Ok(vec![Piece { source, from, to }]);
         }
         let mut pieces = Vec::new();
+        let patience = if self.view.first_missing { 0 } else { self.view.gap };
+        let mut missing = 0;
         for number in 0..MAX_BLOCKS {
             let (file, dataset) =
                 (numbered(&mapping.file, number), numbered(&mapping.dataset, number));
-            let Some(source) = self.source(&file, &dataset)? else { break };
+            let Some(source) = self.source(&file, &dataset)? else {
+                missing += 1;
+                if missing > patience {
+                    break;
+                }
+                continue;
+            };
+            missing = 0;
             let mut parameters = parameters;
             if parameters.block == UNLIMITED {
                 // Blocks that touch are one without end: a source tells where to cut.
@@ -419,6 +454,18 @@ fn layer(selection: &Selection, axis: usize) -> u64 {
     let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);
     let counts = others.map(|(_, axis)| axis.count.saturating_mul(axis.block));
     counts.fold(1, u64::saturating_mul).max(1)
+}
+
+/// Where the first missing cell along an unlimited axis is, if the cells before `end` are there: what
+/// lies between whole blocks is missing nothing.
+fn with_trail(parameters: HyperslabAxis, end: u64) -> u64 {
+    let HyperslabAxis { start, stride, block, .. } = parameters;
+    let within = end.saturating_sub(start);
+    if end == 0 {
+        return start;
+    }
+    let whole = block != UNLIMITED && stride > 0 && within % stride == block % stride;
+    if whole { start.saturating_add(within.div_ceil(stride).saturating_mul(stride)) } else { end }
 }
 
 /// The first `count` cells of an unlimited selection, which come in whole layers across its axis.

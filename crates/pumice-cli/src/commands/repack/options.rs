@@ -66,13 +66,13 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('W', "prune", NOTHING, "Leave out links that lead nowhere, or all"),
     Flag::new('c', "compact", Takes::Value("L1"), "Most links of a group in its header"),
     Flag::new('d', "indexed", Takes::Value("L2"), "Fewest links of a group with an index"),
-    Flag::new('s', "ssize", Takes::Value("S[:F]"), "Accepted, without effect"),
+    Flag::new('s', "ssize", Takes::Value("S[:F]"), "Accepted: messages are not shared"),
     Flag::new('m', "minimum", Takes::Value("M"), "Leave datasets of fewer bytes as they are"),
     Flag::new('u', "ublock", Takes::Value("U"), "A file with the user block"),
     Flag::new('b', "block", Takes::Value("B"), "Bytes of the user block"),
-    Flag::new('M', "metadata_block_size", Takes::Value("A"), "Accepted, without effect"),
-    Flag::new('t', "threshold", Takes::Value("T"), "Accepted, without effect"),
-    Flag::new('a', "alignment", Takes::Value("A"), "Accepted, without effect"),
+    Flag::new('M', "metadata_block_size", Takes::Value("A"), "Accepted: metadata has no blocks"),
+    Flag::new('t', "threshold", Takes::Value("T"), "Align what has this many bytes, with -a"),
+    Flag::new('a', "alignment", Takes::Value("A"), "Let data begin at multiples of this"),
     Flag::new('q', "sort_by", Takes::Value("Q"), "Go by name or creation_order"),
     Flag::new('z', "sort_order", Takes::Value("Z"), "Go ascending or descending"),
     Flag::new(
@@ -127,6 +127,8 @@ pub(super) struct Options {
     pub(super) merge: bool,
     pub(super) prune: bool,
     pub(super) phase_change: Option<(u16, u16)>,
+    /// From how many bytes on what begins at multiples of which number.
+    pub(super) alignment: Option<(u64, u64)>,
     pub(super) minimum: u64,
     pub(super) user_block_file: Option<PathBuf>,
     pub(super) user_block: u64,
@@ -147,8 +149,8 @@ struct Bounds {
     latest: bool,
     compact: Option<u16>,
     indexed: Option<u16>,
-    threshold: bool,
-    alignment: bool,
+    threshold: Option<u64>,
+    alignment: Option<u64>,
 }
 
 impl Options {
@@ -275,11 +277,10 @@ impl Bounds {
                 ensure!(size.parse::<u32>().is_ok(), "invalid shared message size");
                 self.latest = true;
             }
-            't' => self.threshold = text != "0",
+            't' => self.threshold = text.parse().ok().filter(|&bytes| bytes > 0),
             'a' => {
-                let valid = text.parse::<u64>().is_ok_and(|bytes| bytes > 0);
-                ensure!(valid, "invalid alignment size `{text}`");
-                self.alignment = true;
+                self.alignment = text.parse().ok().filter(|&bytes| bytes > 0);
+                ensure!(self.alignment.is_some(), "invalid alignment size `{text}`");
             }
             _ => return Ok(false),
         }
@@ -292,7 +293,11 @@ impl Bounds {
             indexed <= compact,
             "minimum indexed size is greater than the maximum compact size"
         );
-        ensure!(self.alignment || !self.threshold, "alignment for H5Pset_alignment missing");
+        ensure!(
+            self.alignment.is_some() || self.threshold.is_none(),
+            "alignment for H5Pset_alignment missing"
+        );
+        options.alignment = self.alignment.map(|bytes| (self.threshold.unwrap_or(1), bytes));
         if self.low.zip(self.high).is_some_and(|(low, high)| low > high) {
             bail!("the low bound is above the high one");
         }
