@@ -3,7 +3,7 @@
 use crate::walker::{self, Visitor};
 use anyhow::Result;
 use pumice::{CommittedDatatype, Dataset, Error, File, Group};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What an object with a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,12 @@ pub(crate) enum Kind {
 
 /// The first path of every object of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Atlas(HashMap<u64, (Kind, String)>);
+pub(crate) struct Atlas {
+    objects: HashMap<u64, (Kind, String)>,
+    /// Committed datatypes and the first dataset that has each, in the order of the walk.
+    types: Vec<(u64, String)>,
+    known: HashSet<u64>,
+}
 
 impl Atlas {
     /// Walks through a file. What cannot be read has no path.
@@ -28,28 +33,39 @@ impl Atlas {
 
     /// The path of the object at an address.
     pub(crate) fn path(&self, address: u64) -> Option<&str> {
-        self.0.get(&address).map(|(_, path)| path.as_str())
+        self.objects.get(&address).map(|(_, path)| path.as_str())
     }
 
     /// What the object at an address is.
     pub(crate) fn kind(&self, address: u64) -> Option<Kind> {
-        self.0.get(&address).map(|(kind, _)| *kind)
+        self.objects.get(&address).map(|(kind, _)| *kind)
+    }
+
+    /// Committed datatypes that have no path any more, each with a dataset that it is the type of.
+    pub(crate) fn nameless_types(&self) -> impl Iterator<Item = (u64, &str)> {
+        let nameless = self.types.iter().filter(|(address, _)| self.path(*address).is_none());
+        nameless.map(|(address, path)| (*address, path.as_str()))
     }
 }
 
 impl Visitor for Atlas {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
-        self.0.insert(group.address(), (Kind::Group, path.to_owned()));
+        self.objects.insert(group.address(), (Kind::Group, path.to_owned()));
         Ok(true)
     }
 
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        self.0.insert(dataset.address(), (Kind::Dataset, path.to_owned()));
+        self.objects.insert(dataset.address(), (Kind::Dataset, path.to_owned()));
+        if let Some(committed) = dataset.committed_datatype()
+            && self.known.insert(committed)
+        {
+            self.types.push((committed, path.to_owned()));
+        }
         Ok(())
     }
 
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
-        self.0.insert(datatype.address(), (Kind::Datatype, path.to_owned()));
+        self.objects.insert(datatype.address(), (Kind::Datatype, path.to_owned()));
         Ok(())
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct DataLines<'a, W> {
     prefix: String,
     /// Whether the last element was broken into several lines.
     broken: bool,
+    /// Whether the last line ends with a line break.
+    ended: bool,
     /// Lines on their way out.
     buffer: Vec<u8>,
 }
@@ -147,6 +149,7 @@ impl<'a, W: Write> DataLines<'a, W> {
             new_line: true,
             prefix: String::new(),
             broken: false,
+            ended: true,
             buffer: Vec::with_capacity(BUFFER + 1024),
         }
     }
@@ -154,6 +157,12 @@ impl<'a, W: Write> DataLines<'a, W> {
     /// Places of elements that are told by number are those of an array of this shape.
     pub(crate) fn in_array(mut self, dims: &[u64]) -> Self {
         self.dims = dims.to_vec();
+        self
+    }
+
+    /// Leaves the end of the last line to what follows.
+    pub(crate) fn open_ended(mut self, open: bool) -> Self {
+        self.ended = !open;
         self
     }
 
@@ -233,7 +242,7 @@ impl<'a, W: Write> DataLines<'a, W> {
     /// Writes what waits and ends the last line.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.interrupt()?;
-        if self.column > 0 {
+        if self.column > 0 && self.ended {
             self.buffer.push(b'\n');
         }
         self.out.write_all(&self.buffer)

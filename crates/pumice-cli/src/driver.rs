@@ -1,13 +1,14 @@
 //! How the bytes of a file are kept, as the HDF5 tools' `--vfd-name` and `--vfd-info` tell it.
 
 use anyhow::{Context, Result, bail};
-use pumice::File;
+use pumice::{File, VirtualView};
 
 /// A file driver, by HDF5's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Driver {
     name: Option<String>,
     info: Option<String>,
+    view: VirtualView,
 }
 
 impl Driver {
@@ -24,6 +25,11 @@ impl Driver {
     /// What the driver is told besides: of an onion file, the revision.
     pub(crate) fn set_info(&mut self, info: &str) {
         self.info = Some(info.to_owned());
+    }
+
+    /// How far virtual datasets reach.
+    pub(crate) fn set_view(&mut self, change: impl FnOnce(&mut VirtualView)) {
+        change(&mut self.view);
     }
 
     /// Whether the file has revisions.
@@ -47,6 +53,6 @@ impl Driver {
         if self.is_onion() {
             return Ok(File::options().open_revision(path, self.revision()?)?);
         }
-        Ok(File::open(path)?)
+        Ok(File::options().virtual_view(self.view).open(path)?)
     }
 }

@@ -18,9 +18,9 @@ use std::fmt;
 pub enum FilterError {
     /// The data went through a filter that this build does not have.
     #[error(
-        "filter {id} ({name}) is not available: build with the feature `plugins` and put its HDF5 \
-         plugin into a folder of HDF5_PLUGIN_PATH, or rewrite the dataset where the filter is \
-         installed, for example with `h5repack -f NONE old.h5 new.h5`"
+        "filter {id} ({name}) is not available: {}, or rewrite the dataset where the filter is \
+         installed, for example with `h5repack -f NONE old.h5 new.h5`",
+        way_to_a_plugin()
     )]
     Missing {
         /// The filter's id.
@@ -86,5 +86,19 @@ impl FilterError {
 
     pub(crate) fn encode(filter: &'static str, reason: impl fmt::Display) -> Self {
         Self::Encode { filter, reason: reason.to_string() }
+    }
+}
+
+/// What to do so that a plugin is found.
+fn way_to_a_plugin() -> &'static str {
+    if !cfg!(feature = "plugins") {
+        return "build with the feature `plugins` and put its HDF5 plugin into a folder of \
+                HDF5_PLUGIN_PATH";
+    }
+    match std::env::var_os("HDF5_PLUGIN_PRELOAD") {
+        Some(value) if value == "::" => {
+            "filter plugins disabled by HDF5_PLUGIN_PRELOAD; allow them"
+        }
+        _ => "put its HDF5 plugin into a folder of HDF5_PLUGIN_PATH",
     }
 }

@@ -47,6 +47,10 @@ pub struct CommittedDatatype {
 }
 
 impl CommittedDatatype {
+    pub(crate) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
     pub(crate) fn new(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Self> {
         let datatype = attribute::object_datatype(&owner.0, &object);
         let datatype = datatype.map_err(|error| error.at(&path))?;

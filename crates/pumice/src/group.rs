@@ -1,7 +1,9 @@
 //! Groups: names and what they lead to.
 
 use crate::file::Owner;
-use crate::{Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, GroupOptions};
+use crate::{
+    Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
+};
 use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::file::File as Engine;
@@ -85,6 +87,15 @@ impl Node {
             Self::Dataset(dataset) => dataset.address(),
             Self::Datatype(datatype) => datatype.address(),
         }
+    }
+
+    /// The file that it is in: an external link may have led to another.
+    pub fn file(&self) -> Result<File> {
+        File::of(match self {
+            Self::Group(group) => group.owner().clone(),
+            Self::Dataset(dataset) => dataset.owner().clone(),
+            Self::Datatype(datatype) => datatype.owner().clone(),
+        })
     }
 
     /// Its attributes, in order of their names.

@@ -1,6 +1,7 @@
 //! What a file's structures take of its bytes.
 
-use crate::{CommittedDatatype, Dataset, File, Group};
+use crate::{CommittedDatatype, Dataset, File, Group, VirtualMapping};
+use pumice_engine::layout::Storage;
 use pumice_engine::object::Object;
 use pumice_engine::{Result, measure, survey};
 use std::sync::Arc;
@@ -166,6 +167,14 @@ impl Dataset {
     pub fn external_pieces(&self) -> Result<Vec<ExternalPiece>> {
         let pieces = measure::external_pieces(self.engine(), self.state().object());
         pieces.map_err(|error| error.at(self.path()))
+    }
+
+    /// Where the elements of a virtual dataset are, in the order of its mappings; none for others.
+    pub fn virtual_mappings(&self) -> &[VirtualMapping] {
+        match &self.state().layout().storage {
+            Storage::Virtual(parts) => parts.mappings(),
+            _ => &[],
+        }
     }
 }
 

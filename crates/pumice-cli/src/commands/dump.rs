@@ -7,8 +7,10 @@
 mod contents;
 mod csv;
 mod json;
+mod mappings;
 mod objects;
 mod options;
+mod outside;
 mod properties;
 mod references;
 mod regions;

@@ -3,7 +3,7 @@
 use crate::support::{Place, installed, small};
 use pumice::types::{ByteOrder, CharacterSet, Integer, StringPadding};
 use pumice::types::{Datatype, Enumeration, FixedString};
-use pumice::{Dataset, File};
+use pumice::{Dataset, File, Selection, UNLIMITED};
 
 fn bytes<const N: usize>(values: impl IntoIterator<Item = [u8; N]>) -> Vec<u8> {
     values.into_iter().flatten().collect()
@@ -175,4 +175,49 @@ fn what_cannot_be_printed_does_not_hide_the_rest() {
     let run = place.pumice("dump small.h5 -d nowhere -d matrix");
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("nowhere") && run.out.contains("(1,3): 1e-07"), "{}", run.out);
+}
+
+#[test]
+fn virtual_datasets_and_external_links_are_followed_as_h5dump_does() {
+    let place = Place::new();
+    for number in [0, 1, 3, 6] {
+        let file = File::create(place.path(&format!("part-{number}.h5"))).unwrap();
+        let part = file.new_dataset::<i32>().shape([2]).create("a").unwrap();
+        part.write(.., &[number, number + 10]).unwrap();
+        file.create_external_link("back", "all.h5", "/").unwrap();
+        file.create_group("g/h").unwrap();
+        file.create_hard_link("g/same", "a").unwrap();
+        file.close().unwrap();
+    }
+    let file = File::create(place.path("all.h5")).unwrap();
+    let every = Selection::hyperslab(&[0], &[3], &[UNLIMITED], &[2]).unwrap();
+    let all = file.new_dataset::<i32>().shape([0]).max_shape([None]).fill_value(-1);
+    all.virtual_part(every, "part-%b.h5", "a", Selection::all()).create("v").unwrap();
+    file.create_external_link("group", "part-0.h5", "g").unwrap();
+    file.create_external_link("group again", "part-0.h5", "g").unwrap();
+    file.create_external_link("whole", "part-1.h5", "/").unwrap();
+    file.create_external_link("nothing", "part-9.h5", "/").unwrap();
+    file.close().unwrap();
+
+    let reached = |flags: &str| {
+        let run = place.pumice(&format!("dump -y -w 0 {flags} -d v all.h5"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let line = run.out.lines().find(|line| line.contains("DATASPACE")).unwrap().to_owned();
+        let shape = line.split("( ").nth(1).unwrap().split(' ').next().unwrap();
+        shape.parse::<u64>().unwrap()
+    };
+    assert_eq!(reached(""), 5, "up to the first part that is missing");
+    assert_eq!(reached("--vds-gap-size=1"), 11, "part 2 may be missing");
+    assert_eq!(reached("--vds-gap-size=2"), 20, "parts 4 and 5, too");
+    assert_eq!(reached("--vds-view-first-missing"), 6, "with the cell behind part 1");
+    if !installed("h5dump") {
+        return;
+    }
+    for flags in ["", "--vds-gap-size=1", "--vds-gap-size=2", "--vds-view-first-missing"] {
+        let words = format!("{flags} all.h5");
+        let words: Vec<_> = words.split_whitespace().collect();
+        let theirs = place.command("h5dump").args(&words).output().unwrap();
+        let ours = place.run(&[&["dump"], words.as_slice()].concat());
+        assert_eq!(ours.out, String::from_utf8(theirs.stdout).unwrap(), "{flags}");
+    }
 }

@@ -169,3 +169,39 @@ fn defined_cells_are_dumped_as_blocks_and_points() {
     assert!(json.contains("\"defined\":[[[2, 2],66],[[2, 3],69]"), "{json}");
     assert!(json.contains("\"link\":{\"kind\":\"soft link\",\"target\":\"/Sparse\"}"), "{json}");
 }
+
+#[test]
+fn large_data_is_aligned_if_asked() {
+    let (place, _) = matrix();
+    place.succeed("repack -l CONTI dense.h5 plain.h5");
+    place.succeed("repack -l CONTI -t 16 -a 4096 dense.h5 aligned.h5");
+    let address = |name: &str| {
+        let file = pumice::File::open(place.path(name)).unwrap();
+        file.dataset("Sparse").unwrap().creation().unwrap().address.unwrap()
+    };
+    assert_ne!(address("plain.h5") % 4096, 0);
+    assert_eq!(address("aligned.h5") % 4096, 0);
+    assert_eq!(place.pumice("diff plain.h5 aligned.h5").code, Some(0));
+}
+
+#[test]
+fn values_that_differ_are_told_in_order_by_any_number_of_threads() {
+    let place = Place::new();
+    let values: Vec<i32> = (0..100_000).collect();
+    for (name, more) in [("a.h5", 0), ("b.h5", 1)] {
+        let file = pumice::File::create(place.path(name)).unwrap();
+        let data = file.new_dataset::<i32>().shape([100, 1000]).create("d").unwrap();
+        let values: Vec<i32> = values.iter().map(|value| value + more * (value % 3)).collect();
+        data.write(.., &values).unwrap();
+        file.close().unwrap();
+    }
+    let run = place.pumice("diff -r a.h5 b.h5");
+    assert_eq!(run.code, Some(1));
+    let told: Vec<&str> = run.out.lines().filter(|line| line.starts_with("[ ")).collect();
+    let expected: Vec<i32> = values.iter().copied().filter(|value| value % 3 != 0).collect();
+    assert_eq!(told.len(), expected.len());
+    for (line, value) in told.iter().zip(expected) {
+        assert!(line.starts_with(&format!("[ {} {} ]", value / 1000, value % 1000)), "{line}");
+    }
+    assert_eq!(run.out.matches("position").count(), 1, "one header");
+}

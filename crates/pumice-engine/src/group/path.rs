@@ -44,7 +44,7 @@ fn resolve_within(
             continue;
         }
         *links = links.checked_sub(1).ok_or_else(|| {
-            Error::Invalid(format!("{path}: more than {MAX_LINKS} soft and external links"))
+            Error::Invalid(format!("Too many soft links in path {path}: more than {MAX_LINKS}"))
         })?;
         let next = match link.target {
             LinkTarget::Soft { path: target } => {

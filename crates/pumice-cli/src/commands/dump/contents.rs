@@ -1,6 +1,7 @@
 //! The list of a file's contents: one line for each object or link, with its path.
 
 use super::options::Options;
+use crate::atlas::Atlas;
 use crate::failure;
 use crate::walker::{self, Kind, Visitor};
 use anyhow::Result;
@@ -11,6 +12,9 @@ pub(super) fn list(file: &File, options: &Options, out: &mut dyn Write) -> Resul
     writeln!(out, "FILE_CONTENTS {{")?;
     let (attributes, order) = (options.contents_attributes, options.order());
     let mut lister = Lister { out: &mut *out, attributes, descending: order.descending };
+    for (address, _) in Atlas::of(file).nameless_types() {
+        lister.line("datatype", &format!("/#{address}"))?;
+    }
     walker::walk_in_order(file, order, &mut lister)?;
     writeln!(out, " }}")?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Groups, datasets, attributes, links and committed datatypes in the data description language.
 
 use super::options::{Options, Wanted};
+use super::outside::Outside;
 use super::sink::Sinks;
 use crate::atlas::Atlas;
 use crate::cells::Hyperslab;
@@ -33,9 +34,11 @@ pub(super) struct Dumper<'a> {
     pub(super) indent: usize,
     pub(super) outcome: Outcome,
     /// Addresses of objects that were printed.
-    shown: HashSet<u64>,
+    pub(super) shown: HashSet<u64>,
     /// The file's name and the first path of each object in it, once somebody asked.
-    names: Option<Arc<(String, Atlas)>>,
+    pub(super) names: Option<Arc<(String, Atlas)>>,
+    /// Other files that external links led to.
+    pub(super) outside: Outside,
 }
 
 impl<'a> Dumper<'a> {
@@ -58,6 +61,7 @@ impl<'a> Dumper<'a> {
             bits: None,
             depth: 0,
             other_files: Vec::new(),
+            outside: Outside::default(),
         }
     }
 
@@ -85,7 +89,7 @@ impl<'a> Dumper<'a> {
             && matches!(kind, MemberKind::SoftLink(_))
             && self.file.dataset(path).is_err()
         {
-            self.link(path, path, &kind)?;
+            self.link(path, None, &kind)?;
             // The link is an answer, too.
             failure::report(&anyhow!("{path}: component not found"));
             return Ok(());
@@ -99,26 +103,37 @@ impl<'a> Dumper<'a> {
                 return Err(error).with_context(|| format!("unable to open dataset \"{path}\""));
             }
         };
-        self.show_once("DATASET", path, dataset.address(), |dumper| {
-            dumper.dataset_with(path, &dataset, subset)
+        self.show_dataset(path, &dataset, subset)
+    }
+
+    pub(super) fn show_dataset(
+        &mut self,
+        name: &str,
+        dataset: &Dataset,
+        subset: Option<&Subset>,
+    ) -> Result<()> {
+        self.show_once("DATASET", name, dataset.address(), |dumper| {
+            dumper.dataset_with(name, dataset, subset)
         })
     }
 
     fn wanted_group(&mut self, path: &str) -> Result<()> {
         match self.file.group(path) {
-            Ok(group) => {
-                let (address, order) = (group.address(), self.options.order());
-                self.show_once("GROUP", path, address, |dumper| {
-                    let mut named = Named { path: path.to_owned(), dumper };
-                    walker::walk_in_order(&group, order, &mut named)
-                })
-            }
+            Ok(group) => self.show_group(path, &group),
             Err(error) => {
                 self.open("GROUP", path)?;
                 self.end()?;
                 Err(error).with_context(|| format!("unable to open group \"{path}\""))
             }
         }
+    }
+
+    pub(super) fn show_group(&mut self, name: &str, group: &Group) -> Result<()> {
+        let order = self.options.order();
+        self.show_once("GROUP", name, group.address(), |dumper| {
+            let mut named = Named { path: name.to_owned(), dumper };
+            walker::walk_in_order(group, order, &mut named)
+        })
     }
 
     /// Prints an object that has no place in a walk, or that it was printed already.
@@ -159,7 +174,7 @@ impl<'a> Dumper<'a> {
 
     fn wanted_link(&mut self, path: &str) -> Result<()> {
         match self.member(path) {
-            Some((_, kind)) if is_link(&kind) => self.link(path, path, &kind),
+            Some((_, kind)) if is_link(&kind) => self.link(path, None, &kind),
             Some(_) => Err(anyhow!("\"{path}\" is not a link")),
             None => Err(anyhow!("unable to get link info from \"{path}\"")),
         }
@@ -167,9 +182,18 @@ impl<'a> Dumper<'a> {
 
     fn wanted_datatype(&mut self, path: &str) -> Result<()> {
         match self.file.committed_datatype(path) {
-            Ok(found) => {
-                let address = found.address();
-                self.show_once("DATATYPE", path, address, |dumper| dumper.committed(path, &found))
+            Ok(found) => self.show_datatype(path, &found),
+            Err(_) if let Some((address, dataset)) = self.nameless_type(path) => {
+                if self.options.error_stack {
+                    failure::warn(&format!(
+                        "object '{}' doesn't exist",
+                        path.trim_start_matches('/')
+                    ));
+                }
+                let datatype = self.file.dataset(&dataset)?.datatype().clone();
+                self.show_once("DATATYPE", path, address, |dumper| {
+                    dumper.named_type(path, &datatype)
+                })
             }
             Err(error) => {
                 self.open("DATATYPE", path)?;
@@ -179,17 +203,44 @@ impl<'a> Dumper<'a> {
         }
     }
 
+    pub(super) fn show_datatype(&mut self, name: &str, found: &CommittedDatatype) -> Result<()> {
+        let address = found.address();
+        self.show_once("DATATYPE", name, address, |dumper| dumper.committed(name, found))
+    }
+
     /// A committed datatype and its attributes.
     fn committed(&mut self, name: &str, committed: &CommittedDatatype) -> Result<()> {
-        let datatype = committed.datatype();
-        let end = if matches!(datatype, Datatype::Compound(_)) { "" } else { ";" };
-        self.line(&format!("DATATYPE \"{name}\" {}{end}", indented(datatype, self.indent)))?;
+        self.named_type(name, committed.datatype())?;
         self.indent += INDENT;
         if self.options.attributes {
             self.attributes(committed.attributes())?;
         }
         self.indent -= INDENT;
         Ok(())
+    }
+
+    fn named_type(&mut self, name: &str, datatype: &Datatype) -> Result<()> {
+        let end = if matches!(datatype, Datatype::Compound(_)) { "" } else { ";" };
+        self.line(&format!("DATATYPE \"{name}\" {}{end}", indented(datatype, self.indent)))
+    }
+
+    /// Committed datatypes that lost their names: h5dump calls them by their addresses.
+    fn nameless_types(&mut self) -> Result<()> {
+        let names = self.names();
+        for (address, path) in names.1.nameless_types() {
+            self.shown.insert(address);
+            let datatype = self.file.dataset(path)?.datatype().clone();
+            self.named_type(&format!("#{address}"), &datatype)?;
+        }
+        Ok(())
+    }
+
+    /// The nameless datatype that a path like `/#800` stands for, and a dataset that has it.
+    fn nameless_type(&mut self, path: &str) -> Option<(u64, String)> {
+        let wanted: u64 = path.trim_start_matches('/').strip_prefix('#')?.parse().ok()?;
+        let names = self.names();
+        let found = names.1.nameless_types().find(|(address, _)| *address == wanted);
+        found.map(|(address, path)| (address, path.to_owned()))
     }
 
     /// The line of a datatype: its path if it has one of its own.
@@ -213,7 +264,7 @@ impl<'a> Dumper<'a> {
                 Found::Group => self.wanted_group(&path),
                 Found::Datatype => self.wanted_datatype(&path),
                 Found::Attribute => self.wanted_attribute(&path),
-                Found::Link => self.link(wanted, &path, &self.member(&path).context("a link")?.1),
+                Found::Link => self.link(wanted, None, &self.member(&path).context("a link")?.1),
             };
             self.survive(shown)?;
         }
@@ -322,7 +373,8 @@ impl<'a> Dumper<'a> {
         self.attribute_data(attribute)
     }
 
-    fn link(&mut self, name: &str, path: &str, kind: &MemberKind) -> Result<()> {
+    /// A link, and what is behind an external one if its path is given.
+    fn link(&mut self, name: &str, path: Option<&str>, kind: &MemberKind) -> Result<()> {
         match kind {
             MemberKind::SoftLink(target) => {
                 self.open("SOFTLINK", name)?;
@@ -332,10 +384,8 @@ impl<'a> Dumper<'a> {
                 self.open("EXTERNAL_LINK", name)?;
                 self.line(&format!("TARGETFILE \"{file}\""))?;
                 self.line(&format!("TARGETPATH \"{target}\""))?;
-                if self.options.error_stack && self.file.node(path).is_err() {
-                    failure::warn(&format!(
-                        "unable to open external file, external link file name = '{file}'"
-                    ));
+                if let Some(path) = path {
+                    self.follow(path, file, target)?;
                 }
             }
             MemberKind::UserDefinedLink(class) => {
@@ -370,6 +420,13 @@ impl<'a> Dumper<'a> {
         Ok(writeln!(self.sinks.text(), "{:1$}{text}", "", indent)?)
     }
 
+    /// Takes note of how a part of the work went.
+    pub(super) fn note(&mut self, outcome: Outcome) {
+        if outcome == Outcome::Incomplete {
+            self.outcome = outcome;
+        }
+    }
+
     /// Tells a failure and goes on, unless nobody listens any more.
     pub(super) fn survive(&mut self, done: Result<()>) -> Result<()> {
         match done {
@@ -388,6 +445,9 @@ impl Visitor for Dumper<'_> {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         self.shown.insert(group.address());
         self.open("GROUP", if path == "/" { path } else { walker::name(path) })?;
+        if path == "/" {
+            self.nameless_types()?;
+        }
         if self.options.identifiers {
             self.line(&format!("OBJECTID {{ {} }}", group.address()))?;
         }
@@ -410,7 +470,7 @@ impl Visitor for Dumper<'_> {
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        self.link(walker::name(path), path, kind)
+        self.link(walker::name(path), Some(path), kind)
     }
 
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
@@ -446,11 +506,18 @@ struct Named<'a, 'b> {
 
 impl Visitor for Named<'_, '_> {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
+        if self.path.is_empty() && self.dumper.shown.contains(&group.address()) {
+            self.again(path, Kind::Group, path)?;
+            return Ok(false);
+        }
         if self.path.is_empty() {
             return self.dumper.enter_group(path, group);
         }
         let name = std::mem::take(&mut self.path);
         self.dumper.open("GROUP", &name)?;
+        if name == "/" {
+            self.dumper.nameless_types()?;
+        }
         if self.dumper.options.attributes {
             self.dumper.attributes(group.attributes())?;
         }

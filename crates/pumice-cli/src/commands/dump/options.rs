@@ -311,6 +311,12 @@ impl Options {
             'E' => self.error_stack = true,
             'f' | '5' => self.driver.set_name(&text())?,
             '6' => self.driver.set_info(&text()),
+            'v' => self.driver.set_view(|view| view.first_missing = true),
+            'G' => {
+                let gap = u64::try_from(number(&text()));
+                let gap = gap.map_err(|_| anyhow!("--vds-gap-size {}: less than none", text()))?;
+                self.driver.set_view(|view| view.gap = gap);
+            }
             // Flags without effect.
             _ => {}
         }

@@ -10,7 +10,10 @@ impl Dumper<'_> {
         self.begin("STORAGE_LAYOUT {")?;
         self.layout(dataset)?;
         self.end()?;
-        if dataset.sections().len() > 1 {
+        let elsewhere = dataset.layout() == LayoutKind::Virtual;
+        if elsewhere {
+            // What its sources are filtered by is theirs.
+        } else if dataset.sections().len() > 1 {
             let all = dataset.section_filters();
             for (number, section) in dataset.sections().into_iter().enumerate() {
                 self.filters(&format!("FILTERS SECTION {number} {{"), all.of(section))?;
@@ -29,6 +32,9 @@ impl Dumper<'_> {
         let value = self.fill_value(dataset, &creation.fill)?;
         self.line(&format!("VALUE  {value}"))?;
         self.end()?;
+        if elsewhere {
+            return Ok(());
+        }
         self.begin("ALLOCATION_TIME {")?;
         let time = match creation.allocation_time {
             AllocationTime::Early => "EARLY",
@@ -104,6 +110,7 @@ impl Dumper<'_> {
             }
             LayoutKind::Chunked => self.chunked(dataset),
             LayoutKind::Sparse | LayoutKind::VariableLength => self.structured(dataset),
+            LayoutKind::Virtual => self.mappings(dataset),
             _ => self.line("UNKNOWN"),
         }
     }

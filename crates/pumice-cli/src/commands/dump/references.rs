@@ -5,6 +5,7 @@ use super::sink::Stream;
 use crate::atlas::{self, Atlas};
 use crate::cells::{self, Hyperslab};
 use crate::ddl::{DataLines, LineStyle, dataspace};
+use crate::failure;
 use crate::value::INDENT;
 use anyhow::Result;
 use pumice::types::ddl::indented;
@@ -22,7 +23,12 @@ impl Dumper<'_> {
         self.indent += INDENT;
         for reference in references {
             let shown = match reference {
-                None => self.line("NULL"),
+                None => {
+                    if self.options.regions && self.options.error_stack {
+                        failure::warn("NULL token size");
+                    }
+                    self.line("NULL")
+                }
                 Some(reference) => self.reference(reference),
             };
             self.survive(shown)?;
@@ -124,8 +130,9 @@ impl Dumper<'_> {
         let row = row.unwrap_or(u64::MAX).max(1);
         let style = LineStyle { coordinates: false, apart: points, ..self.line_style() };
         let indent = self.indent;
+        let apart = self.sinks.is_apart(Stream::Values);
         let mut out = self.stream(Stream::Values)?;
-        let mut lines = DataLines::new(&mut out, &renderer, indent, style);
+        let mut lines = DataLines::new(&mut out, &renderer, indent, style).open_ended(apart);
         let elements = values.elements.chunks_exact(renderer.size().max(1));
         for (index, element) in (0u64..).zip(elements) {
             lines.push(&[], index % row == 0, element, &values.heap)?;
@@ -152,7 +159,7 @@ impl Dumper<'_> {
 }
 
 /// The blocks or points of a region, as text.
-fn parts(region: &Selection, shape: &[u64]) -> (&'static str, Vec<String>) {
+pub(super) fn parts(region: &Selection, shape: &[u64]) -> (&'static str, Vec<String>) {
     let text = |point: &[u64]| {
         let numbers: Vec<String> = point.iter().map(u64::to_string).collect();
         format!("({})", numbers.join(","))

@@ -7,6 +7,7 @@ use crate::cells::{self, Defined, Hyperslab};
 use crate::ddl::{CharacterLines, DataLines, LineStyle};
 use crate::value::{INDENT, Renderer, Style};
 use anyhow::{Context, Result};
+use pumice::types::StringPadding;
 use pumice::{Attribute, Dataset, Datatype, Extent};
 use std::io::Write;
 
@@ -66,7 +67,8 @@ impl Dumper<'_> {
             return Ok(());
         }
         if matches!(dataset.datatype(), Datatype::Reference(_)) {
-            let references = dataset.read_references(&slab.selection()?)?;
+            // h5dump prints all of them, whatever part was asked for.
+            let references = dataset.read_references(..)?;
             return self.references(&references);
         }
         let defined_only = dataset.is_sparse() && !self.options.dense;
@@ -77,6 +79,7 @@ impl Dumper<'_> {
         let renderer = self.renderer(&datatype).with_context(|| dataset.path().to_owned())?;
         let (indent, style) = (self.indent, self.line_style());
         let characters = self.prints_characters(&datatype) && !defined_only;
+        let apart = self.sinks.is_apart(Stream::Values);
         let mut out = self.stream(Stream::Values)?;
         if characters {
             let shape = slab.shape();
@@ -94,6 +97,7 @@ impl Dumper<'_> {
         }
         let mut lines =
             DataLines::new(&mut out, &renderer, indent, style).in_array(&dataset.shape());
+        lines = lines.open_ended(apart);
         let printed = if defined_only {
             defined_values(dataset, slab, renderer.size(), &mut lines)
         } else if subset {
@@ -127,10 +131,22 @@ impl Dumper<'_> {
         };
         let conversion = pumice::types::Conversion::new(datatype, &target);
         let conversion = conversion.map_err(pumice::Error::from)?;
+        let terminated = match datatype {
+            Datatype::String(text) => text.padding == StringPadding::NullTerminate,
+            _ => false,
+        };
         let out = self.sinks.of(Stream::Values);
         let mut converted = Vec::new();
         cells::for_each_piece(dataset, slab, |_, _, piece| {
             let bytes = &piece.elements;
+            if terminated {
+                // h5dump writes texts up to their ends, one behind the other.
+                for text in bytes.chunks_exact(datatype.size().max(1)) {
+                    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+                    out.write_all(&text[..end])?;
+                }
+                return Ok(());
+            }
             converted.resize(bytes.len() / datatype.size().max(1) * target.size(), 0);
             conversion.convert(bytes, &mut converted).map_err(pumice::Error::from)?;
             Ok(out.write_all(&converted)?)
@@ -156,6 +172,7 @@ impl Dumper<'_> {
         let renderer = self.renderer(attribute.datatype())?;
         let (indent, style) = (self.indent, self.line_style());
         let characters = self.prints_characters(attribute.datatype());
+        let apart = self.sinks.is_apart(Stream::Attributes);
         let mut out = self.stream(Stream::Attributes)?;
         let (dims, mut place) = (attribute.extent().dims(), Vec::new());
         let elements = values.elements.chunks_exact(renderer.size().max(1));
@@ -167,7 +184,7 @@ impl Dumper<'_> {
             }
             return Ok(lines.finish()?);
         }
-        let mut lines = DataLines::new(&mut out, &renderer, indent, style);
+        let mut lines = DataLines::new(&mut out, &renderer, indent, style).open_ended(apart);
         for (index, element) in elements.enumerate() {
             let row_begins = at(index as u64, dims, &mut place);
             lines.push(&place, row_begins, element, &values.heap)?;

@@ -188,9 +188,34 @@ impl<'a> XmlDumper<'a> {
             self.print_type(datatype)?;
             return self.close("DataType");
         };
+        // A datatype without a path is called by a dataset that has it.
+        let named = self.atlas.nameless_types().find(|(own, _)| *own == address);
+        let named = named.map(|(_, dataset)| dataset.to_owned());
+        if let Some(dataset) = named.and_then(|dataset| self.address(&dataset)) {
+            return self.tag(&format!("<{{}}NamedDataTypePtr OBJ-XID=\"xid_{dataset}\"/>"));
+        }
         let path = self.atlas.path(address).map(escape_name);
         let path = path.map_or(String::new(), |path| format!(" H5Path=\"{path}\" "));
         self.tag(&format!("<{{}}NamedDataTypePtr OBJ-XID=\"xid_{address}\"{path}/>"))
+    }
+
+    /// Committed datatypes that lost their names.
+    fn nameless_types(&mut self) -> Result<()> {
+        let types: Vec<_> = self.atlas.nameless_types().map(|(a, p)| (a, p.to_owned())).collect();
+        for (address, dataset) in types {
+            let identifier = self.identifier(&format!("/#{address}"), None);
+            let parent = self.identifier("/", None);
+            self.open(&format!(
+                "NamedDataType Name=\"#{address}\" OBJ-XID=\"{identifier}\" \
+                 Parents=\"{parent}\" H5ParentPaths=\"/\""
+            ))?;
+            self.open("DataType")?;
+            let datatype = self.file.dataset(&dataset)?.datatype().clone();
+            self.print_type(&datatype)?;
+            self.close("DataType")?;
+            self.close("NamedDataType")?;
+        }
+        Ok(())
     }
 
     /// h5dump's word about values whose form the schema leaves open.
@@ -438,6 +463,9 @@ impl Visitor for XmlDumper<'_> {
             self.indent += INDENT;
         }
         self.attributes(group.attributes())?;
+        if path == "/" {
+            self.nameless_types()?;
+        }
         Ok(true)
     }
 
