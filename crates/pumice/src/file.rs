@@ -283,9 +283,11 @@ impl FileOptions {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// let file = pumice::File::options().alignment(1000, 4096).create(folder.path().join("a.h5"))?;
-    /// let dataset = file.new_dataset::<u8>().shape([5000]).create("a")?;
-    /// dataset.write(.., &[1u8; 5000])?;
+    /// let path = folder.path().join("a.h5");
+    /// let file = pumice::File::options().alignment(1000, 4096).create(&path)?;
+    /// file.new_dataset::<u8>().shape([5000]).create("a")?.write(.., &[1u8; 5000])?;
+    /// file.close()?;
+    /// let dataset = pumice::File::open(&path)?.dataset("a")?;
     /// assert_eq!(dataset.creation()?.address.unwrap() % 4096, 0);
     /// # Ok::<(), pumice::Error>(())
     /// ```
