@@ -440,16 +440,22 @@ class Formats(unittest.TestCase):
             file["large"] = np.arange(200_000, dtype="u8").reshape(400, 500) * 10**13
             file.create_dataset("growing", data=np.arange(12).reshape(3, 4), maxshape=(None, 4), chunks=(2, 2), compression="gzip", shuffle=True)
             file["committed"] = np.dtype([("a", "i4"), ("b", "f4")])
-            file.create_dataset("of committed", 2, file["committed"])[...] = np.array([(1, 2), (3, 4)], "i4,f4")
+            file.create_dataset("of committed", 2, file["committed"])[...] = np.array([(1, 2), (3, 4)], [("a", "i4"), ("b", "f4")])
             file["soft"], file["external"] = h5py.SoftLink("/scalar"), h5py.ExternalLink("other.h5", "/x")
             file["hard"] = file["scalar"]
             file["deep"].attrs["title"], file["numbers"].attrs["units"] = "many words", np.bytes_(b"m/s")
             file["numbers"].attrs["list"] = ["a", "bc"]
             file.attrs["matrix"] = np.arange(6).reshape(2, 3)
-        for options in ((), ("-p",), ("-y",)):
+        for options in ((), ("-p",)):
             with self.subTest(options=options):
                 left, code, told = self.dumped(path, *options)
                 self.assertEqual((left, code, told), ([], 0, ""))
+        plain = self.at / "plain.h5"
+        with h5py.File(plain, "w") as file:
+            file["cube"] = np.arange(60.0).reshape(3, 4, 5)
+            sequences = file.create_dataset("sequences", 2, h5py.vlen_dtype("i4"))
+            sequences[0], sequences[1] = [1, 2], [3]
+        self.assertEqual(self.dumped(plain, "-y"), ([], 0, ""), "without positions")
         self.dumped(path, "-p")
         with h5py.File(self.at / "again.h5") as file:
             growing = file["growing"]

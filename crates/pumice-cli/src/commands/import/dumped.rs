@@ -224,7 +224,7 @@ impl Reader<'_> {
                 "DATA" => {
                     self.lexer.expect(b'{')?;
                     let (Some(Ok(known)), Some(space)) = (&datatype, &space) else {
-                        self.lexer.skip_block()?;
+                        self.skip_data()?;
                         continue;
                     };
                     ensure!(space.cells() <= MAX_ATTRIBUTE, "the attribute {name} is too large");
@@ -328,6 +328,12 @@ impl Reader<'_> {
             self.create(&path, &mut new)?;
         }
         Ok(())
+    }
+
+    /// Passes over elements, up to the brace behind them: references mostly, which have names.
+    fn skip_data(&mut self) -> Result<()> {
+        self.lexer.in_data = false;
+        self.lexer.skip_block()
     }
 
     /// `"name" { ... }`.
@@ -436,8 +442,7 @@ impl Reader<'_> {
             new.datatype = Some(values::sized(&mut self.lexer, datatype));
         }
         let Some(dataset) = self.create(path, new)? else {
-            self.lexer.in_data = false;
-            self.lexer.skip_block()?;
+            self.skip_data()?;
             self.close_subset(new)?;
             return Ok(None);
         };

@@ -24,7 +24,7 @@ pub(super) struct Lexer<'a> {
     line: Vec<u8>,
     at: usize,
     number: u64,
-    /// Where elements begin on lines that begin with a position.
+    /// Where elements begin on the line.
     indent: usize,
     peeked: Option<Token>,
     /// Whether elements are read: texts among these may have quotes inside.
@@ -133,9 +133,10 @@ impl<'a> Lexer<'a> {
             return Ok(false);
         }
         self.at = position_mark(&self.line);
-        if self.at > 0 {
-            self.indent = self.at + 1;
-        }
+        self.indent = match self.at {
+            0 => self.line.iter().take_while(|byte| **byte == b' ').count(),
+            behind_mark => behind_mark + 1,
+        };
         Ok(true)
     }
 
@@ -180,7 +181,7 @@ impl<'a> Lexer<'a> {
         let followed = rest.trim_ascii_start().first();
         if !self.in_data {
             // Names of objects stand before braces, datatypes, numbers and ends of lines.
-            return followed.is_none_or(|byte| b"{};,-0123456789H".contains(byte));
+            return followed.is_none_or(|byte| b"{};,)-0123456789H".contains(byte));
         }
         rest.first() != Some(&b'"') && followed.is_none_or(|byte| b",})]'\"".contains(byte))
     }

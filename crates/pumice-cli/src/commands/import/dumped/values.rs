@@ -18,7 +18,11 @@ pub(super) fn value(lexer: &mut Lexer<'_>, datatype: &Datatype) -> Result<Value>
         Datatype::String(string) => {
             let mut text = text(lexer)?;
             text.truncate(string.size as usize);
-            Value::Text(text)
+            // A text that leaves no room for the null behind it is kept as it is.
+            match text.len() == string.size as usize {
+                true => Value::Bytes(text),
+                false => Value::Text(text),
+            }
         }
         Datatype::Bitfield(field) => {
             let mut bytes = bytes(&lexer.name()?)?;
