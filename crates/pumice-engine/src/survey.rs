@@ -1,7 +1,7 @@
 //! Where everything in a file is: which bytes belong to which structure.
 //!
 //! A structure knows all its blocks when it gives them back, so that is what it is asked for, with a
-//! [`Recorder`] in the place of the file: nothing changes. On the way every block of indexes and heaps
+//! `Recorder` in the place of the file: nothing changes. On the way every block of indexes and heaps
 //! is read, and damage that no ordinary reading meets is found.
 //!
 //! Collections of the global heap have no list anywhere: only those are known that elements and
