@@ -168,22 +168,7 @@ impl Differ<'_> {
                         found += result?;
                     }
                 }
-                (first, second) if first == second => {
-                    if self.options.verbose {
-                        self.print(&format!(
-                            "Warning: Comparison not possible of object types referenced: \
-                             <{one}> and <{other}>\n"
-                        ))?;
-                    }
-                    self.incomparable();
-                }
-                _ => {
-                    self.print(&format!(
-                        "Different object types referenced: <{one}> and <{other}>"
-                    ))?;
-                    self.incomparable();
-                    self.failed = true;
-                }
+                (first, second) => self.not_datasets(names, first == second)?,
             }
         }
         Ok(found)

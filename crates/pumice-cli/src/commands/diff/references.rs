@@ -62,23 +62,29 @@ impl Differ<'_> {
                 self.depth -= 1;
                 result
             }
-            (mine, yours) if std::mem::discriminant(&mine) == std::mem::discriminant(&yours) => {
-                if self.options.verbose {
-                    self.print(&format!(
-                        "Warning: Comparison not possible of object types referenced: \
-                         <{one}> and <{other}>\n"
-                    ))?;
-                }
-                self.incomparable();
-                Ok(0)
-            }
-            _ => {
-                self.print(&format!("Different object types referenced: <{one}> and <{other}>"))?;
-                self.incomparable();
-                self.failed = true;
-                Ok(0)
+            (mine, yours) => {
+                let alike = std::mem::discriminant(&mine) == std::mem::discriminant(&yours);
+                self.not_datasets(names, alike).map(|()| 0)
             }
         }
+    }
+
+    /// References lead to objects that are not two datasets: `alike`, of the same kind.
+    pub(super) fn not_datasets(&mut self, names: &[String; 2], alike: bool) -> Result<()> {
+        let [one, other] = names;
+        self.incomparable();
+        if !alike {
+            self.failed = true;
+            return self
+                .print(&format!("Different object types referenced: <{one}> and <{other}>"));
+        }
+        if self.options.verbose {
+            self.print(&format!(
+                "Warning: Comparison not possible of object types referenced: \
+                 <{one}> and <{other}>\n"
+            ))?;
+        }
+        Ok(())
     }
 
     fn regions(
