@@ -7,7 +7,8 @@
 //!   accesses in a hundred. A loop that does not fit shows as a cliff in the curve, and the cache
 //!   grows to just beyond it, or not at all.
 //! - **Shrink** by a quarter, if twice in succession the curve says that less than half an access
-//!   in a hundred would be lost.
+//!   in a hundred would be lost; not below the size it started with, since a scan that gains
+//!   nothing from memory says little about what comes after it.
 //! - **Flash**: one request for more than three quarters of the cache makes it grow at once, so
 //!   that a quarter is left to others, unless that is more than the maximum.
 //! - **Idle**: for each half minute without a request the cache is halved, at the next request.
@@ -44,7 +45,8 @@ pub enum Sizing {
     Off,
     /// The limit is as told; the miss-ratio curve is measured for the statistics.
     Fixed,
-    /// The limit moves between these two; the limit as told is where it starts.
+    /// The limit moves between these two. The limit as told is where it starts; it becomes less only
+    /// when the cache is idle or memory is short.
     Adaptive {
         /// It is never less.
         minimum: u64,
@@ -69,6 +71,8 @@ const IDLE: Duration = Duration::from_secs(30);
 pub(crate) struct Adaptive {
     surroundings: Arc<dyn Surroundings>,
     minimum: u64,
+    /// The size as told, below which the curve is no reason to shrink.
+    usual: u64,
     maximum: u64,
     /// When the last request came.
     last: Duration,
@@ -77,9 +81,13 @@ pub(crate) struct Adaptive {
 }
 
 impl Adaptive {
-    pub(crate) fn new(minimum: u64, maximum: u64, surroundings: Arc<dyn Surroundings>) -> Self {
+    pub(crate) fn new(
+        (minimum, usual, maximum): (u64, u64, u64),
+        surroundings: Arc<dyn Surroundings>,
+    ) -> Self {
         let (last, maximum) = (surroundings.now(), maximum.max(minimum));
-        Adaptive { surroundings, minimum, maximum, last, patience: 0 }
+        let usual = usual.clamp(minimum, maximum);
+        Adaptive { surroundings, minimum, usual, maximum, last, patience: 0 }
     }
 
     fn clamp(&self, size: u64) -> u64 {
@@ -146,7 +154,7 @@ impl Adaptive {
     /// Whether three quarters of the size would do nearly as well.
     fn may_shrink(&self, size: u64, curve: &Curve) -> bool {
         let less = size - size / 4;
-        less >= self.minimum && curve.miss_ratio(less) <= curve.actual_misses() + LOSS
+        less >= self.usual && curve.miss_ratio(less) <= curve.actual_misses() + LOSS
     }
 }
 
@@ -179,7 +187,7 @@ mod tests {
 
     fn adaptive() -> (Adaptive, Arc<Still>) {
         let still = Arc::new(Still::default());
-        (Adaptive::new(16 * MIB, 1024 * MIB, Arc::clone(&still) as _), still)
+        (Adaptive::new((16 * MIB, 64 * MIB, 1024 * MIB), Arc::clone(&still) as _), still)
     }
 
     fn with_memory(used: u64) -> Adaptive {
@@ -220,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shrinks_slowly_to_what_is_used_and_never_below_the_minimum() {
+    fn it_shrinks_slowly_to_what_is_used_but_not_below_its_usual_size() {
         let (mut adaptive, _) = adaptive();
         let (mut size, curve) = (512 * MIB, looped(100, 100));
         assert_eq!(review(&mut adaptive, size, &curve), size, "not at the first review");
@@ -230,7 +238,12 @@ mod tests {
         assert!((100 * MIB..150 * MIB).contains(&size), "{}", size / MIB);
         let tiny = looped(2, 2);
         (0..40).for_each(|_| size = review(&mut adaptive, size, &tiny));
-        assert!((16 * MIB..22 * MIB).contains(&size), "{}", size / MIB);
+        assert!((64 * MIB..86 * MIB).contains(&size), "{}", size / MIB);
+        assert_eq!(
+            review(&mut adaptive, 20 * MIB, &tiny),
+            20 * MIB,
+            "nor does it grow for nothing"
+        );
     }
 
     #[test]

@@ -14,10 +14,11 @@ use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weighted
 /// guides recommend (1 MiB), so that one row or column of chunks of a usual dataset fits, and
 /// little for a program that handles arrays. It may hold 192 MiB while requests run: the 64 MiB
 /// between let 16 threads each hold a chunk of 2 MiB decoded and encoded. As long as no limit is
-/// set, it moves between 32 MiB (one row of chunks of an array still fits) and 512 MiB (what a
-/// program may take without being asked), as the hits to be gained say. Replacement is by LIRS,
-/// which was measured to suit the loops in which arrays are read. Work is done by the calling
-/// thread; a library gives its pool with [`executor`](Config::executor).
+/// set, it grows to 512 MiB (what a program may take without being asked) where hits are to be
+/// gained, and shrinks to 32 MiB (one row of chunks of an array still fits) when it is idle or
+/// memory is short. Replacement is by LIRS, which was measured to suit the loops in which arrays
+/// are read. Work is done by the calling thread; a library gives its pool with
+/// [`executor`](Config::executor).
 ///
 /// ```
 /// use pumice_cache::{Config, PolicyKind};

@@ -71,7 +71,7 @@ fn it_grows_to_hold_a_loop_and_shrinks_when_less_is_used() {
         bench.get(200 + round).unwrap();
     }
     let shrunk = size(&bench, chunk);
-    assert!(shrunk < 40, "{shrunk}");
+    assert!((32..43).contains(&shrunk), "{shrunk}");
     assert!(bench.stats().resident <= shrunk * chunk);
 }
 

@@ -11,7 +11,8 @@ impl Config {
         match self.sizing {
             Sizing::Off | Sizing::Fixed => None,
             Sizing::Adaptive { minimum, maximum } => {
-                Some(Adaptive::new(minimum, maximum, self.surroundings.clone()))
+                let sizes = (minimum, self.resident_limit, maximum);
+                Some(Adaptive::new(sizes, self.surroundings.clone()))
             }
         }
     }

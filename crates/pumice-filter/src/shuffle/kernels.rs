@@ -1,8 +1,17 @@
 //! The inner loops of shuffle.
 //!
 //! Those for 2, 4 and 8 bytes move whole groups of elements and return how many elements that were;
-//! the caller has the rest moved one by one. They are written as arithmetic on words, which compilers turn into vector instructions or
-//! keep in registers; byte-wise loops are four to eight times slower. Inlining them undoes that.
+//! the caller has the rest moved one by one. They are written as arithmetic on words, which compilers
+//! turn into vector instructions or keep in registers; byte-wise loops are four to eight times
+//! slower. Inlining them undoes that.
+
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use wide::unshuffle_4;
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) use words_4 as unshuffle_4;
 
 /// Elements per group where words are narrowed to bytes.
 const GROUP: usize = 16;
@@ -52,9 +61,10 @@ pub(super) fn shuffle_4(elements: &[u8], planes: &mut [u8]) -> usize {
     groups.len() * GROUP
 }
 
-/// Elements from number `first` on.
+/// Elements from number `first` on, where there are no registers of sixteen bytes.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(never)]
-pub(super) fn unshuffle_4(planes: &[u8], first: usize, elements: &mut [u8]) -> usize {
+pub(super) fn words_4(planes: &[u8], first: usize, elements: &mut [u8]) -> usize {
     let count = planes.len() / 4;
     let groups = elements.as_chunks_mut::<8>().0.as_chunks_mut::<4>().0;
     for (number, group) in groups.iter_mut().enumerate() {
@@ -168,4 +178,25 @@ fn weave_16(a: u64, b: u64) -> (u64, u64) {
 #[inline(always)]
 fn weave_8(a: u64, b: u64) -> (u64, u64) {
     ((a & LOW_8) | (b & LOW_8) << 8, (a >> 8 & LOW_8) | (b & !LOW_8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_registers_put_elements_of_four_bytes_together_alike() {
+        let planes: Vec<u8> = (0..4 * 1000u32).map(|n| (n * n / 7) as u8).collect();
+        for (first, count) in [(0, 1000), (0, 16), (3, 64), (17, 983), (990, 10), (0, 0)] {
+            let mut by_registers = vec![0; 4 * count];
+            let (mut by_words, mut by_bytes) = (by_registers.clone(), by_registers.clone());
+            let done = unshuffle_4(&planes, first, &mut by_registers);
+            unshuffle_any(4, first + done, &planes, &mut by_registers[4 * done..]);
+            let done = words_4(&planes, first, &mut by_words);
+            unshuffle_any(4, first + done, &planes, &mut by_words[4 * done..]);
+            unshuffle_any(4, first, &planes, &mut by_bytes);
+            assert_eq!(by_registers, by_bytes, "{first} {count}");
+            assert_eq!(by_words, by_bytes, "{first} {count}");
+        }
+    }
 }
