@@ -11,6 +11,8 @@ use pumice_cache::*;
 
 const CHUNK: usize = 4096;
 const LARGE: usize = 1 << 20;
+/// Rounds of which the best counts where threads are compared: others may use the processors, too.
+const ROUNDS: usize = 30;
 /// The first coordinate of chunks of 1 MiB.
 const LARGE_CHUNKS: u64 = 9;
 
@@ -184,8 +186,8 @@ fn copy_large(cache: &ChunkCache<Plain>, dataset: &Dataset<Plain>) {
     println!("{name:45} {:8.2} of the speed of a plain copy", plain / cached);
 }
 
-/// Prints how many times as many hits two threads have as one, in their best of five rounds; once in
-/// one cache, once each in its own, which is what the machine can do.
+/// Prints how many times as many hits two threads have as one, in their best rounds; once in one cache,
+/// once each in its own, which is what the machine can do.
 fn scale() {
     let name = "hits of two threads, of one";
     if !wanted(name) {
@@ -214,7 +216,7 @@ fn scale() {
         200_000.0 * caches.len() as f64 / start.elapsed().as_secs_f64()
     };
     let (mut one, mut two, mut apart) = (0_f64, 0_f64, 0_f64);
-    for _ in 0..10 {
+    for _ in 0..ROUNDS {
         one = one.max(run(&[&shared]));
         two = two.max(run(&[&shared, &shared]));
         apart = apart.max(run(&[&own[0], &own[1]]));
