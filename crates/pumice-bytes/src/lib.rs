@@ -1,5 +1,5 @@
 //! Fields in and out of bytes: a bounds-checked [`Reader`], a [`Writer`], the decoding [`Budget`]
-//! and HDF5's metadata checksum ([`lookup3`]).
+//! and HDF5's metadata checksum ([`lookup3()`]).
 //!
 //! Every decoder of Pumice is built on these few pieces, so that no decoder can read past its
 //! input, allocate from an unchecked count, or report an error without saying where it stands:
@@ -31,7 +31,7 @@ mod writer;
 
 pub use budget::Budget;
 pub use error::DecodeError;
-pub use lookup3::lookup3;
+pub use lookup3::{Lookup3, lookup3};
 pub use reader::Reader;
 pub use writer::Writer;
 

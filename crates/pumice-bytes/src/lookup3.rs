@@ -7,35 +7,77 @@
 /// assert_eq!(pumice_bytes::lookup3(b"Four score and seven years ago"), 0x1777_0551);
 /// ```
 pub fn lookup3(bytes: &[u8]) -> u32 {
-    // The start value folds the length in; HDF5's seed is zero.
-    let start = 0xDEAD_BEEFu32.wrapping_add(bytes.len() as u32);
-    let mut state = [start; 3];
-    // The last block, even a full one, is mixed by `finish`, so it is kept out of the loop.
-    let whole = bytes.len().saturating_sub(1) / 12 * 12;
-    let (head, tail) = bytes.split_at(whole);
-    for block in head.chunks_exact(12) {
-        add(&mut state, block);
-        mix(&mut state);
-    }
-    if tail.is_empty() {
-        return start;
-    }
-    let mut padded = [0; 12];
-    for (to, from) in padded.iter_mut().zip(tail) {
-        *to = *from;
-    }
-    add(&mut state, &padded);
-    finish(state)
+    Lookup3::new(bytes).finish()
 }
 
-fn add(state: &mut [u32; 3], block: &[u8]) {
-    for (word, bytes) in state.iter_mut().zip(block.chunks_exact(4)) {
-        let mut array = [0; 4];
-        array.copy_from_slice(bytes);
-        *word = word.wrapping_add(u32::from_le_bytes(array));
+/// The checksum of some bytes, computed step by step.
+///
+/// Each step has to wait for the one before it, so that the processor is idle for the most part. Who goes
+/// through the bytes anyway can do a step now and then, which costs next to nothing.
+///
+/// ```
+/// use pumice_bytes::{Lookup3, lookup3};
+///
+/// let bytes = b"Four score and seven years ago";
+/// let mut checksum = Lookup3::new(bytes);
+/// checksum.step();
+/// assert_eq!(checksum.finish(), lookup3(bytes));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lookup3<'a> {
+    state: [u32; 3],
+    blocks: &'a [[u8; 12]],
+    tail: &'a [u8],
+}
+
+impl<'a> Lookup3<'a> {
+    /// The checksum of `bytes`, none of which has been looked at yet.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        // The start value folds the length in; HDF5's seed is zero.
+        let start = 0xDEAD_BEEFu32.wrapping_add(bytes.len() as u32);
+        // The last block, even a full one, is mixed in another way, so it is kept apart.
+        let whole = bytes.len().saturating_sub(1) / 12 * 12;
+        let (head, tail) = bytes.split_at(whole);
+        Self { state: [start; 3], blocks: head.as_chunks().0, tail }
+    }
+
+    /// Takes a few bytes more, if there are any.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        if let Some((block, rest)) = self.blocks.split_first() {
+            self.blocks = rest;
+            add(&mut self.state, block);
+            mix(&mut self.state);
+        }
+    }
+
+    /// Takes the rest; gives the checksum.
+    pub fn finish(self) -> u32 {
+        let Self { mut state, blocks, tail } = self;
+        for block in blocks {
+            add(&mut state, block);
+            mix(&mut state);
+        }
+        if tail.is_empty() {
+            return state[0];
+        }
+        let mut padded = [0; 12];
+        for (to, from) in padded.iter_mut().zip(tail) {
+            *to = *from;
+        }
+        add(&mut state, &padded);
+        finish(state)
     }
 }
 
+#[inline(always)]
+fn add(state: &mut [u32; 3], block: &[u8; 12]) {
+    for (word, bytes) in state.iter_mut().zip(block.as_chunks().0) {
+        *word = word.wrapping_add(u32::from_le_bytes(*bytes));
+    }
+}
+
+#[inline(always)]
 fn mix(state: &mut [u32; 3]) {
     let [mut a, mut b, mut c] = *state;
     a = a.wrapping_sub(c) ^ c.rotate_left(4);

@@ -399,6 +399,7 @@ impl Layout for DatasetLayout {
                 contiguous.read(request).map(|()| true)
             }
             Storage::Dense(dense, table) => dense.direct_read(table, key, request),
+            Storage::Sparse(sparse, table) => sparse.direct_read(table, key, request),
             _ => Ok(false),
         }
     }

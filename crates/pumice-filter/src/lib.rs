@@ -71,6 +71,7 @@ mod section;
 mod shuffle;
 mod spec;
 mod szip;
+mod wide;
 mod zstandard;
 
 pub use error::FilterError;
@@ -81,3 +82,4 @@ pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
 pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
+pub use wide::widely;

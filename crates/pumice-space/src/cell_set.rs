@@ -162,7 +162,14 @@ impl CellSet {
             Smallest::Cells => Form::Cells(CellList::new(list)),
             Smallest::Bitmap => {
                 let mut words = vec![0u64; cells.div_ceil(64) as usize];
-                list.iter().for_each(|cell| words[*cell as usize / 64] |= 1 << (cell % 64));
+                // Cells ascend, so that a word is complete in a register, and is never read again.
+                let (mut word, mut at) = (0, 0);
+                for &cell in &list {
+                    let index = cell as usize / 64;
+                    word = if index == at { word } else { 0 } | 1 << (cell % 64);
+                    at = index;
+                    words[index] = word;
+                }
                 Form::Bitmap(Bitmap::new(words))
             }
             Smallest::Runs => {

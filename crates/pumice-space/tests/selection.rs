@@ -249,3 +249,11 @@ fn rank_32_works() {
     assert_eq!(rest.count(&dims), (1 << 32) - 2);
     assert_eq!(rest.runs(&dims).next(), Some(Run { start: 1, len: (1 << 32) - 2 }));
 }
+
+#[test]
+fn unlimited_blocks_that_touch_are_counted_without_overflow() {
+    let all = Selection::hyperslab(&[0], &[1], &[u64::MAX], &[1]).unwrap();
+    assert!(all.is_unlimited());
+    assert_eq!(all.count(&[7]), 7);
+    assert_eq!(all.clip(&[7]).unwrap().count(&[7]), 7);
+}

@@ -11,6 +11,7 @@ use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
+use pumice_filter::widely;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{CellSet, Coordinate, Dims, Run, RunWriter, Selection, put_cells};
 use pumice_types::{Conversion, Element};
@@ -159,6 +160,17 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
             _ => Err(Error::Internal("values without cells, or without a place".into())),
         }
     }
+
+    fn read_values(
+        &self,
+        place: Range<usize>,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        match &self.values {
+            Some(target) => target.read_into(place.start as u64, place.len(), read),
+            None => Ok(false),
+        }
+    }
 }
 
 /// The part of each column that is one chunk's.
@@ -203,7 +215,7 @@ impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
     fn cells(&mut self, cells: &[u32]) -> bool {
         let (dims, origin) = (self.dims, self.origin);
         let Some(mut columns) = self.rest(cells.len() as u64) else { return false };
-        put_cells(cells, dims, origin, &mut columns);
+        widely(|| put_cells(cells, dims, origin, &mut columns));
         drop(columns);
         self.done += cells.len();
         true
@@ -213,7 +225,8 @@ impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
         let (dims, origin) = (self.dims, self.origin);
         let Some(mut columns) = self.rest(0) else { return false };
         let mut writer = RunWriter::new(dims, origin, &mut columns);
-        let fits = runs.iter().all(|&[start, end]| writer.put(Run { start, len: end - start }));
+        let fits =
+            widely(|| runs.iter().all(|&[start, end]| writer.put(Run { start, len: end - start })));
         let done = writer.done();
         drop(columns);
         self.done += done;

@@ -93,6 +93,14 @@ pub trait CellSink: Sync {
 
     /// Puts the values of cells that have been received, in the file's type.
     fn put_values(&self, place: Range<usize>, values: &[u8]) -> Result<()>;
+
+    /// Lets `read` write the values of cells to where they belong, if they arrive there as they are in
+    /// the file; whether they do.
+    fn read_values(
+        &self,
+        place: Range<usize>,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<bool>;
 }
 
 /// What became of the cells of a chunk.
@@ -248,6 +256,22 @@ impl<'a> Target<'a> {
         // SAFETY: as above.
         let place = unsafe { self.output.slice(start, count * size) };
         Ok(self.conversion.convert(values, place)?)
+    }
+
+    /// Lets `read` write `count` elements from element `memory` on, if values arrive as they are in the
+    /// file; whether they do.
+    pub fn read_into(
+        &self,
+        memory: u64,
+        count: usize,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.conversion.is_noop() {
+            return Ok(false);
+        }
+        let size = self.element_size();
+        // SAFETY: as in `place`.
+        read(unsafe { self.output.slice(memory as usize * size, count * size) }).map(|()| true)
     }
 
     /// Puts the cells of a line in `chunk`, values of the file's type, to their places.

@@ -7,17 +7,20 @@
 //! Filters are the business of [`Pipeline`]; where the first of section 0 is the location filter, it
 //! goes straight between the stored form and a `CellSet`.
 
+use super::RECYCLED;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
 use super::request::{ReadRequest, Taken, WriteRequest};
 use super::sparse_chunk::{SparseChunk, collect};
 use super::sparse_points;
+use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
 use pumice_cache::{Intent, Outcome, Part};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Dims, Selection};
+use pumice_store::ReadOp;
 use std::sync::Arc;
 
 /// Section 0: which cells are defined.
@@ -243,6 +246,66 @@ impl Sparse {
         }
     }
 
+    /// Reads all cells of a chunk that is not in the cache, if its values are stored as they are: the file
+    /// gives them straight to their place.
+    pub fn direct_read(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        let ReadRequest::Cells { cells, place: Some(place), values: true, sink, .. } = request
+        else {
+            return Ok(false);
+        };
+        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
+        if !all || !self.pipelines(key).1.is_empty() {
+            return Ok(false);
+        }
+        let record = table.lookup(std::slice::from_ref(key))?.pop().flatten();
+        let Some(record) = record else { return Ok(false) };
+        let (locations, values) = sections(&record)?;
+        let fits = Some(values.1) == place.len().checked_mul(self.geometry.element_size());
+        if !fits || locations.1 > RECYCLED {
+            return Ok(false);
+        }
+        let mut head = scratch::take_sized(locations.1);
+        let (at, behind) = (record.address, record.address.saturating_add(locations.1 as u64));
+        let read = sink.read_values(place.clone(), &mut |room| {
+            let first = ReadOp { offset: at, buffer: &mut head };
+            table.medium().fetch(&mut [first, ReadOp { offset: behind, buffer: room }])
+        })?;
+        let placed = read && self.place_cells(key, &head, &locations.0, request)?;
+        scratch::give(head);
+        Ok(placed)
+    }
+
+    /// Puts the cells of a chunk to their place as they are decoded; `false` if the chunk has to be made.
+    fn place_cells(
+        &self,
+        key: &Dims,
+        bytes: &[u8],
+        section: &SectionRecord,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        let ReadRequest::Cells { origin, place: Some(place), sink, taken, .. } = request else {
+            return Ok(false);
+        };
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        let (dims, total) = (self.geometry.chunk(), self.geometry.cells_per_chunk());
+        let pipeline = self.pipelines(key).0;
+        let received = sink.receive(place.clone(), dims, origin, &mut |visitor| {
+            let (mask, unfiltered) = (section.filter_mask, section.unfiltered);
+            Ok(pipeline.visit_cells(bytes, mask, unfiltered, total, visitor)?)
+        })?;
+        if received {
+            **taken = Taken::Placed;
+        }
+        Ok(received)
+    }
+
     /// Answers a read of all cells of a chunk from its stored bytes, if cells and values can go to their
     /// places as they are decoded; `false` if the chunk has to be made.
     pub fn scatter_stored(
@@ -252,43 +315,32 @@ impl Sparse {
         record: &ChunkRecord,
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
-        let ReadRequest::Cells { cells, origin, place: Some(place), values, sink, taken } = request
-        else {
+        let ReadRequest::Cells { cells, place: Some(place), values, sink, .. } = request else {
             return Ok(false);
         };
-        let (dims, wanted) = (self.geometry.chunk(), cells.as_ref());
+        let (place, values, sink) = (place.clone(), *values, *sink);
         let (locations, stored) = sections(record)?;
         let Some((head, tail)) = bytes.split_at_checked(locations.1) else { return Ok(false) };
-        let elements = place.len().checked_mul(self.geometry.element_size());
-        let all = wanted.is_none_or(|cells| cells.covers(dims)) && !head.is_empty();
-        if !all || *values && (tail.len() != stored.1 || elements.is_none()) {
+        let wanted = place.len().checked_mul(self.geometry.element_size());
+        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
+        if !all || values && (tail.len() != stored.1 || wanted.is_none()) {
             return Ok(false);
         }
-        let (before, filters) = self.pipelines(key);
-        let (section, total) = (locations.0, self.geometry.cells_per_chunk());
-        let received = sink.receive(place.clone(), dims, origin, &mut |visitor| {
-            let (mask, unfiltered) = (section.filter_mask, section.unfiltered);
-            Ok(before.visit_cells(head, mask, unfiltered, total, visitor)?)
-        })?;
-        if !received {
-            return Ok(false);
-        }
-        match elements {
-            Some(wanted) if *values && filters.is_empty() && tail.len() == wanted => {
-                sink.put_values(place.clone(), tail)?;
-            }
-            Some(wanted) if *values => {
+        // The values first: cells that are in place are taken as the chunk's.
+        if let Some(wanted) = wanted.filter(|_| values) {
+            let filters = self.pipelines(key).1;
+            if filters.is_empty() && tail.len() == wanted {
+                sink.put_values(place, tail)?;
+            } else {
                 let decoded = filters.decode_slice(tail, stored.0.filter_mask, wanted)?;
                 if decoded.len() != wanted {
                     return Ok(false);
                 }
-                sink.put_values(place.clone(), &decoded)?;
+                sink.put_values(place, &decoded)?;
                 scratch::give(decoded);
             }
-            _ => {}
         }
-        **taken = Taken::Placed;
-        Ok(true)
+        self.place_cells(key, head, &locations.0, request)
     }
 
     /// Answers a read from a chunk that is not stored: nothing is defined there.

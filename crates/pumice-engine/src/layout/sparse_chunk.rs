@@ -7,6 +7,10 @@ use super::request::{Source, Target, fill_with};
 use crate::Result;
 use pumice_filter::EncodedCells;
 use pumice_space::{CellSet, Run, Segment, Selection};
+use std::ops::Range;
+
+/// From this share of a chunk on, one in so many cells, a part of it is found as a set.
+const MUCH: u64 = 32;
 
 /// The defined cells of a chunk and their values.
 #[derive(Clone, Debug)]
@@ -90,25 +94,43 @@ impl SparseChunk {
         if wanted.covers(dims) {
             return Ok((self.cells.clone(), held.to_vec()));
         }
-        // Ranges of a list need neither sets nor runs. Points come in any order.
-        let runs = wanted.as_points().is_none().then(|| wanted.runs(dims));
-        if let (Some(runs), Some(list)) = (runs, self.cells.as_list())
-            && let Some(ranges) = self.cells.list_ranges(runs)
-        {
-            let (mut cells, mut found) = (Vec::new(), Vec::new());
-            for range in ranges {
-                cells.extend_from_slice(&list[range.clone()]);
-                if values {
-                    found.extend_from_slice(&held[range.start * element..range.end * element]);
-                }
+        // Points come in any order; and where much is asked for, sets are intersected word by word.
+        let much =
+            wanted.count(dims) >= self.cells.cells() / MUCH && self.cells.as_list().is_none();
+        if much || wanted.as_points().is_some() {
+            let wanted = CellSet::from_selection(wanted, dims)?;
+            return match values {
+                true => Ok(self.extract(element, &wanted)),
+                false => Ok((self.cells.intersection(&wanted), Vec::new())),
+            };
+        }
+        let mut found = Vec::new();
+        let mut take = |range: Range<usize>| {
+            if values {
+                found.extend_from_slice(&held[range.start * element..range.end * element]);
             }
-            return Ok((CellSet::from_list(self.cells.cells(), cells)?, found));
-        }
-        let wanted = CellSet::from_selection(wanted, dims)?;
-        match values {
-            true => Ok(self.extract(element, &wanted)),
-            false => Ok((self.cells.intersection(&wanted), Vec::new())),
-        }
+        };
+        // What is not asked for is not looked at.
+        let (total, runs) = (self.cells.cells(), wanted.runs(dims));
+        let cells = match (self.cells.as_list(), self.cells.list_ranges(wanted.runs(dims))) {
+            (Some(list), Some(ranges)) => {
+                let mut cells = Vec::new();
+                for range in ranges {
+                    cells.extend_from_slice(&list[range.clone()]);
+                    take(range);
+                }
+                CellSet::from_list(total, cells)?
+            }
+            _ => CellSet::from_runs(
+                total,
+                self.cells.overlaps(runs).map(|piece| {
+                    let start = piece.position as usize;
+                    take(start..start + piece.len as usize);
+                    Run { start: piece.cell, len: piece.len }
+                }),
+            )?,
+        };
+        Ok((cells, found))
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

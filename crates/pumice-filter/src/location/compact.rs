@@ -24,7 +24,7 @@ use super::toggles::{self, Axis};
 use super::varint::{put_varint, varint};
 use super::{CellVisitor, MOST_RUNS, NAME, corrupt};
 use crate::{FilterError, scratch};
-use pumice_bytes::{Budget, Reader, Writer};
+use pumice_bytes::{Budget, Lookup3, Reader, Writer};
 use pumice_space::{CellSet, Dims, MAX_RANK, Run};
 
 /// The first byte of a compact form.
@@ -150,9 +150,9 @@ enum Body<'a> {
     Runs(Numbers<'a>, Numbers<'a>, usize),
 }
 
-/// Verifies a compact form and finds its parts; nothing comes after them.
-fn parse(input: &[u8]) -> Result<Parsed<'_>, FilterError> {
-    let mut reader = Reader::new(NAME, 0, verified(input)?);
+/// Finds the parts of a compact form without its checksum; nothing comes after them.
+fn parse(content: &[u8]) -> Result<Parsed<'_>, FilterError> {
+    let mut reader = Reader::new(NAME, 0, content);
     reader.skip(1).map_err(corrupt)?;
     let kind = reader.u8().map_err(corrupt)?;
     let (dims, cells) = read_shape(&mut reader)?;
@@ -183,7 +183,9 @@ fn parse(input: &[u8]) -> Result<Parsed<'_>, FilterError> {
 
 /// Reads a compact form. What the set takes in memory is paid for from `budget`.
 pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
-    let Parsed { shape, body } = parse(input)?;
+    let (content, stored) = split_checksum(input)?;
+    verify(Lookup3::new(content), stored)?;
+    let Parsed { shape, body } = parse(content)?;
     let cells = shape.cells;
     let set = match body {
         Body::Bits(bits) => shape.collect(bits, cells / 2, budget)?,
@@ -208,7 +210,21 @@ pub(super) fn visit(
     budget: &mut Budget,
     visitor: &mut dyn CellVisitor,
 ) -> Result<bool, FilterError> {
-    let Parsed { shape, body } = parse(input)?;
+    let (content, stored) = split_checksum(input)?;
+    let mut checksum = Lookup3::new(content);
+    let visited = parse(content).and_then(|parsed| show(parsed, budget, visitor, &mut checksum));
+    // Whatever else is wrong, a wrong checksum says why.
+    verify(checksum, stored)?;
+    visited
+}
+
+/// Shows the cells of a compact form; goes on with the checksum meanwhile.
+fn show(
+    Parsed { shape, body }: Parsed<'_>,
+    budget: &mut Budget,
+    visitor: &mut dyn CellVisitor,
+    checksum: &mut Lookup3<'_>,
+) -> Result<bool, FilterError> {
     let runs = match &body {
         Body::Bits(_) => shape.cells / 2,
         Body::Cells(_, count) | Body::Runs(.., count) => *count as u64,
@@ -218,7 +234,7 @@ pub(super) fn visit(
     }
     match body {
         Body::Cells(numbers, count) if shape.is_list(count) => {
-            numbers.for_each_cell(shape.cells, |cells| visitor.cells(cells))
+            numbers.for_each_cell(shape.cells, |cells| visitor.cells(cells), || checksum.step())
         }
         Body::Bits(bits) => shape.visit(bits, runs, budget, visitor),
         Body::Cells(numbers, _) => shape.visit(Cells::new(numbers), runs, budget, visitor),
@@ -346,14 +362,18 @@ pub(super) fn outside(found: impl std::fmt::Display) -> FilterError {
     FilterError::corrupt(NAME, "ascending runs inside the chunk", found)
 }
 
-/// The form without its checksum, if that is right.
-fn verified(input: &[u8]) -> Result<&[u8], FilterError> {
-    let Some((content, stored)) = input.split_last_chunk::<4>() else {
-        return Err(FilterError::corrupt(NAME, "4 bytes of checksum", input.len()));
-    };
-    let (computed, stored) = (pumice_bytes::lookup3(content), u32::from_le_bytes(*stored));
+/// The form without its checksum, and that.
+fn split_checksum(input: &[u8]) -> Result<(&[u8], u32), FilterError> {
+    match input.split_last_chunk::<4>() {
+        Some((content, stored)) => Ok((content, u32::from_le_bytes(*stored))),
+        None => Err(FilterError::corrupt(NAME, "4 bytes of checksum", input.len())),
+    }
+}
+
+fn verify(checksum: Lookup3<'_>, stored: u32) -> Result<(), FilterError> {
+    let computed = checksum.finish();
     if computed == stored {
-        return Ok(content);
+        return Ok(());
     }
     let expected = format!("checksum {computed:#010x}");
     Err(FilterError::corrupt(NAME, expected, format!("{stored:#010x}")))

@@ -95,21 +95,24 @@ impl<'a> Numbers<'a> {
     /// which is below 2^32.
     pub(super) fn cells(self, cells: u64) -> Result<Vec<u32>, FilterError> {
         let mut list: Vec<u32> = Vec::with_capacity(self.left);
-        self.for_each_cell(cells, |block| {
+        let take = |block: &[u32]| {
             list.extend_from_slice(block);
             true
-        })?;
+        };
+        self.for_each_cell(cells, take, || ())?;
         Ok(list)
     }
 
-    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did.
+    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did. Calls
+    /// `beside` now and then, for work that can be done in small steps.
     pub(super) fn for_each_cell(
         mut self,
         cells: u64,
         mut take: impl FnMut(&[u32]) -> bool,
+        beside: impl FnMut(),
     ) -> Result<bool, FilterError> {
         if let Form::Packed(packed) = self.form {
-            return packed.for_each_cell(self.left, cells, take);
+            return packed.for_each_cell(self.left, cells, take, beside);
         }
         let (mut block, mut found) = ([0; BLOCK], [0; BLOCK]);
         let mut next = 0u64;

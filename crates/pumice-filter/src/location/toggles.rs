@@ -52,7 +52,7 @@ pub(super) fn complement(toggles: &mut Vec<u64>, cells: u64) {
 
 /// The set of these ascending runs, which may touch; `None` if one reaches beyond `cells`.
 pub(super) fn from_runs(runs: impl Iterator<Item = Run>, cells: u64) -> Option<Vec<u64>> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(2 * runs.size_hint().0.min(1 << 16));
     for run in runs {
         let end = run.start + run.len;
         if end > cells {
@@ -130,6 +130,11 @@ pub(super) fn integrate(
     budget: &mut Budget,
 ) -> Result<Vec<u64>, FilterError> {
     let mut out = Vec::new();
+    if toggles.last().is_some_and(|last| *last <= axis.group) {
+        // The usual case: one group, which is all of the chunk.
+        integrate_group(toggles, axis.stride, axis.group, &mut out, budget)?;
+        return Ok(out);
+    }
     let mut groups = Groups::new(toggles, axis.group);
     while let Some(end) = groups.advance() {
         let seam = out.len();
@@ -148,27 +153,58 @@ fn integrate_group(
     budget: &mut Budget,
 ) -> Result<(), FilterError> {
     let start = out.len();
-    let (mut next, mut before, mut len) = (0, start, start);
-    loop {
-        if len + 1 >= out.len() {
-            // As much again as the group has, since what is not used has been cleared in vain.
-            grow(out, len + 2, (len - start).clamp(16, 4096), budget)?;
-        }
-        let change = changes.get(next).copied().unwrap_or(end);
-        let inherited = if before < len { (out[before] + stride).min(end) } else { end };
-        let at = change.min(inherited);
-        if at == end {
+    let (mut before, mut len) = (start, start);
+    for &change in changes.iter().chain([&end]) {
+        // Most toggles are those of the slice before: they are taken over as far as the next change.
+        let inherited = loop {
+            if len + 1 >= out.len() {
+                // As much again as the group has, since what is not used has been cleared in vain.
+                grow(out, len + 2, (len - start).clamp(16, 4096), budget)?;
+            }
+            let (taken, reached) = inherit(out, before, len, stride, change);
+            (before, len) = (before + taken, len + taken);
+            if reached.is_some() || before == len {
+                break reached;
+            }
+        };
+        if change >= end {
             break;
         }
-        out[len] = at;
-        next += usize::from(change == at);
-        before += usize::from(inherited == at);
-        len += usize::from(change != inherited);
+        // A change at an inherited toggle undoes it.
+        if inherited == Some(change) {
+            before += 1;
+        } else {
+            out[len] = change;
+            len += 1;
+        }
     }
     // A run that reaches the group's end ends there.
     out[len] = end;
     out.truncate(len + (len - start) % 2);
     Ok(())
+}
+
+/// Appends the toggles from `before` on, moved by a stride, to the first `len` ones of a list, as long as
+/// they stay below `change` and there is room; says how many that were, and the one that did not.
+#[inline(always)]
+fn inherit(
+    list: &mut [u64],
+    before: usize,
+    len: usize,
+    stride: u64,
+    change: u64,
+) -> (usize, Option<u64>) {
+    let (done, room) = list.split_at_mut(len);
+    let mut taken = 0;
+    for (from, to) in done[before..].iter().zip(room) {
+        let at = from + stride;
+        if at >= change {
+            return (taken, Some(at));
+        }
+        *to = at;
+        taken += 1;
+    }
+    (taken, None)
 }
 
 /// Makes a list at least `len` long, and `more` if that is cheap. Memory is paid for from `budget`.

@@ -101,6 +101,7 @@ impl CellSet {
 ///
 /// # Panics
 /// If a column is shorter than the list.
+#[inline(always)]
 pub fn put_cells<C: Coordinate>(
     cells: &[u32],
     dims: &[u64],
@@ -273,6 +274,7 @@ impl Division {
 }
 
 /// Coordinates of scattered cells below 2^31 in rows of `width`.
+#[inline(always)]
 fn put_pairs<C: Coordinate>(
     cells: &[u32],
     width: u64,

@@ -105,14 +105,14 @@ impl Axis {
         }
     }
 
-    /// Number of selected cells.
+    /// Number of selected cells, or the largest number there is.
     pub(crate) fn count(&self) -> u64 {
-        if self.is_empty() { 0 } else { self.index_of(self.last) + 1 }
+        if self.is_empty() { 0 } else { self.index_of(self.last).saturating_add(1) }
     }
 
-    /// Number of stretches without gaps.
+    /// Number of stretches without gaps, or the largest number there is.
     pub(crate) fn span_count(&self) -> u64 {
-        if self.is_empty() { 0 } else { self.offset(self.last) / self.stride + 1 }
+        if self.is_empty() { 0 } else { (self.offset(self.last) / self.stride).saturating_add(1) }
     }
 
     pub(crate) fn contains(&self, x: u64) -> bool {

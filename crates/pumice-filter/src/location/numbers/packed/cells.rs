@@ -3,33 +3,47 @@
 //! What the upper parts of the first numbers add up to is the place of a one bit, less the ones before
 //! it: no number has to be known by itself.
 
-use super::wide::Wide;
-use super::{BLOCK, GROUP, MOST_WIDE, Packed, word_at};
+use super::{BLOCK, GROUP, MOST_WIDE, Packed, wide, word_at};
 use crate::FilterError;
 use crate::location::NAME;
 use crate::location::compact::outside;
+use crate::wide::{Wide, widely};
 
 impl Packed<'_> {
     /// Shows the `count` cells that the numbers are the gaps between, all of them below `cells`, which
-    /// is below 2^32, block by block, until `take` says `false`; whether it never did.
+    /// is below 2^32, block by block, until `take` says `false`; whether it never did. Calls `beside` for
+    /// every eight numbers or so.
     pub(in super::super) fn for_each_cell(
+        self,
+        count: usize,
+        cells: u64,
+        take: impl FnMut(&[u32]) -> bool,
+        beside: impl FnMut(),
+    ) -> Result<bool, FilterError> {
+        widely(|| self.each_cell(count, cells, take, beside))
+    }
+
+    #[inline(always)]
+    fn each_cell(
         mut self,
         count: usize,
         cells: u64,
         mut take: impl FnMut(&[u32]) -> bool,
+        mut beside: impl FnMut(),
     ) -> Result<bool, FilterError> {
         let mut ones = Ones::new(self.unary.bytes, count)?;
         let (mut left, mut begin, mut next) = (count, 0, 0);
-        let wide = Wide::detect();
+        let has = Wide::detect();
         for low_bits in self.low_bits {
             let (low_bits, block) = (u32::from(*low_bits), ones.find(BLOCK.min(left))?);
             let end = block.last().map_or(0, |last| u64::from(*last) + 1);
             let (upper, bits) = (end - begin - block.len() as u64, block.len() * low_bits as usize);
             if upper <= cells >> low_bits {
                 // The low bits of later blocks may be read, too; they are masked out.
-                next = match wide.filter(|_| low_bits <= MOST_WIDE) {
-                    Some(wide) => sum_wide(wide, block, begin as u32, low_bits, self.low, next),
-                    None => sum_low(block, begin as u32, low_bits, self.low, next),
+                let low = Low { bits: low_bits, bytes: self.low };
+                next = match has.filter(|_| low_bits <= MOST_WIDE) {
+                    Some(has) => sum_wide(has, block, begin as u32, low, next, &mut beside),
+                    None => sum_low(block, begin as u32, low, next, &mut beside),
                 };
                 next += upper << low_bits;
             }
@@ -45,6 +59,13 @@ impl Packed<'_> {
         }
         ones.finish().map(|()| true)
     }
+}
+
+/// The low bits of numbers: so many of each, one after another.
+#[derive(Clone, Copy)]
+pub(super) struct Low<'a> {
+    pub(super) bits: u32,
+    pub(super) bytes: &'a [u8],
 }
 
 /// For every byte, the places of its ones; the others mean nothing.
@@ -91,6 +112,7 @@ impl<'a> Ones<'a> {
     }
 
     /// The next `wanted` places, [`BLOCK`] of them at most.
+    #[inline(always)]
     fn find(&mut self, wanted: usize) -> Result<&mut [u32], FilterError> {
         self.places.copy_within(self.given..self.given + self.held, 0);
         while self.held < wanted {
@@ -103,8 +125,9 @@ impl<'a> Ones<'a> {
                 None => word_at(std::mem::take(&mut self.bytes), 0).to_le_bytes(),
             };
             // Fewer than a block are held.
-            let room = self.places[self.held..].first_chunk_mut::<ROOM>();
-            self.held += room.map_or(0, |room| spread(word, self.base, room));
+            if let Some(room) = self.places[self.held..].first_chunk_mut::<ROOM>() {
+                self.held += spread(word, self.base, room);
+            }
             self.base += 64;
         }
         (self.given, self.held) = (wanted, self.held - wanted);
@@ -153,32 +176,46 @@ fn ones_up_to(word: u64) -> u64 {
 }
 
 /// Turns the places of a block's ones into cells: the upper parts so far, which are the place less
-/// `begin` and the ones between, shifted up by `low_bits`; `next`; the low bits so far; and one for each
+/// `begin` and the ones between, shifted up by the low bits; `next`; the low bits so far; and one for each
 /// number before. Returns the cell after the last, less its upper part. Cells that do not fit are cut
 /// off.
-fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> u64 {
-    match low_bits {
-        1 => sum_low_fixed::<1>(list, begin, low, next),
-        2 => sum_low_fixed::<2>(list, begin, low, next),
-        3 => sum_low_fixed::<3>(list, begin, low, next),
-        4 => sum_low_fixed::<4>(list, begin, low, next),
-        5 => sum_low_fixed::<5>(list, begin, low, next),
-        6 => sum_low_fixed::<6>(list, begin, low, next),
-        7 => sum_low_fixed::<7>(list, begin, low, next),
-        8 => sum_low_fixed::<8>(list, begin, low, next),
-        9 => sum_low_fixed::<9>(list, begin, low, next),
-        10 => sum_low_fixed::<10>(list, begin, low, next),
-        11 => sum_low_fixed::<11>(list, begin, low, next),
-        12 => sum_low_fixed::<12>(list, begin, low, next),
-        _ => sum_low_any(list, begin, low_bits, low, next),
+fn sum_low(
+    list: &mut [u32],
+    begin: u32,
+    low: Low<'_>,
+    next: u64,
+    beside: &mut impl FnMut(),
+) -> u64 {
+    match low.bits {
+        1 => sum_low_fixed::<1>(list, begin, low.bytes, next, beside),
+        2 => sum_low_fixed::<2>(list, begin, low.bytes, next, beside),
+        3 => sum_low_fixed::<3>(list, begin, low.bytes, next, beside),
+        4 => sum_low_fixed::<4>(list, begin, low.bytes, next, beside),
+        5 => sum_low_fixed::<5>(list, begin, low.bytes, next, beside),
+        6 => sum_low_fixed::<6>(list, begin, low.bytes, next, beside),
+        7 => sum_low_fixed::<7>(list, begin, low.bytes, next, beside),
+        8 => sum_low_fixed::<8>(list, begin, low.bytes, next, beside),
+        9 => sum_low_fixed::<9>(list, begin, low.bytes, next, beside),
+        10 => sum_low_fixed::<10>(list, begin, low.bytes, next, beside),
+        11 => sum_low_fixed::<11>(list, begin, low.bytes, next, beside),
+        12 => sum_low_fixed::<12>(list, begin, low.bytes, next, beside),
+        _ => sum_low_any(list, begin, low, next),
     }
 }
 
 /// As [`sum_low`], in wide registers as far as possible.
-fn sum_wide(wide: Wide, list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> u64 {
-    let (done, next) = wide.sum_low(list, begin, low_bits, low, next);
-    let low = &low[done / GROUP * low_bits as usize..];
-    sum_low_any(&mut list[done..], begin + done as u32, low_bits, low, next)
+#[inline(always)]
+fn sum_wide(
+    has: Wide,
+    list: &mut [u32],
+    begin: u32,
+    low: Low<'_>,
+    next: u64,
+    beside: &mut impl FnMut(),
+) -> u64 {
+    let (done, next) = wide::sum_low(has, list, begin, low, next, beside);
+    let rest = Low { bytes: &low.bytes[done / GROUP * low.bits as usize..], ..low };
+    sum_low_any(&mut list[done..], begin + done as u32, rest, next)
 }
 
 fn sum_low_fixed<const BITS: usize>(
@@ -186,12 +223,14 @@ fn sum_low_fixed<const BITS: usize>(
     mut begin: u32,
     low: &[u8],
     mut next: u64,
+    beside: &mut impl FnMut(),
 ) -> u64 {
     // As in `add_low_fixed`.
     let groups = (low.len().saturating_sub(8) / BITS).min(list.len() / GROUP);
     let (groups, rest) = list.split_at_mut(groups * GROUP);
     let mut bytes = low;
     for group in groups.as_chunks_mut::<GROUP>().0 {
+        beside();
         let window = &bytes[..BITS + 8];
         for (number, cell) in group.iter_mut().enumerate() {
             let (bit, number) = (number * BITS, number as u32);
@@ -205,18 +244,18 @@ fn sum_low_fixed<const BITS: usize>(
         begin = begin.wrapping_add(GROUP as u32);
         bytes = &bytes[BITS..];
     }
-    sum_low_any(rest, begin, BITS as u32, bytes, next)
+    sum_low_any(rest, begin, Low { bits: BITS as u32, bytes }, next)
 }
 
-fn sum_low_any(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], mut next: u64) -> u64 {
-    let mask = (1u64 << low_bits) - 1;
+pub(super) fn sum_low_any(list: &mut [u32], begin: u32, low: Low<'_>, mut next: u64) -> u64 {
+    let mask = (1u64 << low.bits) - 1;
     let mut bit = 0;
     for (number, cell) in (begin..).zip(list) {
-        next += word_at(low, bit / 8) >> (bit % 8) & mask;
-        let upper = u64::from(*cell - number) << low_bits;
+        next += word_at(low.bytes, bit / 8) >> (bit % 8) & mask;
+        let upper = u64::from(*cell - number) << low.bits;
         *cell = upper.wrapping_add(next) as u32;
         next += 1;
-        bit += low_bits as usize;
+        bit += low.bits as usize;
     }
     next
 }
@@ -238,7 +277,7 @@ mod tests {
 
     #[test]
     fn wide_sums_are_those_of_one_number_after_another() {
-        let Some(wide) = Wide::detect() else { return };
+        let Some(has) = Wide::detect() else { return };
         let low: Vec<u8> =
             (0u32..500).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for low_bits in 0..=MOST_WIDE {
@@ -246,11 +285,11 @@ mod tests {
                 [(256, 500), (256, 256 * low_bits as usize / 8), (100, 200), (7, 20)]
             {
                 let ones: Vec<u32> = (0..count).map(|at| 1000 + 3 * at).collect();
-                let low = &low[..bytes];
+                let low = Low { bits: low_bits, bytes: &low[..bytes] };
                 for next in [0, 77, u64::from(u32::MAX) - 50] {
                     let (mut a, mut b) = (ones.clone(), ones.clone());
-                    let wide = sum_wide(wide, &mut a, 1000, low_bits, low, next);
-                    assert_eq!(wide, sum_low_any(&mut b, 1000, low_bits, low, next));
+                    let wide = sum_wide(has, &mut a, 1000, low, next, &mut || ());
+                    assert_eq!(wide, sum_low_any(&mut b, 1000, low, next));
                     assert_eq!(a, b, "{low_bits} {count}");
                 }
             }

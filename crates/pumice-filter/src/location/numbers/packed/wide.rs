@@ -6,43 +6,65 @@
 
 #![allow(unsafe_code)]
 
+use super::cells::Low;
 use super::{GROUP, MOST_WIDE};
+use crate::wide::Wide;
 use std::arch::x86_64::*;
 
-/// Says that the processor has AVX2: there is no other way to get one than to ask for it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wide(());
-
-impl Wide {
-    pub(super) fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
-    }
-
-    /// As [`sum_low_any`](super::sum_low_any), of as many whole groups as can be done; says how many
-    /// numbers that was, too. There are [`MOST_WIDE`] low bits at most.
-    pub(super) fn sum_low(
-        self,
-        list: &mut [u32],
-        begin: u32,
-        low_bits: u32,
-        low: &[u8],
-        next: u64,
-    ) -> (usize, u64) {
-        debug_assert!(low_bits <= MOST_WIDE);
-        // SAFETY: the processor has AVX2, or there would be no `self`.
-        unsafe { sum_low(list, begin, low_bits, low, next) }
-    }
+/// As [`sum_low_any`](super::cells::sum_low_any), of as many whole groups as can be done; says how many
+/// numbers that was, too. There are [`MOST_WIDE`] low bits at most. Calls `beside` for every group.
+#[inline]
+pub(super) fn sum_low(
+    _: Wide,
+    list: &mut [u32],
+    begin: u32,
+    low: Low<'_>,
+    next: u64,
+    beside: &mut impl FnMut(),
+) -> (usize, u64) {
+    debug_assert!(low.bits <= MOST_WIDE);
+    // SAFETY: the processor has AVX2, or nobody could have passed a `Wide`.
+    unsafe { sum_groups(list, begin, low, next, beside) }
 }
 
+/// Where the low bits of a group's numbers are.
+struct Places {
+    /// For each number the four bytes that its low bits are in.
+    bytes: [u8; 32],
+    /// How far up they are in those.
+    shifts: [u32; GROUP],
+}
+
+/// For every number of low bits.
+static PLACES: [Places; MOST_WIDE as usize + 1] = {
+    let mut all = [const { Places { bytes: [0; 32], shifts: [0; GROUP] } }; MOST_WIDE as usize + 1];
+    let mut bits = 0;
+    while bits < all.len() {
+        let mut place = 0;
+        while place < 32 {
+            let at = place / 4 * bits;
+            all[bits].bytes[place] = (at / 8 + place % 4) as u8;
+            all[bits].shifts[place / 4] = (at % 8) as u32;
+            place += 1;
+        }
+        bits += 1;
+    }
+    all
+};
+
 #[target_feature(enable = "avx2")]
-fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -> (usize, u64) {
-    let bits = low_bits as usize;
-    let at: [usize; GROUP] = std::array::from_fn(|number| number * bits);
-    // For each number the four bytes that its low bits are in; a register has two halves, each of
-    // which gets the same sixteen bytes.
-    let bytes: [u8; 32] = std::array::from_fn(|place| (at[place / 4] / 8 + place % 4) as u8);
-    let shifts: [u32; GROUP] = at.map(|bit| (bit % 8) as u32);
-    let (bytes, shifts) = (load_bytes(&bytes), load(&shifts));
+#[inline]
+fn sum_groups(
+    list: &mut [u32],
+    begin: u32,
+    low: Low<'_>,
+    next: u64,
+    beside: &mut impl FnMut(),
+) -> (usize, u64) {
+    let (low_bits, bits) = (low.bits, low.bits as usize);
+    // A register has two halves, each of which gets the same sixteen bytes.
+    let Places { bytes, shifts } = &PLACES[bits];
+    let (bytes, shifts) = (load_bytes(bytes), load(shifts));
     let mask = _mm256_set1_epi32((1 << low_bits) - 1);
     let up = _mm_cvtsi32_si128(low_bits as i32);
     let (all, upper_half) =
@@ -51,9 +73,10 @@ fn sum_low(list: &mut [u32], begin: u32, low_bits: u32, low: &[u8], next: u64) -
     let mut before = _mm256_add_epi32(_mm256_set1_epi32(begin as i32), numbers);
     let mut sum = _mm256_add_epi32(_mm256_set1_epi32(next as i32), numbers);
     let mut done = 0;
-    let mut rest = low;
+    let mut rest = low.bytes;
     for group in list.as_chunks_mut::<GROUP>().0 {
         let Some(window) = rest.first_chunk::<16>() else { break };
+        beside();
         let window = _mm256_broadcastsi128_si256(load_half(window));
         let each = _mm256_srlv_epi32(_mm256_shuffle_epi8(window, bytes), shifts);
         let each = _mm256_and_si256(each, mask);

@@ -1,0 +1,54 @@
+//! Loops compiled a second time, for processors with wide registers.
+//!
+//! The library is built for every processor of its architecture. A few inner loops gain from what newer
+//! ones have, without a line of them being different: what runs inside [`widely`] is compiled twice, and
+//! the processor at hand decides which of the two is used.
+
+#![allow(unsafe_code)]
+
+/// Does some work, in wide registers if the processor has them.
+///
+/// Functions that `work` calls are compiled for them only if they are inlined into it.
+///
+/// ```
+/// let sum: u32 = pumice_filter::widely(|| (0..100).sum());
+/// assert_eq!(sum, 4950);
+/// ```
+#[inline]
+pub fn widely<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if Wide::detect().is_some() {
+        // SAFETY: the processor has what `in_wide_registers` is compiled for.
+        return unsafe { in_wide_registers(work) };
+    }
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn in_wide_registers<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+/// Says that the processor has AVX2 and what came with it: there is no other way to get one than to ask
+/// for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wide(());
+
+impl Wide {
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        has.then_some(Self(()))
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn detect() -> Option<Self> {
+        None
+    }
+}
