@@ -107,6 +107,33 @@ class Formats(unittest.TestCase):
             self.assertEqual(scipy.sparse.load_npz(out).toarray()[0, 1], value)
         self.run_pumice("import", self.at / "in.npz", self.at / "e.h5", "--duplicates", "error", code=1)
 
+    def test_entries_in_no_order_take_little_memory(self):
+        """More entries than the program may hold, several for some cells, in three orders."""
+        rng, count, side = np.random.default_rng(9), 6_000_000, 100_000
+        rows, columns = rng.integers(0, side, (2, count), dtype=np.int32)
+        rows[count // 2 :: 7], columns[count // 2 :: 7] = rows[: count // 2 : 7], columns[: count // 2 : 7]
+        values = rng.integers(1, 100, count).astype(np.float64)
+        shape = np.array([side, side])
+        np.savez(self.at / "in.npz", row=rows, col=columns, data=values, shape=shape, format=np.array(b"coo"))
+        wanted = scipy.sparse.coo_array((values, (rows, columns)), shape=(side, side)).tocsc()
+        np.savez(self.at / "csc.npz", indptr=wanted.indptr, indices=wanted.indices, data=wanted.data,
+                 shape=shape, format=np.array(b"csc"))
+        for name, options in (("in.npz", ()), ("csc.npz", ("--chunk", f"100,{side}"))):
+            with self.subTest(name):
+                words = [self.pumice, "import", "-f", self.at / name, self.at / "out.h5", *options]
+                child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+                self.assertEqual(child.returncode, 0)
+                # The chunk cache takes up to 128 MiB of it; the entries themselves would take 96 MB more.
+                self.assertLess(usage.ru_maxrss, 210_000, "kilobytes")
+                self.assertEqual(sorted(p.name for p in self.at.iterdir() if "sorted" in p.name), [])
+                self.run_pumice("export", "-f", self.at / "out.h5", self.at / "out.npz", "--form", "csc")
+                found = scipy.sparse.load_npz(self.at / "out.npz")
+                np.testing.assert_array_equal(found.indptr, wanted.indptr)
+                np.testing.assert_array_equal(found.indices, wanted.indices)
+                np.testing.assert_array_equal(found.data, wanted.data)
+
     def test_dense_arrays_come_back(self):
         rng = np.random.default_rng(2)
         arrays = {

@@ -33,7 +33,6 @@ use anyhow::{Result, bail};
 use pumice::{Dataset, Datatype, File};
 use std::fs;
 use std::io::Read;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// About how many cells a source gives at once.
@@ -104,13 +103,9 @@ impl Cells {
         self.columns.first().map_or(0, Vec::len)
     }
 
-    /// Some of the cells, whose values have `size` bytes each.
-    pub(crate) fn part(&self, range: Range<usize>, size: usize) -> Self {
-        Self {
-            columns: self.columns.iter().map(|axis| axis[range.clone()].to_vec()).collect(),
-            values: self.values[range.start * size..range.end * size].to_vec(),
-            marks: self.marks.get(range).unwrap_or_default().to_vec(),
-        }
+    /// The coordinates of a cell.
+    pub(crate) fn place(&self, at: usize) -> Vec<u64> {
+        self.columns.iter().map(|axis| axis[at]).collect()
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) enum Unit {
 /// How far work is. Parts of it may be done by several threads.
 pub(crate) struct Progress {
     done: AtomicU64,
-    total: u64,
+    total: AtomicU64,
     unit: Unit,
     wanted: bool,
     started: Instant,
@@ -33,6 +33,7 @@ impl Progress {
     pub(crate) fn new(total: u64, unit: Unit) -> Self {
         let wanted = io::stderr().is_terminal();
         let bar = Mutex::default();
+        let total = AtomicU64::new(total);
         Self { done: AtomicU64::new(0), total, unit, wanted, started: Instant::now(), bar }
     }
 
@@ -43,6 +44,16 @@ impl Progress {
         progress
     }
 
+    /// There is more to do than was known.
+    pub(crate) fn expect(&self, count: u64) {
+        let total = self.total.fetch_add(count, Ordering::Relaxed) + count;
+        if let Ok(bar) = self.bar.lock()
+            && let Some(bar) = &*bar
+        {
+            bar.set_length(total);
+        }
+    }
+
     /// So much more is done: shows it, if it is time to.
     pub(crate) fn add(&self, count: u64) {
         let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
@@ -50,7 +61,8 @@ impl Progress {
             return;
         }
         if let Ok(mut bar) = self.bar.lock() {
-            bar.get_or_insert_with(|| self.new_bar()).set_position(done.min(self.total));
+            bar.get_or_insert_with(|| self.new_bar())
+                .set_position(done.min(self.total.load(Ordering::Relaxed)));
         }
     }
 
@@ -70,7 +82,8 @@ impl Progress {
             let _ = write!(out, "{}/s", numbers::grouped(state.per_sec() as u64));
         });
         let target = ProgressDrawTarget::stderr_with_hz(5);
-        let bar = ProgressBar::with_draw_target(Some(self.total), target).with_style(style);
+        let bar = ProgressBar::with_draw_target(Some(self.total.load(Ordering::Relaxed)), target)
+            .with_style(style);
         // The rate is that of all the work, not that since the bar appeared.
         bar.with_elapsed(self.started.elapsed())
     }

@@ -6,6 +6,7 @@
 
 mod batch;
 mod dumped;
+mod sorter;
 
 use super::{Outcome, output};
 use crate::cli::Import;
@@ -55,7 +56,8 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
             (Some(name), true) => name.clone(),
             _ => found.name,
         };
-        let summary = copy(arguments, format, found.source, &file, &name, &progress)?;
+        let temporary = target.partial.with_extension("sorted");
+        let summary = copy(arguments, format, found.source, &file, &name, &temporary, &progress)?;
         names.keep(&file, &file.dataset(&summary.path)?, &found.labels)?;
         summaries.push(summary);
     }
@@ -164,17 +166,18 @@ fn copy(
     mut source: Box<dyn Source>,
     file: &File,
     name: &str,
+    temporary: &Path,
     progress: &Progress,
 ) -> Result<Summary> {
     let array = source.array().clone();
     let dataset = create_dataset(file, arguments, &array, name)?;
-    let mut batches = Batches::new(&dataset, &array, arguments.duplicates);
+    let mut batches = Batches::new(&dataset, &array, arguments.duplicates, temporary)?;
     while let Some(part) = source.next_part()? {
         let before = batches.taken();
         batches.write(part, source.as_ref())?;
         progress.add(batches.taken() - before);
     }
-    let entries = batches.written();
+    let entries = batches.finish(source.as_ref(), progress)?;
     record_origin(&dataset, arguments, format, &array)?;
     Ok(Summary { path: dataset.path().to_owned(), shape: array.shape, entries })
 }

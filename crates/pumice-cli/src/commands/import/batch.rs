@@ -1,14 +1,21 @@
 //! Cells on their way into a dataset, a batch at a time.
 //!
 //! Most files list entries in strict order, row by row or column by column: then no cell comes twice
-//! and batches are written as they are. Otherwise a batch is sorted, its repeated cells are merged,
-//! and those that earlier batches may have defined are looked up in the dataset.
+//! and batches are written as they are. Others are sorted first (`sorter.rs`), so that each chunk is
+//! made once, and entries for the same cell meet.
 
+use super::sorter::{Numbering, Sorter};
 use crate::cli::Duplicates;
-use crate::formats::{Arithmetic, Array, Cells, Part, Source, Symmetry};
+use crate::formats::{Arithmetic, Array, BATCH, Cells, Part, Source, Symmetry};
+use crate::progress::Progress;
 use anyhow::Result;
 use pumice::{Dataset, Points, Selection};
 use std::ops::RangeInclusive;
+use std::path::Path;
+
+/// Entries that come row by row change one row of chunks after another. These must fit into the chunk
+/// cache, or chunks are encoded again and again: rows of chunks with more entries are sorted.
+const AT_ONCE: u64 = 8 << 20;
 
 /// Takes cells and writes them.
 pub(super) struct Batches<'a> {
@@ -17,6 +24,12 @@ pub(super) struct Batches<'a> {
     arithmetic: Option<Arithmetic>,
     rule: Duplicates,
     order: Order,
+    /// How many chunks there are, by axis.
+    chunks: Vec<u64>,
+    numbering: Numbering,
+    sorter: Option<Sorter>,
+    /// Where a temporary file may be made.
+    temporary: &'a Path,
     /// What the cells written so far lie between, by axis.
     bounds: Option<Vec<RangeInclusive<u64>>>,
     /// Entries taken and cells written so far.
@@ -26,25 +39,38 @@ pub(super) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    pub(super) fn new(dataset: &'a Dataset, array: &Array, rule: Duplicates) -> Self {
+    pub(super) fn new(
+        dataset: &'a Dataset,
+        array: &Array,
+        rule: Duplicates,
+        temporary: &'a Path,
+    ) -> Result<Self> {
         let arithmetic = match array.pattern {
             true => Some(Arithmetic::Presence),
             false => Arithmetic::of(&array.datatype),
         };
-        let (symmetry, order) = (array.symmetry, Order::default());
-        let size = array.datatype.size().max(1);
-        let (taken, written) = (0, 0);
-        Self { dataset, symmetry, arithmetic, rule, order, bounds: None, taken, written, size }
+        let chunk = dataset.chunk().unwrap_or_else(|| array.shape.clone());
+        let sides = array.shape.iter().zip(&chunk);
+        Ok(Self {
+            dataset,
+            symmetry: array.symmetry,
+            arithmetic,
+            rule,
+            order: Order::default(),
+            chunks: sides.map(|(length, side)| length.div_ceil((*side).max(1))).collect(),
+            numbering: Numbering::new(&array.shape, &chunk)?,
+            sorter: None,
+            temporary,
+            bounds: None,
+            taken: 0,
+            written: 0,
+            size: array.datatype.size().max(1),
+        })
     }
 
     /// How many entries were taken so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
-    }
-
-    /// How many cells were written so far.
-    pub(super) fn written(&self) -> u64 {
-        self.written
     }
 
     /// Writes a part of the source, and its mirror image if the matrix is symmetric.
@@ -66,26 +92,83 @@ impl<'a> Batches<'a> {
 
     fn write_cells(&mut self, mut cells: Cells, source: &dyn Source) -> Result<()> {
         self.taken += cells.len() as u64;
-        let dense = source.array().dense;
-        if !dense {
+        let array = source.array();
+        if !array.dense {
             self.order.note_all(&cells.columns);
         }
         if self.symmetry != Symmetry::General {
             self.mirror(&mut cells, source)?;
         }
-        if dense || self.order.is_strict(self.symmetry != Symmetry::General) {
+        if array.dense || (self.sorter.is_none() && self.is_orderly(array.entries)) {
             self.store(&cells)?;
             self.widen(&cells);
             self.written += cells.len() as u64;
             return Ok(());
         }
-        let cells = self.merged(&cells, source)?;
-        for mut part in self.parts(&cells) {
-            let defined_before = self.merge_dataset(&mut part, source)?;
-            self.store(&part)?;
-            self.written += part.len() as u64 - defined_before;
+        let sorter = || Sorter::new(self.numbering.clone(), self.size, self.temporary);
+        self.sorter.get_or_insert_with(sorter).take(&cells)
+    }
+
+    /// Whether cells can be written as they come: none has come twice, and those that are near in the
+    /// file are in few chunks.
+    fn is_orderly(&self, entries: u64) -> bool {
+        let mirrored = self.symmetry != Symmetry::General;
+        let Some(axis) = self.order.slowest(self.chunks.len(), mirrored) else { return false };
+        let lines = self.chunks.get(axis).copied().unwrap_or(1);
+        let entries = entries.max(self.taken).saturating_mul(1 + u64::from(mirrored));
+        entries / lines.max(1) <= AT_ONCE
+    }
+
+    /// Writes what was sorted. Returns how many cells were written in all.
+    pub(super) fn finish(&mut self, source: &dyn Source, progress: &Progress) -> Result<u64> {
+        let Some(sorter) = self.sorter.take() else { return Ok(self.written) };
+        progress.expect(self.taken);
+        let mut merge = sorter.merge()?;
+        let rank = self.chunks.len();
+        let mut cells = Sorted::new(rank);
+        // The last cell's number and where its first entry stands.
+        let mut last: Option<(u128, Option<u64>)> = None;
+        while let Some(number) = merge.next()? {
+            let (value, mark) = merge.entry();
+            if let Some((_, first)) = last.filter(|last| last.0 == number) {
+                match self.bounds.is_some() {
+                    // What is defined comes before: `put` adds one after another.
+                    true => cells.repeat(value, mark),
+                    false => {
+                        let (start, place) = (cells.cells.values.len() - self.size, cells.place());
+                        let held = &mut cells.cells.values[start..];
+                        self.merge(held, value, place, first, mark, source)?;
+                    }
+                }
+                continue;
+            }
+            // Chunks that are written whole need no second look.
+            let room = if merge.is_in_chunk(number) { BATCH } else { BATCH / 2 };
+            if cells.len() >= room {
+                progress.add(cells.len() as u64);
+                self.put(std::mem::replace(&mut cells, Sorted::new(rank)), source)?;
+            }
+            cells.push(value, mark);
+            merge.place(number, &mut cells.cells.columns);
+            last = Some((number, mark));
         }
-        self.widen(&cells);
+        self.put(cells, source)?;
+        Ok(self.written)
+    }
+
+    /// Writes cells in order of their numbers.
+    fn put(&mut self, sorted: Sorted, source: &dyn Source) -> Result<()> {
+        let Sorted { mut cells, repeated } = sorted;
+        let defined_before = self.merge_dataset(&mut cells, source)?;
+        let mut values = std::mem::take(&mut cells.values);
+        for (at, value, mark) in repeated {
+            let held = &mut values[at * self.size..(at + 1) * self.size];
+            let first = cells.marks.get(at).copied();
+            self.merge(held, &value, cells.place(at), first, mark, source)?;
+        }
+        cells.values = values;
+        self.store(&cells)?;
+        self.written += cells.len() as u64 - defined_before;
         Ok(())
     }
 
@@ -96,20 +179,6 @@ impl<'a> Batches<'a> {
             self.dataset.write_bytes_at(&points, &cells.values)?;
         }
         Ok(())
-    }
-
-    /// Cells in order, divided so that each part lies in one row of chunks: chunks that a request
-    /// touches are in memory together, and cells that come in no order touch all.
-    fn parts<'c>(&self, cells: &'c Cells) -> impl Iterator<Item = Cells> + use<'c> {
-        let side = self.dataset.chunk().and_then(|chunk| chunk.first().copied()).unwrap_or(1);
-        let (side, size) = (side.max(1), self.size);
-        let rows = cells.columns.first().map_or(&[][..], Vec::as_slice);
-        let mut start = 0;
-        rows.chunk_by(move |one, other| one / side == other / side).map(move |part| {
-            let range = start..start + part.len();
-            start = range.end;
-            cells.part(range, size)
-        })
     }
 
     /// Adds the mirror images of cells.
@@ -151,41 +220,6 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// The cells in order, those for the same place merged.
-    fn merged(&self, cells: &Cells, source: &dyn Source) -> Result<Cells> {
-        let rank = cells.columns.len();
-        let compare = |&one: &usize, &other: &usize| {
-            let axes = cells.columns.iter();
-            axes.map(|axis| axis[one].cmp(&axis[other])).find(|order| order.is_ne())
-        };
-        let mut order: Vec<usize> = (0..cells.len()).collect();
-        // The sort is stable: entries for one cell keep the file's order.
-        order.sort_by(|one, other| compare(one, other).unwrap_or(std::cmp::Ordering::Equal));
-        let mut merged = Cells::new(rank);
-        let mut last: Option<usize> = None;
-        for at in order {
-            let value = &cells.values[at * self.size..(at + 1) * self.size];
-            let mark = cells.marks.get(at).copied();
-            match last.filter(|last| compare(last, &at).is_none()) {
-                Some(first) => {
-                    let start = merged.values.len() - self.size;
-                    let place = self.place(cells, at);
-                    let first = cells.marks.get(first).copied();
-                    self.merge(&mut merged.values[start..], value, place, first, mark, source)?;
-                }
-                None => {
-                    for (to, from) in merged.columns.iter_mut().zip(&cells.columns) {
-                        to.push(from[at]);
-                    }
-                    merged.values.extend_from_slice(value);
-                    merged.marks.extend(mark);
-                    last = Some(at);
-                }
-            }
-        }
-        Ok(merged)
-    }
-
     /// Merges cells, in order and without repetitions, with those that are defined already. Returns
     /// how many these are.
     fn merge_dataset(&self, cells: &mut Cells, source: &dyn Source) -> Result<u64> {
@@ -205,7 +239,7 @@ impl<'a> Batches<'a> {
         let known = self.dataset.read_defined_bytes(&asked)?;
         let places = known.coordinates.chunks_exact(rank);
         let mut held: Vec<_> = places.zip(known.values.chunks_exact(self.size)).collect();
-        held.sort_unstable_by_key(|(place, _)| *place);
+        held.sort_unstable_by_key(|(place, _)| self.numbering.number(place.iter().copied()));
         let mut inside = inside.into_iter();
         let mut values = std::mem::take(&mut cells.values);
         for (place, first) in &held {
@@ -215,7 +249,7 @@ impl<'a> Batches<'a> {
             let value = &mut values[at * self.size..(at + 1) * self.size];
             let mut result = first.to_vec();
             let mark = cells.marks.get(at).copied();
-            self.merge(&mut result, value, self.place(cells, at), None, mark, source)?;
+            self.merge(&mut result, value, place.to_vec(), None, mark, source)?;
             value.copy_from_slice(&result);
         }
         cells.values = values;
@@ -247,10 +281,6 @@ impl<'a> Batches<'a> {
                 }
             }
         }
-    }
-
-    fn place(&self, cells: &Cells, at: usize) -> Vec<u64> {
-        cells.columns.iter().map(|axis| axis[at]).collect()
     }
 
     /// Makes one value of the first, which is in `held`, and another for the same cell.
@@ -301,6 +331,38 @@ impl<'a> Batches<'a> {
     }
 }
 
+/// Cells that are ready to be written.
+struct Sorted {
+    cells: Cells,
+    /// Further entries for cells, in the order in which they came.
+    repeated: Vec<(usize, Vec<u8>, Option<u64>)>,
+}
+
+impl Sorted {
+    fn new(rank: usize) -> Self {
+        Self { cells: Cells::new(rank), repeated: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.cells.len() + self.repeated.len()
+    }
+
+    /// Another cell; its coordinates come next.
+    fn push(&mut self, value: &[u8], mark: Option<u64>) {
+        self.cells.values.extend_from_slice(value);
+        self.cells.marks.extend(mark);
+    }
+
+    /// Another entry for the last cell.
+    fn repeat(&mut self, value: &[u8], mark: Option<u64>) {
+        self.repeated.push((self.cells.len() - 1, value.to_vec(), mark));
+    }
+
+    fn place(&self) -> Vec<u64> {
+        self.cells.place(self.cells.len() - 1)
+    }
+}
+
 /// Whether entries came in an order that allows no cell to come twice.
 #[derive(Debug)]
 struct Order {
@@ -347,10 +409,12 @@ impl Order {
         }
     }
 
-    /// Whether no cell has come twice. Mirror images stay apart from the entries if these lie in one
-    /// triangle.
-    fn is_strict(&self, mirrored: bool) -> bool {
-        (self.by_row || self.by_column) && (!mirrored || self.lower || self.upper)
+    /// The slowest axis, if no cell has come twice. Mirror images stay apart from the entries if these
+    /// lie in one triangle.
+    fn slowest(&self, rank: usize, mirrored: bool) -> Option<usize> {
+        let apart = !mirrored || self.lower || self.upper;
+        let axis = if self.by_row { 0 } else { rank.saturating_sub(1) };
+        (apart && (self.by_row || self.by_column)).then_some(axis)
     }
 }
 
@@ -403,11 +467,14 @@ mod tests {
         let file = File::in_memory().unwrap();
         let builder = file.new_dataset::<i64>().shape([4, 4]).chunk([2, 2]).sparse();
         let dataset = builder.create("m").unwrap();
-        let mut batches = Batches::new(&dataset, &source.array.clone(), rule);
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = folder.path().join("sorted");
+        let mut batches = Batches::new(&dataset, &source.array.clone(), rule, &temporary)?;
         while let Some(part) = source.next_part()? {
             batches.write(part, &source)?;
         }
-        let count = batches.written();
+        let count = batches.finish(&source, &Progress::hidden())?;
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left");
         let defined = dataset.read_defined::<i64>(..)?;
         let mut cells: Vec<_> =
             defined.iter().map(|(place, &value)| (place[0], place[1], value)).collect();
