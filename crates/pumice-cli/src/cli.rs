@@ -366,7 +366,8 @@ pub(crate) struct Recover {
 #[command(after_help = "\
 Examples:
   pumice bench matrix.h5
-  pumice bench run.h5 /events/energy --seconds 5 --threads 8")]
+  pumice bench run.h5 /events/energy --seconds 5 --threads 8
+  pumice bench run.h5 --trace run.trace && pumice cache replay run.trace --png misses.png")]
 pub(crate) struct Bench {
     /// HDF5 file
     #[arg(value_hint = ValueHint::FilePath)]
@@ -379,6 +380,9 @@ pub(crate) struct Bench {
     /// Threads beside one; by default as many as there are processors
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Record what the chunk cache is asked for, for `pumice cache replay`
+    #[arg(long, value_name = "OUT.trace", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Print the script that completes commands, options and objects inside files in a shell.

@@ -14,7 +14,7 @@ mod binsparse;
 mod compressed;
 mod container;
 mod coordinates;
-mod dense;
+pub(crate) mod dense;
 pub(crate) mod labels;
 mod matlab;
 pub(crate) mod matrix_market;

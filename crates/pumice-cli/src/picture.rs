@@ -4,6 +4,7 @@
 //! orders of magnitude.
 
 mod image;
+pub(crate) mod letters;
 mod terminal;
 
 pub(crate) use image::write_png;

@@ -5,8 +5,9 @@
 
 use super::{Outcome, output};
 use crate::cli::Bench;
+use crate::formats::dense::Blocks;
 use crate::{locate, numbers};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use pumice::{Context, Dataset, File, Selection};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -21,8 +22,13 @@ pub(super) fn run(arguments: &Bench) -> Result<Outcome> {
         threads.push(all);
     }
     let mut begun = false;
-    for threads in threads {
+    for (number, threads) in threads.into_iter().enumerate() {
         let context = Context::builder().threads(threads).build()?;
+        // One thread leaves a trace that is the same each time.
+        if let Some(path) = arguments.trace.as_ref().filter(|_| number == 0) {
+            let at_path = || format!("write {}", path.display());
+            context.start_trace(std::fs::File::create(path).with_context(at_path)?)?;
+        }
         let file = File::options().context(&context).open(&arguments.file)?;
         let wanted =
             |dataset: &Dataset| !dataset.shape().is_empty() && !dataset.datatype().has_references();
@@ -37,6 +43,7 @@ pub(super) fn run(arguments: &Bench) -> Result<Outcome> {
             score.print(&mut out, kind, threads)?;
         }
         out.flush()?;
+        context.stop_trace()?;
     }
     Ok(Outcome::Complete)
 }
@@ -107,22 +114,14 @@ fn measure(dataset: &Dataset, kind: Kind, limit: Duration) -> Result<Option<Scor
     let size = dataset.datatype().size() as u64;
     let mut score = Score { reads: 0, cells: 0, bytes: 0, took: Duration::ZERO };
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    let mut next = 0;
+    let mut blocks = Blocks::new(shape.clone(), size.max(1) as usize);
     let started = Instant::now();
     while started.elapsed() < limit || score.reads == 0 {
         let (start, count) = match kind {
-            Kind::Whole => {
-                if next >= shape[0] {
-                    break;
-                }
-                let line: u64 = shape[1..].iter().product::<u64>().max(1);
-                let rows = (PIECE / line).clamp(1, shape[0] - next);
-                let mut start = vec![0; shape.len()];
-                let mut count = shape.clone();
-                (start[0], count[0]) = (next, rows);
-                next += rows;
-                (start, count)
-            }
+            Kind::Whole => match blocks.next() {
+                Some(block) => block,
+                None => break,
+            },
             _ => piece(&shape, kind, &mut random),
         };
         let block = Selection::block(&start, &count).map_err(pumice::Error::from)?;

@@ -85,15 +85,25 @@ fn footprint(trace: &Trace) -> u64 {
 fn write_chart(path: &std::path::Path, trace: &Trace, footprint: u64) -> Result<()> {
     let sizes: Vec<u64> =
         (1..=CHART_SIZES).map(|step| (footprint / CHART_SIZES).max(1) * step).collect();
-    let misses = |score: Score| 1.0 - score.hit_percentage() / 100.0;
-    let mut lines = vec![sizes.iter().map(|&size| misses(optimum(trace, size))).collect()];
+    let largest = sizes.last().copied().unwrap_or(1).max(1) as f64;
+    // A cache of no bytes misses always.
+    let line = |score: &dyn Fn(u64) -> Score| {
+        let points = sizes
+            .iter()
+            .map(|&size| (size as f64 / largest, 1.0 - score(size).hit_percentage() / 100.0));
+        std::iter::once((0.0, 1.0)).chain(points).collect::<Vec<_>>()
+    };
+    let mut lines = vec![("optimum".to_owned(), line(&|size| optimum(trace, size)))];
     for kind in PolicyKind::ALL {
-        lines.push(sizes.iter().map(|&size| misses(replay(trace, kind, size))).collect());
+        lines.push((kind.to_string(), line(&|size| replay(trace, kind, size))));
     }
-    chart::write_png(path, &lines)?;
-    let names = std::iter::once("optimum".to_owned()).chain(PolicyKind::ALL.map(|k| k.to_string()));
+    let names: Vec<String> = lines.iter().map(|line| line.0.clone()).collect();
+    let below = (0..=4).map(|quarter| numbers::bytes(footprint / 4 * quarter)).collect();
+    let (across, upwards) = ("size of the cache".to_owned(), "misses".to_owned());
+    chart::Chart { lines, below, across, upwards }.write_png(path)?;
     let mut out = output();
-    let colours = names.zip(chart::COLOURS).map(|(name, (colour, _))| format!("{name} {colour}"));
+    let colours =
+        names.into_iter().zip(chart::COLOURS).map(|(name, (colour, _))| format!("{name} {colour}"));
     writeln!(
         out,
         "{}: misses (0 to 100 % upwards) by size (to {}): {}",

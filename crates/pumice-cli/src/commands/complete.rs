@@ -31,8 +31,19 @@ _pumice() {
 compdef _pumice pumice
 "#;
 
-const FISH: &str = "complete -c pumice -a '(pumice __complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
-";
+const FISH: &str = r#"function __pumice_complete
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l current (commandline -ct)
+    set -l found (pumice __complete -- $words "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c pumice -f -a '(__pumice_complete)'
+"#;
 
 /// Prints the script of a shell.
 pub(super) fn completions(arguments: &Completions) -> Result<Outcome> {

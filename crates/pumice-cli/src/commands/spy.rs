@@ -17,8 +17,11 @@ use std::ops::Range;
 
 pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     let file = File::open(&arguments.file)?;
-    let wanted = |dataset: &Dataset| dataset.shape().len() == 2;
-    let what = "datasets with two dimensions";
+    let chosen = arguments.axes.is_some() || !arguments.slice.is_empty();
+    let (wanted, what): (fn(&Dataset) -> bool, _) = match chosen {
+        true => (|dataset| dataset.shape().len() >= 2, "datasets with two or more dimensions"),
+        false => (|dataset| dataset.shape().len() == 2, "datasets with two dimensions"),
+    };
     let dataset = locate::dataset(&file, arguments.dataset.as_deref(), what, wanted)?;
     let view = View::new(&dataset, arguments).with_context(|| dataset.path().to_owned())?;
     let (rows, columns) = (view.length(view.row_axis), view.length(view.column_axis));

@@ -32,6 +32,20 @@ impl Band {
         }
         ends
     }
+
+    /// Keeps the cells on the diagonal of a matrix and on one side of it; values have `size` bytes.
+    pub(crate) fn keep_triangle(&mut self, lower: bool, size: usize) {
+        let sides = self.columns[0].iter().zip(&self.columns[1]);
+        let kept: Vec<bool> =
+            sides.map(|(row, column)| if lower { row >= column } else { row <= column }).collect();
+        for column in &mut self.columns {
+            let mut at = kept.iter();
+            column.retain(|_| at.next() == Some(&true));
+        }
+        let values = self.values.chunks_exact(size).zip(&kept);
+        self.values =
+            values.filter(|(_, kept)| **kept).flat_map(|(value, _)| value).copied().collect();
+    }
 }
 
 /// How many cells bands have in all: those that are defined, or differ from zero in a dense dataset.
@@ -77,6 +91,11 @@ pub(crate) fn for_each_band(
         first += count;
     }
     Ok(())
+}
+
+/// Some lines of a dataset.
+pub(crate) fn band(dataset: &Dataset, axis: usize, first: u64, count: u64) -> Result<Band> {
+    read(dataset, axis, first, count, &lines(&dataset.shape(), axis, first, count)?)
 }
 
 fn lines(shape: &[u64], axis: usize, first: u64, count: u64) -> Result<Selection> {

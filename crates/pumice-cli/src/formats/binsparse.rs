@@ -4,8 +4,10 @@
 //! Read: CSR, CSC, DCSR, DCSC, COO (COOR), COOC, CVEC (VEC), DVEC, DMAT (DMATR), DMATC; values that
 //! are all the same (`iso`), complex and Boolean values; symmetric, skew-symmetric and hermitian
 //! structure. Written: CSR, CSC, DCSR, DCSC, COO, CVEC, DVEC, DMATR, in the form that the matrix had
-//! when it was imported unless another is asked for; symmetric matrices in full. Custom formats and
-//! fill values other than zero are refused.
+//! when it was imported unless another is asked for; a matrix that was symmetric and still is, by one
+//! triangle (`binsparse/structure.rs`). Custom formats and fill values other than zero are refused.
+
+mod structure;
 
 use super::array_stream::{Numbers, Pairs, Renamed, Repeated, Stream};
 use super::compressed::{CompressedSource, Parts};
@@ -14,19 +16,21 @@ use super::container::{
 };
 use super::coordinates::CoordinateSource;
 use super::dense::{Blocks, DenseSource, selection};
-use super::{Array, Form, Format, Found, Input, Output, Probe, Source, Symmetry};
+use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
 use super::{arithmetic, bands};
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::{Enumeration, Integer};
 use pumice::{Dataset, Datatype, File, Group};
 use serde_json::{Value, json};
+use structure::Structure;
 
 const NAMES: Names = Names { pointers: "pointers_to_1", indices: "indices_1", values: "values" };
 
 /// Attributes of a dataset that remember the form of the matrix.
 const LAYOUT: &str = "source_layout";
 const ISO: &str = "source_iso";
+const STRUCTURE: &str = "source_structure";
 
 pub(crate) struct Binsparse;
 
@@ -116,8 +120,13 @@ fn source(group: &Group, descriptor: &str) -> Result<Box<dyn Source>> {
     }
     let values = values(group, json, stored)?;
     let mut array = Array::sparse(shape, values.datatype().clone(), stored);
-    array.symmetry = symmetry(json)?;
     array.notes = vec![(LAYOUT, format.to_owned())];
+    if let Some(name) = json.get("structure").and_then(Value::as_str) {
+        let structure = Structure::named(name);
+        let structure = structure.with_context(|| format!("the structure {name} is not known"))?;
+        array.symmetry = structure.symmetry;
+        array.notes.push((STRUCTURE, name.to_owned()));
+    }
     if is_iso(json) {
         array.notes.push((ISO, "true".to_owned()));
     }
@@ -241,16 +250,6 @@ pub(super) fn truth() -> Datatype {
     Datatype::Enum(Enumeration { base, names, values: vec![0, 1] })
 }
 
-fn symmetry(json: &Value) -> Result<Symmetry> {
-    Ok(match json.get("structure").and_then(Value::as_str) {
-        None => Symmetry::General,
-        Some("symmetric_lower" | "symmetric_upper") => Symmetry::Symmetric,
-        Some("hermitian_lower" | "hermitian_upper") => Symmetry::Hermitian,
-        Some("skew_symmetric_lower" | "skew_symmetric_upper") => Symmetry::SkewSymmetric,
-        Some(other) => bail!("the structure {other} is not known"),
-    })
-}
-
 /// The form that a dataset gets.
 fn form(dataset: &Dataset, asked: Option<Form>) -> Result<&'static str> {
     let remembered = text(dataset.attribute(LAYOUT));
@@ -284,7 +283,7 @@ fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
     let axis = usize::from(format.ends_with("CSC"));
     let before = survey(dataset, format, axis)?;
     let stored = match format {
-        "CSR" | "CSC" if parts == 1 && before.one.is_none() => {
+        "CSR" | "CSC" if parts == 1 && before.one.is_none() && before.structure.is_none() => {
             let types = Types { pointers: wide.clone(), indices: wide, values };
             write_compressed(group, NAMES, dataset, axis, &types, output)?
         }
@@ -294,29 +293,42 @@ fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
             write_columns(group, dataset, &form, output)?
         }
     };
-    let iso = before.one.is_some();
-    group.set_attribute("binsparse", describe(format, dataset, stored, iso)?.to_string())?;
+    let described = describe(format, dataset, stored, &before)?;
+    group.set_attribute("binsparse", described.to_string())?;
     Ok(())
 }
 
 /// What must be known before arrays are made.
 #[derive(Default)]
 struct Survey {
-    /// Lines that have cells.
+    /// Lines that have cells, and cells.
     lines: u64,
+    entries: u64,
     /// The value of all cells, if they had one for all before and still have.
     one: Option<Vec<u8>>,
+    /// How half of the cells tell the others, if that was so before and still is.
+    structure: Option<Structure>,
 }
 
 /// Goes through a matrix once, if its form needs that.
 fn survey(dataset: &Dataset, format: &str, axis: usize) -> Result<Survey> {
     let mut survey = Survey::default();
     let mut iso = dataset.is_sparse() && dataset.attribute(ISO).is_ok();
-    if !iso && !format.starts_with("DCS") {
+    let structure = text(dataset.attribute(STRUCTURE)).and_then(|name| Structure::named(&name));
+    if let Some(structure) = structure.filter(|_| dataset.is_sparse())
+        && structure.holds(dataset)?
+    {
+        survey.structure = Some(structure);
+    }
+    if !iso && !format.starts_with("DCS") && survey.structure.is_none() {
         return Ok(survey);
     }
     let size = dataset.datatype().size().max(1);
-    bands::for_each_band(dataset, axis, &Progress::hidden(), |band| {
+    bands::for_each_band(dataset, axis, &Progress::hidden(), |mut band| {
+        if let Some(structure) = &survey.structure {
+            band.keep_triangle(structure.lower, size);
+        }
+        survey.entries += band.columns[axis].len() as u64;
         survey.lines += band.columns[axis].chunk_by(|one, other| one == other).count() as u64;
         if iso && let Some(first) = band.values.get(..size) {
             let one = survey.one.get_or_insert_with(|| first.to_vec());
@@ -365,7 +377,11 @@ fn write_columns(
     form: &Columns<'_>,
     output: &Output<'_>,
 ) -> Result<u64> {
-    let entries = bands::count(dataset)?;
+    let size = dataset.datatype().size().max(1);
+    let entries = match form.before.structure {
+        Some(_) => form.before.entries,
+        None => bands::count(dataset)?,
+    };
     let (axis, wide) = (form.axis, Datatype::u64_le);
     let stored = if form.before.one.is_some() { 1 } else { entries };
     let mut target = Appender::elements(group, NAMES.values, &form.values, stored * form.parts)?;
@@ -388,7 +404,10 @@ fn write_columns(
     let matrix = dataset.shape().len() == 2;
     let mut indices = matrix.then(|| numbers(NAMES.indices, entries)).transpose()?;
     let mut before = 0;
-    bands::for_each_band(dataset, axis, output.progress, |band| {
+    bands::for_each_band(dataset, axis, output.progress, |mut band| {
+        if let Some(structure) = &form.before.structure {
+            band.keep_triangle(structure.lower, size);
+        }
         let mut ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
         if doubly {
             ends.dedup();
@@ -421,7 +440,7 @@ fn value_type(datatype: &Datatype) -> Result<(Datatype, u64)> {
     })
 }
 
-fn describe(format: &str, dataset: &Dataset, stored: u64, iso: bool) -> Result<Value> {
+fn describe(format: &str, dataset: &Dataset, stored: u64, before: &Survey) -> Result<Value> {
     let mut types = serde_json::Map::new();
     let compressed = format.contains("CS");
     if compressed {
@@ -434,15 +453,19 @@ fn describe(format: &str, dataset: &Dataset, stored: u64, iso: bool) -> Result<V
         types.insert("indices_1".into(), json!("uint64"));
     }
     let kind = type_name(dataset.datatype())?;
-    let kind = if iso { format!("iso[{kind}]") } else { kind };
+    let kind = if before.one.is_some() { format!("iso[{kind}]") } else { kind };
     types.insert("values".into(), json!(kind));
-    Ok(json!({ "binsparse": {
+    let mut about = json!({
         "version": "0.1",
         "format": format,
         "shape": dataset.shape(),
         "number_of_stored_values": stored,
         "data_types": types,
-    }}))
+    });
+    if let Some(structure) = &before.structure {
+        about["structure"] = json!(structure.name);
+    }
+    Ok(json!({ "binsparse": about }))
 }
 
 fn type_name(datatype: &Datatype) -> Result<String> {

@@ -113,3 +113,15 @@ fn erased_cells_of_dense_datasets_get_the_fill_value() {
     let file = File::open(place.path("d.h5")).unwrap();
     assert_eq!(file.dataset("d").unwrap().read::<i32>(..).unwrap(), [1, -1, -1, 4]);
 }
+
+#[test]
+fn any_two_axes_and_slices_of_the_others_are_drawn() {
+    let place = Place::new();
+    place.write("n.csv", "# shape=4,3,2 type=f64\n0,0,0,1\n3,2,1,1\n3,0,1,1\n");
+    place.succeed("import n.csv n.h5");
+    let error = place.fail("spy n.h5");
+    assert!(error.contains("no datasets with two dimensions"), "{error}");
+    let told = place.succeed("spy n.h5 --axes 0,1 --slice 2=1:2 --ascii");
+    assert!(told.contains("4 x 3 x 2, 2 defined"), "{told}");
+    assert!(told.contains("axis 0 down, axis 1 across, axis 2 from 1 to 2"), "{told}");
+}

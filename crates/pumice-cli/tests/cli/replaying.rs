@@ -47,6 +47,18 @@ fn a_picture_is_written_and_its_colours_are_told() {
 }
 
 #[test]
+fn a_benchmark_leaves_a_trace_to_replay() {
+    let place = crate::support::small();
+    let told = place.succeed("bench small.h5 matrix --seconds 0.05 --trace run.trace");
+    for kind in ["row", "column", "window", "whole"] {
+        assert!(told.contains(&format!("\n{kind} ")), "{told}");
+    }
+    let told = place.succeed("cache replay run.trace --png run.png");
+    assert!(told.contains(" W-TinyLFU ") && told.contains("run.png: misses"), "{told}");
+    assert!(place.path("run.png").is_file());
+}
+
+#[test]
 fn what_is_no_trace_is_refused() {
     let place = Place::new();
     place.write("a.trace", "HDF5");

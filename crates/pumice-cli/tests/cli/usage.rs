@@ -4,7 +4,13 @@ use crate::support::{Place, small};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 18] = [
+    "stat",
+    "diff",
+    "repack",
+    "copy",
+    "cache",
+    "install-links",
     "import",
     "export",
     "ls",

@@ -1,5 +1,6 @@
-//! Lines over a grid, as a PNG file.
+//! Lines over a grid with names and numbers, as a PNG file.
 
+use crate::picture::letters;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::BufWriter;
@@ -7,8 +8,12 @@ use std::path::Path;
 
 const WIDTH: usize = 960;
 const HEIGHT: usize = 540;
-const MARGIN: usize = 20;
+/// Room around the grid: left, right, above, below.
+const MARGINS: [usize; 4] = [76, 148, 20, 58];
 const GRID: [u8; 3] = [220, 220, 220];
+const INK: [u8; 3] = [60, 60, 60];
+/// Letters are drawn so many times as large as they are defined.
+const SCALE: usize = 2;
 
 /// The colours of the lines, with their names.
 pub(super) const COLOURS: [(&str, [u8; 3]); 7] = [
@@ -21,36 +26,88 @@ pub(super) const COLOURS: [(&str, [u8; 3]); 7] = [
     ("grey", [150, 150, 150]),
 ];
 
-/// Draws lines of values between 0 and 1, all of them from edge to edge.
-pub(super) fn write_png(path: &Path, lines: &[Vec<f64>]) -> Result<()> {
-    let mut pixels = vec![255; WIDTH * HEIGHT * 3];
-    for tenth in 0..=10 {
-        let value = f64::from(tenth) / 10.0;
-        draw(&mut pixels, place(0.0, value), place(1.0, value), GRID, 1);
-        draw(&mut pixels, place(value, 0.0), place(value, 1.0), GRID, 1);
-    }
-    // The first lines last, so that they are on top.
-    for (line, (_, colour)) in lines.iter().zip(COLOURS).rev() {
-        let last = line.len().saturating_sub(1).max(1) as f64;
-        let points: Vec<_> =
-            line.iter().enumerate().map(|(i, &value)| place(i as f64 / last, value)).collect();
-        points.windows(2).for_each(|pair| draw(&mut pixels, pair[0], pair[1], colour, 3));
-    }
-    let action = || format!("write {}", path.display());
-    let file = BufWriter::new(File::create(path).with_context(action)?);
-    let mut encoder = png::Encoder::new(file, WIDTH as u32, HEIGHT as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().with_context(action)?;
-    writer.write_image_data(&pixels).with_context(action)?;
-    writer.finish().with_context(action)
+/// What is drawn.
+pub(super) struct Chart {
+    /// Names, and points both of whose coordinates are between 0 and 1.
+    pub(super) lines: Vec<(String, Vec<(f64, f64)>)>,
+    /// What stands below the grid, at equal distances from edge to edge.
+    pub(super) below: Vec<String>,
+    /// What the axes are.
+    pub(super) across: String,
+    pub(super) upwards: String,
 }
 
-/// The pixel of a point, both of whose coordinates are between 0 and 1.
+impl Chart {
+    pub(super) fn write_png(&self, path: &Path) -> Result<()> {
+        let pixels = self.pixels();
+        let action = || format!("write {}", path.display());
+        let file = BufWriter::new(File::create(path).with_context(action)?);
+        let mut encoder = png::Encoder::new(file, WIDTH as u32, HEIGHT as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header().with_context(action)?;
+        writer.write_image_data(&pixels).with_context(action)?;
+        writer.finish().with_context(action)
+    }
+
+    fn pixels(&self) -> Vec<u8> {
+        let mut pixels = vec![255; WIDTH * HEIGHT * 3];
+        let [left, right, above, below] = MARGINS;
+        for fifth in 0..=5 {
+            let value = f64::from(fifth) / 5.0;
+            draw(&mut pixels, place(0.0, value), place(1.0, value), GRID, 1);
+            let text = format!("{} %", fifth * 20);
+            let at = (left - 10 - width(&text), place(0.0, value).1 as usize - letters::HEIGHT);
+            write(&mut pixels, &text, at, INK);
+        }
+        let steps = self.below.len().saturating_sub(1).max(1) as f64;
+        for (step, text) in self.below.iter().enumerate() {
+            let x = step as f64 / steps;
+            draw(&mut pixels, place(x, 0.0), place(x, 1.0), GRID, 1);
+            let middle = place(x, 0.0).0 as usize;
+            write(
+                &mut pixels,
+                text,
+                (middle.saturating_sub(width(text) / 2), HEIGHT - below + 10),
+                INK,
+            );
+        }
+        let middle = (left + WIDTH - right).saturating_sub(width(&self.across)) / 2;
+        write(&mut pixels, &self.across, (middle, HEIGHT - 22), INK);
+        write(&mut pixels, &self.upwards, (WIDTH - right + 16, above), INK);
+        // The first lines last, so that they are on top.
+        for (number, ((name, points), (_, colour))) in
+            self.lines.iter().zip(COLOURS).enumerate().rev()
+        {
+            let points: Vec<_> = points.iter().map(|&(x, y)| place(x, y)).collect();
+            points.windows(2).for_each(|pair| draw(&mut pixels, pair[0], pair[1], colour, 3));
+            let (x, y) = (WIDTH - right + 16, above + 34 + number * 26);
+            let middle = (y + letters::HEIGHT) as f64;
+            draw(&mut pixels, (x as f64, middle), (x as f64 + 14.0, middle), colour, 5);
+            write(&mut pixels, name, (x + 22, y), INK);
+        }
+        pixels
+    }
+}
+
+/// The pixel of a point of the grid.
 fn place(x: f64, y: f64) -> (f64, f64) {
-    let across = (WIDTH - 2 * MARGIN) as f64 * x.clamp(0.0, 1.0);
-    let down = (HEIGHT - 2 * MARGIN) as f64 * (1.0 - y.clamp(0.0, 1.0));
-    (MARGIN as f64 + across, MARGIN as f64 + down)
+    let [left, right, above, below] = MARGINS;
+    let across = (WIDTH - left - right) as f64 * x.clamp(0.0, 1.0);
+    let down = (HEIGHT - above - below) as f64 * (1.0 - y.clamp(0.0, 1.0));
+    (left as f64 + across, above as f64 + down)
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count() * letters::ADVANCE * SCALE
+}
+
+fn write(pixels: &mut [u8], text: &str, at: (usize, usize), colour: [u8; 3]) {
+    for (x, y) in letters::pixels(text) {
+        for (dx, dy) in (0..SCALE).flat_map(|dx| (0..SCALE).map(move |dy| (dx, dy))) {
+            dot(pixels, at.0 + x * SCALE + dx, at.1 + y * SCALE + dy, colour);
+        }
+    }
 }
 
 fn draw(pixels: &mut [u8], from: (f64, f64), to: (f64, f64), colour: [u8; 3], width: usize) {
@@ -60,10 +117,13 @@ fn draw(pixels: &mut [u8], from: (f64, f64), to: (f64, f64), colour: [u8; 3], wi
         let x = (from.0 + (to.0 - from.0) * part).round() as usize;
         let y = (from.1 + (to.1 - from.1) * part).round() as usize;
         for (dx, dy) in (0..width).flat_map(|dx| (0..width).map(move |dy| (dx, dy))) {
-            let at = ((y + dy - width / 2) * WIDTH + x + dx - width / 2) * 3;
-            if let Some(pixel) = pixels.get_mut(at..at + 3) {
-                pixel.copy_from_slice(&colour);
-            }
+            dot(pixels, x + dx - width / 2, y + dy - width / 2, colour);
         }
+    }
+}
+
+fn dot(pixels: &mut [u8], x: usize, y: usize, colour: [u8; 3]) {
+    if x < WIDTH && y < HEIGHT {
+        pixels[(y * WIDTH + x) * 3..][..3].copy_from_slice(&colour);
     }
 }

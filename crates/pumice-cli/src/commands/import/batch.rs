@@ -130,7 +130,8 @@ impl<'a> Batches<'a> {
         let mut last: Option<(u128, Option<u64>)> = None;
         while let Some(number) = merge.next()? {
             let (value, mark) = merge.entry();
-            if let Some((_, first)) = last.filter(|last| last.0 == number) {
+            let again = last.filter(|last| last.0 == number);
+            if let Some((_, first)) = again.filter(|_| cells.repeated.len() < BATCH) {
                 match self.bounds.is_some() {
                     // What is defined comes before: `put` adds one after another.
                     true => cells.repeat(value, mark),
@@ -145,6 +146,10 @@ impl<'a> Batches<'a> {
             // Chunks that are written whole need no second look.
             let room = if merge.is_in_chunk(number) { BATCH } else { BATCH / 2 };
             if cells.len() >= room {
+                if again.is_some() {
+                    // The cell is looked up when its further entries are written.
+                    self.widen(&cells.cells);
+                }
                 progress.add(cells.len() as u64);
                 self.put(std::mem::replace(&mut cells, Sorted::new(rank)), source)?;
             }

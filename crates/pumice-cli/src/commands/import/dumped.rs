@@ -3,26 +3,27 @@
 //!
 //! Elements stream: a bounded number is in memory. What a text cannot carry is left out and told:
 //! references, datatypes without a name, data that h5dump did not print. Floats have the digits that
-//! were printed: h5dump prints six unless `-m %.17g` asks for more. With `-p`, chunks and the filters
-//! deflate, shuffle and Fletcher-32 come along.
+//! were printed: h5dump prints six unless `-m %.17g` asks for more. With `-p`, chunks, filters, fill
+//! values and allocation times come along (`dumped/creation.rs`).
 
+mod creation;
 mod lexer;
 mod types;
 mod values;
 
+use crate::formats::dense::{self, Blocks};
 use crate::formats::{self, Input};
 use crate::progress::Progress;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use creation::New;
 use lexer::{Lexer, Token};
 use pumice::types::Value;
-use pumice::{Dataset, DatasetBuilder, Datatype, File, Selection, VariableLength};
+use pumice::{Dataset, Datatype, File, VariableLength};
 use std::io::BufRead;
 use types::{Committed, Space};
 
-/// About how many elements are in memory at once.
-const BATCH: u64 = 1 << 16;
-/// Elements of a chunk, where the text does not say its shape.
-const CHUNK: u64 = 1 << 14;
+/// About how many bytes an element takes while it is read: blocks have some ten thousand.
+const ELEMENT: usize = 1 << 8;
 /// Groups within groups, at most.
 const DEPTH: usize = 200;
 /// Elements of one attribute, at most.
@@ -128,6 +129,7 @@ impl Reader<'_> {
             match word.as_str() {
                 "GROUP" => self.group(path, depth)?,
                 "DATASET" => self.dataset(path)?,
+                "ATTRIBUTE" if depth == 0 && path.is_empty() => self.lone_attribute()?,
                 "ATTRIBUTE" => self.attribute(path)?,
                 "DATATYPE" => self.committed(path)?,
                 "SOFTLINK" | "EXTERNAL_LINK" | "USERDEFINED_LINK" => self.link(path, &word)?,
@@ -207,13 +209,23 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// `h5dump -a` prints the whole path of an attribute, outside of any object.
+    fn lone_attribute(&mut self) -> Result<()> {
+        let path = self.lexer.quoted()?;
+        match path.rsplit_once('/') {
+            Some((owner, name)) if self.file.contains(at(owner)) => {
+                self.named_attribute(owner, name)
+            }
+            _ => self.named_attribute("", &path),
+        }
+    }
+
     fn attribute(&mut self, owner: &str) -> Result<()> {
         let name = self.lexer.quoted()?;
-        // `h5dump -a` prints the whole path of the attribute.
-        let (owner, name) = match (owner, name.rsplit_once('/')) {
-            ("", Some((path, name))) if self.file.contains(at(path)) => (path.to_owned(), name),
-            _ => (owner.to_owned(), name.as_str()),
-        };
+        self.named_attribute(owner, &name)
+    }
+
+    fn named_attribute(&mut self, owner: &str, name: &str) -> Result<()> {
         self.lexer.expect(b'{')?;
         let (mut datatype, mut space) = (None, None);
         let mut values = Vec::new();
@@ -244,13 +256,13 @@ impl Reader<'_> {
                 }
             }
         }
-        let told = format!("{}@{name}", at(&owner));
+        let told = format!("{}@{name}", at(owner));
         match (datatype, space) {
             (Some(Ok(datatype)), Some(space))
                 if values.len() as u64 == space.cells() && !space.null =>
             {
                 let value = VariableLength::values(datatype, &space.shape, &values)?;
-                self.set_attribute(&owner, name, value).context(told)?;
+                self.set_attribute(owner, name, value).context(told)?;
                 self.made.attributes += 1;
             }
             (Some(Err(error)), _) => self.made.left.push(format!("{told}: {error:#}")),
@@ -301,8 +313,16 @@ impl Reader<'_> {
                 }
                 "DATATYPE" => new.datatype = Some(self.datatype()?),
                 "DATASPACE" => new.space = Some(types::dataspace(&mut self.lexer)?),
-                "STORAGE_LAYOUT" => self.layout(&mut new)?,
-                "FILTERS" => self.filters(&mut new)?,
+                "STORAGE_LAYOUT" => new.read_layout(&mut self.lexer)?,
+                "FILTERS" => {
+                    let left = new.read_filters(&mut self.lexer)?;
+                    self.made.left.extend(left.iter().map(|what| format!("{path}: {what}")));
+                }
+                "FILLVALUE" => {
+                    let left = new.read_fill_value(&mut self.lexer)?;
+                    self.made.left.extend(left.iter().map(|what| format!("{path}: {what}")));
+                }
+                "ALLOCATION_TIME" => new.read_allocation_time(&mut self.lexer)?,
                 "SUBSET" => self.subset(&mut new)?,
                 "DATA" => {
                     self.lexer.expect(b'{')?;
@@ -341,39 +361,6 @@ impl Reader<'_> {
         self.lexer.quoted()?;
         self.lexer.expect(b'{')?;
         self.lexer.skip_block()
-    }
-
-    /// `{ CHUNKED ( 10, 5 ) SIZE 400 ... }`.
-    fn layout(&mut self, new: &mut New) -> Result<()> {
-        self.lexer.expect(b'{')?;
-        if matches!(self.lexer.peek()?, Some(Token::Word(word)) if word == "CHUNKED") {
-            self.lexer.take()?;
-            new.chunk = types::sizes(&mut self.lexer)?.into_iter().collect();
-        }
-        self.lexer.skip_block()
-    }
-
-    /// `{ PREPROCESSING SHUFFLE COMPRESSION DEFLATE { LEVEL 9 } CHECKSUM FLETCHER32 }`.
-    fn filters(&mut self, new: &mut New) -> Result<()> {
-        self.lexer.expect(b'{')?;
-        let mut depth = 1;
-        while depth > 0 {
-            match self.lexer.take()? {
-                Token::Mark(b'{') => depth += 1,
-                Token::Mark(b'}') => depth -= 1,
-                Token::Word(word) => match word.as_str() {
-                    "SHUFFLE" => new.filters.push(Filter::Shuffle),
-                    "FLETCHER32" => new.filters.push(Filter::Fletcher32),
-                    "LEVEL" => {
-                        let level = self.lexer.name()?.parse().context("the level of deflate")?;
-                        new.filters.push(Filter::Deflate(level));
-                    }
-                    _ => {}
-                },
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// `{ START ( 1 ); STRIDE ( 1 ); COUNT ( 3 ); BLOCK ( 1 ); DATA { ... } }`: the dataset has what
@@ -451,23 +438,14 @@ impl Reader<'_> {
             self.close_subset(new)?;
             return Ok(Some(dataset));
         }
-        let shape = dataset.shape();
-        let (row, rows) = match shape.split_first() {
-            Some((&rows, rest)) => (rest.iter().product::<u64>(), rows),
-            None => (1, 1),
-        };
-        let step = (BATCH / row.max(1)).max(1);
-        let mut start = 0;
-        while start < rows && row > 0 {
-            let count = step.min(rows - start);
+        for (start, count) in Blocks::new(dataset.shape(), ELEMENT) {
             let mut elements: Vec<Value> = Vec::new();
-            for _ in 0..count * row {
+            for _ in 0..count.iter().product::<u64>() {
                 elements.push(values::value(&mut self.lexer, dataset.datatype())?);
                 self.lexer.passes(b',')?;
             }
-            dataset.write_values(rows_of(&shape, start, count)?, &elements)?;
+            dataset.write_values(dense::selection(&start, &count)?, &elements)?;
             self.progress.add(elements.len() as u64);
-            start += count;
         }
         self.lexer.in_data = false;
         self.lexer.expect(b'}')?;
@@ -486,74 +464,4 @@ impl Reader<'_> {
 /// The root group's path is never empty.
 fn at(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
-}
-
-/// Rows of an array, all of what has no rows.
-fn rows_of(shape: &[u64], start: u64, count: u64) -> Result<Selection> {
-    if shape.is_empty() {
-        return Ok(Selection::all());
-    }
-    let (mut offset, mut size) = (vec![0; shape.len()], shape.to_vec());
-    (offset[0], size[0]) = (start, count);
-    Ok(Selection::block(&offset, &size)?)
-}
-
-enum Filter {
-    Shuffle,
-    Deflate(u32),
-    Fletcher32,
-}
-
-/// What is known of a dataset before it is made.
-#[derive(Default)]
-struct New {
-    datatype: Option<Result<Datatype>>,
-    space: Option<Space>,
-    chunk: Option<Vec<u64>>,
-    filters: Vec<Filter>,
-    in_subset: bool,
-    linked: bool,
-    /// Whether it was told that it cannot be made.
-    told: bool,
-}
-
-impl New {
-    fn builder(&self, builder: DatasetBuilder, space: &Space) -> DatasetBuilder {
-        if space.shape.is_empty() {
-            return builder;
-        }
-        let mut builder = builder.shape(space.shape.clone());
-        let grows = space.max.iter().zip(&space.shape).any(|(max, &side)| *max != Some(side));
-        if grows {
-            builder = builder.max_shape(space.max.clone());
-        }
-        let chunk = self.chunk.clone().filter(|chunk| chunk.len() == space.shape.len());
-        let chunk = chunk.or_else(|| grows.then(|| some_chunk(&space.shape)));
-        let Some(chunk) = chunk else { return builder };
-        builder = builder.chunk(chunk);
-        for filter in &self.filters {
-            builder = match filter {
-                Filter::Shuffle => builder.shuffle(),
-                Filter::Deflate(level) => builder.deflate(*level),
-                Filter::Fletcher32 => builder.fletcher32(),
-            };
-        }
-        builder
-    }
-}
-
-/// A chunk of some thousand elements, as wide as the dataset where that is possible.
-fn some_chunk(shape: &[u64]) -> Vec<u64> {
-    let mut room = CHUNK;
-    let mut chunk: Vec<u64> = shape
-        .iter()
-        .rev()
-        .map(|&side| {
-            let side = side.clamp(1, room.max(1));
-            room /= side;
-            side
-        })
-        .collect();
-    chunk.reverse();
-    chunk
 }

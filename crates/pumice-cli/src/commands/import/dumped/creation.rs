@@ -1,0 +1,256 @@
+//! What `h5dump -p` tells of how a dataset is stored: layout, filters, fill value, allocation time.
+
+use super::lexer::{Lexer, Token};
+use super::types::{self, Space};
+use super::values;
+use anyhow::{Context, Result};
+use pumice::{
+    AllocationTime, DatasetBuilder, Datatype, File, FillTime, FilterSpec, Heaped, Scaling,
+    SzipCoding,
+};
+
+/// Elements of a chunk, where the text does not say its shape.
+const CHUNK: u64 = 1 << 14;
+
+/// What is known of a dataset before it is made.
+#[derive(Default)]
+pub(super) struct New {
+    pub(super) datatype: Option<Result<Datatype>>,
+    pub(super) space: Option<Space>,
+    pub(super) chunk: Option<Vec<u64>>,
+    compact: bool,
+    filters: Vec<Filter>,
+    fill: Option<Vec<u8>>,
+    fill_time: Option<FillTime>,
+    allocation: Option<AllocationTime>,
+    pub(super) in_subset: bool,
+    pub(super) linked: bool,
+    /// Whether it was told that it cannot be made.
+    pub(super) told: bool,
+}
+
+enum Filter {
+    /// The size of elements belongs to it.
+    Shuffle,
+    Other(FilterSpec),
+}
+
+impl New {
+    /// `{ CHUNKED ( 10, 5 ) SIZE 400 ... }`.
+    pub(super) fn read_layout(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
+        lexer.expect(b'{')?;
+        match lexer.peek()? {
+            Some(Token::Word(word)) if word == "CHUNKED" => {
+                lexer.take()?;
+                self.chunk = types::sizes(lexer)?.into_iter().collect();
+            }
+            Some(Token::Word(word)) => self.compact = word == "COMPACT",
+            _ => {}
+        }
+        lexer.skip_block()
+    }
+
+    /// `{ PREPROCESSING SHUFFLE COMPRESSION DEFLATE { LEVEL 9 } CHECKSUM FLETCHER32 }`. Returns what
+    /// was passed over.
+    pub(super) fn read_filters(&mut self, lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
+        lexer.expect(b'{')?;
+        let mut left = Vec::new();
+        while !lexer.passes(b'}')? {
+            let spec = match lexer.name()?.as_str() {
+                "SHUFFLE" => {
+                    self.filters.push(Filter::Shuffle);
+                    continue;
+                }
+                "FLETCHER32" => FilterSpec::fletcher32(),
+                "NBIT" => FilterSpec::nbit(),
+                "DEFLATE" => {
+                    let words = words(lexer)?;
+                    FilterSpec::deflate(number_behind(&words, "LEVEL").context("deflate's level")?)
+                }
+                "SZIP" => {
+                    let words = words(lexer)?;
+                    let block = number_behind(&words, "PIXELS_PER_BLOCK");
+                    let coding = match words.iter().any(|word| word == "ENTROPY") {
+                        true => SzipCoding::Entropy,
+                        false => SzipCoding::NearestNeighbour,
+                    };
+                    FilterSpec::szip(coding, block.context("the pixels of a block of szip")?)
+                }
+                "SCALEOFFSET" => {
+                    words(lexer)?;
+                    if !matches!(self.datatype, Some(Ok(Datatype::Integer(_)))) {
+                        left.push("scaleoffset, whose digits are not told".to_owned());
+                        continue;
+                    }
+                    FilterSpec::scale_offset(Scaling::Integer)
+                }
+                "USER_DEFINED_FILTER" => match user_defined(&words(lexer)?)? {
+                    spec if is_available(&spec) => spec,
+                    spec => {
+                        left.push(format!("filter {}, which is not available", spec.id));
+                        continue;
+                    }
+                },
+                // NONE, and words before the names of filters.
+                _ => continue,
+            };
+            self.filters.push(Filter::Other(spec));
+        }
+        Ok(left)
+    }
+
+    /// `{ FILL_TIME H5D_FILL_TIME_IFSET VALUE  -1 }`. Returns what was passed over.
+    pub(super) fn read_fill_value(&mut self, lexer: &mut Lexer<'_>) -> Result<Option<String>> {
+        lexer.expect(b'{')?;
+        let Some(Ok(datatype)) = &self.datatype else {
+            lexer.skip_block()?;
+            return Ok(None);
+        };
+        let mut left = None;
+        while !lexer.passes(b'}')? {
+            match lexer.name()?.as_str() {
+                "FILL_TIME" => {
+                    self.fill_time = Some(match lexer.name()?.as_str() {
+                        "H5D_FILL_TIME_ALLOC" => FillTime::Allocation,
+                        "H5D_FILL_TIME_NEVER" => FillTime::Never,
+                        _ => FillTime::IfSet,
+                    });
+                }
+                "VALUE" => {
+                    if matches!(lexer.peek()?, Some(Token::Word(word)) if word.starts_with("H5D_"))
+                    {
+                        lexer.take()?;
+                        continue;
+                    }
+                    lexer.in_data = true;
+                    let datatype = values::sized(lexer, datatype.clone())?;
+                    let value = values::value(lexer, &datatype).context("the fill value")?;
+                    lexer.in_data = false;
+                    let element = Heaped::from_values(&datatype, &[value])?;
+                    match datatype.has_varlen() {
+                        false => self.fill = Some(element.elements),
+                        true if element.heap.is_empty() => {}
+                        true => left = Some("a fill value of variable length".to_owned()),
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(left)
+    }
+
+    /// `{ H5D_ALLOC_TIME_LATE }`.
+    pub(super) fn read_allocation_time(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
+        let word = words(lexer)?.into_iter().next();
+        self.allocation = match word.as_deref() {
+            Some("H5D_ALLOC_TIME_EARLY") => Some(AllocationTime::Early),
+            Some("H5D_ALLOC_TIME_LATE") => Some(AllocationTime::Late),
+            Some("H5D_ALLOC_TIME_INCR") => Some(AllocationTime::Incremental),
+            _ => None,
+        };
+        Ok(())
+    }
+
+    /// The dataset to make.
+    pub(super) fn builder(&self, mut builder: DatasetBuilder, space: &Space) -> DatasetBuilder {
+        if let Some(fill) = &self.fill {
+            builder = builder.fill_bytes(fill.clone());
+        }
+        if let Some(time) = self.fill_time {
+            builder = builder.fill_time(time);
+        }
+        if space.shape.is_empty() {
+            return builder;
+        }
+        builder = builder.shape(space.shape.clone());
+        let grows = space.max.iter().zip(&space.shape).any(|(max, &side)| *max != Some(side));
+        if grows {
+            builder = builder.max_shape(space.max.clone());
+        }
+        let chunk = self.chunk.clone().filter(|chunk| chunk.len() == space.shape.len());
+        let chunk = chunk.or_else(|| grows.then(|| some_chunk(&space.shape)));
+        let Some(chunk) = chunk else {
+            return if self.compact { builder.compact() } else { self.allocated(builder) };
+        };
+        builder = self.allocated(builder.chunk(chunk));
+        for filter in &self.filters {
+            builder = match filter {
+                Filter::Shuffle => builder.shuffle(),
+                Filter::Other(spec) => builder.filter(spec.clone()),
+            };
+        }
+        builder
+    }
+
+    fn allocated(&self, builder: DatasetBuilder) -> DatasetBuilder {
+        match self.allocation {
+            Some(time) => builder.allocation_time(time),
+            None => builder,
+        }
+    }
+}
+
+/// The words in braces, without these.
+fn words(lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
+    lexer.expect(b'{')?;
+    let (mut words, mut depth) = (Vec::new(), 1);
+    while depth > 0 {
+        match lexer.take()? {
+            Token::Mark(b'{') => depth += 1,
+            Token::Mark(b'}') => depth -= 1,
+            Token::Word(word) => words.push(word),
+            _ => {}
+        }
+    }
+    Ok(words)
+}
+
+fn number_behind(words: &[String], name: &str) -> Option<u32> {
+    let at = words.iter().position(|word| word == name)?;
+    words.get(at + 1)?.parse().ok()
+}
+
+/// `FILTER_ID 32000 COMMENT lzf PARAMS { 4 261 800 }`.
+fn user_defined(words: &[String]) -> Result<FilterSpec> {
+    let id = number_behind(words, "FILTER_ID").and_then(|id| u16::try_from(id).ok());
+    let section = |name: &str| words.iter().position(|word| word == name);
+    let parameters = section("PARAMS").map_or(&[][..], |at| &words[at + 1..]);
+    let name = section("COMMENT").map(|at| words[at + 1..].iter());
+    let name = name.map(|words| words.take_while(|word| *word != "PARAMS"));
+    let name = name.map(|words| words.map(String::as_str).collect::<Vec<_>>().join(" "));
+    let parameters: Result<Vec<u32>, _> = parameters.iter().map(|word| word.parse()).collect();
+    Ok(FilterSpec {
+        id: id.context("a filter without a number")?,
+        optional: true,
+        name: name.filter(|name| !name.is_empty()),
+        parameters: parameters.context("the parameters of a filter")?,
+    })
+}
+
+/// Whether data can be filtered so: tried on a small dataset.
+fn is_available(spec: &FilterSpec) -> bool {
+    let tried = || -> pumice::Result<()> {
+        let file = File::in_memory()?;
+        let spec = FilterSpec { optional: false, ..spec.clone() };
+        let dataset = file.new_dataset::<i32>().shape([64]).chunk([64]).filter(spec).create("x")?;
+        dataset.write(.., &[7i32; 64])?;
+        file.flush()
+    };
+    tried().is_ok()
+}
+
+/// A chunk of some thousand elements, as wide as the dataset where that is possible.
+fn some_chunk(shape: &[u64]) -> Vec<u64> {
+    let mut room = CHUNK;
+    let mut chunk: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|&side| {
+            let side = side.clamp(1, room.max(1));
+            room /= side;
+            side
+        })
+        .collect();
+    chunk.reverse();
+    chunk
+}
