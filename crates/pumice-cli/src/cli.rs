@@ -442,6 +442,10 @@ pub(crate) struct InstallLinks {
 
 /// Study what the chunk cache did.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  pumice cache replay run.trace
+  pumice cache replay run.trace --png misses.png       misses by size, a line for each policy")]
 pub(crate) enum Cache {
     Replay(Replay),
 }

@@ -84,7 +84,7 @@ fn footprint(trace: &Trace) -> u64 {
 
 fn write_chart(path: &std::path::Path, trace: &Trace, footprint: u64) -> Result<()> {
     let sizes: Vec<u64> =
-        (1..=CHART_SIZES).map(|step| (footprint / CHART_SIZES).max(1) * step).collect();
+        (1..=CHART_SIZES).map(|step| footprint.div_ceil(CHART_SIZES).max(1) * step).collect();
     let largest = sizes.last().copied().unwrap_or(1).max(1) as f64;
     // A cache of no bytes misses always.
     let line = |score: &dyn Fn(u64) -> Score| {

@@ -43,7 +43,7 @@ fn a_picture_is_written_and_its_colours_are_told() {
     let decoder = png::Decoder::new(std::io::BufReader::new(
         std::fs::File::open(place.path("a.png")).expect("the picture"),
     ));
-    assert_eq!(decoder.read_info().expect("a picture").info().width, 960);
+    assert_eq!(decoder.read_info().expect("a picture").info().width, 1040);
 }
 
 #[test]

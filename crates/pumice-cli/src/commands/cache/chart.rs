@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-const WIDTH: usize = 960;
+const WIDTH: usize = 1040;
 const HEIGHT: usize = 540;
 /// Room around the grid: left, right, above, below.
-const MARGINS: [usize; 4] = [76, 148, 20, 58];
+const MARGINS: [usize; 4] = [76, 230, 20, 58];
 const GRID: [u8; 3] = [220, 220, 220];
 const INK: [u8; 3] = [60, 60, 60];
 /// Letters are drawn so many times as large as they are defined.
