@@ -35,6 +35,13 @@ const BLOCK_SIZE: usize = 4;
 /// Levels above this are asked for by who would rather wait: they always look for repetitions.
 const PATIENT_LEVEL: i32 = 6;
 
+/// Frames that are made plane by plane are collected in a buffer as large as the window. One that the
+/// whole input fits into is never reused within a frame, which is quicker; up to this, it is made.
+const WIDE_WINDOW: u32 = 21;
+
+/// The window that Zstandard chooses for large inputs at its fastest level.
+const FASTEST_WINDOW: u32 = 19;
+
 /// The level at which repetitions are hardly looked for.
 const NO_MATCHES: i32 = -131_072;
 
@@ -156,6 +163,9 @@ impl Compressor {
             return context.compress2(out, input).map(drop);
         }
         context.reset(ResetDirective::SessionOnly)?;
+        let window = input.len().next_power_of_two().ilog2();
+        let wide = (FASTEST_WINDOW..=WIDE_WINDOW).contains(&window) && self.level <= PATIENT_LEVEL;
+        context.set_parameter(CParameter::WindowLog(if wide { window } else { 0 }))?;
         context.set_pledged_src_size(Some(input.len() as u64))?;
         let mut place = OutBuffer::around(out);
         let mut done = 0;

@@ -238,22 +238,22 @@ fn counts_of<'a>(
     heap: &'a [u8],
 ) -> Option<(Vec<u32>, Numbered<'a>)> {
     let base = varlen.base.size() as u64;
-    let mut counts = Vec::with_capacity(elements.len() / references::SIZE);
-    let mut lengths = Vec::with_capacity(counts.capacity());
-    let mut next = 0;
-    for element in elements.chunks_exact(references::SIZE) {
-        let Some((count, place)) = heaped::reference_of(element) else {
-            counts.push(0);
-            continue;
-        };
-        if place != next {
+    let elements = elements.as_chunks::<{ references::SIZE }>().0;
+    let mut counts = vec![0u32; elements.len()];
+    let mut lengths = vec![0u32; elements.len()];
+    let (mut next, mut objects) = (0u64, 0);
+    for (element, place_of_count) in elements.iter().zip(&mut counts) {
+        let Some((count, place)) = heaped::reference_of(element) else { continue };
+        let length = count.checked_mul(base)?;
+        if place != next || length > u64::from(u32::MAX) || count == u64::from(u32::MAX) {
             return None;
         }
-        let length = count.checked_mul(base)?;
         next += length;
-        counts.push(u32::try_from(count).ok()?.checked_add(1)?);
-        lengths.push(u32::try_from(length).ok()?);
+        *place_of_count = count as u32 + 1;
+        lengths[objects] = length as u32;
+        objects += 1;
     }
+    lengths.truncate(objects);
     let fits = next == heap.len() as u64 && lengths.len() <= PER_COLLECTION << 16;
     fits.then_some((counts, Numbered { lengths, bytes: Cow::Borrowed(heap) }))
 }

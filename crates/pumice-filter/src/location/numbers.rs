@@ -32,6 +32,12 @@ const BYTES: u8 = 2;
 /// A number as a list of them holds it.
 pub(super) trait Number: Copy + PartialEq {
     fn wide(self) -> u64;
+
+    /// The lowest 32 bits.
+    fn narrow(self) -> u32;
+
+    /// All bits that any of some numbers has.
+    fn union(block: &[Self]) -> u64;
 }
 
 impl Number for u32 {
@@ -39,12 +45,32 @@ impl Number for u32 {
     fn wide(self) -> u64 {
         u64::from(self)
     }
+
+    #[inline(always)]
+    fn narrow(self) -> u32 {
+        self
+    }
+
+    #[inline(always)]
+    fn union(block: &[Self]) -> u64 {
+        u64::from(block.iter().fold(0, |union, value| union | value))
+    }
 }
 
 impl Number for u64 {
     #[inline(always)]
     fn wide(self) -> u64 {
         self
+    }
+
+    #[inline(always)]
+    fn narrow(self) -> u32 {
+        self as u32
+    }
+
+    #[inline(always)]
+    fn union(block: &[Self]) -> u64 {
+        block.iter().fold(0, |union, value| union | value)
     }
 }
 

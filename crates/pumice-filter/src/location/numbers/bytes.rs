@@ -40,15 +40,17 @@ fn width(large: &[u64]) -> usize {
 /// Estimates look at this many stretches of the stream...
 const STRETCHES: usize = 4;
 
-/// ...of this many numbers.
-const STRETCH: usize = 512;
+/// ...of this share of all numbers, within these bounds.
+const SHARE: usize = 32;
+const STRETCH: (usize, usize) = (128, 512);
 
 /// How long the stream will probably be once compressed: the entropy of its bytes, less what repeats.
 pub(super) fn estimated_bits<N: Number>(values: &[N]) -> u64 {
     let (mut histogram, mut repeats, mut seen) = ([0u32; 256], 0, 0);
-    let step = (values.len() / STRETCHES).max(STRETCH);
+    let most = (values.len() / SHARE).clamp(STRETCH.0, STRETCH.1);
+    let step = (values.len() / STRETCHES).max(most);
     for stretch in values.chunks(step) {
-        let stretch = &stretch[..stretch.len().min(STRETCH)];
+        let stretch = &stretch[..stretch.len().min(most)];
         count_bytes(stretch, &mut histogram);
         repeats += repeated(stretch);
         seen += stretch.len();

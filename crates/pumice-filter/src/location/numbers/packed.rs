@@ -51,19 +51,12 @@ pub(super) fn parameters<N: Number>(values: &[N]) -> Parameters {
 /// The `k` that makes a block shortest, and the length of its unary part.
 fn best_split<N: Number>(block: &[N]) -> (u32, u64) {
     let count = block.len() as u64;
-    let unary = |low_bits: u32| block.iter().fold(count, |sum, at| sum + (at.wide() >> low_bits));
+    let sums = Sums { block, small: N::union(block) < SMALL };
     let cost = |low_bits: u32, unary: u64| u64::from(low_bits) * count + unary;
     // Near the logarithm of the mean, and from there downhill. Three at a time cost as much as one.
-    let mean = (unary(0) - count) / count;
+    let mean = sums.shifted(0) / count;
     let middle = mean.checked_ilog2().unwrap_or(0).clamp(1, MOST_BITS - 1);
-    let mut near = [count; 3];
-    for value in block {
-        let value = value.wide() >> (middle - 1);
-        near[0] += value;
-        near[1] += value >> 1;
-        near[2] += value >> 2;
-    }
-    let [below, at, above] = near;
+    let [below, at, above] = sums.three(middle - 1).map(|sum| sum + count);
     // Of equally short ones, the one nearest to the mean.
     let mut all = [(middle, at), (middle - 1, below), (middle + 1, above)];
     if mean < 2 {
@@ -75,13 +68,58 @@ fn best_split<N: Number>(block: &[N]) -> (u32, u64) {
     while step != 0
         && let Some(next) = best.checked_add_signed(step).filter(|next| *next <= MOST_BITS)
     {
-        let next_unary = unary(next);
+        let next_unary = sums.shifted(next) + count;
         if cost(next, next_unary) >= cost(best, best_unary) {
             break;
         }
         (best, best_unary) = (next, next_unary);
     }
     (best, best_unary)
+}
+
+/// A block of numbers below this has sums of 32 bits, of which twice as many are made at once.
+const SMALL: u64 = 1 << 22;
+
+/// Sums of the numbers of a block without their low bits.
+struct Sums<'b, N> {
+    block: &'b [N],
+    small: bool,
+}
+
+impl<N: Number> Sums<'_, N> {
+    /// Without `low_bits` bits.
+    #[inline(always)]
+    fn shifted(&self, low_bits: u32) -> u64 {
+        match self.small {
+            // None has more bits than that.
+            true if low_bits > 31 => 0,
+            true => u64::from(self.block.iter().map(|at| at.narrow() >> low_bits).sum::<u32>()),
+            false => self.block.iter().map(|at| at.wide() >> low_bits).sum(),
+        }
+    }
+
+    /// Without `low_bits` bits, one bit more, and two bits more.
+    #[inline(always)]
+    fn three(&self, low_bits: u32) -> [u64; 3] {
+        if self.small && low_bits < 29 {
+            let mut sums = [0u32; 3];
+            for value in self.block {
+                let value = value.narrow() >> low_bits;
+                sums[0] += value;
+                sums[1] += value >> 1;
+                sums[2] += value >> 2;
+            }
+            return sums.map(u64::from);
+        }
+        let mut sums = [0u64; 3];
+        for value in self.block {
+            let value = value.wide() >> low_bits;
+            sums[0] += value;
+            sums[1] += value >> 1;
+            sums[2] += value >> 2;
+        }
+        sums
+    }
 }
 
 pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut Vec<u8>) {
@@ -96,29 +134,72 @@ pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut
 
 fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    // Whole words, so that no write checks more than once; the rest is cut off again.
-    out.resize(start + bytes.next_multiple_of(8), 0);
-    let (words, _) = out[start..].as_chunks_mut::<8>();
-    let mut words = words.iter_mut();
-    // The bit after the last one, counted from the beginning of the word; that may lie far behind.
-    let (mut word, mut at) = (0u64, 0u64);
+    // Every write is of a whole word; what lies beyond the end is cut off again.
+    out.resize(start + bytes + 8, 0);
+    let mut ones = Ones { place: &mut out[start..], bits: 0, filled: 0 };
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
-        for value in block {
-            at += value.wide() >> low_bits;
-            while at >= 64 {
-                at -= 64;
-                if let Some(to) = words.next() {
-                    *to = std::mem::take(&mut word).to_le_bytes();
-                }
-            }
-            word |= 1 << at;
-            at += 1;
+        let (fours, rest) = block.as_chunks::<4>();
+        for four in fours {
+            ones.put_four(four.map(|value| value.wide() >> low_bits));
         }
-    }
-    if let Some(to) = words.next() {
-        *to = word.to_le_bytes();
+        rest.iter().for_each(|value| ones.put(value.wide() >> low_bits));
     }
     out.truncate(start + bytes);
+}
+
+/// Writes unary numbers to bytes that are zero.
+struct Ones<'a> {
+    /// From the byte on that the next bit goes to.
+    place: &'a mut [u8],
+    /// The bits of that byte that are known, and how many they are; fewer than eight.
+    bits: u64,
+    filled: u32,
+}
+
+impl Ones<'_> {
+    /// Four numbers, without a decision for each: mostly they are few bits.
+    #[inline(always)]
+    fn put_four(&mut self, [a, b, c, d]: [u64; 4]) {
+        // Zeros before the last one; too many if any number alone has too many.
+        let zeros = a.saturating_add(b).saturating_add(c).saturating_add(d);
+        if zeros > 48 {
+            return [a, b, c, d].into_iter().for_each(|zeros| self.put(zeros));
+        }
+        let second = a + b + 1;
+        let third = second + c + 1;
+        let last = third + d + 1;
+        let ones = 1u64 << a | 1 << second | 1 << third | 1 << last;
+        self.append(ones, last as u32 + 1);
+    }
+
+    /// Appends at most 56 bits.
+    #[inline(always)]
+    fn append(&mut self, bits: u64, count: u32) {
+        let word = self.bits | bits << self.filled;
+        if let Some(to) = self.place.first_chunk_mut::<8>() {
+            *to = word.to_le_bytes();
+        }
+        let filled = self.filled + count;
+        self.skip(filled as usize / 8);
+        (self.bits, self.filled) = (word.checked_shr(filled & !7).unwrap_or(0), filled % 8);
+    }
+
+    /// One number of any size.
+    fn put(&mut self, zeros: u64) {
+        let end = zeros.saturating_add(u64::from(self.filled));
+        if end >= 8 {
+            // The bytes that are left behind are written already, or zero.
+            self.skip(usize::try_from(end / 8).unwrap_or(usize::MAX));
+            self.bits = 0;
+        }
+        self.filled = (end % 8) as u32;
+        self.append(1, 1);
+    }
+
+    #[inline(always)]
+    fn skip(&mut self, bytes: usize) {
+        self.place = std::mem::take(&mut self.place).get_mut(bytes..).unwrap_or_default();
+    }
 }
 
 fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
@@ -144,15 +225,19 @@ fn put_low_fixed<N: Number, const BITS: usize>(block: &[N], out: &mut Vec<u8>) {
     // The last word may go beyond the end.
     out.resize(end + 8, 0);
     let mut place = &mut out[start..];
-    for group in block.chunks(GROUP) {
-        let Some(to) = place.first_chunk_mut::<8>() else { break };
+    let mut put = |group: &[N]| {
+        let Some(to) = place.first_chunk_mut::<8>() else { return };
         let mut word = 0u64;
         for (number, value) in group.iter().enumerate() {
             word |= (value.wide() & ((1 << BITS) - 1)) << (number * BITS);
         }
         *to = word.to_le_bytes();
-        place = place.get_mut(BITS..).unwrap_or_default();
-    }
+        place = std::mem::take(&mut place).get_mut(BITS..).unwrap_or_default();
+    };
+    let (groups, rest) = block.as_chunks::<GROUP>();
+    // Of a length that is known, so that all shifts are.
+    groups.iter().for_each(|group| put(group.as_slice()));
+    put(rest);
     out.truncate(end);
 }
 
