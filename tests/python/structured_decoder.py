@@ -40,7 +40,7 @@ from structured_index import (
     width_of_size,
 )
 from structured_space import UNLIMITED, decode_dataspace, decode_extent
-from structured_heap import decode_heap, follow
+from structured_heap import decode_heap, follow, follow_in_file
 from structured_types import decode_datatype, kind_of
 
 DATASPACE, LINK_INFO, DATATYPE, FILL_VALUE, LINK, LAYOUT = 0x01, 0x02, 0x03, 0x05, 0x06, 0x08
@@ -235,7 +235,7 @@ def read_attribute(file, data):
     return name, np.frombuffer(raw, dtype, count).reshape(extent.dims)
 
 
-def read_fill(data, dtype):
+def read_fill(file, data, dtype):
     """The fill value of message 0x05, None when undefined or default."""
     cursor = Cursor(data, "fill value message")
     version = cursor.u8()
@@ -249,6 +249,8 @@ def read_fill(data, dtype):
     if size == 0:
         return None
     require(size == dtype.itemsize, f"fill value message: {size} bytes for {dtype}")
+    if kind := kind_of(dtype):
+        return follow_in_file(kind, cursor.take(size), file)
     return np.frombuffer(cursor.take(size), dtype, 1)[0]
 
 
@@ -557,7 +559,7 @@ def read_dataset(file, messages):
         first.setdefault(kind, data)
     extent = decode_extent(Cursor(first[DATASPACE], "dataspace message"), file.length_size)
     dtype = decode_datatype(Cursor(first[DATATYPE], "datatype message"))
-    fill = read_fill(first[FILL_VALUE], dtype) if FILL_VALUE in first else None
+    fill = read_fill(file, first[FILL_VALUE], dtype) if FILL_VALUE in first else None
     attributes = dict(read_attribute(file, d) for k, _, d in messages if k == ATTRIBUTE)
     version, kind = first[LAYOUT][:2]
     shape = tuple(extent.dims) if extent.dims is not None else None

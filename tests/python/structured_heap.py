@@ -88,6 +88,37 @@ def follow(kind, element, objects, used):
     )
 
 
+def follow_in_file(kind, element, file):
+    """As `follow`, of an element whose references lead to the global heap: a fill value's."""
+    if isinstance(kind, str):
+        return element
+    if "vlen" in kind:
+        cursor = Cursor(element, "global heap reference")
+        count, address, index = cursor.u32(), file.address(cursor), cursor.u32()
+        if (address, index) == (0, 0):
+            require(count == 0, f"global heap reference: null with {count}")
+            return None
+        size = struct.unpack("<Q", file.bytes(address + 8, 8, "collection"))[0]
+        objects = dict(decode_collection(file.bytes(address, size, "collection"), size))
+        require(index in objects, f"global heap: no object {index} at {address}")
+        value = objects[index]
+        each = 1 if kind["vlen"] == "string" else size_of(kind["vlen"])
+        require(len(value) == count * each, f"global heap: {len(value)} bytes, not {count}")
+        if kind["vlen"] == "string":
+            return value
+        parts = (value[i : i + each] for i in range(0, len(value), each))
+        return [follow_in_file(kind["vlen"], part, file) for part in parts]
+    if "array" in kind:
+        size = size_of(kind["array"])
+        parts = (element[i : i + size] for i in range(0, len(element), size))
+        return [follow_in_file(kind["array"], part, file) for part in parts]
+    fields = ((f["dtype"], f["offset"]) for f in kind["fields"])
+    return tuple(
+        follow_in_file(part, element[offset : offset + size_of(part)], file)
+        for part, offset in fields
+    )
+
+
 class HeapWriter:
     """Objects and the references to them, spelt in one of several ways."""
 

@@ -1,5 +1,6 @@
 """Variable-length data in structured chunks, between Pumice and the independent decoder."""
 
+import collections
 import math
 
 import numpy as np
@@ -43,6 +44,9 @@ DATASETS, PER_FILE, BUILT = 240, 24, 240
 FILES = 1200
 
 
+Built = collections.namedtuple("Built", "kind cells shape sparse fill unwritten")
+
+
 def random_value(rng, kind):
     if isinstance(kind, str):
         return rng.bytes(np.dtype(kind).itemsize)
@@ -56,6 +60,20 @@ def random_value(rng, kind):
     if "array" in kind:
         return [random_value(rng, kind["array"]) for _ in range(math.prod(kind["dims"]))]
     return tuple(random_value(rng, field["dtype"]) for field in kind["fields"])
+
+
+def solid_value(rng, kind):
+    """A value without null or empty parts, which a file may spell in several ways."""
+    if isinstance(kind, str):
+        return rng.bytes(np.dtype(kind).itemsize)
+    if "vlen" in kind:
+        length = int(rng.integers(1, 9))
+        if kind["vlen"] == "string":
+            return bytes(rng.integers(1, 256, length).astype("u1"))
+        return [solid_value(rng, kind["vlen"]) for _ in range(length)]
+    if "array" in kind:
+        return [solid_value(rng, kind["array"]) for _ in range(math.prod(kind["dims"]))]
+    return tuple(solid_value(rng, field["dtype"]) for field in kind["fields"])
 
 
 def raw(kind, value):
@@ -117,6 +135,7 @@ class RandomDataset:
         self.sparse = bool(rng.random() < 0.5)
         self.shape, self.chunk, self.maximum = random_shape(rng)
         self.cells = {}
+        self.fill = solid_value(rng, self.kind) if rng.random() < 0.4 else None
         filters, choice = None, rng.random()
         if choice < 0.75:
             lists = [chain(rng, REFERENCES), chain(rng, HEAPS)]
@@ -131,7 +150,13 @@ class RandomDataset:
             maxshape=self.maximum,
             chunks=self.chunk,
             filters=filters,
+            fill=None if self.fill is None else pack(self.kind, self.fill).hex(),
         )
+
+    @property
+    def unwritten(self):
+        """What a cell reads as that was never written."""
+        return blank(self.kind) if self.fill is None else self.fill
 
     def step(self):
         if 0 in self.shape:
@@ -181,11 +206,11 @@ class VariableLengthChunks(InteropCase):
             for dataset in datasets:
                 with self.subTest(path=dataset.path, file=number, kind=dataset.kind):
                     decoded = found[dataset.path]
-                    self.compare(decoded, dataset.kind, dataset.cells, dataset.sparse)
+                    self.compare(decoded, dataset)
                     self.assertEqual(decoded.notes, [])
                     self.assertEqual(decoded.shape, tuple(dataset.shape))
                     entry = self.found(manifest, dataset.path)
-                    self.compare_own(manifest, entry, dataset.kind, dataset.cells, dataset.shape)
+                    self.compare_own(manifest, entry, dataset)
                     kinds.add((decoded.index, bool(decoded.filters), dataset.sparse))
         self.assertEqual(len(kinds), 16, sorted(kinds))
 
@@ -206,24 +231,30 @@ class VariableLengthChunks(InteropCase):
         for number, dataset in enumerate(datasets):
             with self.subTest(file=number, kind=dataset.kind):
                 decoded = decode(folder / f"f{number}.h5")["/d"]
-                self.compare(decoded, dataset.kind, dataset.cells, dataset.sparse)
+                self.compare(decoded, dataset)
                 self.assertEqual(decoded.notes, [])
                 manifest = Manifest(out / f"f{number}")
                 entry = self.found(manifest, "/d")
-                self.compare_own(manifest, entry, dataset.kind, dataset.cells, dataset.shape)
+                self.compare_own(manifest, entry, dataset)
                 kinds.add((decoded.index, bool(decoded.filters), dataset.sparse))
         self.assertEqual(len(kinds), 16, sorted(kinds))
 
-    def compare(self, decoded, kind, cells, sparse):
+    def compare(self, decoded, dataset):
+        kind, cells, unwritten = dataset.kind, dataset.cells, dataset.unwritten
+        fill = None if dataset.fill is None else raw(kind, decoded.fill)
+        self.assertEqual(fill, dataset.fill)
         places = map(tuple, decoded.coordinates.tolist())
         values = {place: raw(kind, value) for place, value in zip(places, decoded.values)}
-        if not sparse:
-            values = {place: value for place, value in values.items() if value != blank(kind)}
-            cells = {place: value for place, value in cells.items() if value != blank(kind)}
+        if not dataset.sparse:
+            values = {place: value for place, value in values.items() if value != unwritten}
+            cells = {place: value for place, value in cells.items() if value != unwritten}
         self.assertEqual(values, cells)
 
-    def compare_own(self, manifest, entry, kind, cells, shape):
+    def compare_own(self, manifest, entry, dataset):
+        kind, cells, shape = dataset.kind, dataset.cells, dataset.shape
         self.assertEqual(entry["dtype"], kind)
+        fill = None if dataset.fill is None else pack(kind, dataset.fill).hex()
+        self.assertEqual(entry["fill"], fill)
         if entry["kind"] == "sparse":
             data = (manifest.directory / entry["coords"]).read_bytes()
             places = np.frombuffer(data, "<u8").reshape(-1, len(shape)).tolist()
@@ -233,7 +264,7 @@ class VariableLengthChunks(InteropCase):
             return
         data = (manifest.directory / entry["data"]).read_bytes()
         values = [raw(kind, value) for value in unpack_all(kind, data)]
-        wanted = [cells.get(place, blank(kind)) for place in np.ndindex(*shape)]
+        wanted = [cells.get(place, dataset.unwritten) for place in np.ndindex(*shape)]
         self.assertEqual(values, wanted)
 
     def test_files_of_the_builder_are_read(self):
@@ -263,13 +294,12 @@ class VariableLengthChunks(InteropCase):
             )
             name = f"group{number % 24 // 8}/d{number}"
             builder.variable(name, spec)
-            built[-1][1][f"/{name}"] = (kind, cells, shape, dense)
+            built[-1][1][f"/{name}"] = Built(kind, cells, shape, not dense, None, blank(kind))
         for number, (builder, members) in enumerate(built):
             path = self.directory / f"built{number}.h5"
             builder.save(path)
             manifest, decoded = self.read(path), decode(path)
-            for place, (kind, cells, shape, dense) in members.items():
-                with self.subTest(place, kind=kind):
-                    self.compare(decoded[place], kind, cells, not dense)
-                    entry = self.found(manifest, place)
-                    self.compare_own(manifest, entry, kind, cells, shape)
+            for place, dataset in members.items():
+                with self.subTest(place, kind=dataset.kind):
+                    self.compare(decoded[place], dataset)
+                    self.compare_own(manifest, self.found(manifest, place), dataset)

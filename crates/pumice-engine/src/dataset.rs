@@ -38,7 +38,7 @@ use pumice_cache::{Dataset as Cached, DatasetOptions};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Layout, SingleChunk, dataspace, kind};
 use pumice_space::{ChunkGrid, Dims, Extent};
-use pumice_types::Datatype;
+use pumice_types::{Datatype, Heaped};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
@@ -62,7 +62,11 @@ pub struct DatasetState {
 }
 
 /// Whether such a dataset can be made in a file.
-pub fn check(file: &File, spec: DatasetSpec) -> Result<()> {
+pub fn check(file: &File, mut spec: DatasetSpec) -> Result<()> {
+    if spec.fill_heap.take().is_some() {
+        // It is stored when the dataset is made.
+        spec.fill = None;
+    }
     spec::create(file, spec).map(drop)
 }
 
@@ -74,8 +78,9 @@ impl DatasetState {
     }
 
     /// Makes a new dataset. Something must link to its object.
-    pub fn create(file: &File, spec: DatasetSpec) -> Result<Self> {
+    pub fn create(file: &File, mut spec: DatasetSpec) -> Result<Self> {
         file.medium().require_writable()?;
+        spec.store_fill(file)?;
         let (track_times, track_attribute_order) = (spec.track_times, spec.track_attribute_order);
         let (messages, description) = spec::create(file, spec)?;
         let mut header = file.new_header(track_attribute_order);
@@ -121,6 +126,11 @@ impl DatasetState {
     /// The type of its elements in the file.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
+    }
+
+    /// The fill value, if one was set, with what it refers to.
+    pub fn fill_heaped(&self) -> Result<Option<Heaped>> {
+        self.fill.clone().map(|fill| self.follow(fill)).transpose()
     }
 
     /// The fill value, if one was set.

@@ -80,7 +80,7 @@ impl Describer {
             "shape": shape,
             "maxshape": if shape.is_null() { Value::Null } else { json!(dataset.max_shape()) },
             "chunks": dataset.chunk(),
-            "fill": dataset.fill_value().map(hex),
+            "fill": fill(&dataset)?,
             "attributes": self.attributes(dataset.attributes())?,
         });
         if dataset.is_sparse() {
@@ -147,6 +147,12 @@ fn shape(extent: &Extent) -> Value {
         Extent::Null => Value::Null,
         other => json!(other.dims().to_vec()),
     }
+}
+
+/// The fill value, packed where it has variable-length parts.
+fn fill(dataset: &Dataset) -> Result<Option<String>> {
+    let pack = |fill| packed::pack(dataset.datatype(), &fill).map(|bytes| hex(&bytes));
+    dataset.fill_heaped()?.map(pack).transpose()
 }
 
 fn hex(bytes: &[u8]) -> String {

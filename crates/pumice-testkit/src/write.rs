@@ -150,7 +150,7 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
 fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
     let datatype = datatype::parse(&operation["dtype"])?;
     let (sparse, varlen) = (operation["op"] == "sparse", datatype.has_varlen());
-    let mut builder = file.new_dataset_of(datatype);
+    let mut builder = file.new_dataset_of(datatype.clone());
     if operation["op"] == "variable" {
         builder = builder.variable_length();
     }
@@ -162,7 +162,10 @@ fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
         builder = builder.chunk(numbers(&operation["chunks"])?);
     }
     if let Some(fill) = operation["fill"].as_str() {
-        builder = builder.fill_bytes(unhex(fill)?);
+        builder = match varlen {
+            true => builder.fill_heaped(packed::unpack(&datatype, unhex(fill)?)?),
+            false => builder.fill_bytes(unhex(fill)?),
+        };
     }
     builder = match operation["allocation"].as_str() {
         Some("early") => builder.allocation_time(AllocationTime::Early),

@@ -6,7 +6,7 @@ use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec, 
 use pumice_engine::{Error, Result};
 use pumice_filter::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 use pumice_space::{Extent, Selection, UNLIMITED};
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Datatype, Element, Heaped, Value};
 
 /// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
 /// few system calls, small enough that a hundred fit into a cache.
@@ -54,7 +54,7 @@ pub struct DatasetBuilder {
     shape: Vec<u64>,
     max_shape: Option<Vec<u64>>,
     chunk: Option<Vec<u64>>,
-    fill: Option<(Datatype, Vec<u8>)>,
+    fill: Option<Fill>,
     /// Changes to the default filters, in the order in which they were asked for.
     edits: Vec<Edit>,
     sparse: bool,
@@ -69,6 +69,19 @@ pub struct DatasetBuilder {
     access: Access,
     external: Vec<ExternalPiece>,
     mappings: Vec<VirtualMapping>,
+}
+
+/// A fill value, however it was given.
+#[derive(Clone)]
+enum Fill {
+    /// One element of some type.
+    Element(Datatype, Vec<u8>),
+    /// One value of the dataset's type.
+    Value(Value),
+    /// One element of the dataset's type, with what it refers to.
+    Heaped(Heaped),
+    /// That of another dataset of the same type.
+    Of(Dataset),
 }
 
 /// How a dataset will mostly be read, for the default shape of its chunks.
@@ -122,10 +135,8 @@ impl DatasetBuilder {
             builder = builder.max_shape(max);
         }
         builder.chunk = other.chunk();
-        match other.fill_value() {
-            Some(fill) => builder.fill_bytes(fill.to_vec()),
-            None => builder,
-        }
+        builder.fill = other.fill_value().is_some().then(|| Fill::Of(other.clone()));
+        builder
     }
 
     /// The shape. Without it the dataset is a scalar.
@@ -148,19 +159,41 @@ impl DatasetBuilder {
 
     /// What cells that were never written read as; zero if not given.
     pub fn fill_value<T: Element>(mut self, value: T) -> Self {
-        self.fill = Some((T::datatype(), bytemuck::bytes_of(&value).to_vec()));
+        self.fill = Some(Fill::Element(T::datatype(), bytemuck::bytes_of(&value).to_vec()));
         self
     }
 
     /// As [`fill_value`](Self::fill_value), given as one element of the dataset's own type.
     pub fn fill_bytes(mut self, element: Vec<u8>) -> Self {
-        self.fill = Some((self.datatype.clone(), element));
+        self.fill = Some(Fill::Element(self.datatype.clone(), element));
         self
     }
 
     /// As [`fill_value`](Self::fill_value), given as one element of another type.
     pub fn fill_bytes_of(mut self, datatype: Datatype, element: Vec<u8>) -> Self {
-        self.fill = Some((datatype, element));
+        self.fill = Some(Fill::Element(datatype, element));
+        self
+    }
+
+    /// As [`fill_value`](Self::fill_value), for datasets of any type: strings, sequences, compounds.
+    ///
+    /// ```
+    /// use pumice::{File, Value};
+    ///
+    /// let file = File::in_memory()?;
+    /// let names = file.new_strings().shape([3]).sparse().fill(Value::from("unknown")).create("n")?;
+    /// names.write_strings(1..2, &["basalt"])?;
+    /// assert_eq!(names.read_strings(..)?, ["unknown", "basalt", "unknown"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn fill(mut self, value: Value) -> Self {
+        self.fill = Some(Fill::Value(value));
+        self
+    }
+
+    /// As [`fill`](Self::fill), given as one element with what it refers to.
+    pub fn fill_heaped(mut self, fill: Heaped) -> Self {
+        self.fill = Some(Fill::Heaped(fill));
         self
     }
 
@@ -499,22 +532,38 @@ impl DatasetBuilder {
             (None, shape) => Extent::simple(shape)?,
             (Some(max), shape) => Extent::with_max(shape, max)?,
         };
-        let fill = match &self.fill {
-            None => None,
-            Some((datatype, value)) => {
-                let mut converted = vec![0; self.datatype.size()];
-                Conversion::new(datatype, &self.datatype)?.convert(value, &mut converted)?;
-                Some(converted)
-            }
-        };
-        Ok(DatasetSpec {
-            fill,
+        let mut spec = DatasetSpec {
             fill_time: self.fill_time,
             allocation: self.allocation,
             track_times: self.track_times,
             track_attribute_order: self.track_attribute_order,
             ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
-        })
+        };
+        self.put_fill(&mut spec)?;
+        Ok(spec)
+    }
+
+    /// Sets the fill value, and what it refers to unless it refers to the file.
+    fn put_fill(&self, spec: &mut DatasetSpec) -> Result<()> {
+        let heaped = match &self.fill {
+            None => None,
+            Some(Fill::Element(datatype, value)) => {
+                let mut converted = vec![0; self.datatype.size()];
+                Conversion::new(datatype, &self.datatype)?.convert(value, &mut converted)?;
+                spec.fill = Some(converted);
+                None
+            }
+            Some(Fill::Value(value)) => {
+                Some(Heaped::from_values(&self.datatype, std::slice::from_ref(value))?)
+            }
+            Some(Fill::Heaped(fill)) => Some(fill.clone()),
+            Some(Fill::Of(other)) => other.fill_heaped()?,
+        };
+        if let Some(Heaped { elements, heap }) = heaped {
+            spec.fill = Some(elements);
+            spec.fill_heap = self.datatype.has_varlen().then_some(heap);
+        }
+        Ok(())
     }
 
     fn layout(&self) -> Result<LayoutSpec> {

@@ -311,8 +311,13 @@ impl<'a> Copying<'a> {
 
     /// Whether cells that are left out would read otherwise in the copy.
     fn other_fill(&self) -> bool {
-        let fill = |dataset: &Dataset| dataset.state.layout().geometry.fill().to_vec();
-        self.from.datatype() != self.to.datatype() || fill(self.from) != fill(self.to)
+        // The same value lies elsewhere in the heap of another file, and of the same one.
+        let fill = |dataset: &Dataset| {
+            let element = dataset.state.layout().geometry.fill().to_vec();
+            dataset.state.follow(element).ok().map(|fill| (fill.elements, fill.heap))
+        };
+        let same = || fill(self.from).is_some_and(|here| fill(self.to) == Some(here));
+        self.from.datatype() != self.to.datatype() || !same()
     }
 
     /// Gives every cell of a dense copy the fill value of the original.

@@ -15,7 +15,7 @@ use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result, attribute};
 use pumice_filter::FilterSpec;
 use pumice_space::{CoordinateWalker, Extent, Selection};
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Datatype, Element, Heaped};
 use std::sync::Arc;
 
 /// A dataset of a file. Handles are cheap to clone and may be used from many threads.
@@ -215,6 +215,11 @@ impl Dataset {
                 .collect(),
         };
         SectionFilters::stored(filters, self.datatype().size() as u32)
+    }
+
+    /// Its fill value, if one was set, with what it refers to.
+    pub fn fill_heaped(&self) -> Result<Option<Heaped>> {
+        self.at(self.state.fill_heaped())
     }
 
     /// Its fill value, one element of its type, if one was set; otherwise it is zero.

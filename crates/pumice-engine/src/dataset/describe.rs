@@ -235,13 +235,15 @@ fn variable_length(
     let locations = if first == 1 { Some(filters.pipeline(0)?) } else { None };
     let (references, heap) = (filters.pipeline(first)?, filters.pipeline(first + 1)?);
     let pipelines = VariableLengthFilters { locations, references, heap };
+    let fill = file.global_heap().load(datatype, geometry.fill().to_vec())?;
     let layout = VariableLength::new(
         geometry.clone(),
         datatype.clone(),
         sizes(file),
         pipelines,
+        fill,
         *dont_filter_partial,
-    )?;
+    );
     Ok(Storage::VariableLength(
         Box::new(layout),
         ChunkTable::new(file.medium().clone(), index, false),

@@ -42,6 +42,8 @@ pub struct DatasetSpec {
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
+    /// What the fill value refers to, if it has variable-length parts and is not in the file yet.
+    pub fill_heap: Option<Vec<u8>>,
     /// When the fill value is written.
     pub fill_time: FillTime,
     /// When space is taken; [`AllocationTime::Default`] is what suits the layout.
@@ -53,6 +55,14 @@ pub struct DatasetSpec {
 }
 
 impl DatasetSpec {
+    /// Puts what the fill value refers to into the file's global heap.
+    pub(super) fn store_fill(&mut self, file: &File) -> Result<()> {
+        if let (Some(fill), Some(heap)) = (&mut self.fill, self.fill_heap.take()) {
+            file.global_heap().store(&self.datatype, fill, &heap)?;
+        }
+        Ok(())
+    }
+
     /// A dataset with the usual properties.
     pub fn new(datatype: Datatype, extent: Extent, layout: LayoutSpec) -> Self {
         let (fill_time, allocation) = (FillTime::IfSet, AllocationTime::Default);
@@ -62,6 +72,7 @@ impl DatasetSpec {
             extent,
             layout,
             fill: None,
+            fill_heap: None,
             fill_time,
             allocation,
             track_times,

@@ -36,17 +36,17 @@ impl DatasetState {
             return sources.read_heaped(&self.layout.geometry, &self.datatype, &wanted);
         }
         let mut elements = self.buffer(count)?;
-        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+        let Storage::VariableLength(structured, _) = &self.layout.storage else {
             self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
             return self.follow(elements);
-        }
+        };
         let _no_resize = self.gate();
         if count == 0 {
             return Ok(Heaped::default());
         }
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
-        let fill = self.layout.geometry.fill();
-        let target = Target::heaped(Output::zeroed(&mut elements), conversion, fill)?;
+        let output = Output::zeroed(&mut elements);
+        let target = Target::heaped(output, conversion, structured.fill())?;
         let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
         let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
         let requests =
@@ -79,8 +79,9 @@ impl DatasetState {
         Ok(Heaped { elements, heap })
     }
 
-    /// Follows references into the global heap.
-    fn follow(&self, elements: Vec<u8>) -> Result<Heaped> {
+    /// Elements as a fill value or the layouts without structured chunks have them, with what their
+    /// references into the global heap lead to.
+    pub fn follow(&self, elements: Vec<u8>) -> Result<Heaped> {
         if !self.datatype.has_varlen() {
             return Ok(Heaped { elements, heap: Vec::new() });
         }
@@ -188,17 +189,18 @@ impl DatasetState {
 
     /// Gives back what all elements refer to: for a dataset that is deleted.
     pub(crate) fn discard_all(&self) -> Result<()> {
-        if !self.uses_global_heap() {
-            return Ok(());
+        if self.uses_global_heap() {
+            self.for_each_stored_block(&mut |block| {
+                let mut elements = self.buffer(block.count(&self.dims()))?;
+                self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
+                self.discard(elements)
+            })?;
         }
-        self.for_each_stored_block(&mut |block| {
-            let mut elements = self.buffer(block.count(&self.dims()))?;
-            self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
-            self.discard(elements)
-        })?;
         match &self.fill {
-            Some(fill) => self.heap.discard(&self.datatype, fill.clone()),
-            None => Ok(()),
+            Some(fill) if self.datatype.has_varlen() => {
+                self.heap.discard(&self.datatype, fill.clone())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -80,10 +80,11 @@ impl HeapChunk {
         Ok(())
     }
 
-    /// Gives cells the element `fill`, which refers to nothing.
-    pub fn fill(&mut self, datatype: &Datatype, cells: &CellSet, fill: &[u8]) -> Result<()> {
+    /// Gives cells the element `fill`.
+    pub fn fill(&mut self, datatype: &Datatype, cells: &CellSet, fill: &Heaped) -> Result<()> {
         self.count_waste(datatype, cells)?;
-        let elements = fill.repeat(cells.len() as usize);
+        let mut elements = fill.elements.repeat(cells.len() as usize);
+        heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
         self.entries.define(datatype.size(), cells.clone(), elements);
         Ok(())
     }
@@ -158,7 +159,7 @@ impl HeapChunk {
     }
 }
 
-fn no_heap() -> Error {
+pub(super) fn no_heap() -> Error {
     Error::Invalid(
         "elements of variable length are stored with their chunk: read and write strings, \
          sequences or values, not references"

@@ -10,9 +10,9 @@
 //! What is written is always the shortest: objects in the order of the cells, without waste.
 
 use super::geometry::Geometry;
-use super::heap_chunk::HeapChunk;
+use super::heap_chunk::{HeapChunk, no_heap};
 use super::heap_sections::{HeapSections, stored_section};
-use super::request::{ReadRequest, WriteRequest, points_of_sparse};
+use super::request::{Piece, ReadRequest, Target, WriteRequest, points_of_sparse};
 use super::sparse::{check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
@@ -21,8 +21,8 @@ use pumice_cache::{Encoded, Intent, Outcome, Part};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::Sizes;
 use pumice_format::index::{ChunkRecord, SectionRecord};
-use pumice_space::{CellSet, Dims};
-use pumice_types::{Datatype, heaped};
+use pumice_space::{CellSet, Dims, Segment};
+use pumice_types::{Datatype, Heaped, heaped};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -42,6 +42,8 @@ pub struct VariableLength {
     locations: Option<Pipeline>,
     references: Pipeline,
     heap: Pipeline,
+    /// The fill value, with what it refers to.
+    fill: Heaped,
     /// For partial edge chunks, if they are stored unfiltered.
     plain: Option<Pipeline>,
     waste: AtomicU32,
@@ -59,26 +61,19 @@ pub struct VariableLengthFilters {
 }
 
 impl VariableLength {
-    /// A layout for elements of `datatype`.
+    /// A layout for elements of `datatype`, of which `fill` is one.
     pub fn new(
         geometry: Arc<Geometry>,
         datatype: Datatype,
         sizes: Sizes,
         filters: VariableLengthFilters,
+        fill: Heaped,
         dont_filter_partial: bool,
-    ) -> Result<Self> {
-        let mut fill = geometry.fill().to_vec();
-        heaped::for_each_reference(&datatype, &mut fill, &mut |_, reference| -> Result<()> {
-            if reference.iter().any(|&byte| byte != 0) {
-                let what = "a fill value of variable length in structured chunks";
-                return Err(Error::Unsupported(what.into()));
-            }
-            Ok(())
-        })?;
+    ) -> Self {
         let VariableLengthFilters { locations, references, heap } = filters;
         let plain = dont_filter_partial.then(Pipeline::default);
         let waste = AtomicU32::new(WASTE);
-        Ok(Self { geometry, datatype, sizes, locations, references, heap, plain, waste })
+        Self { geometry, datatype, sizes, locations, references, heap, fill, plain, waste }
     }
 
     /// The same for another extent.
@@ -90,9 +85,15 @@ impl VariableLength {
             locations: self.locations.clone(),
             references: self.references.clone(),
             heap: self.heap.clone(),
+            fill: self.fill.clone(),
             plain: self.plain.clone(),
             waste: AtomicU32::new(self.waste.load(Ordering::Relaxed)),
         }
+    }
+
+    /// The fill value; what it refers to, if anything, is put down with it by a read.
+    pub fn fill(&self) -> &[u8] {
+        &self.fill.elements
     }
 
     /// Whether cells can be undefined.
@@ -147,9 +148,10 @@ impl VariableLength {
             )));
         }
         let mut values = super::dense::zeros(bytes)?;
-        super::request::fill_with(&mut values, self.geometry.fill());
+        // All refer to the same bytes, until they are stored.
+        super::request::fill_with(&mut values, &self.fill.elements);
         let entries = SparseChunk::new(CellSet::full(cells), Some(values));
-        Ok(HeapChunk::new(entries, Vec::new()))
+        Ok(HeapChunk::new(entries, self.fill.heap.clone()))
     }
 
     /// Encodes all sections.
@@ -242,7 +244,9 @@ impl VariableLength {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => {
-                target.fill_all(part.segments(dims));
+                if self.is_sparse() {
+                    self.put_fill(part.segments(dims), target)?;
+                }
                 chunk.scatter(&self.datatype, part.segments(dims), target)
             }
             ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
@@ -265,8 +269,27 @@ impl VariableLength {
     /// Answers a read from a chunk that is not stored: nothing is defined there.
     pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
         if let ReadRequest::Values { part, target } = request {
-            target.fill_all(part.segments(self.geometry.chunk()));
+            self.put_fill(part.segments(self.geometry.chunk()), target)?;
         }
+        Ok(())
+    }
+
+    /// Puts the fill value wherever `segments` go, with what it refers to.
+    fn put_fill(&self, segments: impl Iterator<Item = Segment>, target: &Target<'_>) -> Result<()> {
+        if self.fill.heap.is_empty() {
+            target.fill_all(segments);
+            return Ok(());
+        }
+        let base = target.open_piece().ok_or_else(no_heap)?;
+        let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
+        for segment in segments {
+            piece.first = piece.first.min(segment.memory);
+            let mut elements = self.fill.elements.repeat(segment.len as usize);
+            let (heap, from) = (&mut piece.bytes, &self.fill.heap);
+            heaped::adopt(&self.datatype, &mut elements, heap, base, from)?;
+            target.place(segment.memory, &elements)?;
+        }
+        target.put_piece(base, piece);
         Ok(())
     }
 
@@ -289,7 +312,7 @@ impl VariableLength {
                 }
             }
             WriteRequest::Erase { cells } => {
-                chunk.fill(&self.datatype, cells, self.geometry.fill())?;
+                chunk.fill(&self.datatype, cells, &self.fill)?;
             }
         }
         chunk.compact(&self.datatype, self.waste.load(Ordering::Relaxed))?;
