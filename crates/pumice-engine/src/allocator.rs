@@ -8,13 +8,17 @@
 //!   Space taken since the last commit began has no such reader and is free again at once.
 //! - Where the file keeps pages, what is smaller than a page lies in one page, with its like
 //!   (metadata or raw data), and anything larger begins with a page.
+//! - Where there are blocks ([`Allocator::put_aside`]), small ranges are cut from them, and free
+//!   ranges serve the purpose that they had.
 //!
 //! A range that cannot be given back, because it lies outside the file or is free already, shows
 //! that two structures of the file claim the same space. It is left alone, and remembered: the next
 //! commit refuses ([`Allocator::damage`]).
 
+mod blocks;
 mod free_set;
 
+use blocks::{Blocks, Cut};
 use free_set::FreeSet;
 use std::collections::{BTreeMap, HashMap};
 
@@ -69,6 +73,7 @@ pub struct Allocator {
     rules: Rules,
     /// With the bytes of the file before the address 0. Pages have their own.
     alignment: Option<(Alignment, u64)>,
+    blocks: Option<Blocks>,
     /// Free ranges: for metadata (or anything), for raw data, of pages.
     free: [FreeSet; 3],
     /// Taken since the last commit began: address to length.
@@ -85,8 +90,8 @@ impl Allocator {
     /// An allocator for a file whose used part ends at `end`.
     pub fn new(end: u64) -> Self {
         let (free, fresh, waiting, committing) = Default::default();
-        let (rules, alignment, damage) = Default::default();
-        Self { end, rules, alignment, free, fresh, waiting, committing, damage }
+        let (rules, alignment, blocks, damage) = Default::default();
+        Self { end, rules, alignment, blocks, free, fresh, waiting, committing, damage }
     }
 
     /// Keeps ranges apart by `rules` from now on, with these ranges free.
@@ -117,6 +122,26 @@ impl Allocator {
     pub fn align(&mut self, alignment: Alignment, base: u64) {
         self.alignment =
             (alignment.bytes > 1).then_some((alignment, base % alignment.bytes.max(1)));
+    }
+
+    /// Takes small ranges from blocks of so many bytes from now on, until
+    /// [`release`](Self::release): for metadata, whose first block has all that is taken so far, and
+    /// for raw data. Pages do without.
+    pub fn put_aside(&mut self, metadata: u64, raw: u64) {
+        if matches!(self.rules, Rules::Paged(_)) {
+            return;
+        }
+        self.rules = Rules::ByPurpose;
+        let mut blocks = Blocks::new(metadata, raw);
+        self.end = blocks.begin(self.end);
+        self.blocks = Some(blocks);
+    }
+
+    /// Gives up blocks: what is left of them is free with the next commit.
+    pub fn release(&mut self) {
+        for (set, (address, length)) in self.blocks.take().iter_mut().flat_map(Blocks::release) {
+            self.waiting.insert(address, (length, set));
+        }
     }
 
     /// Where the used part of the file ends.
@@ -175,6 +200,10 @@ impl Allocator {
                 Some(address) => address,
                 None => self.extend(length)?,
             },
+            Rules::ByPurpose if self.blocks.is_some() => match self.free[set].take(length) {
+                Some(address) => address,
+                None => self.cut_block(length, set)?,
+            },
             Rules::ByPurpose => {
                 let found = self.free[set].take(length);
                 match found.or_else(|| self.free[1 - set].take(length)) {
@@ -194,6 +223,31 @@ impl Allocator {
         };
         self.fresh.insert(address, length);
         Some(address)
+    }
+
+    /// A range from a block, or a new one at the end.
+    fn cut_block(&mut self, length: u64, set: usize) -> Option<u64> {
+        let Some(blocks) = &mut self.blocks else { return self.extend(length) };
+        let needed = match blocks.cut(set, length, &mut self.end)? {
+            Cut::Taken(address) => return Some(address),
+            Cut::Needs(step) => step,
+            Cut::Apart => length,
+        };
+        if let Some((address, left)) = blocks.give_way(set, self.end) {
+            self.free[1 - set].merge(address, left, None);
+        }
+        let address = self.extend(needed)?;
+        if needed == length {
+            return Some(address);
+        }
+        let blocks = self.blocks.as_mut()?;
+        if let Some((address, left)) = blocks.add(set, address) {
+            self.free[set].merge(address, left, None);
+        }
+        match blocks.cut(set, length, &mut self.end)? {
+            Cut::Taken(address) => Some(address),
+            Cut::Needs(_) | Cut::Apart => None,
+        }
     }
 
     /// New space for metadata at the end, so that no free range gets smaller; within a page where
@@ -320,6 +374,7 @@ impl Allocator {
             before.is_some_and(|(&start, &(length, _))| start + length > address)
         };
         self.free.iter().any(|set| set.overlaps(address, end))
+            || self.blocks.as_ref().is_some_and(|blocks| blocks.overlaps(address, end))
             || given_back(&self.waiting)
             || given_back(&self.committing)
     }
@@ -385,201 +440,4 @@ impl Allocator {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    fn commit(allocator: &mut Allocator) -> u64 {
-        allocator.begin_commit();
-        allocator.finish_commit()
-    }
-
-    #[test]
-    fn what_is_given_back_during_a_commit_waits_for_the_next() {
-        let mut allocator = Allocator::new(0);
-        let a = allocator.allocate(10, Purpose::Metadata).unwrap();
-        allocator.allocate(10, Purpose::Metadata).unwrap();
-        allocator.begin_commit();
-        allocator.free(a, 10, Purpose::Metadata);
-        allocator.finish_commit();
-        assert_eq!(allocator.free_bytes(), 0);
-        commit(&mut allocator);
-        assert_eq!(allocator.free_bytes(), 10);
-    }
-
-    #[test]
-    fn committed_space_is_reused_only_after_a_commit() {
-        let mut allocator = Allocator::new(100);
-        let old = allocator.allocate(50, Purpose::Metadata).unwrap();
-        allocator.allocate(10, Purpose::Metadata).unwrap();
-        commit(&mut allocator);
-        allocator.free(old, 50, Purpose::Metadata);
-        assert_eq!(
-            allocator.allocate(50, Purpose::Metadata),
-            Some(160),
-            "the old place is still referred to"
-        );
-        commit(&mut allocator);
-        assert_eq!(allocator.allocate(50, Purpose::Metadata), Some(old));
-    }
-
-    #[test]
-    fn space_taken_since_the_commit_is_reused_at_once() {
-        let mut allocator = Allocator::new(0);
-        let first = allocator.allocate(64, Purpose::Metadata).unwrap();
-        allocator.allocate(1, Purpose::Metadata).unwrap();
-        allocator.free(first, 64, Purpose::Metadata);
-        assert_eq!(allocator.allocate(64, Purpose::Metadata), Some(first));
-    }
-
-    #[test]
-    fn a_free_tail_gives_the_file_back() {
-        let mut allocator = Allocator::new(0);
-        let keep = allocator.allocate(10, Purpose::Metadata).unwrap();
-        let a = allocator.allocate(20, Purpose::Metadata).unwrap();
-        let b = allocator.allocate(30, Purpose::Metadata).unwrap();
-        commit(&mut allocator);
-        allocator.free(a, 20, Purpose::Metadata);
-        allocator.free(b, 30, Purpose::Metadata);
-        assert_eq!(commit(&mut allocator), keep + 10);
-    }
-
-    #[test]
-    fn a_range_given_back_twice_is_handed_out_once() {
-        let mut allocator = Allocator::new(100);
-        allocator.free(10, 20, Purpose::Metadata);
-        allocator.free(10, 20, Purpose::Metadata);
-        allocator.free(15, 30, Purpose::Metadata);
-        allocator.free(90, 50, Purpose::Metadata);
-        assert_eq!(allocator.damage(), Some((10, 20)));
-        commit(&mut allocator);
-        assert_eq!(allocator.free_bytes(), 20);
-    }
-
-    #[test]
-    fn no_byte_is_ever_handed_out_twice() {
-        let mut allocator = Allocator::new(0);
-        let mut held: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut random = 1u64;
-        for step in 0..20_000u64 {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let draw = random >> 33;
-            if draw % 3 < 2 || held.is_empty() {
-                let length = draw % 97 + 1;
-                let address = allocator.allocate(length, Purpose::Metadata).unwrap();
-                let previous = held.range(..address + length).next_back();
-                assert!(previous.is_none_or(|(&a, &l)| a + l <= address), "step {step}");
-                assert!(address + length <= allocator.end());
-                held.insert(address, length);
-            } else {
-                let nth = draw as usize % held.len();
-                let (&address, &length) = held.iter().nth(nth).unwrap();
-                held.remove(&address);
-                allocator.free(address, length, Purpose::Metadata);
-            }
-            if draw.is_multiple_of(50) {
-                commit(&mut allocator);
-            }
-        }
-        let used: u64 = held.values().sum();
-        commit(&mut allocator);
-        assert_eq!(used + allocator.free_bytes(), allocator.end());
-    }
-
-    const PAGE: u64 = 512;
-
-    #[test]
-    fn larger_ranges_are_aligned_and_the_room_before_them_is_used() {
-        let mut allocator = Allocator::new(100);
-        allocator.align(Alignment { threshold: 64, bytes: 4096 }, 512);
-        let mut taken = Vec::new();
-        for (length, purpose) in
-            [(64, Purpose::Raw), (10, Purpose::Metadata), (5000, Purpose::Raw), (64, Purpose::Raw)]
-        {
-            let address = allocator.allocate(length, purpose).unwrap();
-            assert!(length < 64 || (address + 512).is_multiple_of(4096), "{address}");
-            taken.push((address, length));
-        }
-        assert_eq!(taken[1].0, 100, "small ranges fill the gap");
-        taken.sort_unstable();
-        assert!(taken.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{taken:?}");
-        let used: u64 = taken.iter().map(|range| range.1).sum();
-        assert_eq!(allocator.free_bytes() + used + 100, allocator.end());
-    }
-
-    /// A file of one page with a superblock, and pages from then on.
-    fn paged() -> Allocator {
-        let mut allocator = Allocator::new(PAGE);
-        let purpose = Some(Purpose::Metadata);
-        let rest = FreeRange { address: 48, length: PAGE - 48, purpose };
-        allocator.begin(Rules::Paged(PAGE), &[rest]).unwrap();
-        allocator
-    }
-
-    #[test]
-    fn pages_hold_one_kind_of_small_ranges_and_large_ranges_begin_with_a_page() {
-        let mut allocator = paged();
-        let mut held: BTreeMap<u64, (u64, Purpose)> = BTreeMap::new();
-        let mut random = 3u64;
-        for step in 0..20_000u64 {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let draw = random >> 33;
-            let purpose = if draw & 1 == 0 { Purpose::Metadata } else { Purpose::Raw };
-            if draw % 5 < 3 || held.is_empty() {
-                let length = if draw.is_multiple_of(7) { draw % 3000 + 1 } else { draw % 200 + 1 };
-                let address = allocator.allocate(length, purpose).unwrap();
-                if length < PAGE {
-                    assert_eq!(address / PAGE, (address + length - 1) / PAGE, "step {step}");
-                } else {
-                    assert_eq!(address % PAGE, 0, "step {step}");
-                }
-                let previous = held.range(..address + length).next_back();
-                assert!(previous.is_none_or(|(&a, &(l, _))| a + l <= address), "step {step}");
-                held.insert(address, (length, purpose));
-            } else {
-                let nth = draw as usize % held.len();
-                let (&address, &(length, purpose)) = held.iter().nth(nth).unwrap();
-                held.remove(&address);
-                allocator.free(address, length, purpose);
-            }
-            assert_eq!(allocator.end() % PAGE, 0);
-            if draw.is_multiple_of(50) {
-                commit(&mut allocator);
-                let mut kinds: BTreeMap<u64, Purpose> = BTreeMap::new();
-                for (&address, &(length, purpose)) in &held {
-                    if length < PAGE {
-                        let kind = *kinds.entry(address / PAGE).or_insert(purpose);
-                        assert_eq!(kind, purpose, "step {step}");
-                    }
-                }
-            }
-        }
-        for (address, (length, purpose)) in std::mem::take(&mut held) {
-            allocator.free(address, length, purpose);
-        }
-        assert_eq!(allocator.damage(), None);
-        assert_eq!(commit(&mut allocator), PAGE, "all pages are given back but the first");
-        assert_eq!(allocator.free_bytes(), PAGE - 48);
-    }
-
-    #[test]
-    fn free_ranges_that_cannot_be_true_are_refused() {
-        let range = |address, length| FreeRange { address, length, purpose: None };
-        for bad in [range(90, 20), range(10, 0), range(u64::MAX, 2)] {
-            assert_eq!(Allocator::new(100).begin(Rules::Plain, &[bad]), Err(bad));
-        }
-        let twice = [range(10, 20), range(29, 5)];
-        assert_eq!(Allocator::new(100).begin(Rules::Plain, &twice), Err(twice[1]));
-    }
-
-    #[test]
-    fn raw_data_uses_free_raw_space_first() {
-        let mut allocator = Allocator::new(1000);
-        let free = |address, purpose| FreeRange { address, length: 100, purpose: Some(purpose) };
-        let ranges = [free(100, Purpose::Metadata), free(500, Purpose::Raw)];
-        allocator.begin(Rules::ByPurpose, &ranges).unwrap();
-        assert_eq!(allocator.allocate(100, Purpose::Raw), Some(500));
-        assert_eq!(allocator.allocate(100, Purpose::Raw), Some(100));
-        assert_eq!(allocator.allocate(100, Purpose::Raw), Some(1000));
-    }
-}
+mod tests;

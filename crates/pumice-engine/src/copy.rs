@@ -23,6 +23,7 @@ use pumice_format::messages::{Link, LinkTarget, kind};
 use pumice_types::Datatype;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::vec;
 
 /// How far the members of a group are copied that is not to be copied deeply.
 const SHALLOW: usize = 1;
@@ -94,11 +95,25 @@ struct Copier<'a> {
     /// How many links lead to a copy so far.
     links: HashMap<u64, u32>,
     created: Vec<u64>,
-    pending: Vec<Task>,
+    /// What is still to be done, the last first: a group's members before the next of its own group.
+    pending: Vec<Step>,
+    /// Copies of a whole file's datasets of references, which get their elements when all objects
+    /// that these can lead to have copies.
+    last: Vec<Task>,
     /// Copies that references lead to.
     referenced: Vec<u64>,
     /// Committed datatypes of the target, once they are needed.
     committed: Option<Vec<(Datatype, u64)>>,
+}
+
+/// Something that is still to be done.
+enum Step {
+    /// A copy is to be filled.
+    Fill(Task),
+    /// A copy of a dataset is to get its elements.
+    Elements(Task),
+    /// A copy of a group is to get the rest of its members.
+    Members(Task, vec::IntoIter<Link>),
 }
 
 /// A copy that is still to be filled.
@@ -112,7 +127,7 @@ struct Task {
 impl<'a> Copier<'a> {
     fn new(target: &'a File, options: CopyOptions) -> Self {
         let (remade, copied, sources, links) = Default::default();
-        let (created, pending, referenced, committed) = Default::default();
+        let (created, pending, last, referenced, committed) = Default::default();
         Self {
             target,
             remake: None,
@@ -123,6 +138,7 @@ impl<'a> Copier<'a> {
             links,
             created,
             pending,
+            last,
             referenced,
             committed,
         }
@@ -137,9 +153,9 @@ impl<'a> Copier<'a> {
 
     /// Fills all copies.
     fn finish(&mut self) -> Result<()> {
-        while let Some(task) = self.pending.pop() {
+        while let Some(step) = self.pending.pop() {
             self.target.spill()?;
-            self.fill(&task)?;
+            self.advance(step)?;
         }
         self.link_referenced()
     }
@@ -168,7 +184,7 @@ impl<'a> Copier<'a> {
         };
         self.copied.insert(key, to);
         self.created.push(to);
-        self.pending.push(Task { file: file.clone(), from, to, depth });
+        self.pending.push(Step::Fill(Task { file: file.clone(), from, to, depth }));
         Ok(to)
     }
 
@@ -184,18 +200,35 @@ impl<'a> Copier<'a> {
         !std::ptr::eq(file, self.target)
     }
 
-    fn fill(&mut self, task: &Task) -> Result<()> {
+    fn advance(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Fill(task) => self.fill(task),
+            Step::Elements(task) => {
+                let to = self.target.object(task.to)?;
+                self.elements(&task, &to)
+            }
+            Step::Members(task, links) => self.member(task, links),
+        }
+    }
+
+    fn fill(&mut self, task: Task) -> Result<()> {
         let to = self.target.object(task.to)?;
         if !self.options.without_attributes {
-            self.attributes(task, &to)?;
+            self.attributes(&task, &to)?;
         }
         if group::is_group(&task.from) {
-            return self.members(task, &to);
+            return self.members(task);
         }
-        if task.from.has(kind::LAYOUT) {
-            return self.elements(task, &to);
+        if !task.from.has(kind::LAYOUT) {
+            return Ok(());
         }
-        Ok(())
+        if self.remake.is_some()
+            && values::refers(&attribute::object_datatype(&task.file, &task.from)?)
+        {
+            self.last.push(task);
+            return Ok(());
+        }
+        self.elements(&task, &to)
     }
 
     fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
@@ -215,23 +248,31 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    fn members(&mut self, task: &Task, to: &Object) -> Result<()> {
+    fn members(&mut self, task: Task) -> Result<()> {
         if self.options.shallow && task.depth >= SHALLOW {
             return Ok(());
         }
         let mut links = group::links(&task.file, &task.from)?;
         links.sort_by_key(|link| link.creation_order);
-        for link in links {
-            let target = match self.led_to(task, &link)? {
-                Some((file, address)) => {
-                    let address = self.copy_of(&file, address, task.depth + 1)?;
-                    self.count_link(address)?;
-                    LinkTarget::Hard { address }
-                }
-                None => link.target.clone(),
-            };
-            group::insert(self.target, to, Link { target, creation_order: None, ..link })?;
-        }
+        self.pending.push(Step::Members(task, links.into_iter()));
+        Ok(())
+    }
+
+    /// The next member of a group. What it leads to is copied before the one after it.
+    fn member(&mut self, task: Task, mut links: vec::IntoIter<Link>) -> Result<()> {
+        let Some(link) = links.next() else { return Ok(()) };
+        let rest = self.pending.len();
+        let target = match self.led_to(&task, &link)? {
+            Some((file, address)) => {
+                let address = self.copy_of(&file, address, task.depth + 1)?;
+                self.count_link(address)?;
+                LinkTarget::Hard { address }
+            }
+            None => link.target.clone(),
+        };
+        let to = self.target.object(task.to)?;
+        group::insert(self.target, &to, Link { target, creation_order: None, ..link })?;
+        self.pending.insert(rest, Step::Members(task, links));
         Ok(())
     }
 

@@ -37,6 +37,7 @@ use crate::{Error, Result};
 use pumice_cache::{Dataset as Cached, DatasetOptions};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Layout, SingleChunk, dataspace, kind};
+use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -88,7 +89,10 @@ impl DatasetState {
         if track_times {
             header.keep_times(crate::object::now());
         }
-        let object = file.create_with(header)?;
+        let object = match old_room(&header) {
+            Some(spare) => file.create_sized(header, spare)?,
+            None => file.create_with(header)?,
+        };
         let dataset = Self::new(file, object, description)?;
         dataset.allocate_early()?;
         Ok(dataset)
@@ -330,4 +334,11 @@ impl DatasetState {
     fn gate_exclusively(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What libhdf5 leaves free in a new header of version 1: its messages have this much room.
+fn old_room(header: &ObjectHeader) -> Option<usize> {
+    const ROOM: usize = 256;
+    let used = header.messages_length(&header.messages);
+    (header.version == 1).then(|| ROOM.checked_sub(used)).flatten()
 }

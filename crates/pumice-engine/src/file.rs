@@ -15,7 +15,7 @@ use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::fractal_heap::FractalHeap;
 use crate::global_heap::GlobalHeap;
-use crate::group::{self, GroupSpec, Links};
+use crate::group::{self, GroupSpec};
 use crate::journal::Journal;
 use crate::layout::DatasetLayout;
 use crate::medium::{METADATA_LIMIT, Medium};
@@ -121,10 +121,20 @@ impl File {
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
         let medium = Medium::new(store, user_block, length, sizes, true);
         let medium = Arc::new(with_options(medium, options));
-        let space = FileSpace::create(&medium, space, length)?;
+        let space = FileSpace::create(&medium, space, length, new_header(low))?;
+        if let Some((metadata, raw)) = options.blocks() {
+            medium.put_aside(metadata, raw);
+        }
         superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
-        let root = Self::create_root(&medium, &mut superblock, &spec)?;
         let extension = Extension::default();
+        let old = low == LibraryVersion::Earliest && spec == GroupSpec::default();
+        let root = match old {
+            true => {
+                let ranks = extension.group_ranks(&superblock);
+                Self::create_old_root(&medium, &mut superblock, ranks)?
+            }
+            false => Self::create_root(&medium, &mut superblock, &spec)?,
+        };
         let file = Self::new(medium, superblock, extension, space, cache, options);
         file.objects().by_address.insert(root.address(), Arc::new(root));
         file.commit()?;
@@ -138,27 +148,32 @@ impl File {
         spec: &GroupSpec,
     ) -> Result<Object> {
         let track_attribute_order = spec.track_attribute_order;
-        let Some(old) = superblock.old.as_mut().filter(|_| *spec == GroupSpec::default()) else {
-            let mut header = ObjectHeader { track_attribute_order, ..ObjectHeader::new() };
-            header.messages = group::new_messages(spec, superblock.sizes);
-            let root = Object::create(medium, header)?;
-            superblock.root_address = root.address();
-            if let Some(old) = &mut superblock.old {
-                old.root.header_address = root.address();
-            }
-            return Ok(root);
-        };
-        let ranks = (old.group_leaf_k, old.group_internal_k);
-        let (links, message) = group::new_symbol_table(medium, ranks)?;
-        let mut header = ObjectHeader { version: 1, ..Default::default() };
-        (header.reference_count, header.messages) = (Some(1), vec![message]);
+        let mut header = ObjectHeader { track_attribute_order, ..ObjectHeader::new() };
+        header.messages = group::new_messages(spec, superblock.sizes);
         let root = Object::create(medium, header)?;
-        let SymbolTable { btree_address, heap_address } = links.table();
-        old.root.scratch = Scratch::Group { btree_address, heap_address };
-        old.root.header_address = root.address();
         superblock.root_address = root.address();
-        *root.links() = Links::Old(Box::new(links));
-        root.mark()?;
+        if let Some(old) = &mut superblock.old {
+            old.root.header_address = root.address();
+        }
+        Ok(root)
+    }
+
+    /// The same for a root group with a symbol table, whose nodes are of these ranks.
+    fn create_old_root(
+        medium: &Arc<Medium>,
+        superblock: &mut Superblock,
+        ranks: (u16, u16),
+    ) -> Result<Object> {
+        let messages = vec![group::no_symbol_table(medium)];
+        let header = ObjectHeader { messages, ..new_header(LibraryVersion::Earliest) };
+        let root = Object::create_sized(medium, header, 0)?;
+        let table = group::add_symbol_table(&root, medium, ranks)?;
+        superblock.root_address = root.address();
+        if let Some(old) = &mut superblock.old {
+            let SymbolTable { btree_address, heap_address } = table;
+            old.root.scratch = Scratch::Group { btree_address, heap_address };
+            old.root.header_address = root.address();
+        }
         Ok(root)
     }
 
@@ -396,15 +411,24 @@ impl File {
 
     /// The header of a new object, still without messages.
     pub(crate) fn new_header(&self, track_attribute_order: bool) -> ObjectHeader {
-        match self.makes_old_groups() && !track_attribute_order {
-            true => ObjectHeader { version: 1, reference_count: Some(1), ..Default::default() },
-            false => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
+        match track_attribute_order {
+            true => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
+            false => new_header(self.low),
         }
     }
 
     /// Makes a new object with this header; something must link to it.
     pub(crate) fn create_with(&self, header: ObjectHeader) -> Result<Arc<Object>> {
-        let object = Arc::new(Object::create(&self.medium, header)?);
+        self.insert(Object::create(&self.medium, header)?)
+    }
+
+    /// The same, with room for `spare` bytes of further messages.
+    pub(crate) fn create_sized(&self, header: ObjectHeader, spare: usize) -> Result<Arc<Object>> {
+        self.insert(Object::create_sized(&self.medium, header, spare)?)
+    }
+
+    fn insert(&self, object: Object) -> Result<Arc<Object>> {
+        let object = Arc::new(object);
         let mut objects = self.objects();
         objects.make_room();
         objects.by_address.insert(object.address(), object.clone());
@@ -500,6 +524,16 @@ impl File {
 
     fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The header of an object that this release can read.
+fn new_header(low: LibraryVersion) -> ObjectHeader {
+    match low {
+        LibraryVersion::Earliest => {
+            ObjectHeader { version: 1, reference_count: Some(1), ..Default::default() }
+        }
+        _ => ObjectHeader::new(),
     }
 }
 

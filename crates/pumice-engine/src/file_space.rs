@@ -45,8 +45,13 @@ pub(crate) struct FileSpace {
 
 impl FileSpace {
     /// For a new file whose superblock ends at `end`: sets up its pages and makes the extension
-    /// that has the settings, if they are not the usual ones.
-    pub(crate) fn create(medium: &Arc<Medium>, info: FileSpaceInfo, end: u64) -> Result<Self> {
+    /// that has the settings, with this header, if they are not the usual ones.
+    pub(crate) fn create(
+        medium: &Arc<Medium>,
+        info: FileSpaceInfo,
+        end: u64,
+        mut header: ObjectHeader,
+    ) -> Result<Self> {
         check(&info)?;
         if info == FileSpaceInfo::default() {
             return Ok(Self { info, extension: None, stored: Vec::new() });
@@ -62,9 +67,8 @@ impl FileSpace {
         }
         let message = Message::FileSpaceInfo(info.clone());
         let flags = MESSAGE_DONT_SHARE | MESSAGE_MARK_IF_UNKNOWN;
-        let mut header = ObjectHeader::new();
         header.messages.push(message.to_raw(medium.sizes(), flags)?);
-        let extension = Some(Arc::new(Object::create(medium, header)?));
+        let extension = Some(Arc::new(Object::create_sized(medium, header, 0)?));
         Ok(Self { info, extension, stored: Vec::new() })
     }
 
@@ -118,7 +122,7 @@ impl FileSpace {
         self.extension.as_ref().map_or(Ok(()), |extension| extension.stage())
     }
 
-    /// Whether closing the file stores anything.
+    /// Whether closing the file stores anything: not twice.
     ///
     /// Not in pages so small that lists of free sections do not fit into one: libhdf5 has been seen
     /// not to come to an end when it closes such a file again. What is free is then forgotten.
@@ -126,7 +130,8 @@ impl FileSpace {
         let small_pages = self.info.strategy == FileSpaceStrategy::Paged
             && self.info.page_size < SMALLEST_REMEMBERED;
         let lengths = medium.sizes().length == 8;
-        self.info.persist && self.extension.is_some() && lengths && !small_pages
+        let wanted = self.info.persist && self.extension.is_some() && self.stored.is_empty();
+        wanted && lengths && !small_pages
     }
 
     /// Hands managers of all free ranges to the next commit. Nothing may be given back before it.

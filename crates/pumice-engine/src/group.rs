@@ -20,7 +20,7 @@ use crate::metadata::MetadataIo;
 use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result};
 use pumice_format::messages::{GroupInfo, Link, LinkInfo, LinkTarget, SymbolTable, kind};
-use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::object_header::{MESSAGE_CONSTANT, ObjectHeader, RawMessage};
 use pumice_format::{Context, Sizes, UNDEFINED};
 use std::sync::{Arc, MutexGuard};
 
@@ -83,11 +83,32 @@ pub fn create(file: &File, spec: &GroupSpec) -> Result<Arc<Object>> {
     }
     let _change = file.medium().change();
     let ranks = file.extension().group_ranks(file.superblock());
-    let (links, message) = new_symbol_table(file.medium(), ranks)?;
-    let object = file.create_object(vec![message], false)?;
-    *object.links() = Links::Old(Box::new(links));
-    object.mark()?;
+    let messages = vec![no_symbol_table(file.medium())];
+    let object = file.create_sized(ObjectHeader { messages, ..file.new_header(false) }, 0)?;
+    add_symbol_table(&object, file.medium(), ranks)?;
     Ok(object)
+}
+
+/// The message of a group whose symbol table is still to be made. libhdf5, too, makes it behind the
+/// header.
+pub(crate) fn no_symbol_table(medium: &Medium) -> RawMessage {
+    let mut body = Vec::new();
+    let nowhere = SymbolTable { btree_address: UNDEFINED, heap_address: UNDEFINED };
+    nowhere.encode(medium.sizes(), &mut body);
+    RawMessage::new(kind::SYMBOL_TABLE, 0, body)
+}
+
+/// Makes the symbol table of a new group, whose header has a message for it.
+pub(crate) fn add_symbol_table(
+    group: &Object,
+    medium: &Medium,
+    ranks: (u16, u16),
+) -> Result<SymbolTable> {
+    let (links, message) = new_symbol_table(medium, ranks)?;
+    let table = links.table();
+    group.set(kind::SYMBOL_TABLE, 0, message.body)?;
+    *group.links() = Links::Old(Box::new(links));
+    Ok(table)
 }
 
 /// The links of an empty old-style group, and the message that says where they are.

@@ -98,11 +98,22 @@ impl Medium {
         Self { durability, ..self }
     }
 
-    /// Keeps ranges apart by `rules` from now on, with these ranges free.
+    /// Aligns larger ranges from now on.
     pub(crate) fn align(&self, alignment: Alignment) {
         self.state().allocator.align(alignment, self.base);
     }
 
+    /// Takes small ranges from blocks of so many bytes from now on, for metadata and for raw data.
+    pub(crate) fn put_aside(&self, metadata: u64, raw: u64) {
+        self.state().allocator.put_aside(metadata, raw);
+    }
+
+    /// Gives up such blocks with the next commit.
+    pub(crate) fn release_blocks(&self) {
+        self.state().allocator.release();
+    }
+
+    /// Keeps ranges apart by `rules` from now on, with these ranges free.
     pub(crate) fn begin_space(&self, rules: Rules, free: &[FreeRange]) -> Result<()> {
         self.state().allocator.begin(rules, free).map_err(|range| {
             DecodeError::new(

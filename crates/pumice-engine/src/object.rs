@@ -77,10 +77,19 @@ impl State {
 
 impl Object {
     /// A new object with this header. It reaches the file with the next commit.
-    pub fn create(medium: &Arc<Medium>, mut header: ObjectHeader) -> Result<Self> {
-        let capacity = header.messages_length(&header.messages) + SPARE;
+    pub fn create(medium: &Arc<Medium>, header: ObjectHeader) -> Result<Self> {
+        Self::create_sized(medium, header, SPARE)
+    }
+
+    /// The same, whose header has room for `spare` bytes of further messages.
+    pub(crate) fn create_sized(
+        medium: &Arc<Medium>,
+        mut header: ObjectHeader,
+        spare: usize,
+    ) -> Result<Self> {
+        let capacity = header.messages_length(&header.messages) + spare;
         let mut bytes = Vec::new();
-        header.encode(SPARE, &mut bytes)?;
+        header.encode(spare, &mut bytes)?;
         header.length = bytes.len() as u64;
         let address = medium.allocate(header.length)?;
         medium.stage(address, bytes);

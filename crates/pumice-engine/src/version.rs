@@ -76,8 +76,30 @@ pub struct CreateOptions {
     pub ignore_mark: bool,
     /// Where larger ranges of a file begin; also for a file that is there.
     pub alignment: Option<Alignment>,
+    /// How many bytes are put aside for metadata at a time, if not as many as usual.
+    pub metadata_block: Option<u64>,
     /// How far virtual datasets without end reach; also for a file that is there.
     pub virtual_view: VirtualView,
+}
+
+/// What libhdf5 puts aside at a time, for metadata and for raw data.
+const USUAL_BLOCK: u64 = 2048;
+
+impl CreateOptions {
+    /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
+    ///
+    /// Old files are laid out as libhdf5 does it. For others it is not done unasked: they would only
+    /// become larger.
+    pub(crate) fn blocks(&self) -> Option<(u64, u64)> {
+        let managed = matches!(
+            self.space.strategy,
+            FileSpaceStrategy::FreeSpaceManagers | FileSpaceStrategy::Aggregators
+        );
+        let old = self.library_version == Some(LibraryVersion::Earliest);
+        let usual = old.then_some(USUAL_BLOCK);
+        let metadata = self.metadata_block.or(usual).filter(|_| managed)?;
+        Some((metadata, USUAL_BLOCK))
+    }
 }
 
 /// How room is found in a new file.

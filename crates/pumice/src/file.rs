@@ -296,6 +296,25 @@ impl FileOptions {
         self
     }
 
+    /// Puts so many bytes at a time aside for metadata, so that it lies together: libhdf5's
+    /// `H5Pset_meta_block_size`. Files of [`LibraryVersion::Earliest`] get blocks of 2048 bytes
+    /// unless set, others none. What is left of the last block is given back with the file's close.
+    ///
+    /// ```
+    /// use pumice::{File, MemoryStore};
+    ///
+    /// let options = File::options().metadata_block(8192);
+    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    /// let dataset = file.new_dataset::<u8>().shape([100]).create("a")?;
+    /// dataset.write(.., &[1u8; 100])?;
+    /// assert_eq!(dataset.creation()?.address, Some(8192));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn metadata_block(mut self, bytes: u64) -> Self {
+        self.creation.metadata_block = Some(bytes);
+        self
+    }
+
     /// How far virtual datasets reach whose sources have no end: libhdf5's virtual view and gap of
     /// numbered sources.
     pub fn virtual_view(mut self, view: VirtualView) -> Self {

@@ -25,7 +25,7 @@ impl Copier<'_> {
         depth: usize,
     ) -> Result<u64> {
         let mut header = from.empty_header();
-        let mut symbol_table = None;
+        let (mut symbol_table, mut later) = (None, Vec::new());
         for raw in from.all_messages() {
             let copy = match raw.kind {
                 kind::SYMBOL_TABLE => {
@@ -37,11 +37,18 @@ impl Copier<'_> {
                 }
                 _ => self.message(file, from, &raw, depth)?,
             };
-            if let Some(copy) = copy {
-                header.messages.push(RawMessage { creation_order: raw.creation_order, ..copy });
+            match copy {
+                Some(copy) => {
+                    let creation_order = raw.creation_order;
+                    header.messages.push(RawMessage { creation_order, ..copy });
+                }
+                None => later.push(raw),
             }
         }
-        let object = self.target.create_with(header)?;
+        // Attributes and links come one by one; the header has room for them, and no more.
+        later.retain(|raw| matches!(raw.kind, kind::ATTRIBUTE | kind::LINK));
+        let spare = header.messages_length(&later);
+        let object = self.target.create_sized(header, spare)?;
         if let Some(links) = symbol_table {
             *object.links() = Links::Old(Box::new(links));
             object.mark()?;

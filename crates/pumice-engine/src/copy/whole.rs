@@ -1,7 +1,7 @@
 //! Copying a whole file, with datasets stored in other ways where that is wanted.
 
 use super::values::refers;
-use super::{Copier, CopyOptions, Task};
+use super::{Copier, CopyOptions, Step, Task};
 use crate::dataset::{DatasetSpec, DatasetState};
 use crate::file::File;
 use crate::object::Object;
@@ -50,11 +50,15 @@ impl Copier<'_> {
         self.sources.push(source.clone());
         self.copied.insert((Arc::as_ptr(source), from.address()), to);
         self.links.insert(to, 1);
-        self.pending.push(Task { file: source.clone(), from, to, depth: 0 });
-        while let Some(task) = self.pending.pop() {
-            self.fill(&task)?;
+        self.pending.push(Step::Fill(Task { file: source.clone(), from, to, depth: 0 }));
+        while let Some(step) = self.next_step() {
+            self.advance(step)?;
         }
         self.link_referenced()
+    }
+
+    fn next_step(&mut self) -> Option<Step> {
+        self.pending.pop().or_else(|| self.last.pop().map(Step::Elements))
     }
 
     /// The object of a dataset that is stored in another way, if it shall be.

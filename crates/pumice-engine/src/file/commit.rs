@@ -13,6 +13,11 @@ use std::sync::{Arc, PoisonError};
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit.
     pub fn commit(&self) -> Result<()> {
+        self.commit_all(false)
+    }
+
+    /// The same; the last commit of a file gives up the space that was put aside.
+    fn commit_all(&self, last: bool) -> Result<()> {
         if !self.writable() {
             return Ok(());
         }
@@ -20,7 +25,7 @@ impl File {
         self.delete_orphans()?;
         self.heap.begin_commit();
         self.cache.flush_file(&self.cached, false)?;
-        let snapshot = self.stage()?;
+        let snapshot = self.stage(last)?;
         self.finish_commit(snapshot)
     }
 
@@ -55,7 +60,7 @@ impl File {
 
     /// Commits, and stores what the file remembers when nobody has it open.
     pub fn close(&self) -> Result<()> {
-        self.commit()?;
+        self.commit_all(true)?;
         if !self.writable() {
             return Ok(());
         }
@@ -112,12 +117,15 @@ impl File {
     }
 
     /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
-    fn stage(&self) -> Result<Option<Snapshot>> {
+    fn stage(&self, last: bool) -> Result<Option<Snapshot>> {
         let _still = self.medium.hold_changes();
         self.stage_metadata()?;
         self.heap.stage()?;
         if self.medium.has_changed() {
             self.space().forget(&self.medium)?;
+        }
+        if last {
+            self.medium.release_blocks();
         }
         self.medium.begin_commit()
     }

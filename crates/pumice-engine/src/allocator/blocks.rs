@@ -1,0 +1,124 @@
+//! Blocks that small ranges of one purpose are cut from, so that metadata lies beside metadata and
+//! raw data beside raw data: libhdf5's aggregators, with the same sizes and the same places.
+//!
+//! Invariant: what is left of a block is neither free nor taken, and lies below the end of the file.
+
+/// The block that ranges of one purpose come from now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Block {
+    /// How many bytes are put aside at a time.
+    step: u64,
+    /// Where the part that is left begins.
+    address: u64,
+    /// Its bytes.
+    left: u64,
+    /// Bytes that were put aside in one piece, with those that are taken.
+    total: u64,
+}
+
+impl Block {
+    fn ends_at(&self, end: u64) -> bool {
+        self.left > 0 && self.address + self.left == end
+    }
+
+    fn cut(&mut self, length: u64) -> u64 {
+        let address = self.address;
+        self.address += length;
+        self.left -= length;
+        address
+    }
+
+    /// Takes out what is left.
+    fn empty(&mut self) -> Option<(u64, u64)> {
+        let rest = (self.left > 0).then_some((self.address, self.left));
+        (self.address, self.left, self.total) = (0, 0, 0);
+        rest
+    }
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// It is met.
+    Taken(u64),
+    /// The caller takes this many bytes of new space at the end and tells of them with
+    /// [`Blocks::add`].
+    Needs(u64),
+    /// The caller takes new space for it at the end; no block is concerned.
+    Apart,
+}
+
+/// A block for metadata, one for raw data.
+#[derive(Debug, Default)]
+pub(super) struct Blocks([Block; 2]);
+
+impl Blocks {
+    /// Blocks of so many bytes, for metadata and for raw data.
+    pub(super) fn new(metadata: u64, raw: u64) -> Self {
+        Self([metadata, raw].map(|step| Block { step, ..Block::default() }))
+    }
+
+    /// Begins the block of metadata with what is taken already of its first bytes. Returns where
+    /// the file ends now.
+    pub(super) fn begin(&mut self, taken: u64) -> u64 {
+        let block = &mut self.0[0];
+        if block.step <= taken {
+            return taken;
+        }
+        (block.address, block.left, block.total) = (taken, block.step - taken, block.step);
+        block.step
+    }
+
+    /// Cuts `length` bytes off the block of a set, if it has them, or makes it longer where it is
+    /// the last of the file.
+    pub(super) fn cut(&mut self, set: usize, length: u64, end: &mut u64) -> Option<Cut> {
+        let block = &mut self.0[set];
+        if length <= block.left {
+            return Some(Cut::Taken(block.cut(length)));
+        }
+        if !block.ends_at(*end) {
+            return Some(if length >= block.step { Cut::Apart } else { Cut::Needs(block.step) });
+        }
+        // What is too long for a block goes through it: as much is left as was.
+        let more = if length >= block.step { length } else { block.step };
+        *end = end.checked_add(more)?;
+        block.left += more;
+        block.total += more;
+        Some(Cut::Taken(block.cut(length)))
+    }
+
+    /// Puts a new block into the place of a set's old one, and returns what was left of that.
+    pub(super) fn add(&mut self, set: usize, address: u64) -> Option<(u64, u64)> {
+        let block = &mut self.0[set];
+        let rest = block.empty();
+        (block.address, block.left, block.total) = (address, block.step, block.step);
+        rest
+    }
+
+    /// Gives up the other set's block if it is the last of the file and has served for more than
+    /// its usual size: what is left of it is at the end.
+    pub(super) fn give_way(&mut self, set: usize, end: u64) -> Option<(u64, u64)> {
+        let block = &mut self.0[1 - set];
+        let served = block.total - block.left >= block.step;
+        if block.ends_at(end) && served { block.empty() } else { None }
+    }
+
+    /// Gives up both, with what is left of them.
+    pub(super) fn release(&mut self) -> impl Iterator<Item = (usize, (u64, u64))> {
+        let rests = self.0.each_mut().map(Block::empty);
+        *self = Self::default();
+        rests.into_iter().enumerate().filter_map(|(set, rest)| Some((set, rest?)))
+    }
+
+    /// Whether a range has bytes that are left in a block.
+    pub(super) fn overlaps(&self, address: u64, end: u64) -> bool {
+        let left = |block: &Block| block.address < end && address < block.address + block.left;
+        self.0.iter().any(|block| block.left > 0 && left(block))
+    }
+
+    /// Bytes that are left in blocks.
+    #[cfg(test)]
+    pub(super) fn left(&self) -> u64 {
+        self.0.iter().map(|block| block.left).sum()
+    }
+}
