@@ -20,6 +20,7 @@ mod locate;
 mod numbers;
 mod picture;
 mod progress;
+mod region;
 mod style;
 mod subset;
 mod target;

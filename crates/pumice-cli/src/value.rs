@@ -5,6 +5,7 @@
 //! UTF-8 is printed as it is.
 
 use crate::atlas::{self, Atlas};
+use crate::cells;
 use crate::numbers::{self, FloatFormat};
 use anyhow::{Result, bail};
 use pumice::types::{
@@ -27,6 +28,10 @@ pub(crate) struct Style {
     pub(crate) xml: bool,
     /// As in h5ls: everything on one line, which may be broken at [`BREAK`]s.
     pub(crate) breakable: bool,
+    /// Members of compounds have their names before them.
+    pub(crate) labels: bool,
+    /// Bytes as this machine would have them, in hexadecimal.
+    pub(crate) raw: bool,
     /// Special characters in text are written as `\n` and the like.
     pub(crate) escape: bool,
     /// Integers of one byte are characters.
@@ -55,11 +60,27 @@ enum Kind {
     Text(StringPadding),
     Enum(Enumeration),
     Hex,
-    Compound(Vec<(usize, Renderer)>),
+    Raw(Conversion, usize),
+    Compound(Vec<Member>),
     Array { row: usize, holds_arrays: bool, base: Box<Renderer> },
     Complex(Conversion),
     VariableText(VarLen),
     Sequence(VarLen, Box<Renderer>),
+}
+
+/// A member of a compound.
+struct Member {
+    name: String,
+    offset: usize,
+    renderer: Renderer,
+}
+
+impl Member {
+    /// Its bytes in a compound's.
+    fn of<'e>(&self, element: &'e [u8]) -> &'e [u8] {
+        let end = self.offset.saturating_add(self.renderer.size);
+        element.get(self.offset..end).unwrap_or(&[])
+    }
 }
 
 impl Renderer {
@@ -75,6 +96,11 @@ impl Renderer {
 
     fn build(datatype: &Datatype, style: &Arc<Style>) -> Result<Self> {
         let kind = match datatype {
+            _ if style.raw && !datatype.has_varlen() && !datatype.has_references() => {
+                let native = cells::with_order(datatype, cfg!(target_endian = "big"));
+                let conversion = Conversion::new(datatype, &native).map_err(pumice::Error::from)?;
+                Kind::Raw(conversion, native.size())
+            }
             Datatype::Integer(Integer { size: 1, .. }) if style.characters => Kind::Character,
             Datatype::Integer(Integer { signed: true, .. }) => Kind::Signed(to::<i64>(datatype)?),
             Datatype::Integer(_) => Kind::Unsigned(to::<u64>(datatype)?),
@@ -84,7 +110,8 @@ impl Renderer {
             Datatype::Bitfield(_) | Datatype::Opaque(_) | Datatype::Time(_) => Kind::Hex,
             Datatype::Compound(compound) => {
                 let members = compound.members.iter().map(|member| {
-                    Ok((member.offset as usize, Self::build(&member.datatype, style)?))
+                    let (name, offset) = (member.name.clone(), member.offset as usize);
+                    Ok(Member { name, offset, renderer: Self::build(&member.datatype, style)? })
                 });
                 Kind::Compound(members.collect::<Result<_>>()?)
             }
@@ -166,6 +193,12 @@ impl Renderer {
             Kind::Text(padding) => self.push_text(out, element, *padding),
             Kind::Enum(enumeration) => push_enum(out, enumeration, element),
             Kind::Hex => push_hex(out, element.iter()),
+            Kind::Raw(conversion, size) => {
+                let mut native = vec![0; *size];
+                // The sizes are those that the conversion was made for.
+                let _ = conversion.convert(element, &mut native);
+                push_hex(out, native.iter());
+            }
             Kind::Compound(members) => self.push_compound(out, members, element, heap, level),
             Kind::Array { row, holds_arrays, base } => {
                 self.push_array(out, (*row, *holds_arrays), base, (element, heap), level);
@@ -326,28 +359,30 @@ impl Renderer {
     fn push_compound(
         &self,
         out: &mut String,
-        members: &[(usize, Renderer)],
+        members: &[Member],
         element: &[u8],
         heap: &[u8],
         level: Option<usize>,
     ) {
         if self.style.breakable {
-            return self.push_list(
-                out,
-                "{}",
-                ", ",
-                members.iter().map(|(offset, renderer)| {
-                    let member = element.get(*offset..offset.saturating_add(renderer.size));
-                    (renderer, member.unwrap_or(&[]))
-                }),
-                heap,
-            );
+            out.push('{');
+            for (index, member) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                    out.push(BREAK);
+                }
+                if self.style.labels {
+                    let _ = write!(out, "{}=", member.name);
+                }
+                member.renderer.push(out, member.of(element), heap, None);
+            }
+            return out.push('}');
         }
         let (xml, mut first) = (self.style.xml, true);
         if !xml {
             out.push('{');
         }
-        for (offset, renderer) in members {
+        for member in members {
             if !first {
                 out.push_str(if xml { " " } else { "," });
             }
@@ -358,8 +393,7 @@ impl Renderer {
                 None => {}
             }
             first = false;
-            let member = element.get(*offset..offset.saturating_add(renderer.size));
-            renderer.push(out, member.unwrap_or(&[]), heap, level.map(|level| level + 1));
+            member.renderer.push(out, member.of(element), heap, level.map(|level| level + 1));
         }
         if xml {
             return;

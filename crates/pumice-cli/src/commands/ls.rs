@@ -6,12 +6,12 @@
 mod options;
 mod tree;
 mod types;
+mod values;
 
 use super::{Outcome, answered, output, understood};
 use crate::cells::{self, Hyperslab};
-use crate::ddl::{DataLines, LineStyle, memory_size};
+use crate::ddl::memory_size;
 use crate::failure;
-use crate::value::{Renderer, Style};
 use crate::walker::{self, Kind, Visitor};
 use crate::{flags, locate, numbers};
 use anyhow::{Context, Result, bail};
@@ -227,7 +227,12 @@ impl<'a, W: Write> Lister<'a, W> {
         };
         writeln!(self.out, "    Attribute: {} {extent}", escaped(attribute.name()))?;
         let text = self.type_words(attribute.datatype(), attribute.committed_datatype());
-        Ok(writeln!(self.out, "        {:<10} {text}", "Type:")?)
+        writeln!(self.out, "        {:<10} {text}", "Type:")?;
+        if self.options.data {
+            let shown = self.attribute_values(attribute);
+            self.survive(shown)?;
+        }
+        Ok(())
     }
 
     fn storage(&mut self, dataset: &Dataset) -> Result<()> {
@@ -235,7 +240,8 @@ impl<'a, W: Write> Lister<'a, W> {
         if let Some(chunk) = dataset.chunk() {
             let bytes = chunk.iter().fold(size, |bytes, &side| bytes.saturating_mul(side));
             let chunk: Vec<String> = chunk.iter().map(u64::to_string).collect();
-            self.detail("Chunks", &format!("{{{}}} {bytes} bytes", chunk.join(", ")))?;
+            let name = if dataset.is_sparse() { "Sparse Chunks" } else { "Chunks" };
+            self.detail(name, &format!("{{{}}} {bytes} bytes", chunk.join(", ")))?;
         }
         let all = dataset.extent()?.cells();
         let stored = dataset.storage_size()?;
@@ -249,13 +255,23 @@ impl<'a, W: Write> Lister<'a, W> {
         self.detail("Storage", &text)?;
         if dataset.is_sparse() {
             self.defined(dataset, all, stored)?;
-            self.filters("Location filter", &dataset.location_filters())?;
-            self.filters("Value filter", &dataset.filters())?;
-        } else {
-            self.filters("Filter", &dataset.filters())?;
+        }
+        let (sections, filters) = (dataset.sections(), dataset.section_filters());
+        for (number, section) in sections.iter().enumerate() {
+            if sections.len() > 1 {
+                self.detail(&format!("Section {number}"), section.name())?;
+            }
+            self.filters(filters.of(*section))?;
         }
         let text = self.type_words(dataset.datatype(), dataset.committed_datatype());
-        self.detail("Type", &text)
+        self.detail("Type", &text)?;
+        if self.options.address {
+            let address = dataset.creation()?.address;
+            let base = self.file.info()?.user_block_size;
+            let address = address.map_or(u64::MAX, |address| address.saturating_add(base));
+            self.detail("Address", &address.to_string())?;
+        }
+        Ok(())
     }
 
     fn defined(&mut self, dataset: &Dataset, all: Option<u64>, stored: u64) -> Result<()> {
@@ -266,38 +282,15 @@ impl<'a, W: Write> Lister<'a, W> {
         self.detail("Defined", &text)
     }
 
-    fn filters(&mut self, what: &str, filters: &[FilterSpec]) -> Result<()> {
+    fn filters(&mut self, filters: &[FilterSpec]) -> Result<()> {
         for (index, filter) in filters.iter().enumerate() {
             let parameters: Vec<String> = filter.parameters.iter().map(u32::to_string).collect();
             let optional = if filter.optional { "OPT" } else { "" };
             let name = filter_name(filter);
             self.detail(
-                &format!("{what}-{index}"),
+                &format!("Filter-{index}"),
                 &format!("{name}-{} {optional} {{{}}}", filter.id, parameters.join(", ")),
             )?;
-        }
-        Ok(())
-    }
-
-    fn values(&mut self, dataset: &Dataset) -> Result<()> {
-        let extent = dataset.extent()?;
-        writeln!(self.out, "    Data:")?;
-        if !extent.is_null() {
-            let style = Style { breakable: true, ..Style::default() };
-            let renderer = Renderer::styled(dataset.datatype(), &style)?;
-            let style =
-                LineStyle { columns: self.options.columns, coordinates: false, apart: false };
-            // Three levels of three columns, as h5ls has it.
-            let mut lines = DataLines::new(self.out, &renderer, 6, style);
-            let slab = Hyperslab::whole(&dataset.shape());
-            let size = renderer.size().max(1);
-            cells::for_each_piece(dataset, &slab, |_, _, piece| {
-                for element in piece.elements.chunks_exact(size) {
-                    lines.push(&[], false, element, &piece.heap)?;
-                }
-                Ok(())
-            })?;
-            lines.finish()?;
         }
         Ok(())
     }

@@ -31,6 +31,36 @@ fn lists_are_those_of_h5ls() {
 }
 
 #[test]
+fn values_are_those_of_h5ls() {
+    let place = Place::new();
+    let file = File::options()
+        .library_version(pumice::LibraryVersion::Earliest)
+        .create(place.path("v.h5"))
+        .unwrap();
+    let bytes = file.new_dataset::<u8>().shape([12]).create("bytes").unwrap();
+    bytes.write(.., b"text\tand\nso\"").unwrap();
+    let pair = pumice::Datatype::compound([
+        ("a", pumice::Datatype::u16_le()),
+        ("b", pumice::Datatype::f32_be()),
+    ]);
+    file.new_dataset_of(pair).shape([3]).create("pairs").unwrap();
+    let many: Vec<i32> = (100..130).collect();
+    bytes.set_attribute("many", many.as_slice()).unwrap();
+    file.close().unwrap();
+    if !installed("h5ls") {
+        return;
+    }
+    for line in ["-l -d", "-s -d", "-d", "-v -a", "-v -d", "-r -v -s -d -w 60"] {
+        let line = format!("{line} v.h5");
+        let expected = place.command("h5ls").args(line.split(' ')).output().unwrap();
+        let expected = String::from_utf8(expected.stdout).unwrap();
+        assert_eq!(place.succeed(&format!("ls {line}")), expected, "ls {line}");
+    }
+    let shown = place.succeed("ls -x -d v.h5/pairs");
+    assert!(shown.contains("00:00:00:00:00:00, "), "{shown}");
+}
+
+#[test]
 fn details_tell_how_data_is_stored() {
     let place = Place::new();
     everything(&place);
@@ -58,5 +88,7 @@ fn sparse_datasets_are_marked_and_counted() {
     let listing = place.succeed("ls -v small.h5/matrix");
     assert!(listing.contains("    Defined:   6 cells, density 20 %, "), "{listing}");
     assert!(listing.contains("    Attribute: source_field scalar\n"), "{listing}");
-    assert!(listing.contains("    Location filter-0: "), "{listing}");
+    assert!(listing.contains("    Sparse Chunks: {"), "{listing}");
+    assert!(listing.contains("    Section 0: selection\n    Filter-0:  "), "{listing}");
+    assert!(listing.contains("    Section 1: values\n"), "{listing}");
 }

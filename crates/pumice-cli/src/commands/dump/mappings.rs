@@ -1,7 +1,7 @@
 //! Where the elements of a virtual dataset are.
 
 use super::objects::Dumper;
-use super::references::parts;
+use crate::region::parts;
 use anyhow::Result;
 use pumice::{Dataset, HyperslabAxis, Selection, UNLIMITED};
 

@@ -6,6 +6,7 @@ use crate::atlas::{self, Atlas};
 use crate::cells::{self, Hyperslab};
 use crate::ddl::{DataLines, LineStyle, dataspace};
 use crate::failure;
+use crate::region;
 use crate::value::INDENT;
 use anyhow::Result;
 use pumice::types::ddl::indented;
@@ -105,7 +106,7 @@ impl Dumper<'_> {
     fn region(&mut self, place: &str, dataset: &Dataset, region: &Selection) -> Result<()> {
         self.begin(&format!("DATASET \"{place}\" {{"))?;
         let shape = dataset.shape();
-        let (word, parts) = parts(region, &shape);
+        let (word, parts) = region::parts(region, &shape);
         self.wrapped(&format!("REGION_TYPE {word}  "), &parts)?;
         let datatype = indented(dataset.datatype(), self.indent).to_string();
         self.line(&format!("DATATYPE  {datatype}"))?;
@@ -156,20 +157,4 @@ impl Dumper<'_> {
         }
         self.line(&line)
     }
-}
-
-/// The blocks or points of a region, as text.
-pub(super) fn parts(region: &Selection, shape: &[u64]) -> (&'static str, Vec<String>) {
-    let text = |point: &[u64]| {
-        let numbers: Vec<String> = point.iter().map(u64::to_string).collect();
-        format!("({})", numbers.join(","))
-    };
-    if let Some((rank, coordinates)) = region.as_points() {
-        return ("POINT", coordinates.chunks_exact(rank.max(1)).map(text).collect());
-    }
-    let mut blocks = Vec::new();
-    region.for_each_block(shape, |first, last| {
-        blocks.push(format!("{}-{}", text(first), text(last)));
-    });
-    ("BLOCK", blocks)
 }

@@ -1,7 +1,7 @@
 //! What `pumice ls` and h5ls can be asked.
 
 use crate::flags::{self, Flag, Takes};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 const NOTHING: Takes = Takes::Nothing;
 
@@ -19,15 +19,22 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('1', "follow-symlinks", NOTHING, "Follow soft and external links"),
     Flag::new('2', "no-dangling-links", NOTHING, "A link that leads nowhere is an error"),
     Flag::new('E', "external", NOTHING, "Follow external links"),
-    Flag::new('a', "address", NOTHING, "Accepted, without effect"),
+    Flag::new('a', "address", NOTHING, "With -v: where contiguous data begins"),
     Flag::new('e', "errors", NOTHING, "Accepted: errors are always told"),
     Flag::new('4', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
     Flag::new('3', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
     Flag::new('5', "tree", NOTHING, "Draw a tree; the default on a terminal without other options"),
     Flag::new('6', "json", NOTHING, "Print everything as JSON"),
-    Flag::new('l', "label", NOTHING, "Not supported yet"),
-    Flag::new('s', "string", NOTHING, "Not supported yet"),
-    Flag::new('x', "hexdump", NOTHING, "Not supported yet"),
+    Flag::new('l', "label", NOTHING, "Print the names of compounds' members with values"),
+    Flag::new('s', "string", NOTHING, "Print integers of one byte as text"),
+    Flag::new('x', "hexdump", NOTHING, "Print values as bytes in hexadecimal"),
+    Flag::new('7', "vfd", Takes::Value("D"), "Accepted, without effect"),
+    Flag::new('8', "vfd-name", Takes::Value("D"), "Accepted, without effect"),
+    Flag::new('9', "vfd-value", Takes::Value("D"), "Accepted, without effect"),
+    Flag::new('0', "vfd-info", Takes::Value("I"), "Accepted, without effect"),
+    Flag::new('!', "vol-name", Takes::Value("V"), "Accepted, without effect"),
+    Flag::new('@', "vol-value", Takes::Value("V"), "Accepted, without effect"),
+    Flag::new('#', "vol-info", Takes::Value("I"), "Accepted, without effect"),
 ];
 
 /// Everything that was asked for.
@@ -38,6 +45,10 @@ pub(super) struct Options {
     pub(super) recursive: bool,
     pub(super) verbose: bool,
     pub(super) data: bool,
+    pub(super) address: bool,
+    pub(super) labels: bool,
+    pub(super) characters: bool,
+    pub(super) raw: bool,
     pub(super) full: bool,
     pub(super) literal: bool,
     pub(super) portable: bool,
@@ -76,7 +87,10 @@ impl Options {
                 'E' => options.follow_external = true,
                 '5' => options.tree = true,
                 '6' => options.json = true,
-                'l' | 's' | 'x' => bail!("option \"-{letter}\" is not supported yet"),
+                'a' => options.address = true,
+                'l' => options.labels = true,
+                's' => options.characters = true,
+                'x' => options.raw = true,
                 _ => {}
             }
         }
