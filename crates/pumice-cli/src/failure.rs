@@ -33,7 +33,19 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
 pub(crate) fn report(error: &anyhow::Error) {
     // Nobody is left to hear that standard error is closed.
     let beginning = BEGINNING.get().map_or("pumice", String::as_str);
-    let _ = writeln!(io::stderr(), "{beginning}: {}", chain(error));
+    let _ = writeln!(io::stderr(), "{beginning}: {}{}", chain(error), hint(error));
+}
+
+/// What to try, where that is known.
+fn hint(error: &anyhow::Error) -> &'static str {
+    let missing = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(pumice::Error::NotFound(_)))
+    };
+    match (error.chain().any(missing), BEGINNING.get()) {
+        (false, _) => "",
+        (true, None) => "; `pumice ls -r` lists what is in a file",
+        (true, Some(_)) => "; `h5ls -r` lists what is in a file",
+    }
 }
 
 /// Tells something that does not end the work.

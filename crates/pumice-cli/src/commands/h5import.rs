@@ -9,7 +9,7 @@ use super::Outcome;
 use crate::failure::Misuse;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::types::{ByteOrder, CharacterSet, Float, Integer, StringPadding, VarLen};
-use pumice::{Datatype, File, Selection, Transfer};
+use pumice::{Datatype, File, LibraryVersion, Selection, Transfer};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -219,7 +219,10 @@ pub(crate) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     };
     let file = match File::edit(&output) {
         Ok(file) => file,
-        Err(_) => File::create(&output).context("Error creating HDF output file")?,
+        Err(_) => File::options()
+            .library_version(LibraryVersion::Earliest)
+            .create(&output)
+            .context("Error creating HDF output file")?,
     };
     for mut input in inputs {
         if let Some(path) = &input.configuration {
@@ -309,7 +312,7 @@ fn import(file: &File, input: &Input) -> Result<()> {
 fn array(file: &File, settings: &Settings, mut data: impl BufRead) -> Result<()> {
     let shape = settings.shape.clone().unwrap_or_default();
     let (from, to) = (settings.input_type()?, settings.output_type()?);
-    let mut builder = file.new_dataset_of(to).shape(shape.clone());
+    let mut builder = file.new_dataset_of(to.clone()).shape(shape.clone());
     if let Some(chunk) = &settings.chunk {
         builder = builder.chunk(chunk.clone());
     }
@@ -319,8 +322,9 @@ fn array(file: &File, settings: &Settings, mut data: impl BufRead) -> Result<()>
     if let Some(level) = settings.deflate {
         builder = builder.deflate(level);
     }
-    if settings.external.is_some() {
-        bail!("EXTERNAL-STORAGE: datasets in other files cannot be made yet");
+    if let Some(name) = &settings.external {
+        let cells = shape.iter().try_fold(to.size() as u64, |bytes, side| bytes.checked_mul(*side));
+        builder = builder.external(name, 0, Some(cells.context("more bytes than 2^64")?));
     }
     let dataset = builder.create(&settings.path)?;
     let row: u64 = shape.iter().skip(1).product();

@@ -190,7 +190,9 @@ fn make(
 /// What the new file is to be like: as the old one, unless something else was asked for.
 fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOptions> {
     let info = input.info()?;
-    let low = options.low.unwrap_or(match info.superblock_version {
+    // A newer superblock may only be there for what is said about file space.
+    let superblock = if input.header_version() == 1 { 0 } else { info.superblock_version };
+    let low = options.low.unwrap_or(match superblock {
         0 | 1 => LibraryVersion::Earliest,
         2 => LibraryVersion::V18,
         _ => LibraryVersion::V110,
@@ -217,6 +219,9 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     let mut file = File::options().library_version(low).user_block(user_block).root(&root);
     if let Some((threshold, bytes)) = options.alignment {
         file = file.alignment(threshold, bytes);
+    }
+    if let Some(bytes) = options.metadata_block {
+        file = file.metadata_block(bytes);
     }
     let strategy = new.strategy.unwrap_or(old.strategy);
     // Others know of no free space that could be remembered; h5repack says nothing, too.

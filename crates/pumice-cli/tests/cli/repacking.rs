@@ -119,16 +119,105 @@ fn arrays_of_text_are_imported_as_configured() {
         "PATH g/a\nINPUT-CLASS TEXTIN\nINPUT-SIZE 32\nRANK 2\nDIMENSION-SIZES 2 3\n\
                            OUTPUT-ARCHITECTURE STD\nOUTPUT-BYTE-ORDER BE\nOUTPUT-SIZE 16\n",
     );
-    let run = place.command(&tool).args(["a.txt", "-c", "a.conf", "-o", "a.h5"]).output().unwrap();
+    let import = |words: [&str; 5]| place.command(&tool).args(words).output().unwrap();
+    let run = import(["a.txt", "-c", "a.conf", "-o", "a.h5"]);
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let file = File::open(place.path("a.h5")).unwrap();
     let dataset = file.dataset("g/a").unwrap();
     assert_eq!(dataset.datatype(), &pumice::Datatype::i16_be());
     assert_eq!(dataset.read::<i64>(..).unwrap(), [1, 2, 3, 4, 5, 6]);
     place.write("short.txt", "1 2 3");
-    let run =
-        place.command(&tool).args(["short.txt", "-c", "a.conf", "-o", "b.h5"]).output().unwrap();
+    let run = import(["short.txt", "-c", "a.conf", "-o", "b.h5"]);
     assert_eq!(run.status.code(), Some(1), "values are missing");
+    place.write(
+        "outside.conf",
+        "PATH a\nINPUT-CLASS TEXTIN\nINPUT-SIZE 16\nRANK 2\nDIMENSION-SIZES 2 3\n\
+         OUTPUT-ARCHITECTURE STD\nOUTPUT-BYTE-ORDER BE\nEXTERNAL-STORAGE a.bin\n",
+    );
+    let run = import(["a.txt", "-c", "outside.conf", "-o", "c.h5"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let stored: Vec<u8> = [1u16, 2, 3, 4, 5, 6].iter().flat_map(|n| n.to_be_bytes()).collect();
+    assert_eq!(std::fs::read(place.path("a.bin")).unwrap(), stored);
+}
+
+#[test]
+fn strings_are_excluded_like_numbers() {
+    let place = Place::new();
+    let file = File::create(place.path("words.h5")).unwrap();
+    let words = file.new_dataset_of(pumice::Datatype::fixed_string(4)).shape([4]).create("fixed");
+    words.unwrap().write_strings(.., &["", "ab", "none", ""]).unwrap();
+    let words = file.new_dataset_of(pumice::Datatype::varlen_string(16)).shape([3]).create("free");
+    words.unwrap().write_strings(.., &["none", "x", ""]).unwrap();
+    file.close().unwrap();
+    place.succeed("repack -l SPARSECHUNK --exclude none words.h5 sparse.h5");
+    let file = File::open(place.path("sparse.h5")).unwrap();
+    assert_eq!(file.dataset("fixed").unwrap().count_defined(..).unwrap(), 3);
+    assert_eq!(file.dataset("free").unwrap().count_defined(..).unwrap(), 2);
+    assert!(!file.dataset("free").unwrap().is_defined(&[0]).unwrap());
+}
+
+#[test]
+fn metadata_lies_in_blocks_of_the_size_asked_for() {
+    let (place, _) = matrix();
+    for (line, expected) in [("-l CONTI -M 8192", 8192), ("-l CONTI --low=0", 2048)] {
+        place.succeed(&format!("repack {line} dense.h5 blocks.h5"));
+        let file = File::open(place.path("blocks.h5")).unwrap();
+        assert_eq!(file.dataset("Sparse").unwrap().creation().unwrap().address, Some(expected));
+        drop(file);
+        assert_eq!(place.pumice("diff dense.h5 blocks.h5").code, Some(0));
+    }
+    assert!(place.pumice("repack -M 0 dense.h5 blocks.h5").code != Some(0));
+}
+
+#[test]
+fn a_file_of_pages_remembers_all_that_is_free() {
+    let (place, _) = matrix();
+    place.succeed("repack -S PAGE -P 1 dense.h5 pages.h5");
+    let told = place.succeed("check pages.h5");
+    assert!(!told.contains("nothing refers to"), "{told}");
+}
+
+#[test]
+fn an_estimate_is_near_what_becomes_of_a_file() {
+    let place = Place::new();
+    let file = File::create(place.path("large.h5")).unwrap();
+    let mut random = 1u64;
+    let mut draw = || {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 40) as i32
+    };
+    let values: Vec<i32> = (0..400_000).map(|_| (draw() % 10 == 0) as i32 * draw()).collect();
+    file.new_dataset::<i32>().shape([1000, 400]).create("m").unwrap().write(.., &values).unwrap();
+    file.close().unwrap();
+    for line in ["-f SHUF -f GZIP=6", "-l SPARSECHUNK=250x400 --exclude 0"] {
+        let told = place.succeed(&format!("repack --dry-run {line} large.h5"));
+        let words: Vec<&str> = told.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!((words[1], words[3]), ("MiB", "KiB"), "{told}");
+        let about = words[2].parse::<f64>().unwrap() * 1024.0;
+        place.succeed(&format!("repack {line} large.h5 small.h5"));
+        let file = File::open(place.path("small.h5")).unwrap();
+        let stored = file.dataset("m").unwrap().storage_size().unwrap() as f64;
+        assert!((about / stored - 1.0).abs() < 0.2, "{stored} {told}");
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_the_file_as_it_was() {
+    let place = Place::new();
+    let file = File::create(place.path("large.h5")).unwrap();
+    let values: Vec<f64> = (0..2_000_000).map(|n| f64::from(n).sin()).collect();
+    file.new_dataset::<f64>().shape([2_000_000]).create("d").unwrap().write(.., &values).unwrap();
+    file.close().unwrap();
+    let before = std::fs::read(place.path("large.h5")).unwrap();
+    let mut run = place.command(env!("CARGO_BIN_EXE_pumice"));
+    let mut run = run.args(["repack", "-f", "SHUF", "-f", "GZIP=9", "large.h5"]).spawn().unwrap();
+    // Until it has begun to write.
+    while place.names().len() == 1 && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(std::fs::read(place.path("large.h5")).unwrap(), before);
 }
 
 #[test]
@@ -204,4 +293,28 @@ fn values_that_differ_are_told_in_order_by_any_number_of_threads() {
         assert!(line.starts_with(&format!("[ {} {} ]", value / 1000, value % 1000)), "{line}");
     }
     assert_eq!(run.out.matches("position").count(), 1, "one header");
+}
+
+#[test]
+fn statistics_count_sparse_datasets_and_how_full_their_chunks_are() {
+    let (place, _) = matrix();
+    place.succeed("repack -l Sparse:SPARSECHUNK=5x4 --exclude 0 dense.h5 sparse.h5");
+    let told = place.succeed("stat sparse.h5");
+    let counts = "\tDataset layout counts[CHUNKED]: 0\n\tDataset layout counts[STRUCTURED CHUNK \
+                  SPARSE]: 1\n\tDataset layout counts[VIRTUAL]: 0\n";
+    assert!(told.contains(counts), "{told}");
+    assert!(told.contains("\t# of sparse datasets: 1\n"), "{told}");
+    // 13 x 10 in chunks of 5 x 4: of nine, six hold something.
+    assert!(told.contains("\t# of structured chunks: 6\n"), "{told}");
+    assert!(!place.succeed("stat dense.h5").contains("SPARSE"));
+}
+
+#[test]
+fn what_is_not_there_is_told_with_what_to_try() {
+    let (place, _) = matrix();
+    for line in ["dump -d /nope dense.h5", "ls dense.h5/nope", "copy -i dense.h5 -o b.h5 -s n -d a"]
+    {
+        let told = place.fail(line);
+        assert!(told.ends_with("; `pumice ls -r` lists what is in a file\n"), "{told}");
+    }
 }

@@ -70,7 +70,12 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('m', "minimum", Takes::Value("M"), "Leave datasets of fewer bytes as they are"),
     Flag::new('u', "ublock", Takes::Value("U"), "A file with the user block"),
     Flag::new('b', "block", Takes::Value("B"), "Bytes of the user block"),
-    Flag::new('M', "metadata_block_size", Takes::Value("A"), "Accepted: metadata has no blocks"),
+    Flag::new(
+        'M',
+        "metadata_block_size",
+        Takes::Value("A"),
+        "Bytes to put aside for metadata at a time",
+    ),
     Flag::new('t', "threshold", Takes::Value("T"), "Align what has this many bytes, with -a"),
     Flag::new('a', "alignment", Takes::Value("A"), "Let data begin at multiples of this"),
     Flag::new('q', "sort_by", Takes::Value("Q"), "Go by name or creation_order"),
@@ -129,6 +134,8 @@ pub(super) struct Options {
     pub(super) phase_change: Option<(u16, u16)>,
     /// From how many bytes on what begins at multiples of which number.
     pub(super) alignment: Option<(u64, u64)>,
+    /// How many bytes are put aside for metadata at a time.
+    pub(super) metadata_block: Option<u64>,
     pub(super) minimum: u64,
     pub(super) user_block_file: Option<PathBuf>,
     pub(super) user_block: u64,
@@ -215,6 +222,11 @@ impl Options {
             }
             'u' => self.user_block_file = Some(text.into()),
             'b' => self.user_block = number()?,
+            'M' => {
+                let bytes = number().ok().filter(|&bytes| bytes > 0);
+                self.metadata_block =
+                    Some(bytes.with_context(|| format!("invalid metadata block size <{text}>"))?);
+            }
             'q' => {
                 self.by_name = match text {
                     "name" => true,

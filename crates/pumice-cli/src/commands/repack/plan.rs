@@ -5,6 +5,7 @@ use super::options::Options;
 use super::request::{FilterKind, FilterRequest, LayoutRequest};
 use crate::cells;
 use anyhow::{Context, Result};
+use pumice::types::{Value, VarLenKind};
 use pumice::{
     AllocationTime, Dataset, DatasetBuilder, Datatype, File, FilterSpec, Keep, LayoutKind, Remade,
     Section,
@@ -86,7 +87,7 @@ impl<'a> Planner<'a> {
             return Ok(Keep::Selected(locations.selection(&dataset.shape())?));
         }
         if let Some(value) = &self.options.exclude {
-            return excluded(value);
+            return excluded(value, dataset.datatype());
         }
         if self.options.keep_defined
             && let Some(mask) = mask::of(self.input, dataset.path())
@@ -98,7 +99,15 @@ impl<'a> Planner<'a> {
 }
 
 /// A value that makes cells undefined, as it was typed.
-fn excluded(text: &str) -> Result<Keep> {
+fn excluded(text: &str, datatype: &Datatype) -> Result<Keep> {
+    let is_text = match datatype {
+        Datatype::String(_) => true,
+        Datatype::VarLen(varlen) => matches!(varlen.kind, VarLenKind::String { .. }),
+        _ => false,
+    };
+    if is_text {
+        return Ok(Keep::ExceptValue(Value::Text(text.as_bytes().to_vec())));
+    }
     if let Ok(number) = text.parse::<i64>() {
         return Ok(Keep::Except(Datatype::i64_le(), number.to_le_bytes().to_vec()));
     }

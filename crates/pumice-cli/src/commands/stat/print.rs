@@ -157,11 +157,14 @@ fn datasets(found: &Statistics, options: &Options, out: &mut dyn Write) -> Resul
     writeln!(out, "Dataset storage information:\n\tTotal raw data size: {}", found.raw)?;
     writeln!(out, "\tTotal external raw data size: {}", found.external)?;
     writeln!(out, "Dataset layout information:")?;
-    let names = ["COMPACT", "CONTIG", "CHUNKED", "VIRTUAL", "SPARSE"];
-    for (name, count) in names.iter().zip(found.layouts) {
-        if *name != "SPARSE" || count > 0 {
-            writeln!(out, "\tDataset layout counts[{name}]: {count}")?;
-        }
+    let [compact, contiguous, chunked, virtual_layout, structured] = found.layouts;
+    let mut counts = vec![("COMPACT", compact), ("CONTIG", contiguous), ("CHUNKED", chunked)];
+    if structured > 0 {
+        counts.push(("STRUCTURED CHUNK SPARSE", structured));
+    }
+    counts.push(("VIRTUAL", virtual_layout));
+    for (name, count) in counts {
+        writeln!(out, "\tDataset layout counts[{name}]: {count}")?;
     }
     writeln!(out, "\tNumber of external files : {}", found.external_files)?;
     writeln!(out, "Dataset filters information:\n\tNumber of datasets with:")?;
