@@ -164,7 +164,7 @@ fn chunks_may_be_given() {
     let place = Place::new();
     place.write("small.mtx", SMALL);
     place.succeed("import small.mtx small.h5 --chunk 2,100");
-    assert!(place.succeed("ls -v small.h5").contains("Chunks:    {2, 6} "));
+    assert!(place.succeed("ls -v small.h5").contains("Sparse Chunks: {2, 6} "));
     assert!(place.fail("import small.mtx b.h5 --chunk 2").contains("--chunk needs two numbers"));
     assert!(place.fail("import small.mtx b.h5 --chunk 2,0").contains("--chunk needs two numbers"));
 }
