@@ -38,7 +38,7 @@ impl<W: Write> Lister<'_, W> {
             return Ok(lines.finish()?);
         }
         let mut lines = DataLines::new(self.out, &renderer, DATASET - INDENT, self.line_style());
-        cells::for_each_piece(dataset, &slab, |_, _, piece| push(&mut lines, &renderer, &piece))?;
+        cells::for_each_piece(dataset, &slab, |_, _, piece| push(&mut lines, &renderer, piece))?;
         Ok(lines.finish()?)
     }
 
