@@ -81,15 +81,17 @@ impl Object {
         Self::create_sized(medium, header, SPARE)
     }
 
-    /// The same, whose header has room for `spare` bytes of further messages.
+    /// The same, whose header has room for `spare` bytes of further messages, and at least for one
+    /// that says where it goes on.
     pub(crate) fn create_sized(
         medium: &Arc<Medium>,
         mut header: ObjectHeader,
         spare: usize,
     ) -> Result<Self> {
-        let capacity = header.messages_length(&header.messages) + spare;
+        let used = header.messages_length(&header.messages);
+        let capacity = (used + spare).max(continuation_room(&header, medium.sizes()));
         let mut bytes = Vec::new();
-        header.encode(spare, &mut bytes)?;
+        header.encode(capacity - used, &mut bytes)?;
         header.length = bytes.len() as u64;
         let address = medium.allocate(header.length)?;
         medium.stage(address, bytes);
@@ -454,14 +456,19 @@ pub(crate) fn check_length(body: &[u8]) -> Result<()> {
     )))
 }
 
+/// Bytes of a message that says where a header goes on.
+fn continuation_room(header: &ObjectHeader, sizes: pumice_format::Sizes) -> usize {
+    let body = vec![0; usize::from(sizes.offset) + usize::from(sizes.length)];
+    header.messages_length(&[RawMessage::new(CONTINUATION, 0, body)])
+}
+
 /// How many messages stay in the first block; if not all, there is room for a continuation
 /// message behind them.
 fn split(header: &ObjectHeader, capacity: usize, sizes: pumice_format::Sizes) -> Result<usize> {
     if header.messages_length(&header.messages) <= capacity {
         return Ok(header.messages.len());
     }
-    let body = vec![0; usize::from(sizes.offset) + usize::from(sizes.length)];
-    let mut used = header.messages_length(&[RawMessage::new(CONTINUATION, 0, body)]);
+    let mut used = continuation_room(header, sizes);
     if used > capacity {
         return Err(Error::Unsupported("an object header too small for a continuation".into()));
     }
