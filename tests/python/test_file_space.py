@@ -1,6 +1,7 @@
 """Free space and its strategies: h5py and Pumice take turns with one file, each uses the room that the
 other left, and both find everything that is there."""
 
+import itertools
 import random
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ STRATEGIES = {
     "managers": {"fs_strategy": "fsm", "fs_persist": True},
     "managers with a threshold": {"fs_strategy": "fsm", "fs_persist": True, "fs_threshold": 100},
     "pages": {"fs_strategy": "page", "fs_persist": True, "fs_page_size": 4096},
-    "small pages": {"fs_strategy": "page", "fs_persist": True, "fs_page_size": 512},
+    "small pages": {"fs_strategy": "page", "fs_persist": True, "fs_page_size": 1024},
     "forgotten pages": {"fs_strategy": "page", "fs_persist": False, "fs_page_size": 4096},
     "aggregation": {"fs_strategy": "aggregate"},
     "none": {"fs_strategy": "none"},
@@ -151,6 +152,96 @@ class FileSpace(InteropCase):
                 with h5py.File(path) as file:
                     for dataset in "abc":
                         self.same_bytes(file[dataset][...], values)
+
+    def test_room_in_pages_of_any_size_is_used_after_reopening(self):
+        values = np.arange(20000, dtype="i4")
+        for page in (512, 600, 1024, 2048, 65536):
+            with self.subTest(page=page):
+                path = self.directory / f"{page}.h5"
+                options = {"fs_strategy": "page", "fs_persist": True, "fs_page_size": page}
+                self.new_file(path, options, "latest", True)
+                sizes = self.replaced_size(path, self.with_pumice, values)
+                self.assertLess(max(sizes) - min(sizes), values.nbytes / 8 + page, sizes)
+                self.with_pumice(path, ["a"], {}, Steady())
+                with h5py.File(path) as file:
+                    self.assertGreaterEqual(file.id.get_freespace(), values.nbytes)
+
+    def test_libhdf5_uses_the_room_that_pumice_left_in_heaps(self):
+        names = [f"a link whose name takes some room in the heap, {number:03}" for number in range(200)]
+        for libver in ("v108", "latest"):
+            with self.subTest(libver=libver):
+                path = self.directory / f"heap-{libver}.h5"
+                with h5py.File(path, "w", libver=libver) as file:
+                    for name in names:
+                        file[name] = h5py.SoftLink("/nowhere")
+                    for number in range(60):
+                        file.attrs[f"attribute {number}"] = np.arange(30)
+                specification = self.specification(f"heap-{libver}")
+                for name in names[::2]:
+                    specification.op("unlink", path=name)
+                for number in range(0, 60, 2):
+                    specification.op("remove_attribute", path="/", name=f"attribute {number}")
+                self.edit(specification, path)
+                # A manager for the heap of links and one for that of attributes.
+                self.assertEqual(path.read_bytes().count(b"FSHD"), 2)
+                before = path.stat().st_size
+                with h5py.File(path, "r+", libver=libver) as file:
+                    for name in names[::2]:
+                        file[name] = h5py.SoftLink("/elsewhere")
+                    for number in range(0, 60, 2):
+                        file.attrs[f"attribute {number}"] = np.arange(30) + number
+                # Without the managers it would be 7 and 8 kB more.
+                self.assertLess(path.stat().st_size, before + 4096)
+                specification = self.specification(f"heap-again-{libver}")
+                specification.op("unlink", path=names[0])
+                self.edit(specification, path)
+                with h5py.File(path) as file:
+                    self.assertEqual(set(file), set(names[1:]))
+                    for number, name in enumerate(names[1:], 1):
+                        target = "/nowhere" if number % 2 else "/elsewhere"
+                        self.assertEqual(file.get(name, getlink=True).path, target)
+                    for number in range(60):
+                        wanted = np.arange(30) + (0 if number % 2 else number)
+                        self.same_bytes(file.attrs[f"attribute {number}"], wanted)
+
+    def file_of_widths(self, path, offset, length, strategy):
+        creation = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+        creation.set_sizes(offset, length)
+        creation.set_file_space_strategy(strategy, True, 1)
+        access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+        access.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+        access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+        identifier = h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, creation, access)
+        return h5py.File(identifier)
+
+    def test_free_space_is_kept_with_addresses_and_lengths_of_any_width(self):
+        # libhdf5 writes lists for short lengths that it misreads: it is not asked to edit.
+        values = np.arange(1000, dtype="i4")
+        strategies = (h5py.h5f.FSPACE_STRATEGY_FSM_AGGR, h5py.h5f.FSPACE_STRATEGY_PAGE)
+        for offset, length, strategy in itertools.product((2, 4, 8), (2, 4, 8), strategies):
+            for by_h5py in (False, True):
+                with self.subTest(offset=offset, length=length, strategy=strategy, by_h5py=by_h5py):
+                    path = self.directory / f"{offset}-{length}-{strategy}-{by_h5py}.h5"
+                    with self.file_of_widths(path, offset, length, strategy) as file:
+                        for name in "abc":
+                            file[name] = values
+                    if by_h5py:
+                        with h5py.File(path, "r+") as file:
+                            del file["b"]
+                    else:
+                        self.with_pumice(path, ["b"], {}, Steady())
+                        with h5py.File(path) as file:
+                            self.assertGreaterEqual(file.id.get_freespace(), values.nbytes)
+                    before = path.stat().st_size
+                    self.with_pumice(path, [], {"d": values + 1}, Steady())
+                    self.assertLessEqual(path.stat().st_size, before + 4096)
+                    self.with_pumice(path, ["a"], {}, Steady())
+                    self.with_pumice(path, [], {"e": values + 2}, Steady())
+                    self.assertLessEqual(path.stat().st_size, before + 4096)
+                    with h5py.File(path) as file:
+                        self.assertEqual(sorted(file), ["c", "d", "e"])
+                        for number, name in enumerate("cde"):
+                            self.same_bytes(file[name][...], values + number)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,9 @@ pub struct FreeRange {
 /// Number of the set of free pages.
 const PAGES: usize = 2;
 
+/// Pages of a hole that is not cut for the sake of small ranges.
+const LONG_HOLE: u64 = 16;
+
 /// Hands out and takes back ranges of the file.
 #[derive(Debug)]
 pub struct Allocator {
@@ -215,7 +218,7 @@ impl Allocator {
             Rules::Paged(page) => match self.free[set].take(length) {
                 Some(address) => address,
                 None => {
-                    let address = self.allocate_pages(page, page)?;
+                    let address = self.allocate_page(page)?;
                     self.free[set].add(address + length, page - length);
                     address
                 }
@@ -305,6 +308,17 @@ impl Allocator {
             self.free[set].merge(used, self.end - used, None);
         }
         Some(start)
+    }
+
+    /// A page for small ranges. A long hole stays whole for data like that which left it, unless
+    /// most of the file is free.
+    fn allocate_page(&mut self, page: u64) -> Option<u64> {
+        let hole = self.free[PAGES].smallest(page).unwrap_or(0);
+        let mostly_free = self.free[PAGES].bytes() > self.end / 4 * 3;
+        match hole < LONG_HOLE.saturating_mul(page) || mostly_free {
+            true => self.allocate_pages(page, page),
+            false => self.extend_pages(page, page),
+        }
     }
 
     fn allocate_pages(&mut self, length: u64, page: u64) -> Option<u64> {

@@ -4,7 +4,7 @@
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
-use crate::{Error, Result};
+use crate::Result;
 use pumice_format::cache_image::{self, CacheImageInfo};
 use pumice_format::driver_info::{BLOCK_PREFIX, DriverInfo};
 use pumice_format::messages::{BTreeK, FileSpaceInfo, Message, kind};
@@ -48,7 +48,8 @@ impl Extension {
             extension.driver = Some(info);
         }
         if let Some(raw) = object.message(kind::CACHE_IMAGE) {
-            load_image(medium, CacheImageInfo::decode(&raw.body, &object.context(&raw))?)?;
+            let info = CacheImageInfo::decode(&raw.body, &object.context(&raw))?;
+            load_image(medium, &object, info)?;
         }
         if let Some(raw) = object.message(kind::BTREE_K) {
             extension.ranks = Some(BTreeK::decode(&raw.body, &object.context(&raw))?);
@@ -100,16 +101,22 @@ fn driver_block(
     Ok(Some((DriverInfo::decode_block(&bytes, &context)?, (address, bytes.len() as u64))))
 }
 
-fn load_image(medium: &Arc<Medium>, info: CacheImageInfo) -> Result<()> {
+/// Blocks of a cache image are read at their own addresses. In a file that is edited, the first
+/// commit writes them there, and the image goes: as with libhdf5.
+fn load_image(medium: &Arc<Medium>, extension: &Object, info: CacheImageInfo) -> Result<()> {
     if info.address == UNDEFINED {
         return Ok(());
-    }
-    if medium.writable() {
-        return Err(Error::Unsupported("editing a file with a metadata cache image".into()));
     }
     let length = usize::try_from(info.length).unwrap_or(usize::MAX);
     let bytes = medium.read(info.address, length)?;
     let blocks = cache_image::decode(&bytes, &Context::new(medium.sizes()).at(info.address))?;
-    medium.overlay(blocks.into_iter().map(|block| (block.address, block.bytes)));
-    Ok(())
+    let blocks = blocks.into_iter().map(|block| (block.address, block.bytes));
+    if !medium.writable() {
+        medium.overlay(blocks);
+        return Ok(());
+    }
+    blocks.for_each(|(address, bytes)| medium.stage(address, bytes));
+    medium.free(info.address, info.length);
+    extension.change(|messages| messages.retain(|message| message.kind != kind::CACHE_IMAGE))?;
+    extension.stage()
 }

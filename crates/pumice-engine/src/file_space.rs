@@ -15,7 +15,7 @@ use pumice_bytes::DecodeError;
 use pumice_format::free_space::{Client, LARGE, Manager, SIMPLE, SMALL, Section};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy, Message, kind};
 use pumice_format::object_header::{MESSAGE_DONT_SHARE, MESSAGE_MARK_IF_UNKNOWN, ObjectHeader};
-use pumice_format::{Context, UNDEFINED};
+use pumice_format::{Context, Sizes, UNDEFINED};
 use std::sync::Arc;
 
 /// Places of managers in the message: for metadata, for raw data, for pages.
@@ -28,8 +28,9 @@ const MANAGERS: usize = 12;
 /// The smallest page that libhdf5 takes.
 const LEAST_PAGE: u64 = 512;
 
-/// Pages from this size on have their free space remembered.
-const SMALLEST_REMEMBERED: u64 = 4096;
+/// Pages from this size on have all of their free metadata space remembered. See
+/// [`FileSpace::listable`].
+const ROOMY_PAGE: u64 = 4096;
 
 /// How often room for lists is looked for.
 const ATTEMPTS: usize = 16;
@@ -90,6 +91,14 @@ impl FileSpace {
                 load(medium, place, address, &mut free, &mut space.stored)?;
             }
         }
+        // In files with short lengths, libhdf5 misreads its own lists and stores what it read.
+        let end = medium.free_ranges().1;
+        let inside = |range: &FreeRange| {
+            range.address.checked_add(range.length).is_some_and(|last| last <= end)
+        };
+        if medium.sizes().length < 8 && !free.iter().all(inside) {
+            free.clear();
+        }
         medium.begin_space(rules(&space.info), &free)?;
         Ok(space)
     }
@@ -123,15 +132,8 @@ impl FileSpace {
     }
 
     /// Whether closing the file stores anything: not twice.
-    ///
-    /// Not in pages so small that lists of free sections do not fit into one: libhdf5 has been seen
-    /// not to come to an end when it closes such a file again. What is free is then forgotten.
-    pub(crate) fn remembers(&self, medium: &Medium) -> bool {
-        let small_pages = self.info.strategy == FileSpaceStrategy::Paged
-            && self.info.page_size < SMALLEST_REMEMBERED;
-        let lengths = medium.sizes().length == 8;
-        let wanted = self.info.persist && self.extension.is_some() && self.stored.is_empty();
-        wanted && lengths && !small_pages
+    pub(crate) fn remembers(&self) -> bool {
+        self.info.persist && self.extension.is_some() && self.stored.is_empty()
     }
 
     /// Hands managers of all free ranges to the next commit. Nothing may be given back before it.
@@ -216,6 +218,31 @@ impl FileSpace {
             .map(|range| Section { size: range.length, offset: range.address, class })
             .collect();
         sections.sort_unstable();
+        self.listable(sections, place, medium.sizes())
+    }
+
+    /// The largest of sorted sections, as many as the file can name.
+    ///
+    /// - The sum of their sizes is a length of the file.
+    /// - In small pages, the list of metadata sections fits well into the largest of them. Where
+    ///   libhdf5 finds no such place for it, it takes a page; that makes the list of pages longer,
+    ///   whose new place makes the list of metadata sections longer, and so forth: closing such a
+    ///   file does not always come to an end.
+    fn listable(&self, mut sections: Vec<Section>, place: usize, sizes: Sizes) -> Vec<Section> {
+        let most = u64::MAX >> (64 - 8 * u32::from(sizes.length.clamp(1, 8)));
+        let mut left = most;
+        let mut fits = |section: &Section| left.checked_sub(section.size).map(|rest| left = rest);
+        let mut kept: Vec<bool> = sections.iter().rev().map(|one| fits(one).is_some()).collect();
+        sections.retain(|_| kept.pop().unwrap_or(false));
+        let page = self.info.page_size;
+        let paged = self.info.strategy == FileSpaceStrategy::Paged;
+        if paged && place == METADATA && page < ROOMY_PAGE {
+            let room = sections.last().map_or(0, |largest| largest.size / 2);
+            let length = |from: usize| Manager::of_file(&sections[from..], sizes).list_length;
+            let all: Vec<usize> = (0..sections.len()).collect();
+            let first = all.partition_point(|&from| length(from) > room);
+            sections.drain(..first);
+        }
         sections
     }
 
@@ -238,7 +265,7 @@ struct Room {
 }
 
 fn manager(sections: &[Section], medium: &Medium) -> Manager {
-    Manager::of_file(sections).sized(sections, medium.sizes())
+    Manager::of_file(sections, medium.sizes())
 }
 
 /// Reads a manager's free ranges, and notes its own blocks.

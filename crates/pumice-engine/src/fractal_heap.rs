@@ -4,17 +4,19 @@
 //! where in the heap it stands, so that none can appear twice.
 //!
 //! Heaps with filters are read, not changed: whoever wants to change one moves its objects to a new
-//! heap ([`FractalHeap::is_changeable`]). Which bytes of the blocks are free is not stored by us; it
-//! is found from the ids that are in use ([`FractalHeap::survey`]), once, before the first change.
+//! heap ([`FractalHeap::is_changeable`]). Which bytes of the blocks are free is found from the ids that
+//! are in use ([`FractalHeap::survey`]), once, before the first change, and noted for libhdf5.
 //!
 //! | module | what is there |
 //! |---|---|
 //! | `blocks` | direct and indirect blocks, and where the next one goes |
 //! | `space` | free bytes of direct blocks |
+//! | `note` | what the file says of them |
 //! | `huge` | objects too large for a block |
 
 mod blocks;
 mod huge;
+mod note;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -25,11 +27,11 @@ use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use blocks::{Block, Table, UNPLACED};
+use note::Note;
 use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
+use pumice_format::Context;
 use pumice_format::fractal_heap::{HeapHeader, HeapId, HeapShape};
-use pumice_format::free_space::Manager;
-use pumice_format::{Context, UNDEFINED};
 use space::Space;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +52,8 @@ pub(crate) struct FractalHeap {
     tables: BTreeMap<u64, Table>,
     /// What is free, once somebody wants to change something.
     space: Option<Space>,
+    /// What the file says is free, once we wrote it.
+    note: Option<Note>,
     /// Huge objects by key, once one was asked for.
     huge: Option<Tree>,
 }
@@ -79,8 +83,20 @@ impl FractalHeap {
     fn new(medium: &Arc<Medium>, header: HeapHeader) -> Result<Self> {
         let (context, pipeline) = (Context::new(medium.sizes()), pipeline_of(&header.pipeline)?);
         let (blocks, tables) = Default::default();
-        let (medium, header_dirty, space, huge) = (medium.clone(), false, None, None);
-        Ok(Self { medium, context, header, header_dirty, pipeline, blocks, tables, space, huge })
+        let (medium, header_dirty) = (medium.clone(), false);
+        let (space, note, huge) = (None, None, None);
+        Ok(Self {
+            medium,
+            context,
+            header,
+            header_dirty,
+            pipeline,
+            blocks,
+            tables,
+            space,
+            note,
+            huge,
+        })
     }
 
     /// Where it is in the file.
@@ -148,7 +164,7 @@ impl FractalHeap {
         if object.is_empty() || !self.is_changeable() {
             return Err(Error::Internal("an object for a heap that takes none".into()));
         }
-        self.begin_change();
+        self.header_dirty = true;
         let length = object.len() as u64;
         if object.len() <= self.header.max_tiny() {
             self.header.objects[2] += 1;
@@ -186,7 +202,7 @@ impl FractalHeap {
             return Err(Error::Internal("an object of a heap that cannot be changed".into()));
         }
         let id = self.header.decode_id(id, &self.context)?;
-        self.begin_change();
+        self.header_dirty = true;
         let kind = match id {
             HeapId::Tiny(bytes) => {
                 let total = &mut self.header.object_bytes[1];
@@ -234,6 +250,7 @@ impl FractalHeap {
             huge.commit(&*self.medium)?;
         }
         if std::mem::take(&mut self.header_dirty) {
+            self.stage_note()?;
             let mut bytes = Vec::new();
             self.header.encode(sizes, &mut bytes);
             self.medium.stage(self.header.address, bytes);
@@ -270,7 +287,8 @@ impl FractalHeap {
         freed.push((self.header.address, length as u64));
         self.delete_huge(io)?;
         // A note of free space that cannot be read is left in the file.
-        freed.extend(self.note_of_free_space().unwrap_or_default());
+        let note = self.note.or_else(|| self.stored_note().ok());
+        freed.extend(note.into_iter().flat_map(Note::blocks));
         for (address, length) in freed {
             io.free(address, length);
         }
@@ -288,31 +306,7 @@ impl FractalHeap {
             self.block_of(start)?;
             self.blocks.clear();
         }
-        self.note_of_free_space().map(drop)
-    }
-
-    /// Where another program noted what is free in the heap.
-    fn note_of_free_space(&self) -> Result<Vec<(u64, u64)>> {
-        let address = self.header.free_space_address;
-        if address == UNDEFINED {
-            return Ok(Vec::new());
-        }
-        let length = Manager::encoded_length(self.context.sizes);
-        let manager =
-            Manager::decode(&self.medium.read(address, length)?, &self.context.at(address))?;
-        let mut blocks = vec![(address, length as u64)];
-        if manager.list_address != UNDEFINED {
-            let list = self.medium.read(manager.list_address, to_usize(manager.list_length))?;
-            manager.check_list(&list, &self.context.at(manager.list_address))?;
-            blocks.push((manager.list_address, manager.list_room.max(manager.list_length)));
-        }
-        Ok(blocks)
-    }
-
-    /// Before anything changes: what others noted of free space would be wrong from now on.
-    fn begin_change(&mut self) {
-        self.header_dirty = true;
-        self.header.free_space_address = UNDEFINED;
+        self.stored_note().map(drop)
     }
 
     fn space(&mut self) -> Result<&mut Space> {

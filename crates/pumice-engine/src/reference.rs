@@ -1,7 +1,7 @@
 //! References in elements: what they say, with what the global heap has of them.
 //!
 //! Objects of the global heap that references use are never given back: libhdf5 copies such
-//! references within a file as they are, so that several may use one object.
+//! references within a file as they are, so that several may use one object and nothing counts them.
 
 use crate::file::File;
 use crate::metadata::MetadataIo;

@@ -65,7 +65,7 @@ pub struct Section {
 /// use pumice_format::free_space::{Manager, SIMPLE, Section};
 ///
 /// let sections = [Section { size: 100, offset: 0x800, class: SIMPLE }];
-/// let mut manager = Manager::of_file(&sections);
+/// let mut manager = Manager::of_file(&sections, Sizes::default());
 /// (manager.list_address, manager.list_room) = (0x400, manager.list_length);
 /// let (mut header, mut list) = (Vec::new(), Vec::new());
 /// manager.encode(Sizes::default(), &mut header);
@@ -103,28 +103,39 @@ pub struct Manager {
 
 impl Manager {
     /// A manager of a file's space that has these sections; its list has no place yet.
-    pub fn of_file(sections: &[Section]) -> Self {
+    pub fn of_file(sections: &[Section], sizes: Sizes) -> Self {
+        let largest = LARGEST.min(largest_length(sizes));
+        Self::with(Client::File, 3, sections, (LARGEST_BITS, largest), sizes)
+    }
+
+    /// A manager of the free ranges of a heap's direct blocks, the largest of which has `largest`
+    /// bytes, with offsets of so many bits.
+    pub fn of_heap(sections: &[Section], bits: u16, largest: u64, sizes: Sizes) -> Self {
+        Self::with(Client::FractalHeap, 4, sections, (bits, largest), sizes)
+    }
+
+    fn with(
+        client: Client,
+        classes: u16,
+        sections: &[Section],
+        (offset_bits, largest): (u16, u64),
+        sizes: Sizes,
+    ) -> Self {
         let total = sections.iter().fold(0u64, |sum, section| sum.saturating_add(section.size));
         let mut manager = Self {
-            client: Client::File,
+            client,
             total,
             listed: sections.len() as u64,
             unlisted: 0,
-            classes: 3,
-            offset_bits: LARGEST_BITS,
-            largest: LARGEST,
+            classes,
+            offset_bits,
+            largest,
             list_address: crate::UNDEFINED,
             list_length: 0,
             list_room: 0,
         };
-        manager.list_length = manager.length_of(sections, 8);
+        manager.list_length = manager.length_of(sections, u64::from(sizes.offset));
         manager
-    }
-
-    /// The same in a file of other widths.
-    pub fn sized(mut self, sections: &[Section], sizes: Sizes) -> Self {
-        self.list_length = self.length_of(sections, u64::from(sizes.offset));
-        self
     }
 
     /// Bytes of the header.
@@ -203,10 +214,32 @@ impl Manager {
 
     /// Decodes the list of sections of the manager at `header`, sorted by size. Classes that store
     /// something of their own are errors.
+    ///
+    /// In a file with short lengths, libhdf5 cuts the largest size in the header off, but not the
+    /// width of sizes in the list that it wrote: both widths are tried.
     pub fn decode_sections(
         &self,
         bytes: &[u8],
         header: u64,
+        context: &Context,
+    ) -> Result<Vec<Section>, DecodeError> {
+        let [count, _, offset] = self.widths();
+        let limit = largest_length(context.sizes);
+        if context.length_width() < 8
+            && let Ok(wide) = self.decode_list(bytes, header, [count, 8, offset], context)
+            && wide.iter().all(|section| section.size <= limit)
+            && wide.iter().fold(0u64, |sum, one| sum.wrapping_add(one.size)) & limit == self.total
+        {
+            return Ok(wide);
+        }
+        self.decode_list(bytes, header, self.widths(), context)
+    }
+
+    fn decode_list(
+        &self,
+        bytes: &[u8],
+        header: u64,
+        [count_width, size_width, offset_width]: [usize; 3],
         context: &Context,
     ) -> Result<Vec<Section>, DecodeError> {
         let mut reader = context.reader(SECTIONS, bytes);
@@ -221,7 +254,6 @@ impl Manager {
         if owner != header {
             return Err(start.error(format!("the manager at {header:#x}"), format!("{owner:#x}")));
         }
-        let [count_width, size_width, offset_width] = self.widths();
         let most = reader.count(self.listed, offset_width + 1)?;
         let mut sections = Vec::with_capacity(most);
         while (sections.len() as u64) < self.listed {
@@ -301,6 +333,11 @@ impl Manager {
     }
 }
 
+/// The largest number that a length of the file holds.
+fn largest_length(sizes: Sizes) -> u64 {
+    u64::MAX >> (64 - 8 * u32::from(sizes.length.clamp(1, 8)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +351,7 @@ mod tests {
     fn lists_of_any_length_come_back_and_have_the_length_that_was_said() {
         for count in [0, 1, 2, 255, 256, 257, 1000] {
             let sections = sections(count);
-            let manager = Manager::of_file(&sections);
+            let manager = Manager::of_file(&sections, Sizes::default());
             let mut bytes = Vec::new();
             manager.encode_sections(7, &sections, Sizes::default(), &mut bytes);
             assert_eq!(bytes.len() as u64, manager.list_length);
@@ -325,9 +362,28 @@ mod tests {
     }
 
     #[test]
+    fn short_lengths_have_sizes_of_either_width_in_lists() {
+        let sections = sections(5);
+        for length in [2, 4] {
+            let sizes = Sizes { offset: 8, length };
+            let narrow = Manager::of_file(&sections, sizes);
+            // What libhdf5 does.
+            let wide = Manager { largest: LARGEST, ..Manager::of_file(&sections, sizes) };
+            let context = Context::new(sizes);
+            for manager in [narrow, wide] {
+                let (mut header, mut list) = (Vec::new(), Vec::new());
+                manager.encode(sizes, &mut header);
+                manager.encode_sections(7, &sections, sizes, &mut list);
+                let found = Manager::decode(&header, &context).unwrap();
+                assert_eq!(found.decode_sections(&list, 7, &context).unwrap(), sections);
+            }
+        }
+    }
+
+    #[test]
     fn every_cut_and_every_changed_byte_is_an_error() {
         let sections = sections(20);
-        let manager = Manager::of_file(&sections);
+        let manager = Manager::of_file(&sections, Sizes::default());
         let (mut header, mut list) = (Vec::new(), Vec::new());
         manager.encode(Sizes::default(), &mut header);
         assert_eq!(header.len(), Manager::encoded_length(Sizes::default()));

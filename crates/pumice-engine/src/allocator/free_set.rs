@@ -26,6 +26,11 @@ impl FreeSet {
         before.is_some_and(|(&start, &length)| start + length > address)
     }
 
+    /// The length of the smallest range that has so many bytes.
+    pub(super) fn smallest(&self, length: u64) -> Option<u64> {
+        self.by_length.range((length, 0)..).next().map(|&(found, _)| found)
+    }
+
     /// Takes `length` bytes from the smallest range that has them.
     pub(super) fn take(&mut self, length: u64) -> Option<u64> {
         let (found, address) = self.by_length.range((length, 0)..).next().copied()?;

@@ -65,7 +65,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.space().remembers(&self.medium) {
+        if self.space().remembers() {
             let _still = self.medium.hold_changes();
             self.space().remember(&self.medium)?;
             let snapshot = self.medium.begin_commit()?;

@@ -96,6 +96,11 @@ impl Space {
         Some(None)
     }
 
+    /// Free ranges, by offset and length.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.by_offset.iter().map(|(&offset, &length)| (offset, length))
+    }
+
     /// Notes that the one block that there was now stands in a table.
     pub(super) fn move_into_table(&mut self) {
         for block in self.blocks.values_mut() {
