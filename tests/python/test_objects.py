@@ -6,6 +6,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import time
 
 import h5py
 import numpy as np
@@ -343,6 +344,40 @@ class Objects(InteropCase):
                 value = np.arange(draw.randrange(300))
                 spec.attribute(f"{path}/{item}", attribute, value)
                 attributes[attribute] = value.tolist()
+
+    def test_comments_and_times_of_change(self):
+        for libver in FORMATS:
+            with self.subTest(libver):
+                path = self.directory / f"comments-{libver}.h5"
+                with make(path, libver) as file:
+                    for name in ("group", "other"):
+                        file.create_group(name)
+                        h5py.h5o.set_comment(file[name].id, b"of h5py")
+                    file["type"] = np.dtype("i4")
+                    file.create_dataset("timed", data=np.arange(4), track_times=True)
+                    file.create_dataset("untimed", data=np.arange(4), track_times=False)
+                before = int(time.time())
+                specification = self.specification(f"comments-{libver}")
+                specification.op("comment", path="group", text="of Pumice, and longer than before")
+                specification.op("comment", path="other")
+                specification.op("comment", path="untimed", text="a dataset")
+                specification.op("comment", path="type", text="a type")
+                specification.attribute("timed", "a", np.arange(3))
+                specification.create("dense", "new", "<i4", (3,), track_times=True)
+                self.edit(specification, path)
+                with h5py.File(path, "r+") as file:
+                    comments = {name: h5py.h5o.get_comment(file[name].id) for name in file}
+                    wanted = {"group": b"of Pumice, and longer than before"}
+                    wanted |= {"untimed": b"a dataset", "type": b"a type"}
+                    self.assertEqual({k: v for k, v in comments.items() if v}, wanted)
+                    times = {name: h5py.h5o.get_info(file[name].id).mtime for name in file}
+                    self.assertEqual(times["untimed"], 0)
+                    for name in ("timed", "new"):
+                        self.assertGreaterEqual(times[name], before)
+                        self.assertLessEqual(times[name], time.time() + 1)
+                    h5py.h5o.set_comment(file["group"].id, b"again")
+                with h5py.File(path) as file:
+                    self.assertEqual(h5py.h5o.get_comment(file["group"].id), b"again")
 
     def with_cache_image(self, path):
         """Lets libhdf5 leave its metadata in a cache image, which h5py has no call for."""

@@ -1,5 +1,6 @@
 """Which versions of structures Pumice chooses: those that libhdf5 chooses for the same bounds."""
 
+import itertools
 import unittest
 
 import h5py
@@ -20,6 +21,14 @@ DATASETS = {
     "one unlimited": {"chunks": (3, 2), "maxshape": (None, 5)},
     "the other unlimited": {"chunks": (3, 2), "maxshape": (12, None)},
     "both unlimited": {"chunks": (3, 2), "maxshape": (None, None)},
+}
+
+BLOCK = {"start": [0], "count": [4]}
+PARTS = [{"target": BLOCK, "source": BLOCK, "file": "source.h5", "dataset": "x"}]
+# What earlier releases do not know: since when, and how it is made.
+LATER = {
+    "view": ("v110", {"op": "dense", "dtype": "<i4", "shape": [4], "parts": PARTS}),
+    "any": ("v112", {"op": "references", "meaning": "any", "targets": [{"path": "x"}]}),
 }
 
 
@@ -81,6 +90,46 @@ class Versions(InteropCase):
                     # Local heaps are the groups' business.
                     self.assertEqual(self.found(ours), self.found(theirs))
                     self.assertEqual(self.facts(ours, ["x"]), self.facts(theirs, ["x"]))
+
+    def refused(self, make):
+        """Whether making something fails."""
+        try:
+            make()
+        except (AssertionError, OSError, ValueError, RuntimeError):
+            return True
+        return False
+
+    def test_every_pair_of_bounds_allows_what_libhdf5_allows(self):
+        bounds = self.available()
+        for low, high in itertools.combinations_with_replacement(bounds, 2):
+            if high == "earliest":
+                continue
+            layout = h5py.VirtualLayout((4,), "i4")
+            layout[:] = h5py.VirtualSource("source.h5", "x", (4,))
+            ours, theirs = (self.directory / f"{who}-{low}-{high}.h5" for who in ("ours", "theirs"))
+
+            def plain(specification, file):
+                specification.group("group")
+                file.create_group("group")
+                specification.dense("x", ROWS, chunks=[3, 2], maxshape=[None, 5])
+                file.create_dataset("x", data=ROWS, chunks=(3, 2), maxshape=(None, 5))
+
+            with self.subTest(low=low, high=high):
+                specification = self.specification(f"{low}-{high}")
+                specification.op("file", path=ours.name, libver=low, newest=high)
+                with h5py.File(theirs, "w", libver=(low, high)) as file:
+                    plain(specification, file)
+                    view = self.refused(lambda: file.create_virtual_dataset("view", layout))
+                self.write(specification, "other.h5")
+                self.assertEqual(self.found(ours), self.found(theirs))
+                names = ["group", "x"]
+                self.assertEqual(self.facts(ours, names), self.facts(theirs, names))
+                for name, (first, operation) in LATER.items():
+                    specification.operations.append({**operation, "path": name})
+                    refused = self.refused(lambda: self.write(specification, "other.h5"))
+                    specification.operations.pop()
+                    self.assertEqual(refused, bounds.index(high) < bounds.index(first), name)
+                self.assertEqual(view, high == "v108")
 
     def test_a_user_block_is_left_to_the_user(self):
         for bound in ("earliest", "v110"):

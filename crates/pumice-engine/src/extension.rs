@@ -1,10 +1,10 @@
 //! The superblock extension: an object header with what a file says of itself beyond its
 //! superblock.
 
+use crate::Result;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
-use crate::Result;
 use pumice_format::cache_image::{self, CacheImageInfo};
 use pumice_format::driver_info::{BLOCK_PREFIX, DriverInfo};
 use pumice_format::messages::{BTreeK, FileSpaceInfo, Message, kind};

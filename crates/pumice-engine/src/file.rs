@@ -53,6 +53,7 @@ pub struct File {
     /// Whether the superblock says that the file is open for writing.
     marked: AtomicBool,
     low: LibraryVersion,
+    high: LibraryVersion,
     virtual_view: VirtualView,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
@@ -107,6 +108,7 @@ impl File {
             let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
             return Err(Error::Invalid(what));
         }
+        options.check_versions()?;
         let low = library_version.unwrap_or_default();
         let unknown =
             SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
@@ -274,6 +276,7 @@ impl File {
             space,
             marked,
             low,
+            high: options.newest_version.unwrap_or(LibraryVersion::LATEST),
             virtual_view: options.virtual_view,
             heap,
             shared_heaps,
@@ -357,6 +360,24 @@ impl File {
     /// Whether new groups have symbol tables, and new objects headers of version 1.
     pub(crate) fn makes_old_groups(&self) -> bool {
         self.low == LibraryVersion::Earliest
+    }
+
+    /// Refuses what only releases later than the file's newest read.
+    pub(crate) fn require_version(&self, needed: LibraryVersion, what: &str) -> Result<()> {
+        if needed <= self.high {
+            return Ok(());
+        }
+        let high = self.high;
+        Err(Error::Invalid(format!(
+            "{what} of {needed:?}, in a file that is to have forms of up to {high:?}"
+        )))
+    }
+
+    /// Refuses datatypes that only releases later than the file's newest read.
+    pub fn check_datatype(&self, datatype: &pumice_types::Datatype) -> Result<()> {
+        let needed =
+            LibraryVersion::of_datatype(pumice_format::messages::datatype::version(datatype));
+        self.require_version(needed, "a datatype")
     }
 
     /// The oldest release of libhdf5 that is to read new objects.

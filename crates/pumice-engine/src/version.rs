@@ -4,6 +4,7 @@ use crate::allocator::Alignment;
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
 use crate::journal::Durability;
+use crate::{Error, Result};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
 
 /// A release of libhdf5, as far as it matters for the form in which objects are stored.
@@ -44,6 +45,24 @@ impl LibraryVersion {
         }
     }
 
+    /// The first release that reads layouts of this version.
+    pub(crate) fn of_layout(version: u8) -> Self {
+        match version {
+            0..=3 => Self::V18,
+            4 => Self::V110,
+            _ => Self::V200,
+        }
+    }
+
+    /// The first release that reads datatypes of this version.
+    pub(crate) fn of_datatype(version: u8) -> Self {
+        match version {
+            0..=3 => Self::V18,
+            4 => Self::V112,
+            _ => Self::V200,
+        }
+    }
+
     /// What a file with a superblock of this version was made for.
     pub(crate) fn of_superblock(version: u8) -> Self {
         match version {
@@ -54,12 +73,31 @@ impl LibraryVersion {
     }
 }
 
+impl CreateOptions {
+    /// Whether the bounds of releases allow any.
+    pub(crate) fn check_versions(&self) -> Result<()> {
+        let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
+        match high {
+            Some(LibraryVersion::Earliest) => {
+                Err(Error::Invalid("bounds of releases that end with the earliest".into()))
+            }
+            Some(high) if low > high => {
+                let what = format!("bounds of releases from {low:?} to {high:?}");
+                Err(Error::Invalid(what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What a new file is to be like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
     /// The oldest release that is to read new objects. For a file that is there, what its superblock
     /// was made for, unless set.
     pub library_version: Option<LibraryVersion>,
+    /// The newest release whose forms new objects may have, if not the newest known.
+    pub newest_version: Option<LibraryVersion>,
     /// Bytes before the superblock that are the user's: 0, or a power of two from 512 on.
     pub user_block: u64,
     /// What the root group is like.

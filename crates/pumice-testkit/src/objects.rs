@@ -44,6 +44,14 @@ pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> 
             crate::write::attach(file, path, text("name")?, list)?;
         }
         Some("flush") => file.flush()?,
+        Some("comment") => {
+            let comment = operation["text"].as_str();
+            match file.node(path)? {
+                Node::Group(group) => group.set_comment(comment)?,
+                Node::Dataset(dataset) => dataset.set_comment(comment)?,
+                Node::Datatype(datatype) => datatype.set_comment(comment)?,
+            }
+        }
         Some("remove_attribute") => match file.node(path)? {
             Node::Group(group) => group.remove_attribute(text("name")?)?,
             Node::Dataset(dataset) => dataset.remove_attribute(text("name")?)?,

@@ -71,19 +71,28 @@ fn options(operation: &Value) -> Result<FileOptions> {
     if let Some(bytes) = operation["fs_threshold"].as_u64() {
         options = options.free_space_threshold(bytes);
     }
-    options = match operation["libver"].as_str() {
-        Some("earliest") => options.library_version(LibraryVersion::Earliest),
-        Some("v108") => options.library_version(LibraryVersion::V18),
-        Some("v110") => options.library_version(LibraryVersion::V110),
-        Some("v112") => options.library_version(LibraryVersion::V112),
-        Some("v114") => options.library_version(LibraryVersion::V114),
-        Some("v200") => options.library_version(LibraryVersion::V200),
-        _ => options,
-    };
+    if let Some(oldest) = library_version(&operation["libver"]) {
+        options = options.library_version(oldest);
+    }
+    if let Some(newest) = library_version(&operation["newest"]) {
+        options = options.newest_version(newest);
+    }
     options = options.user_block(operation["userblock_size"].as_u64().unwrap_or(0));
     options = options.mark_open(operation["mark_open"] == true);
     options = options.ignore_mark(operation["ignore_mark"] == true);
     Ok(options.persist_free_space(operation["fs_persist"] == true))
+}
+
+fn library_version(name: &Value) -> Option<LibraryVersion> {
+    Some(match name.as_str()? {
+        "earliest" => LibraryVersion::Earliest,
+        "v108" => LibraryVersion::V18,
+        "v110" => LibraryVersion::V110,
+        "v112" => LibraryVersion::V112,
+        "v114" => LibraryVersion::V114,
+        "v200" => LibraryVersion::V200,
+        _ => return None,
+    })
 }
 
 /// Tells that the file is open, and waits until standard input has a line or ends.

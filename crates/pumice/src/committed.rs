@@ -27,6 +27,7 @@ impl Group {
         let make = || -> Result<CommittedDatatype> {
             let mut body = Vec::new();
             datatype::encode(datatype, &mut body)?;
+            self.engine().check_datatype(datatype)?;
             let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
             let object = self.engine().create_object(vec![message], false)?;
             parent.link_new(name, &object)?;
@@ -98,6 +99,17 @@ impl CommittedDatatype {
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
         let set = attribute::create(&self.owner.0, &self.object, value.attribute(name));
+        set.map_err(|error| error.at(&self.path))
+    }
+
+    /// The comment that was given to the datatype.
+    pub fn comment(&self) -> Option<String> {
+        crate::dataset::creation::comment(&self.object)
+    }
+
+    /// Gives the datatype a comment, or takes it away.
+    pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
 

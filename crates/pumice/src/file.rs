@@ -184,6 +184,26 @@ impl FileOptions {
         self
     }
 
+    /// The newest release of libhdf5 whose forms of storage may be used, the upper of
+    /// `H5Pset_libver_bounds`: what needs a later one is refused. Any unless set.
+    ///
+    /// ```
+    /// use pumice::{File, LibraryVersion, MemoryStore, Selection};
+    ///
+    /// let options = File::options().library_version(LibraryVersion::Earliest);
+    /// let options = options.newest_version(LibraryVersion::V18);
+    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    /// file.new_dataset::<i32>().shape([4]).create("plain")?;
+    /// let all = Selection::all();
+    /// let view = file.new_dataset::<i32>().shape([4]).virtual_part(all.clone(), ".", "plain", all);
+    /// assert!(view.create("view").is_err());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn newest_version(mut self, newest: LibraryVersion) -> Self {
+        self.creation.newest_version = Some(newest);
+        self
+    }
+
     /// Leaves room at the beginning of a new file that is the user's: 0 bytes, or a power of two
     /// from 512 on.
     pub fn user_block(mut self, bytes: u64) -> Self {

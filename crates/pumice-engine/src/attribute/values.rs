@@ -54,6 +54,7 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
             (datatype, data)
         }
     };
+    file.check_datatype(&datatype)?;
     let attribute = Attribute::new(name, datatype, extent, data);
     let (datatype, data) = (attribute.datatype.clone(), attribute.data.clone());
     set(file, object, attribute).inspect_err(|_| {

@@ -178,6 +178,9 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     let (allocation, write) = (spec.allocation(), spec.fill_time);
     FillValue { value, allocation, write }.encode(&mut bodies[2])?;
     message.encode(sizes, &mut bodies[3])?;
+    file.check_datatype(&spec.datatype)?;
+    let version = bodies[3].first().copied().unwrap_or(0);
+    file.require_version(LibraryVersion::of_layout(version), "a layout")?;
     let [space, element, fill_value, layout] = bodies;
     let mut messages = vec![
         RawMessage::new(kind::DATASPACE, 0, space),
