@@ -109,7 +109,7 @@ impl<L: Layout> ChunkCache<L> {
         let Ok(member) = self.member(dataset) else { return };
         let keys: VecDeque<_> = keys.into_iter().collect();
         let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
-        self.shared.budget.expect(&identities);
+        self.shared.budget.expect(member.id, &identities);
         member.course.lock().get_or_insert_default().expected = keys;
         if self.follows(member, 0) {
             self.follow(member, &[]);

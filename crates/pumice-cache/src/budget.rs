@@ -317,9 +317,9 @@ impl<L: Layout> Budget<L> {
         state.policy = policy;
     }
 
-    /// Tells the policy what will be used.
-    pub(crate) fn expect(&self, identities: &[u64]) {
-        self.lock_settled().policy.expect(identities);
+    /// Tells the policy what will be used of a dataset.
+    pub(crate) fn expect(&self, dataset: u64, identities: &[u64]) {
+        self.lock_settled().policy.expect(dataset, identities);
     }
 
     /// Counts memory that is neither in a chunk nor in flight.

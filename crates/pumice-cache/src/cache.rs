@@ -330,12 +330,18 @@ impl<L: Layout> ChunkCache<L> {
     /// ```
     pub fn configure(&self, config: Config) -> Result<(), L::Error> {
         let (resident, active) = config.limits();
+        // Held until the limits are set: what is being chosen meanwhile must not replace them.
+        let mut adaptive = self.shared.adaptive.lock();
         let before = std::mem::replace(&mut *self.shared.config.lock(), config.clone());
+        let (in_force, _) = self.shared.budget.limits();
         self.shared.budget.set_limits(resident, active);
         if before.sizing != config.sizing {
-            *self.shared.adaptive.lock() = config.adaptive();
             self.shared.budget.set_curve(config.curve());
         }
+        if before.sizing != config.sizing || resident != in_force {
+            *adaptive = config.adaptive();
+        }
+        drop(adaptive);
         if before.policy != config.policy {
             self.shared.budget.set_policy(config.policy.build(resident));
         }
@@ -414,7 +420,12 @@ impl<L: Layout> Shared<L> {
         drop(body);
         let ahead = slot.is_ahead();
         let share = member.layout.read_share(key, request);
-        self.budget.touch(slot, Visit { write: false, share, hit: true });
+        if self.budget.touch(slot, Visit { write: false, share, hit: true }) {
+            // Who has only hits may have rested, too, and others may need the memory.
+            self.arrive(0);
+            self.review();
+            let _ = self.trim(false);
+        }
         Some((result, ahead))
     }
 
@@ -430,6 +441,9 @@ impl<L: Layout> Shared<L> {
         let result = self.flush_members(std::slice::from_ref(member), false);
         member.order.close();
         self.budget.slots(member).iter().for_each(|slot| self.discard(slot));
+        if member.course.lock().is_some() {
+            self.budget.expect(member.id, &[]);
+        }
         drop(place);
         // Notes of its uses refer to the dataset, too.
         self.budget.settle();

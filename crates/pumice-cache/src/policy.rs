@@ -116,6 +116,7 @@ pub trait Policy: Send {
         false
     }
 
-    /// These chunks will be used, in this order, after those announced before.
-    fn expect(&mut self, _identities: &[u64]) {}
+    /// These chunks of a dataset will be used, in this order. Whatever was announced of the dataset
+    /// before holds no longer.
+    fn expect(&mut self, _dataset: u64, _identities: &[u64]) {}
 }

@@ -86,6 +86,70 @@ fn it_shrinks_at_the_first_request_after_a_rest() {
 }
 
 #[test]
+fn hits_alone_let_it_shrink_after_a_rest_and_when_memory_is_short() {
+    let (rested, still, chunk) = bench(64);
+    read_in_a_loop(&rested, 8, 1);
+    still.0.lock().unwrap().0 = Duration::from_secs(61);
+    read_in_a_loop(&rested, 8, 40);
+    assert_eq!(size(&rested, chunk), 16);
+
+    let (tight, still, chunk) = bench(64);
+    read_in_a_loop(&tight, 8, 1);
+    let limit = 10_000 * chunk;
+    still.0.lock().unwrap().1 = Some(Memory { used: limit, limit });
+    read_in_a_loop(&tight, 8, 200);
+    assert_eq!(size(&tight, chunk), 4);
+    assert_eq!((rested.stats().misses, rested.stats().evictions), (8, 0));
+    assert!(tight.stats().resident <= 4 * chunk);
+}
+
+/// Memory that somebody changes the settings in the middle of looking at.
+struct Interrupted(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl std::fmt::Debug for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Interrupted")
+    }
+}
+
+impl Surroundings for Interrupted {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        if let Some(interruption) = self.0.lock().unwrap().take() {
+            interruption();
+        }
+        None
+    }
+}
+
+#[test]
+fn settings_made_while_a_size_is_chosen_stay() {
+    let (bench, _, chunk) = bench(32);
+    let interrupted = Arc::new(Interrupted(Mutex::new(None)));
+    let config = bench.cache.config().surroundings(Arc::clone(&interrupted) as _);
+    bench.cache.configure(config.clone().sizing(Sizing::Fixed)).unwrap();
+    bench.cache.configure(config.clone()).unwrap();
+    let (cache, wanted) = (bench.cache.clone(), config.sizing(Sizing::Fixed));
+    let (begin, begun) = std::sync::mpsc::channel::<()>();
+    let told = std::thread::spawn(move || {
+        begun.recv().unwrap();
+        cache.configure(wanted.resident_limit(8 * chunk)).unwrap();
+    });
+    *interrupted.0.lock().unwrap() = Some(Box::new(move || {
+        begin.send(()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }));
+    read_in_a_loop(&bench, 100, 40);
+    told.join().unwrap();
+    assert_eq!(size(&bench, chunk), 8);
+    read_in_a_loop(&bench, 100, 10);
+    assert_eq!(size(&bench, chunk), 8);
+}
+
+#[test]
 fn one_large_request_makes_it_grow_at_once() {
     let (bench, _, chunk) = bench(32);
     bench.get(0).unwrap();

@@ -115,6 +115,35 @@ fn what_the_program_says_it_will_read_is_loaded_ahead() {
 }
 
 #[test]
+fn an_announcement_ends_when_it_is_used_up_replaced_or_closed() {
+    type End = fn(&Bench);
+    let used_up: End = |bench| [7, 3, 9, 3].iter().for_each(|key| drop(bench.get(*key).unwrap()));
+    let replaced: End = |bench| {
+        bench.cache.will_read(&bench.dataset, [300]);
+        bench.get(300).unwrap();
+    };
+    let closed: End = |bench| {
+        let layout = std::sync::Arc::clone(&bench.toy);
+        let other = bench.cache.register(layout, DatasetOptions::default());
+        bench.cache.will_read(&other, [1, 2, 3]);
+        other.close().unwrap();
+        bench.cache.will_read(&bench.dataset, []);
+    };
+    for end in [used_up, replaced, closed] {
+        let (bench, _) = bench(16);
+        bench.cache.will_read(&bench.dataset, [7, 3, 9, 3]);
+        end(&bench);
+        let before = bench.stats().evictions;
+        bench.get_many(100..160).unwrap();
+        assert_eq!(bench.stats().evictions, before, "a scan passes as if nothing had been said");
+    }
+    let (bench, _) = bench(16);
+    bench.cache.will_read(&bench.dataset, 100..160);
+    bench.get_many(100..160).unwrap();
+    assert!(bench.stats().evictions > 0, "what is announced is kept");
+}
+
+#[test]
 fn what_was_loaded_in_vain_is_counted() {
     let (bench, later) = bench(100);
     bench.cache.prefetch(&bench.dataset, [1, 2, 3, 500]);

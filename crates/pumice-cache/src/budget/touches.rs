@@ -50,8 +50,8 @@ impl<L: Layout> Touches<L> {
 }
 
 impl<L: Layout> Budget<L> {
-    /// Notes a use of a resident chunk.
-    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) {
+    /// Notes a use of a resident chunk. Whether the policy has been told of it, with many others.
+    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) -> bool {
         let awaited = slot.take_ahead();
         let stripe = thread_number() % STRIPES;
         let mut notes = self.touches.stripes[stripe].0.lock();
@@ -65,7 +65,8 @@ impl<L: Layout> Budget<L> {
             if state.is_some() || count >= MOST {
                 let batch = std::mem::replace(&mut *notes, Vec::with_capacity(BATCH));
                 drop(notes);
-                return self.tell(state, batch);
+                self.tell(state, batch);
+                return true;
             }
         }
         drop(notes);
@@ -73,6 +74,7 @@ impl<L: Layout> Budget<L> {
         if pending.load(Ordering::Acquire) & (1 << stripe) == 0 {
             pending.fetch_or(1 << stripe, Ordering::AcqRel);
         }
+        false
     }
 
     /// Tells the policy of all uses so far.

@@ -16,30 +16,50 @@ pub(super) enum Forecast {
     Never,
 }
 
-/// A list of uses, of which the first ones are taken off as they happen.
+/// Lists of uses, one for each dataset, of which those that have happened are taken off.
 #[derive(Debug, Default)]
 pub(super) struct Foresight {
-    /// For each chunk, its places in the list.
+    /// For each chunk, its places among all uses announced.
     uses: HashMap<u64, VecDeque<u64>, FixedState>,
+    /// For each dataset, the chunks announced, and how many of these uses are still to come.
+    lists: HashMap<u64, (Vec<u64>, usize), FixedState>,
     announced: u64,
     /// Resident chunks by when they are needed.
     resident: BTreeSet<(u64, u32)>,
 }
 
 impl Foresight {
-    /// Adds to the list.
-    pub(super) fn expect(&mut self, identities: &[u64]) {
+    /// Puts a list in the place of the one that a dataset had.
+    pub(super) fn expect(&mut self, dataset: u64, identities: &[u64]) {
+        if let Some((before, _)) = self.lists.remove(&dataset) {
+            before.iter().for_each(|identity| drop(self.uses.remove(identity)));
+        }
         for identity in identities {
             self.uses.entry(*identity).or_default().push_back(self.announced);
             self.announced += 1;
         }
+        if !identities.is_empty() {
+            self.lists.insert(dataset, (identities.to_vec(), identities.len()));
+        }
+    }
+
+    /// Whether nothing is expected any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.lists.is_empty()
     }
 
     /// Takes a use off the list.
-    pub(super) fn use_up(&mut self, identity: u64) -> Forecast {
+    pub(super) fn use_up(&mut self, dataset: u64, identity: u64) -> Forecast {
         let Some(places) = self.uses.get_mut(&identity) else { return Forecast::Unknown };
         places.pop_front();
-        if let Some(&next) = places.front() {
+        let next = places.front().copied();
+        if let Some((_, left)) = self.lists.get_mut(&dataset) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.lists.remove(&dataset);
+            }
+        }
+        if let Some(next) = next {
             return Forecast::Next(next);
         }
         self.uses.remove(&identity);

@@ -175,7 +175,7 @@ impl Lirs {
     fn place_for(&mut self, id: u32, usage: Usage) -> Place {
         let entry = &mut self.entries[id as usize];
         if let Some(foresight) = &mut self.foresight {
-            match foresight.use_up(entry.identity) {
+            match foresight.use_up(entry.dataset, entry.identity) {
                 Forecast::Next(next) => {
                     if entry.place == Place::Foreseen {
                         foresight.forget(entry.next, id);
@@ -184,7 +184,10 @@ impl Lirs {
                     foresight.remember(next, id);
                     return Place::Foreseen;
                 }
-                Forecast::Never => return Place::Done,
+                Forecast::Never => {
+                    self.forget_what_is_over();
+                    return Place::Done;
+                }
                 Forecast::Unknown => {}
             }
         }
@@ -230,6 +233,13 @@ impl Lirs {
         entry.rank = rank;
         self.passes.insert(rank, id);
         Place::Counted
+    }
+
+    /// Without anything announced, all is as if nothing ever had been.
+    fn forget_what_is_over(&mut self) {
+        if self.foresight.as_ref().is_some_and(|foresight| foresight.is_over()) {
+            self.foresight = None;
+        }
     }
 
     /// Puts a chunk where it belongs after a use.
@@ -375,7 +385,8 @@ impl Policy for Lirs {
 
     /// One that is known to come back, or is announced, is kept.
     fn lets_pass(&mut self, identity: u64) -> bool {
-        if self.memory.knows(identity) || self.foresight.is_some() {
+        let announced = self.foresight.as_ref().is_some_and(|f| f.next(identity).is_some());
+        if announced || self.memory.knows(identity) {
             return false;
         }
         self.memory.remember(identity, Trait { complete: true, reads: 0 });
@@ -420,24 +431,30 @@ impl Policy for Lirs {
         self.balance();
     }
 
-    fn expect(&mut self, identities: &[u64]) {
-        let foresight = self.foresight.get_or_insert_default();
-        foresight.expect(identities);
+    fn expect(&mut self, dataset: u64, identities: &[u64]) {
+        if identities.is_empty() && self.foresight.is_none() {
+            return;
+        }
+        self.foresight.get_or_insert_default().expect(dataset, identities);
         for id in 0..self.entries.len() as u32 {
-            let Entry { place, identity, .. } = self.entries[id as usize];
-            if matches!(place, Place::Out | Place::Foreseen) {
+            let Entry { place, identity, dataset: of, .. } = self.entries[id as usize];
+            if place == Place::Out || of != dataset {
                 continue;
             }
-            let Some(next) = self.foresight.as_ref().and_then(|f| f.next(identity)) else {
+            let next = self.foresight.as_ref().and_then(|foresight| foresight.next(identity));
+            if place != Place::Foreseen && next.is_none() {
+                continue;
+            }
+            self.leave(id, Exit::Moved);
+            let Some(next) = next else {
+                self.enter(id, Place::Free);
                 continue;
             };
-            self.leave(id, Exit::Moved);
             self.entries[id as usize].next = next;
-            if let Some(foresight) = &mut self.foresight {
-                foresight.remember(next, id);
-            }
+            self.foresight.iter_mut().for_each(|foresight| foresight.remember(next, id));
             self.enter(id, Place::Foreseen);
         }
+        self.forget_what_is_over();
     }
 }
 
