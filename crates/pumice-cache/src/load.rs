@@ -58,7 +58,14 @@ impl<L: Layout> Shared<L> {
             claimed.push(one);
         }
         fetch(&mut claimed)?;
-        for one in claimed {
+        claimed.iter().skip(1).for_each(|one| one.claim.park());
+        for (number, mut one) in claimed.into_iter().enumerate() {
+            if number > 0 && !one.claim.resume() {
+                // Somebody did not want to wait for the ones before it.
+                one.task.item.member.layout.give_back(one.bytes);
+                round.retry.lock().push(Retry { item: one.task.item, slot: None });
+                continue;
+            }
             self.bring(one, room)?;
         }
         Ok(())

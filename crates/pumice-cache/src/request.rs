@@ -129,7 +129,7 @@ impl<L: Layout> Shared<L> {
             let retry = round.retry.into_inner();
             let Some(first_in_line) = retry.first() else { return Ok(()) };
             if let Some(slot) = &first_in_line.slot {
-                slot.wait();
+                self.table.wait(slot);
             }
             items = retry.into_iter().map(|retry| retry.item).collect();
         }

@@ -3,7 +3,9 @@
 //! A slot is made when a chunk begins to be loaded or created, and is in the table from then until
 //! the chunk leaves. It is used by whoever holds an `Arc` of it, in the table or not:
 //!
-//! - *loading*: one request holds the [`Claim`]; others wait for the outcome.
+//! - *loading*: one request holds the [`Claim`]; others wait for the outcome. While that request is
+//!   busy with another chunk first, the slot is *parked*: who would have to wait takes the claim away
+//!   and loads the chunk itself, so that a slow chunk holds up no other.
 //! - *ready*: the body holds a chunk. Readers hold the body's lock for reading while they scatter;
 //!   gathering and leaving take it for writing.
 //! - *gone*: neither. Whoever finds a slot gone looks in the table again.
@@ -43,8 +45,18 @@ pub(crate) struct Slot<L: Layout> {
     /// Whether it was loaded ahead and nobody has used it yet.
     ahead: AtomicBool,
     body: RwLock<Body<L>>,
-    loading: Mutex<bool>,
+    loading: Mutex<Loading>,
     loaded: Condvar,
+}
+
+/// How far the loading of a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loading {
+    Busy,
+    /// Claimed by a request that is busy with another chunk.
+    Parked,
+    /// Ready or gone.
+    Over,
 }
 
 /// What the slot's lock guards.
@@ -105,16 +117,8 @@ impl<L: Layout> Slot<L> {
         }
     }
 
-    /// Waits until the slot is ready or gone.
-    pub(crate) fn wait(&self) {
-        let mut loading = self.loading.lock();
-        while *loading {
-            loading = self.loaded.wait(loading);
-        }
-    }
-
-    fn settle(&self) {
-        *self.loading.lock() = false;
+    fn set(&self, loading: Loading) {
+        *self.loading.lock() = loading;
         self.loaded.notify_all();
     }
 }
@@ -135,8 +139,27 @@ impl<L: Layout> Claim<'_, L> {
     /// Tells those who wait that the body holds the chunk.
     pub(crate) fn settle(mut self) {
         if let Some(slot) = self.slot.take() {
-            slot.settle();
+            slot.set(Loading::Over);
         }
+    }
+
+    /// Lets others take it away, until it is taken up again.
+    pub(crate) fn park(&self) {
+        self.slot().set(Loading::Parked);
+    }
+
+    /// Takes it up again. If another request has taken it away, it is that one's matter now.
+    pub(crate) fn resume(&mut self) -> bool {
+        let mut loading = self.slot().loading.lock();
+        let mine = *loading == Loading::Parked;
+        if mine {
+            *loading = Loading::Busy;
+        }
+        drop(loading);
+        if !mine {
+            self.slot = None;
+        }
+        mine
     }
 }
 
@@ -144,7 +167,7 @@ impl<L: Layout> Drop for Claim<'_, L> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
             self.table.remove(&slot);
-            slot.settle();
+            slot.set(Loading::Over);
         }
     }
 }
@@ -196,7 +219,21 @@ impl<L: Layout> Table<L> {
             }
         };
         let loading = *slot.loading.lock();
-        if loading { Found::Loading(slot) } else { Found::Ready(slot) }
+        if loading == Loading::Over { Found::Ready(slot) } else { Found::Loading(slot) }
+    }
+
+    /// Waits until a slot is ready or gone; makes it so if nobody is at it.
+    pub(crate) fn wait(&self, slot: &Arc<Slot<L>>) {
+        let mut loading = slot.loading.lock();
+        while *loading == Loading::Busy {
+            loading = slot.loaded.wait(loading);
+        }
+        let parked = std::mem::replace(&mut *loading, Loading::Over) == Loading::Parked;
+        drop(loading);
+        if parked {
+            self.remove(slot);
+            slot.loaded.notify_all();
+        }
     }
 
     /// Takes this very slot out, if it is in.
@@ -216,7 +253,7 @@ fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot
         id: AtomicU32::new(NOT_RESIDENT),
         ahead: AtomicBool::new(false),
         body: RwLock::new(Body { chunk: None, values: false, version: 0 }),
-        loading: Mutex::new(true),
+        loading: Mutex::new(Loading::Busy),
         loaded: Condvar::new(),
     }
 }

@@ -65,6 +65,8 @@ fn beside<'s, T: Send + 's>(
 
 /// Long enough for a thread that is not held back to finish; a thread that is never will.
 const MOMENT: Duration = Duration::from_millis(50);
+/// Longer than anything takes that is not in anybody's way.
+const LONG: Duration = Duration::from_secs(20);
 
 fn bench() -> Bench {
     let bench = Bench::with_limits(256, 8, 16);
@@ -133,6 +135,24 @@ fn a_write_of_another_chunk_does_not_wait_for_a_slow_read() {
         write.recv().unwrap();
     });
     assert_eq!(bench.get(1).unwrap()[0], 9);
+}
+
+#[test]
+fn a_slow_chunk_holds_up_no_other_chunk_of_its_request() {
+    let bench = Bench::with_limits(256, 64, 128);
+    bench.toy.store(0..8, |_, _| 1);
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, read) = beside(scope, || bench.get_many(0..8).unwrap());
+        gate.wait_for_visitor();
+        let (_, others) = beside(scope, || (1..8).map(|key| bench.get(key).unwrap()).collect());
+        let others: Vec<_> = others.recv_timeout(LONG).expect("chunk 0 is in nobody's way");
+        assert_eq!(others, [[1; 256]; 7]);
+        assert!(read.try_recv().is_err());
+        gate.open();
+        assert_eq!(read.recv().unwrap(), [[1; 256]; 8]);
+    });
+    assert_eq!(bench.stats().resident, 8 * bench.toy.chunk_bytes(), "each is here once");
 }
 
 #[test]
