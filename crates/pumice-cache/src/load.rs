@@ -14,7 +14,7 @@ use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
 use crate::plan::{Step, Task};
 use crate::request::{Retry, Round};
-use crate::slot::{Claim, Found, Slot};
+use crate::slot::{Claim, Fetched, Found, Slot};
 use crate::stats::Reason;
 use crate::sync::Arc;
 
@@ -30,6 +30,8 @@ struct Claimed<'m, 't, L: Layout, A> {
     claim: Claim<'t, L>,
     task: Task<'m, L, A>,
     bytes: Vec<u8>,
+    /// Whether these are the stored bytes already.
+    fetched: bool,
 }
 
 impl<L: Layout> Shared<L> {
@@ -58,13 +60,18 @@ impl<L: Layout> Shared<L> {
             claimed.push(one);
         }
         fetch(&mut claimed)?;
-        claimed.iter().skip(1).for_each(|one| one.claim.park());
+        for one in claimed.iter_mut().skip(1) {
+            let (bytes, part) = (std::mem::take(&mut one.bytes), one.part());
+            one.claim.park(Fetched { bytes, part });
+        }
         for (number, mut one) in claimed.into_iter().enumerate() {
-            if number > 0 && !one.claim.resume() {
-                // Somebody did not want to wait for the ones before it.
-                one.task.item.member.layout.give_back(one.bytes);
-                round.retry.lock().push(Retry { item: one.task.item, slot: None });
-                continue;
+            if number > 0 {
+                let Some(fetched) = one.claim.resume() else {
+                    // Somebody did not want to wait for the ones before it.
+                    round.retry.lock().push(Retry { item: one.task.item, slot: None });
+                    continue;
+                };
+                one.bytes = fetched.bytes;
             }
             self.bring(one, room)?;
         }
@@ -81,7 +88,7 @@ impl<L: Layout> Shared<L> {
         loop {
             let slot = match self.table.claim(member, task.item.hash, &task.item.key) {
                 Found::Claimed(claim) if !matches!(task.step, Step::Resident) => {
-                    return Ok(Some(Claimed { claim, task, bytes: Vec::new() }));
+                    return Ok(Some(Claimed::new(claim, task)));
                 }
                 Found::Claimed(_) => {
                     // It has left meanwhile, and nobody has looked up where to.
@@ -123,7 +130,7 @@ impl<L: Layout> Shared<L> {
         claimed: Claimed<'_, '_, L, A>,
         room: &mut Reservation<'_, L>,
     ) -> Result<(), L::Error> {
-        let Claimed { claim, mut task, bytes } = claimed;
+        let Claimed { claim, mut task, bytes, .. } = claimed;
         let member = task.item.member;
         let (layout, key) = (&*member.layout, &task.item.key);
         if let Step::Load(stored) = &task.step
@@ -201,7 +208,7 @@ fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Resu
         let layout = &*first.task.item.member.layout;
         let mut end = None;
         let mut holes = Vec::new();
-        for one in same.iter_mut() {
+        for one in same.iter_mut().filter(|one| !one.fetched) {
             let Some((offset, len)) = one.extent() else { continue };
             one.bytes = buffer(&*one.task.item.member.layout, len)?;
             if let Some(end) = end.filter(|end| *end < offset && offset - *end <= HOLE) {
@@ -215,7 +222,7 @@ fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Resu
         let between =
             holes.iter_mut().map(|(offset, hole)| Fetch { offset: *offset, buffer: hole });
         let mut reads: Vec<_> = between.collect();
-        for one in same.iter_mut() {
+        for one in same.iter_mut().filter(|one| !one.fetched) {
             let Some((offset, _)) = one.extent() else { continue };
             reads.push(Fetch { offset, buffer: &mut one.bytes });
         }
@@ -228,7 +235,25 @@ fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Resu
     Ok(())
 }
 
-impl<L: Layout, A: Access<L>> Claimed<'_, '_, L, A> {
+impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
+    fn new(claim: Claim<'t, L>, mut task: Task<'m, L, A>) -> Self {
+        let fetched = task.item.fetched.take();
+        let mut claimed = Claimed { claim, task, bytes: Vec::new(), fetched: false };
+        // Whoever fetched it may have needed less, or have meant to create it.
+        let needed = claimed.extent().map(|(_, len)| len);
+        if let Some(fetched) = fetched
+            && fetched.part == claimed.part()
+            && needed == Some(fetched.bytes.len() as u64)
+        {
+            (claimed.bytes, claimed.fetched) = (fetched.bytes, true);
+        }
+        claimed
+    }
+
+    fn part(&self) -> Part {
+        self.task.item.access.part(&self.task.item.member.layout)
+    }
+
     fn store(&self) -> StoreId {
         self.task.item.member.layout.store()
     }
@@ -236,7 +261,7 @@ impl<L: Layout, A: Access<L>> Claimed<'_, '_, L, A> {
     /// Where the bytes are that are needed, if the chunk is stored.
     fn extent(&self) -> Option<(u64, u64)> {
         let Step::Load(stored) = &self.task.step else { return None };
-        Some(match self.task.item.access.part(&self.task.item.member.layout) {
+        Some(match self.part() {
             Part::All => (stored.offset, stored.len),
             Part::Defined => (stored.offset, stored.head),
         })

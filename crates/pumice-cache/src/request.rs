@@ -24,7 +24,7 @@ use crate::layout::Layout;
 use crate::member::Member;
 use crate::plan::Group;
 use crate::shield::shield;
-use crate::slot::Slot;
+use crate::slot::{Fetched, Slot};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// Below this, copying is quicker than telling another thread to.
@@ -38,11 +38,13 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) access: A,
     /// Whether the chunk was found resident without room to be changed.
     pub(crate) crowded: bool,
+    /// What another request has fetched of it and not come to decode.
+    pub(crate) fetched: Option<Fetched>,
 }
 
 impl<'m, L: Layout, A> Item<'m, L, A> {
     pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
-        Item { member, hash: member.hash(&key), key, access, crowded: false }
+        Item { member, hash: member.hash(&key), key, access, crowded: false, fetched: None }
     }
 
     pub(crate) fn name(&self) -> Name<'_, L::Key> {
@@ -126,10 +128,10 @@ impl<L: Layout> Shared<L> {
                 self.delete(&slot)?;
             }
             outcome?;
-            let retry = round.retry.into_inner();
-            let Some(first_in_line) = retry.first() else { return Ok(()) };
+            let mut retry = round.retry.into_inner();
+            let Some(first_in_line) = retry.first_mut() else { return Ok(()) };
             if let Some(slot) = &first_in_line.slot {
-                self.table.wait(slot);
+                first_in_line.item.fetched = self.table.wait(slot);
             }
             items = retry.into_iter().map(|retry| retry.item).collect();
         }

@@ -4,8 +4,8 @@
 //! the chunk leaves. It is used by whoever holds an `Arc` of it, in the table or not:
 //!
 //! - *loading*: one request holds the [`Claim`]; others wait for the outcome. While that request is
-//!   busy with another chunk first, the slot is *parked*: who would have to wait takes the claim away
-//!   and loads the chunk itself, so that a slow chunk holds up no other.
+//!   busy with another chunk first, the slot is *parked*: who would have to wait takes the claim away,
+//!   with what has been fetched, and decodes the chunk itself. So a slow chunk holds up no other.
 //! - *ready*: the body holds a chunk. Readers hold the body's lock for reading while they scatter;
 //!   gathering and leaving take it for writing.
 //! - *gone*: neither. Whoever finds a slot gone looks in the table again.
@@ -49,14 +49,35 @@ pub(crate) struct Slot<L: Layout> {
     loaded: Condvar,
 }
 
+/// Stored bytes of a chunk that nobody has decoded yet.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) bytes: Vec<u8>,
+    /// What of the chunk they are.
+    pub(crate) part: Part,
+}
+
 /// How far the loading of a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Loading {
     Busy,
     /// Claimed by a request that is busy with another chunk.
-    Parked,
+    Parked(Fetched),
     /// Ready or gone.
     Over,
+}
+
+impl Loading {
+    /// Goes on with what is parked.
+    fn resume(&mut self) -> Option<Fetched> {
+        match std::mem::replace(self, Loading::Busy) {
+            Loading::Parked(fetched) => Some(fetched),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// What the slot's lock guards.
@@ -143,23 +164,18 @@ impl<L: Layout> Claim<'_, L> {
         }
     }
 
-    /// Lets others take it away, until it is taken up again.
-    pub(crate) fn park(&self) {
-        self.slot().set(Loading::Parked);
+    /// Lets others take it away, and what was fetched with it, until it is taken up again.
+    pub(crate) fn park(&self, fetched: Fetched) {
+        self.slot().set(Loading::Parked(fetched));
     }
 
-    /// Takes it up again. If another request has taken it away, it is that one's matter now.
-    pub(crate) fn resume(&mut self) -> bool {
-        let mut loading = self.slot().loading.lock();
-        let mine = *loading == Loading::Parked;
-        if mine {
-            *loading = Loading::Busy;
-        }
-        drop(loading);
-        if !mine {
+    /// Takes it up again. `None`: another request has taken it away, it is that one's matter now.
+    pub(crate) fn resume(&mut self) -> Option<Fetched> {
+        let fetched = self.slot().loading.lock().resume();
+        if fetched.is_none() {
             self.slot = None;
         }
-        mine
+        fetched
     }
 }
 
@@ -218,22 +234,25 @@ impl<L: Layout> Table<L> {
                 }
             }
         };
-        let loading = *slot.loading.lock();
-        if loading == Loading::Over { Found::Ready(slot) } else { Found::Loading(slot) }
+        let over = matches!(*slot.loading.lock(), Loading::Over);
+        if over { Found::Ready(slot) } else { Found::Loading(slot) }
     }
 
-    /// Waits until a slot is ready or gone; makes it so if nobody is at it.
-    pub(crate) fn wait(&self, slot: &Arc<Slot<L>>) {
+    /// Waits until a slot is ready or gone; makes it so if nobody is at it, and returns what was
+    /// fetched for it.
+    pub(crate) fn wait(&self, slot: &Arc<Slot<L>>) -> Option<Fetched> {
         let mut loading = slot.loading.lock();
-        while *loading == Loading::Busy {
+        while matches!(*loading, Loading::Busy) {
             loading = slot.loaded.wait(loading);
         }
-        let parked = std::mem::replace(&mut *loading, Loading::Over) == Loading::Parked;
+        let fetched = loading.resume();
+        *loading = Loading::Over;
         drop(loading);
-        if parked {
+        if fetched.is_some() {
             self.remove(slot);
             slot.loaded.notify_all();
         }
+        fetched
     }
 
     /// Takes this very slot out, if it is in.

@@ -166,9 +166,13 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn new_chunk(&self, _key: &Dims, fill: bool) -> Result<Chunk> {
+    fn new_chunk(&self, key: &Dims, fill: bool) -> Result<Chunk> {
         match &self.storage {
-            Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.new_chunk(fill)?)),
+            Storage::Dense(dense, _) => {
+                // Cells beyond the extent hold the fill value as well, in case the extent grows.
+                let fill = fill || self.geometry.is_partial(key);
+                Ok(Chunk::Dense(dense.new_chunk(fill)?))
+            }
             Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
             Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
             Storage::Contiguous(_)
@@ -290,9 +294,9 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn intent(&self, key: &Dims, request: &WriteRequest<'_>) -> Intent {
+    fn intent(&self, _key: &Dims, request: &WriteRequest<'_>) -> Intent {
         match &self.storage {
-            Storage::Dense(dense, _) => dense.intent(key, request),
+            Storage::Dense(dense, _) => dense.intent(request),
             Storage::Sparse(sparse, _) => sparse.intent(request),
             Storage::VariableLength(layout, _) => layout.intent(request),
             Storage::Contiguous(_)

@@ -3,7 +3,7 @@
 use super::{DatasetState, transfer::TransferOptions};
 use crate::Result;
 use crate::buffer::Output;
-use crate::layout::{ReadRequest, Source, Target, WriteRequest};
+use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use pumice_space::Selection;
 use pumice_types::{Conversion, Datatype};
 
@@ -31,8 +31,15 @@ pub struct ManyWrite<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Does all reads as one request: no write of any of the datasets comes between them.
+/// Does all reads as one request: no write of any of the datasets comes between them. Virtual datasets
+/// come first, each for itself: their data are those of others.
 pub fn read_many(reads: Vec<ManyRead<'_>>) -> Result<()> {
+    let (lent, reads): (Vec<_>, Vec<_>) = reads
+        .into_iter()
+        .partition(|read| matches!(read.dataset.layout.storage, Storage::Virtual(_)));
+    for ManyRead { dataset, selection, memory_type, output } in lent {
+        dataset.read(&selection, &memory_type, output)?;
+    }
     let datasets = distinct(reads.iter().map(|read| read.dataset));
     let _no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
     let options = TransferOptions::default();

@@ -225,13 +225,9 @@ impl Dense {
     }
 
     /// Whether a write needs what is stored.
-    pub fn intent(&self, key: &Dims, request: &WriteRequest<'_>) -> Intent {
+    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
         match request {
-            // Cells of an edge chunk beyond the extent must hold the fill value, in case the
-            // extent grows: only a chunk that lies inside as a whole is simply replaced.
-            WriteRequest::Values { part, source }
-                if part.is_whole() && source.overwrites() && !self.geometry.is_partial(key) =>
-            {
+            WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
                 Intent::Replace
             }
             WriteRequest::Values { .. }
