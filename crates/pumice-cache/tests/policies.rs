@@ -108,7 +108,7 @@ impl Model {
                 }
             }
             Event::SetCapacity(capacity) => self.policy.set_capacity(*capacity),
-            Event::Expect(identities) => self.policy.expect(identities),
+            Event::Expect(identities) => self.policy.expect(0, identities),
             Event::Unknown(id) => {
                 self.policy.touch(*id, Usage::default());
                 self.policy.reweigh(*id, 7);
@@ -313,7 +313,8 @@ fn with_foreknowledge_nothing_is_left_to_wish_for() {
     assert_eq!(list.len(), trace.len());
     for capacity in [5, 50, 150] {
         let mut policy = Lirs::new(capacity);
-        list.chunks(1000).for_each(|some| policy.expect(some));
+        policy.expect(0, &[1, 2, 3]);
+        policy.expect(0, &list);
         let score = replay_with(&trace, Box::new(policy), capacity);
         assert_eq!(score.hits, optimum(&trace, capacity).hits);
     }

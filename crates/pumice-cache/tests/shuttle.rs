@@ -81,16 +81,24 @@ fn busy_bench(resident: u64, active: u64) -> Bench {
 }
 
 #[test]
-fn a_chunk_missed_by_many_is_loaded_once() {
+fn a_chunk_missed_by_many_is_decoded_once() {
     check(|| {
         let bench = bench(4, 16);
         bench.toy.store(0..2, |key, _| key as u8);
+        let decoded = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&decoded);
+        bench.toy.set_hook(move |name, _| {
+            counted.fetch_add(usize::from(name == "decode"), Ordering::Relaxed);
+            Ok(())
+        });
         thread::scope(|scope| {
             scope.spawn(|| assert_eq!(bench.get(0).unwrap(), [0; CELLS]));
             scope.spawn(|| assert_eq!(bench.get_many([1, 0]).unwrap()[1], [0; CELLS]));
             scope.spawn(|| assert_eq!(bench.get_many([0, 1]).unwrap()[1], [1; CELLS]));
         });
-        assert_eq!(bench.stats().loads, 2);
+        assert_eq!(decoded.load(Ordering::Relaxed), 2);
+        // One who takes a chunk over may be overtaken before he has claimed it, and fetched again.
+        assert!((2..=4).contains(&bench.stats().loads), "{}", bench.stats().loads);
     });
 }
 
