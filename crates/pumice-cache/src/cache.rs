@@ -496,7 +496,7 @@ fn enter_all<'m, L: Layout, A>(kind: Kind, items: &[Item<'m, L, A>]) -> Vec<Plac
 
 /// A file's place in a cache: a name for the datasets registered with it.
 ///
-/// Dropping it changes nothing; its datasets are closed one by one.
+/// Dropping it changes nothing; [`close`](CachedFile::close) takes the file's chunks out of the cache.
 pub struct CachedFile<L: Layout> {
     cache: ChunkCache<L>,
     id: u64,
@@ -511,6 +511,18 @@ impl<L: Layout> CachedFile<L> {
     /// Gives a dataset of the file its place in the cache.
     pub fn register(&self, layout: Arc<L>, options: DatasetOptions) -> Dataset<L> {
         self.cache.shared.register(&self.cache, Some(self.id), layout, options)
+    }
+
+    /// Writes back what the file's datasets have changed, all of them together, and lets their chunks
+    /// leave the cache.
+    ///
+    /// On an error the place is given back with it, what could not be written is still in the cache,
+    /// and closing can be tried again.
+    pub fn close(self) -> Result<(), (Self, L::Error)> {
+        match self.cache.flush_file(&self, true) {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
     }
 }
 

@@ -44,7 +44,13 @@ fn a_file_is_flushed_and_evicted_without_others() {
         (vec![], vec![0, 1], vec![0])
     );
     assert_eq!(puts.load(Ordering::Relaxed), 1, "one write for both datasets");
-    cache.flush_file(&file, true).unwrap();
+    cache.write(&first, [(5, put(&[5; 4]))]).unwrap();
+    one.set_hook(|name, _| if name == "put" { Err(ToyError::Told(name)) } else { Ok(()) });
+    let (file, _) = file.close().unwrap_err();
+    assert_ne!(cache.dataset_stats(&first).resident, 0, "what is not written stays");
+    one.clear_hook();
+    assert!(file.close().is_ok());
+    assert_eq!(one.stored_keys(), [0, 1, 5]);
     assert_eq!(cache.dataset_stats(&first).resident + cache.dataset_stats(&second).resident, 0);
     assert_ne!(cache.dataset_stats(&dataset).resident, 0);
     cache.flush_all(true).unwrap();
