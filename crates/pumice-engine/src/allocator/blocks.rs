@@ -17,8 +17,9 @@ struct Block {
 }
 
 impl Block {
+    /// Whether the file ends with it; it may be used up.
     fn ends_at(&self, end: u64) -> bool {
-        self.left > 0 && self.address + self.left == end
+        self.total > 0 && self.address + self.left == end
     }
 
     fn cut(&mut self, length: u64) -> u64 {
@@ -100,7 +101,7 @@ impl Blocks {
     pub(super) fn give_way(&mut self, set: usize, end: u64) -> Option<(u64, u64)> {
         let block = &mut self.0[1 - set];
         let served = block.total - block.left >= block.step;
-        if block.ends_at(end) && served { block.empty() } else { None }
+        if block.left > 0 && block.ends_at(end) && served { block.empty() } else { None }
     }
 
     /// Gives up both, with what is left of them.
