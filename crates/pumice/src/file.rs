@@ -321,12 +321,12 @@ impl FileOptions {
     /// unless set, others none. What is left of the last block is given back with the file's close.
     ///
     /// ```
-    /// use pumice::{File, MemoryStore};
-    ///
-    /// let options = File::options().metadata_block(8192);
-    /// let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
-    /// let dataset = file.new_dataset::<u8>().shape([100]).create("a")?;
-    /// dataset.write(.., &[1u8; 100])?;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("a.h5");
+    /// let file = pumice::File::options().metadata_block(8192).create(&path)?;
+    /// file.new_dataset::<u8>().shape([100]).create("a")?.write(.., &[1u8; 100])?;
+    /// file.close()?;
+    /// let dataset = pumice::File::open(&path)?.dataset("a")?;
     /// assert_eq!(dataset.creation()?.address, Some(8192));
     /// # Ok::<(), pumice::Error>(())
     /// ```
