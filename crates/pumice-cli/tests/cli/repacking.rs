@@ -141,16 +141,23 @@ fn arrays_of_text_are_imported_as_configured() {
 }
 
 #[test]
-fn strings_of_fixed_length_are_excluded_like_numbers() {
+fn strings_are_excluded_like_numbers() {
     let place = Place::new();
     let file = File::create(place.path("words.h5")).unwrap();
     let words = file.new_dataset_of(pumice::Datatype::fixed_string(4)).shape([4]).create("fixed");
     words.unwrap().write_bytes(.., b"\0\0\0\0ab\0\0none\0\0\0\0").unwrap();
+    let words = file.new_dataset_of(pumice::Datatype::varlen_string(16)).shape([4]).create("any");
+    words.unwrap().write_strings(.., &["", "a longer word", "none", ""]).unwrap();
     file.close().unwrap();
     place.succeed("repack -l SPARSECHUNK --exclude none words.h5 sparse.h5");
     let file = File::open(place.path("sparse.h5")).unwrap();
-    assert_eq!(file.dataset("fixed").unwrap().count_defined(..).unwrap(), 3);
-    assert!(!file.dataset("fixed").unwrap().is_defined(&[2]).unwrap());
+    for name in ["fixed", "any"] {
+        let words = file.dataset(name).unwrap();
+        assert_eq!(words.count_defined(..).unwrap(), 3, "{name}");
+        assert!(!words.is_defined(&[2]).unwrap());
+    }
+    let words = file.dataset("any").unwrap().read_strings(..).unwrap();
+    assert_eq!(words, ["", "a longer word", "", ""]);
 }
 
 #[test]

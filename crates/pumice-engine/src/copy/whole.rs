@@ -109,7 +109,7 @@ impl Copier<'_> {
     ) -> Result<()> {
         let open = || DatasetState::open(self.target, to);
         let copy = self.target.dataset(to.address(), open)?;
-        if refers(from.datatype()) || from.datatype().has_varlen() {
+        if refers(from.datatype()) {
             copy.copy_values(from, &mut |values| self.translate(task, from.datatype(), values))?;
             return copy.flush(self.target.cache());
         }
