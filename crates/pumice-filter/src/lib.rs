@@ -40,7 +40,7 @@
 //!
 //! Decoding never produces more than the `limit` the caller gives, whatever the bytes say.
 
-// Allowed for plugins, which are C, and for wide registers, in `location/numbers/packed/wide.rs`.
+// Allowed for plugins, which are C, and for wide registers, in the files named `wide.rs`.
 #![deny(unsafe_code)]
 
 mod bits;
