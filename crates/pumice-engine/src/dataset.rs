@@ -82,6 +82,16 @@ impl DatasetState {
     pub fn create(file: &File, mut spec: DatasetSpec) -> Result<Self> {
         file.medium().require_writable()?;
         spec.store_fill(file)?;
+        let Some(committed) = &spec.committed else { return Self::make(file, spec) };
+        let committed = committed.address_in(file)?;
+        file.object(committed)?.add_link()?;
+        Self::make(file, spec).inspect_err(|_| {
+            // The first error says more than one about this.
+            let _ = crate::delete::release(file, committed);
+        })
+    }
+
+    fn make(file: &File, spec: DatasetSpec) -> Result<Self> {
         let (track_times, track_attribute_order) = (spec.track_times, spec.track_attribute_order);
         let (messages, description) = spec::create(file, spec)?;
         let mut header = file.new_header(track_attribute_order);
@@ -181,7 +191,10 @@ impl DatasetState {
                 Place::File(Some(_)) => self.layout.geometry.chunk_bytes(),
                 Place::File(None) => 0,
             },
-            Storage::External(_) => self.layout.geometry.chunk_bytes(),
+            Storage::External(_) => {
+                let cells = self.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+                cells.saturating_mul(self.layout.geometry.element_size() as u64)
+            }
             _ => 0,
         })
     }
@@ -219,6 +232,14 @@ impl DatasetState {
     /// Writes back its dirty chunks.
     pub fn write_back(&self, cache: &Cache) -> Result<()> {
         if self.is_changeable() { cache.flush(&self.cached, false) } else { Ok(()) }
+    }
+
+    /// Commits other files that were written to through it.
+    pub(crate) fn commit_sources(&self) -> Result<()> {
+        match &self.layout.storage {
+            Storage::Virtual(sources) => sources.commit_sources(),
+            _ => Ok(()),
+        }
     }
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.

@@ -48,7 +48,7 @@ pub mod onion;
 pub mod open_files;
 mod outside;
 pub mod reference;
-mod shared;
+pub mod shared;
 pub mod survey;
 pub mod version;
 

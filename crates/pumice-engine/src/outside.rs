@@ -22,6 +22,16 @@ const ORIGIN: &str = "${ORIGIN}";
 
 /// Opens the file that `file` calls `name`, for reading.
 pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>> {
+    open_for(file, name, variable, Opening::Read)
+}
+
+/// The same, for whatever it is wanted.
+pub(crate) fn open_for(
+    file: &File,
+    name: &str,
+    variable: &str,
+    opening: Opening,
+) -> Result<Arc<File>> {
     let mut failure = Error::NotFound(format!("no file \"{name}\""));
     for path in candidates(file, name, variable) {
         // Pipes and devices may never answer.
@@ -30,7 +40,7 @@ pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>>
         }
         match open_path(
             &path,
-            Opening::Read,
+            opening,
             file.cache().clone(),
             Locking::default(),
             &Default::default(),

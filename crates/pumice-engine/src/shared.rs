@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use pumice_format::messages::SharedLocation;
 use pumice_format::object_header::RawMessage;
 use pumice_format::{Context, UNDEFINED};
-use std::sync::PoisonError;
+use std::sync::{PoisonError, Weak};
 
 /// The message itself, wherever it stands.
 pub(crate) fn here(file: &File, raw: RawMessage) -> Result<RawMessage> {
@@ -46,6 +46,28 @@ pub(crate) fn message(file: &File, kind: u16, location: &SharedLocation) -> Resu
             let heap = file.shared_heap(index.heap_address)?;
             let body = heap.lock().unwrap_or_else(PoisonError::into_inner).object(id)?;
             Ok(RawMessage { address: index.heap_address, ..RawMessage::new(kind, 0, body) })
+        }
+    }
+}
+
+/// A committed datatype that something new shares.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    file: Weak<File>,
+    pub(crate) address: u64,
+}
+
+impl Committed {
+    /// The committed datatype at `address`.
+    pub fn new(file: &File, address: u64) -> Self {
+        Self { file: file.weak(), address }
+    }
+
+    /// Where it is in `file`, which must be its own.
+    pub(crate) fn address_in(&self, file: &File) -> Result<u64> {
+        match std::ptr::eq(self.file.as_ptr(), file) {
+            true => Ok(self.address),
+            false => Err(Error::Invalid("a committed datatype of another file".into())),
         }
     }
 }

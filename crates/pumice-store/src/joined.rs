@@ -62,21 +62,36 @@ impl JoinedStore {
         Self { parts, written, gaps }
     }
 
+    /// Makes the files of the first `length` bytes that are not there, so that what was never written
+    /// can be read.
+    pub fn make(&self, length: u64) -> io::Result<()> {
+        for (place, (part, _)) in self.parts.iter().enumerate() {
+            if part.start < length {
+                self.writable(place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of a part, made if it is not there.
+    fn writable(&self, place: usize) -> io::Result<&FileStore> {
+        let (part, _) = &self.parts[place];
+        let written = &self.written[place];
+        if let Some(file) = written.get() {
+            return Ok(file);
+        }
+        let opened = FileStore::open_or_create(&part.path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", part.path.display()))
+        })?;
+        Ok(written.get_or_init(|| opened))
+    }
+
     /// Writes as much of `bytes` as the part at `place` has room for; gives how much that is.
     fn write_part(&self, place: usize, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let (part, _) = &self.parts[place];
         let inside = offset - part.start;
         let length = bytes.len().min(usize::try_from(part.length - inside).unwrap_or(usize::MAX));
-        let written = &self.written[place];
-        let file = match written.get() {
-            Some(file) => file,
-            None => {
-                let opened = FileStore::open_or_create(&part.path).map_err(|error| {
-                    io::Error::new(error.kind(), format!("{}: {error}", part.path.display()))
-                })?;
-                written.get_or_init(|| opened)
-            }
-        };
+        let file = self.writable(place)?;
         let at = part.offset.checked_add(inside).ok_or(io::ErrorKind::InvalidInput)?;
         file.write_at(at, &bytes[..length])?;
         Ok(length)

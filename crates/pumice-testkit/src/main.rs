@@ -9,6 +9,7 @@ mod datatype;
 mod lines;
 mod objects;
 mod packed;
+mod pairs;
 mod read;
 mod references;
 mod write;

@@ -20,6 +20,10 @@ pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> 
         Some("hard") => file.create_hard_link(path, text("target")?)?,
         Some("soft") => file.create_soft_link(path, text("target")?)?,
         Some("external") => file.create_external_link(path, text("file")?, text("target")?)?,
+        Some("commit") => {
+            let datatype = crate::datatype::parse(&operation["dtype"])?;
+            drop(file.commit_datatype(path, &datatype)?);
+        }
         Some("rename") => file.rename(path, text("to")?)?,
         Some("unlink") => file.unlink(path)?,
         Some("copy") => {

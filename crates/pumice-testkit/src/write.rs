@@ -116,7 +116,9 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
         let name = operation[field].as_str().with_context(|| format!("no {field}"))?;
         Ok(std::fs::read(folder.join(name))?)
     };
-    if crate::objects::apply(file, path, operation)? {
+    if crate::objects::apply(file, path, operation)?
+        || crate::pairs::apply(file, folder, path, operation)?
+    {
         return Ok(());
     }
     match operation["op"].as_str() {
@@ -157,9 +159,18 @@ fn apply(file: &File, folder: &Path, operation: &Value) -> Result<()> {
 }
 
 fn create(file: &Group, path: &str, operation: &Value) -> Result<Dataset> {
-    let datatype = datatype::parse(&operation["dtype"])?;
+    let datatype = match operation["committed"].as_str() {
+        Some(name) => file.committed_datatype(name)?.datatype().clone(),
+        None => datatype::parse(&operation["dtype"])?,
+    };
     let (sparse, varlen) = (operation["op"] == "sparse", datatype.has_varlen());
-    let mut builder = file.new_dataset_of(datatype.clone());
+    let mut builder = match operation["committed"].as_str() {
+        Some(name) => file.new_dataset_of_committed(&file.committed_datatype(name)?),
+        None => file.new_dataset_of(datatype.clone()),
+    };
+    if operation["null"] == true {
+        builder = builder.null();
+    }
     if operation["op"] == "variable" {
         builder = builder.variable_length();
     }
@@ -251,7 +262,14 @@ fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> R
         let values = packed::unpack(&datatype, data)?;
         return attach(file, path, name, VariableLength::heaped(datatype, &shape, values)?);
     }
-    attach(file, path, name, RawAttribute::new(datatype, &shape, data)?)
+    let value = match operation["null"] == true {
+        true => RawAttribute::null(datatype),
+        false => RawAttribute::new(datatype, &shape, data)?,
+    };
+    match operation["committed"].as_str() {
+        Some(shared) => attach(file, path, name, file.committed_datatype(shared)?.value(value)),
+        None => attach(file, path, name, value),
+    }
 }
 
 /// Gives an object an attribute.

@@ -242,6 +242,35 @@ impl RawAttribute {
     }
 }
 
+impl RawAttribute {
+    /// No elements at all: a null dataspace, which has a datatype and neither shape nor value.
+    ///
+    /// ```
+    /// use pumice::{Element, File, RawAttribute};
+    ///
+    /// let file = File::in_memory()?;
+    /// file.set_attribute("unknown", RawAttribute::null(f64::datatype()))?;
+    /// assert!(file.attribute("unknown")?.extent().is_null());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn null(datatype: Datatype) -> Self {
+        Self { datatype, extent: Extent::Null, data: Vec::new() }
+    }
+
+    /// One element instead of an array, such as a struct that is an [`Element`].
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.set_attribute("origin", pumice::RawAttribute::scalar([0.5f32, 1.5]))?;
+    /// assert_eq!(file.attribute("origin")?.read::<[f32; 2]>()?, [[0.5, 1.5]]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn scalar<T: Element>(value: T) -> Self {
+        let data = bytemuck::bytes_of(&value).to_vec();
+        Self { datatype: T::datatype(), extent: Extent::Scalar, data }
+    }
+}
+
 impl AttributeValue for RawAttribute {
     fn attribute(&self, name: &str) -> NewAttribute {
         let Self { datatype, extent, data } = self.clone();
@@ -320,6 +349,11 @@ impl VariableLength {
 impl AttributeValue for VariableLength {
     fn attribute(&self, name: &str) -> NewAttribute {
         let Self { datatype, extent, values } = self.clone();
-        NewAttribute { name: name.into(), extent, values: Values::Heaped(datatype, values) }
+        NewAttribute {
+            name: name.into(),
+            extent,
+            values: Values::Heaped(datatype, values),
+            committed: None,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, ExternalPiece, Group};
 use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec, VirtualMapping};
+use pumice_engine::shared::Committed;
 use pumice_engine::{Error, Result};
 use pumice_filter::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 use pumice_space::{Extent, Selection, UNLIMITED};
@@ -51,6 +52,8 @@ const HEAP_CHUNK_CELLS: u64 = 1 << 15;
 pub struct DatasetBuilder {
     group: Group,
     datatype: Datatype,
+    committed: Option<Committed>,
+    null: bool,
     shape: Vec<u64>,
     max_shape: Option<Vec<u64>>,
     chunk: Option<Vec<u64>>,
@@ -102,6 +105,8 @@ impl DatasetBuilder {
         Self {
             group,
             datatype,
+            committed: None,
+            null: false,
             shape: Vec::new(),
             max_shape: None,
             chunk: None,
@@ -120,6 +125,12 @@ impl DatasetBuilder {
             external: Vec::new(),
             mappings: Vec::new(),
         }
+    }
+
+    /// Shares a committed datatype.
+    pub(crate) fn committed(mut self, datatype: Committed) -> Self {
+        self.committed = Some(datatype);
+        self
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -296,6 +307,19 @@ impl DatasetBuilder {
     /// ```
     pub fn expected_access(mut self, access: Access) -> Self {
         self.access = access;
+        self
+    }
+
+    /// Makes a dataset without elements: its dataspace is null, it has a datatype and attributes.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let empty = file.new_dataset::<f32>().null().create("empty")?;
+    /// assert!(empty.extent()?.is_null());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn null(mut self) -> Self {
+        self.null = true;
         self
     }
 
@@ -528,6 +552,7 @@ impl DatasetBuilder {
 
     pub(crate) fn spec(&self) -> Result<DatasetSpec> {
         let extent = match (&self.max_shape, self.shape.as_slice()) {
+            _ if self.null => self.null_extent()?,
             (None, []) => Extent::Scalar,
             (None, shape) => Extent::simple(shape)?,
             (Some(max), shape) => Extent::with_max(shape, max)?,
@@ -537,10 +562,20 @@ impl DatasetBuilder {
             allocation: self.allocation,
             track_times: self.track_times,
             track_attribute_order: self.track_attribute_order,
+            committed: self.committed.clone(),
             ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
         };
         self.put_fill(&mut spec)?;
         Ok(spec)
+    }
+
+    fn null_extent(&self) -> Result<Extent> {
+        let stored = self.layout()?;
+        let plain = matches!(stored, LayoutSpec::Contiguous | LayoutSpec::Compact);
+        match plain && self.shape.is_empty() {
+            true => Ok(Extent::Null),
+            false => Err(Error::Invalid("a null dataspace has no shape and no chunks".into())),
+        }
     }
 
     /// Sets the fill value, and what it refers to unless it refers to the file.

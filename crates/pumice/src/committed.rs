@@ -1,8 +1,10 @@
 //! Committed datatypes: datatypes with a name of their own, which datasets and attributes share.
 
 use crate::file::Owner;
-use crate::{Attribute, AttributeValue, Group};
+use crate::{Attribute, AttributeValue, DatasetBuilder, Group};
 use pumice_engine::object::Object;
+use pumice_engine::attribute::NewAttribute;
+use pumice_engine::shared::Committed;
 use pumice_engine::{Result, attribute};
 use pumice_format::messages::{datatype, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
@@ -35,6 +37,35 @@ impl Group {
         };
         make().map_err(|error| error.at(&full))
     }
+
+    /// Begins a dataset that shares a committed datatype of this file.
+    ///
+    /// ```
+    /// use pumice::{Element, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
+    /// let dataset = file.new_dataset_of_committed(&celsius).shape([3]).create("outside")?;
+    /// dataset.write(.., &[21.5f32, 3.0, -7.25])?;
+    /// assert_eq!(dataset.committed_datatype(), Some(celsius.address()));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn new_dataset_of_committed(&self, datatype: &CommittedDatatype) -> DatasetBuilder {
+        self.new_dataset_of(datatype.datatype.clone()).committed(datatype.place())
+    }
+}
+
+/// A value of an attribute that shares a committed datatype: see [`CommittedDatatype::value`].
+#[derive(Clone, Debug)]
+pub struct CommittedValue<V> {
+    value: V,
+    committed: Committed,
+}
+
+impl<V: AttributeValue> AttributeValue for CommittedValue<V> {
+    fn attribute(&self, name: &str) -> NewAttribute {
+        NewAttribute { committed: Some(self.committed.clone()), ..self.value.attribute(name) }
+    }
 }
 
 /// A datatype with a name.
@@ -62,8 +93,30 @@ impl CommittedDatatype {
         &self.owner.0
     }
 
+    fn place(&self) -> Committed {
+        Committed::new(self.engine(), self.object.address())
+    }
+
     pub(crate) fn object(&self) -> &Arc<Object> {
         &self.object
+    }
+
+    /// A value for an attribute that shares this datatype, converted to it. The object that gets the
+    /// attribute must be of the same file.
+    ///
+    /// ```
+    /// use pumice::{Element, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
+    /// file.set_attribute("boiling", celsius.value(100))?;
+    /// let boiling = file.attribute("boiling")?;
+    /// assert_eq!(boiling.committed_datatype(), Some(celsius.address()));
+    /// assert_eq!(boiling.read::<f32>()?, [100.0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn value<V: AttributeValue>(&self, value: V) -> CommittedValue<V> {
+        CommittedValue { value, committed: self.place() }
     }
 
     /// Its path in the file.

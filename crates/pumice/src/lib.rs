@@ -114,7 +114,7 @@ mod walk;
 pub use attribute::{Attribute, AttributeValue, RawAttribute, VariableLength};
 pub use builder::{Access, DatasetBuilder};
 pub use chunk::ChunkInfo;
-pub use committed::CommittedDatatype;
+pub use committed::{CommittedDatatype, CommittedValue};
 pub use context::{Context, ContextBuilder};
 pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines, Number};
 pub use copy::Keep;

@@ -230,7 +230,7 @@ impl AttributeValue for References {
         let all = self.0.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
         let extent = Extent::Simple { dims: [self.0.len() as u64].as_slice().into(), max: None };
         let values = Values::References(meaning.kind(), all);
-        NewAttribute { name: name.into(), extent, values }
+        NewAttribute { name: name.into(), extent, values, committed: None }
     }
 }
 

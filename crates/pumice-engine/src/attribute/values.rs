@@ -1,13 +1,14 @@
 //! Attributes on their way into a file: elements that are stored as they are, or need the global
 //! heap; and what the global heap gets back when attributes go.
 
-use super::{Attribute, set};
+use super::{Attribute, object_datatype, set};
 use crate::file::File;
 use crate::object::Object;
 use crate::reference::{self, Reference};
+use crate::shared::Committed;
 use crate::{Error, Result};
 use pumice_space::Extent;
-use pumice_types::{Datatype, Heaped, ReferenceKind};
+use pumice_types::{Conversion, Datatype, Heaped, ReferenceKind};
 
 /// An attribute that is still to be stored.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct NewAttribute {
     pub extent: Extent,
     /// Its elements.
     pub values: Values,
+    /// The committed datatype that it shares; elements are converted to it.
+    pub committed: Option<Committed>,
 }
 
 /// The elements of an attribute that is still to be stored.
@@ -34,14 +37,19 @@ pub enum Values {
 impl NewAttribute {
     /// An attribute whose elements the file has as they are.
     pub fn new(name: impl Into<String>, datatype: Datatype, extent: Extent, data: Vec<u8>) -> Self {
-        Self { name: name.into(), extent, values: Values::Stored(datatype, data) }
+        Self { name: name.into(), extent, values: Values::Stored(datatype, data), committed: None }
     }
 }
 
 /// Adds an attribute, or replaces the one of that name.
 pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     file.medium().require_writable()?;
-    let NewAttribute { name, extent, values } = new;
+    let NewAttribute { name, extent, values, committed } = new;
+    let committed = committed.map(|committed| committed.address_in(file)).transpose()?;
+    let values = match committed {
+        Some(address) => of_committed(file, values, address)?,
+        None => values,
+    };
     let (datatype, data) = match values {
         Values::Stored(datatype, data) => (datatype, data),
         Values::Heaped(datatype, Heaped { mut elements, heap }) => {
@@ -55,11 +63,31 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
         }
     };
     file.check_datatype(&datatype)?;
-    let attribute = Attribute::new(name, datatype, extent, data);
+    let attribute = Attribute { committed, ..Attribute::new(name, datatype, extent, data) };
     let (datatype, data) = (attribute.datatype.clone(), attribute.data.clone());
     set(file, object, attribute).inspect_err(|_| {
         // Nobody refers to it; if this fails too, only space is lost.
         let _ = discard(file, &datatype, data);
+    })
+}
+
+/// Elements in the type of a committed datatype.
+fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
+    let object = file.object(address)?;
+    let wanted = object_datatype(file, &object)?;
+    Ok(match values {
+        Values::Stored(datatype, data) if datatype != wanted => {
+            let conversion = Conversion::new(&datatype, &wanted)?;
+            let mut converted = vec![0; data.len() / datatype.size().max(1) * wanted.size()];
+            conversion.convert(&data, &mut converted)?;
+            Values::Stored(wanted, converted)
+        }
+        Values::Stored(..) => values,
+        Values::Heaped(ref datatype, _) if *datatype == wanted => values,
+        Values::Heaped(..) | Values::References(..) => {
+            let what = format!("an attribute of a committed {wanted} with elements of another type");
+            return Err(Error::Invalid(what));
+        }
     })
 }
 

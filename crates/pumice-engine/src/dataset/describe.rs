@@ -132,7 +132,7 @@ pub(super) fn describe(
     let (dims, max) = (Dims::from_slice(extent.dims()), Dims::from_slice(extent.max_dims()));
     let chunk = match &message {
         Layout::Chunked { chunk, .. } | Layout::Structured { chunk, .. } => chunk.clone(),
-        _ => dims.to_vec(),
+        _ => whole(&dims, &max, datatype.size()),
     };
     let chunked = matches!(message, Layout::Chunked { .. } | Layout::Structured { .. });
     if chunk.len() != dims.len() || (chunked && chunk.contains(&0)) {
@@ -155,6 +155,20 @@ pub(super) fn describe(
     let layout = DatasetLayout { geometry, storage };
     let (early, late) = (false, false);
     Ok(Description { datatype, null, early, late, fill, layout, message })
+}
+
+/// The shape of a dataset in one piece as the chunk that it is. Data in external files may grow along
+/// the first axis, which leaves all of it in its place: the chunk is as long as it can become.
+fn whole(dims: &[u64], max: &[u64], element: usize) -> Vec<u64> {
+    let mut chunk = dims.to_vec();
+    if let (Some(first), Some(&most)) = (chunk.first_mut(), max.first())
+        && most > *first
+        && !dims[1..].contains(&0)
+    {
+        let row = dims[1..].iter().try_fold(element.max(1) as u64, |row, &n| row.checked_mul(n));
+        *first = row.map_or(*first, |row| most.min(u64::MAX / 2 / row)).max(*first);
+    }
+    chunk
 }
 
 fn storage(

@@ -1,7 +1,7 @@
 //! Elements in external files: contiguous data in a store that joins parts of those files.
 
 use crate::file::File;
-use crate::layout::{Contiguous, Geometry, Place, Storage};
+use crate::layout::{Contiguous, Geometry, Storage};
 use crate::local_heap::LocalHeap;
 use crate::measure::ExternalPiece;
 use crate::medium::Medium;
@@ -22,7 +22,9 @@ pub(super) fn message(
     extent: &Extent,
     datatype: &Datatype,
 ) -> Result<RawMessage> {
-    let needed = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
+    // All that it may have one day.
+    let most = extent.max_dims().iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
+    let needed = most.and_then(|cells| cells.checked_mul(datatype.size() as u64));
     let (last, others) = match files.split_last() {
         Some(split) => split,
         None => return Err(Error::Invalid("external data without a file".into())),
@@ -66,6 +68,6 @@ pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -
         start = start.saturating_add(length);
     }
     let store = Arc::new(JoinedStore::new(parts, Gaps::Zeros));
-    let medium = Arc::new(Medium::new(store, 0, start, sizes, file.writable()));
-    Ok(Storage::External(Contiguous::new(geometry.clone(), medium, Place::File(Some(0)))))
+    let medium = Arc::new(Medium::new(store.clone(), 0, start, sizes, file.writable()));
+    Ok(Storage::External(Contiguous::external(geometry.clone(), medium, store)))
 }

@@ -61,7 +61,7 @@ impl DatasetState {
         if self.dims().as_slice() == dims {
             return Ok(());
         }
-        let Some(table) = self.layout.table() else { return Ok(()) };
+        let Some(table) = self.layout.table() else { return self.move_end(dims) };
         let grows_only = self.dims().iter().zip(dims).all(|(old, new)| old <= new);
         if grows_only && !self.early && !self.recodes() {
             return self.grow(table, dims);
@@ -75,6 +75,16 @@ impl DatasetState {
         let dropped = std::mem::take(&mut changes.dropped);
         self.apply(table, &exclusive, dims, changes)?;
         if dropped.is_empty() { Ok(()) } else { self.discard(dropped) }
+    }
+
+    /// Changes the extent of elements that are elsewhere, which stay as they are.
+    fn move_end(&self, dims: &[u64]) -> Result<()> {
+        let geometry = &self.layout.geometry;
+        let extent = Extent::with_max(dims, geometry.max_dims())?;
+        let _change = self.medium().change();
+        self.set_extent(&extent)?;
+        geometry.set_dims(dims);
+        Ok(())
     }
 
     /// Lets index and header follow an extent that leaves every chunk as it is, in the file and in
@@ -269,12 +279,15 @@ impl DatasetState {
             return Err(Error::Invalid(format!("{dims:?} is beyond the maximum of {max:?}")));
         }
         match &self.layout.storage {
-            Storage::Contiguous(_)
-            | Storage::External(_)
-            | Storage::Virtual(_)
-            | Storage::Unreadable(_) => {
+            Storage::Contiguous(_) | Storage::Unreadable(_) => {
                 Err(Error::Invalid("only chunked datasets can change their extent".into()))
             }
+            Storage::Virtual(sources) if sources.has_no_end() => {
+                let what = "the extent of a virtual dataset that follows its sources";
+                Err(Error::Invalid(what.into()))
+            }
+            Storage::Virtual(sources) => sources.check_extent(dims),
+            Storage::External(_) => Ok(()),
             Storage::Dense(..) | Storage::Sparse(..) | Storage::VariableLength(..) => Ok(()),
         }
     }

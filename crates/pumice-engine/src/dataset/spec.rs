@@ -7,15 +7,16 @@ use crate::file::File;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::layout::Storage;
 use crate::measure::ExternalPiece;
+use crate::shared::Committed;
 use crate::version::LibraryVersion;
 use crate::{Error, Result};
 use pumice_filter::{DatasetFacts, FilterSpec, Scaling};
-use pumice_format::UNDEFINED;
+use pumice_format::{Sizes, UNDEFINED};
 use pumice_format::messages::{
-    AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, SPARSE, SingleChunk,
-    dataspace, datatype, kind,
+    AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, Message, SPARSE,
+    SharedLocation, SingleChunk, dataspace, datatype, kind,
 };
-use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::object_header::{MESSAGE_CONSTANT, MESSAGE_SHARED, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_format::virtual_mapping::VirtualMapping;
 use pumice_space::{Extent, UNLIMITED};
@@ -36,6 +37,8 @@ const OLD_CHUNKED_VERSION: u8 = 3;
 pub struct DatasetSpec {
     /// The type of its elements.
     pub datatype: Datatype,
+    /// The committed datatype that it shares, which must be that of its elements.
+    pub committed: Option<Committed>,
     /// Its current and maximum dimensions.
     pub extent: Extent,
     /// How it is stored.
@@ -69,6 +72,7 @@ impl DatasetSpec {
         let (track_times, track_attribute_order) = (false, false);
         Self {
             datatype,
+            committed: None,
             extent,
             layout,
             fill: None,
@@ -184,7 +188,7 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     let [space, element, fill_value, layout] = bodies;
     let mut messages = vec![
         RawMessage::new(kind::DATASPACE, 0, space),
-        RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, element),
+        datatype_message(&spec, element, sizes)?,
         RawMessage::new(kind::FILL_VALUE, MESSAGE_CONSTANT, fill_value),
         RawMessage::new(kind::LAYOUT, 0, layout),
     ];
@@ -205,6 +209,16 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
         layout.storage = Storage::Virtual(virtuality::Virtual::new(file, mappings));
     }
     Ok((messages, description))
+}
+
+/// The datatype in a message of its own, or where the committed one is.
+fn datatype_message(spec: &DatasetSpec, element: Vec<u8>, sizes: Sizes) -> Result<RawMessage> {
+    let Some(committed) = &spec.committed else {
+        return Ok(RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, element));
+    };
+    let location = SharedLocation::Object { address: committed.address };
+    let message = Message::Shared { kind: kind::DATATYPE, location };
+    Ok(message.to_raw(sizes, MESSAGE_CONSTANT | MESSAGE_SHARED)?)
 }
 
 /// The layout message of a new dataset, with nothing allocated, and its filters.
@@ -232,7 +246,14 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             Ok((virtuality::store(file, mappings, &spec.extent)?, Filters::none()))
         }
         LayoutSpec::Contiguous | LayoutSpec::External { .. } => {
-            if spec.extent.max_dims() != spec.extent.dims() {
+            let (dims, max) = (spec.extent.dims(), spec.extent.max_dims());
+            let grows = |from: usize| max.iter().zip(dims).skip(from).any(|(max, now)| max != now);
+            if let LayoutSpec::External { .. } = spec.layout {
+                if grows(1) {
+                    let what = "external data can grow along the first axis only";
+                    return Err(Error::Invalid(what.into()));
+                }
+            } else if grows(0) {
                 return Err(Error::Invalid(
                     "contiguous datasets cannot grow: give the dataset chunks".into(),
                 ));

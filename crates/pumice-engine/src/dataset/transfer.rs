@@ -9,7 +9,7 @@ use super::{DatasetState, virtuality};
 use crate::buffer::Output;
 use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Selection, plan};
+use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan};
 use pumice_types::{Conversion, Datatype, Transform};
 
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
@@ -63,9 +63,13 @@ impl DatasetState {
         if self.check_with(selection, &dims, memory_type, size, options)? == 0 {
             return Ok(());
         }
-        if options.memory.as_ref().is_some_and(|(places, _)| places.as_points().is_some()) {
-            // A point may repeat, and two threads must never write to one place.
-            return Err(Error::Invalid("a read cannot go to points in memory".into()));
+        if let Some((places, shape)) = &options.memory
+            && places.check(shape).is_ok()
+            && places.as_points().is_some_and(|points| repeats(points, shape))
+        {
+            // Two threads must never write to one place.
+            let what = "a read cannot go to points in memory of which one repeats";
+            return Err(Error::Invalid(what.into()));
         }
         let mut conversion = Conversion::new(&self.datatype, memory_type)?;
         if let Some(transform) = &options.transform {
@@ -74,13 +78,7 @@ impl DatasetState {
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
         let target = &target;
         if let Storage::Virtual(sources) = &self.layout.storage {
-            let (all, shape) = (Selection::all(), selection.shape(&dims));
-            let memory = options.memory.as_ref();
-            let (places, shape) = match memory {
-                Some((places, shape)) => (places, shape.as_slice()),
-                None => (&all, shape.as_slice()),
-            };
-            let segments = virtuality::segments(selection, &dims, places, shape)?;
+            let segments = virtual_segments(selection, &dims, options)?;
             return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
         }
         let parts = self.parts(selection, &dims, options)?;
@@ -111,6 +109,10 @@ impl DatasetState {
         let dims = self.dims();
         if self.check_with(selection, &dims, memory_type, bytes.len(), options)? == 0 {
             return Ok(());
+        }
+        if let Storage::Virtual(sources) = &self.layout.storage {
+            let segments = virtual_segments(selection, &dims, options)?;
+            return sources.write(&self.layout.geometry, memory_type, &segments, bytes, options);
         }
         let mut conversion = Conversion::new(memory_type, &self.datatype)?;
         if let Some(transform) = &options.transform {
@@ -410,6 +412,26 @@ impl DatasetState {
             memory_type.size()
         )))
     }
+}
+
+/// The cells of a virtual dataset, and the places in memory where they go to or come from.
+fn virtual_segments(
+    selection: &Selection,
+    dims: &Dims,
+    options: &TransferOptions,
+) -> Result<Vec<Segment>> {
+    match &options.memory {
+        Some((places, shape)) => virtuality::segments(selection, dims, places, shape),
+        None => virtuality::segments(selection, dims, &Selection::all(), &selection.shape(dims)),
+    }
+}
+
+/// Whether a point is named twice.
+fn repeats((rank, coordinates): (usize, &[u64]), shape: &[u64]) -> bool {
+    let place = |point: &[u64]| point.iter().zip(shape).fold(0u64, |n, (&i, &side)| n * side + i);
+    let mut places: Vec<u64> = coordinates.chunks_exact(rank.max(1)).map(place).collect();
+    places.sort_unstable();
+    places.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn list(points: &Points<'_>) -> Result<Selection> {

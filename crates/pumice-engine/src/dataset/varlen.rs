@@ -141,6 +141,12 @@ impl DatasetState {
         if count == 0 {
             return Ok(());
         }
+        if let Storage::Virtual(sources) = &self.layout.storage {
+            let (all, shape) = (Selection::all(), selection.shape(&dims));
+            let wanted = virtuality::segments(selection, &dims, &all, &shape)?;
+            let geometry = &self.layout.geometry;
+            return sources.write_heaped(geometry, &self.datatype, &wanted, elements, heap);
+        }
         let mut old = self.buffer(count)?;
         self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
         if self.heap.knows_no_room() {

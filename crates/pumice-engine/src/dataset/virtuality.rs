@@ -1,9 +1,11 @@
-//! Virtual datasets: a read becomes reads of the datasets that have the elements.
+//! Virtual datasets: a read or write becomes reads or writes of the datasets that have the elements.
 //!
 //! A virtual dataset has nothing of its own to cache: its sources go through the cache. Cells that
 //! no source has, or whose source is missing, get the fill value. The extent follows the sources
 //! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
 //! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
+
+mod write;
 
 use super::DatasetState;
 use crate::file::File;
@@ -11,6 +13,7 @@ use crate::layout::Geometry;
 use crate::layout::dense::zeros;
 use crate::layout::request::{Target, fill_with};
 use crate::metadata::MetadataIo;
+use crate::open_files::Opening;
 use crate::{Error, Result, group, outside};
 use pumice_format::Context;
 use pumice_format::UNDEFINED;
@@ -53,13 +56,27 @@ pub struct Virtual {
     mappings: Vec<VirtualMapping>,
     /// Sources in other files that are open, by file and path.
     sources: Mutex<HashMap<(String, String), Source>>,
+    /// Files of sources that were written to since the last commit.
+    written: Mutex<Vec<Arc<Held>>>,
 }
 
 /// An open source, and the file that it keeps open.
 #[derive(Clone)]
 struct Source {
-    _file: Arc<File>,
+    file: Arc<Held>,
     dataset: Arc<DatasetState>,
+}
+
+/// The file of a source. What was written to it has been committed; it is closed with its last user.
+struct Held(Arc<File>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 {
+            // Nobody can be told.
+            let _ = self.0.close();
+        }
+    }
 }
 
 /// A part of the dataset and the source that has it, both with an end.
@@ -102,13 +119,31 @@ impl Virtual {
 
     /// A mapping that is stored already.
     pub(super) fn new(file: &File, mappings: Vec<VirtualMapping>) -> Self {
-        let (view, sources) = (file.virtual_view(), Mutex::default());
-        Self { file: file.weak(), view, mappings, sources }
+        let (view, sources, written) = (file.virtual_view(), Mutex::default(), Mutex::default());
+        Self { file: file.weak(), view, mappings, sources, written }
     }
 
     /// The mappings, as they are stored.
     pub fn mappings(&self) -> &[VirtualMapping] {
         &self.mappings
+    }
+
+    /// Whether its extent follows that of its sources.
+    pub(super) fn has_no_end(&self) -> bool {
+        self.mappings.iter().any(|mapping| mapping.target.is_unlimited())
+    }
+
+    /// Refuses an extent that does not have all parts.
+    pub(super) fn check_extent(&self, dims: &[u64]) -> Result<()> {
+        let vast = Dims::from_elem(UNLIMITED - 1, dims.len());
+        for mapping in self.mappings.iter().filter(|mapping| !mapping.target.is_all()) {
+            let Some((_, last)) = mapping.target.bounds(&vast) else { continue };
+            if last.iter().zip(dims).any(|(last, side)| last >= side) {
+                let what = format!("{dims:?} has not all parts of the virtual dataset");
+                return Err(Error::Invalid(what));
+            }
+        }
+        Ok(())
     }
 
     /// The dimensions that the sources give the dataset now.
@@ -209,7 +244,7 @@ impl Virtual {
         let here = file_name == ".";
         let file = match here {
             true => own,
-            false => match outside::open(&own, file_name, outside::VIRTUAL_FOLDERS) {
+            false => match open_source(&own, file_name) {
                 Ok(file) => file,
                 Err(_) => return Ok(None),
             },
@@ -219,7 +254,7 @@ impl Virtual {
         let file = found.file.unwrap_or(file);
         let open = || DatasetState::open(&file, &found.object);
         let dataset = file.dataset(found.object.address(), open)?;
-        let source = Source { _file: file, dataset };
+        let source = Source { file: Arc::new(Held(file)), dataset };
         // A file that kept itself open would never be closed.
         if !here {
             let mut kept = self.kept();
@@ -298,6 +333,18 @@ impl Virtual {
         }
         Ok(all)
     }
+}
+
+/// Opens the file of a source: for what the virtual dataset's file is open for, as libhdf5 does, or
+/// else for reading.
+fn open_source(own: &File, name: &str) -> Result<Arc<File>> {
+    let folders = outside::VIRTUAL_FOLDERS;
+    if own.writable()
+        && let Ok(file) = outside::open_for(own, name, folders, Opening::Edit)
+    {
+        return Ok(file);
+    }
+    outside::open(own, name, folders)
 }
 
 /// Puts elements, which are in the order of `pairs`, into their places.

@@ -21,6 +21,9 @@ impl File {
         if !self.writable() {
             return Ok(());
         }
+        for dataset in self.open_datasets() {
+            dataset.commit_sources()?;
+        }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.delete_orphans()?;
         self.heap.begin_commit();

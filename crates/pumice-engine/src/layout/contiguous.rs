@@ -11,7 +11,7 @@ use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_space::{CellSet, Segment};
-use pumice_store::WriteOp;
+use pumice_store::{JoinedStore, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Elements in one piece.
@@ -19,6 +19,8 @@ pub struct Contiguous {
     geometry: Arc<Geometry>,
     medium: Arc<Medium>,
     place: Mutex<Place>,
+    /// The external files that have them.
+    outside: Option<Arc<JoinedStore>>,
 }
 
 /// Where the elements are.
@@ -33,7 +35,26 @@ pub enum Place {
 impl Contiguous {
     /// A layout of elements at `place`.
     pub fn new(geometry: Arc<Geometry>, medium: Arc<Medium>, place: Place) -> Self {
-        Self { geometry, medium, place: Mutex::new(place) }
+        Self { geometry, medium, place: Mutex::new(place), outside: None }
+    }
+
+    /// A layout of elements in external files, of which `medium` is made.
+    pub fn external(
+        geometry: Arc<Geometry>,
+        medium: Arc<Medium>,
+        files: Arc<JoinedStore>,
+    ) -> Self {
+        let place = Mutex::new(Place::File(Some(0)));
+        Self { geometry, medium, place, outside: Some(files) }
+    }
+
+    /// Makes external files that are not there: cells between those of a write are read.
+    fn make_files(&self) -> Result<()> {
+        let Some(files) = &self.outside else { return Ok(()) };
+        let element = self.geometry.element_size() as u64;
+        let bytes = self.geometry.dims().iter().fold(element, |n, &side| n.saturating_mul(side));
+        let action = "make external files".into();
+        files.make(bytes).map_err(|source| Error::Io { action, source })
     }
 
     /// Where the elements are now.
@@ -148,6 +169,7 @@ impl Contiguous {
             WriteRequest::Erase { .. } => true,
         };
         self.allocate(fill)?;
+        self.make_files()?;
         match request {
             WriteRequest::Values { part, source } => {
                 self.write_values(part.segments(self.geometry.chunk()), source)

@@ -1,0 +1,131 @@
+//! Writing to virtual datasets: elements go to the sources that have their cells.
+//!
+//! As in libhdf5, a write to cells that no source has is refused, before anything is written. What
+//! was written to other files is committed with the virtual dataset's own.
+
+use super::{Deeper, Held, Piece, Virtual};
+use crate::dataset::transfer::TransferOptions;
+use crate::layout::Geometry;
+use crate::{Error, Result};
+use pumice_space::{Segment, Selection};
+use pumice_types::Datatype;
+use std::sync::{Arc, PoisonError};
+
+/// What one source gets: its cells, and where their elements are in memory.
+struct Share {
+    piece: Piece,
+    cells: Selection,
+    pairs: Vec<Segment>,
+}
+
+impl Virtual {
+    /// Writes elements of `memory_type` to the sources; `wanted` says which cells come from which
+    /// place of `bytes`, in order of the cells.
+    pub(in crate::dataset) fn write(
+        &self,
+        geometry: &Geometry,
+        memory_type: &Datatype,
+        wanted: &[Segment],
+        bytes: &[u8],
+        options: &TransferOptions,
+    ) -> Result<()> {
+        let _deeper = Deeper::enter()?;
+        let options = TransferOptions { memory: None, ..options.clone() };
+        for share in self.shares(geometry, wanted)? {
+            let values = share.gather(bytes, memory_type.size())?;
+            share.piece.source.dataset.write_with(&share.cells, memory_type, &values, &options)?;
+        }
+        Ok(())
+    }
+
+    /// Writes elements of the file's type, which refer to `heap`.
+    pub(in crate::dataset) fn write_heaped(
+        &self,
+        geometry: &Geometry,
+        datatype: &Datatype,
+        wanted: &[Segment],
+        elements: &[u8],
+        heap: &[u8],
+    ) -> Result<()> {
+        let _deeper = Deeper::enter()?;
+        let shares = self.shares(geometry, wanted)?;
+        if shares.iter().any(|share| share.piece.source.dataset.datatype() != datatype) {
+            let what = "virtual variable-length data of sources with another datatype";
+            return Err(Error::Unsupported(what.into()));
+        }
+        for share in shares {
+            let values = share.gather(elements, datatype.size())?;
+            share.piece.source.dataset.write_heaped(&share.cells, &values, heap)?;
+        }
+        Ok(())
+    }
+
+    /// What each source gets of a write, if all cells have a source that can be written to.
+    fn shares(&self, geometry: &Geometry, wanted: &[Segment]) -> Result<Vec<Share>> {
+        let dims = geometry.dims();
+        let (mut shares, mut found) = (Vec::new(), 0u64);
+        for mapping in &self.mappings {
+            for piece in self.pieces(mapping)? {
+                let Some((cells, pairs)) = piece.cells(&dims, wanted)? else { continue };
+                let file = &piece.source.file;
+                if !file.0.writable() {
+                    let what = format!(
+                        "the source \"{}\" of \"{}\" can only be read",
+                        mapping.dataset, mapping.file
+                    );
+                    return Err(Error::Invalid(what));
+                }
+                self.note_written(file);
+                found = pairs.iter().fold(found, |found, pair| found.saturating_add(pair.len));
+                shares.push(Share { piece, cells, pairs });
+            }
+        }
+        let asked = wanted.iter().fold(0u64, |asked, place| asked.saturating_add(place.len));
+        match found < asked {
+            true => Err(Error::Invalid(format!("{} cell(s) have no source", asked - found))),
+            false => Ok(shares),
+        }
+    }
+
+    fn note_written(&self, file: &Arc<Held>) {
+        // A file that held itself would never be closed, and commits itself.
+        if std::ptr::eq(self.file.as_ptr(), Arc::as_ptr(&file.0)) {
+            return;
+        }
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if !written.iter().any(|known| Arc::ptr_eq(&known.0, &file.0)) {
+            written.push(file.clone());
+        }
+    }
+
+    /// Commits the files that were written to. Sources may lead back: the file must not be in the
+    /// middle of its own commit.
+    pub(crate) fn commit_sources(&self) -> Result<()> {
+        let written = std::mem::take(
+            &mut *self.written.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        for (number, file) in written.iter().enumerate() {
+            if let Err(error) = file.0.commit() {
+                let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+                again.extend_from_slice(&written[number..]);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Share {
+    /// Its elements, in the order of its cells.
+    fn gather(&self, bytes: &[u8], size: usize) -> Result<Vec<u8>> {
+        let count: u64 = self.pairs.iter().map(|pair| pair.len).sum();
+        let mut values = crate::buffer::reserved((count as usize).saturating_mul(size))?;
+        for pair in &self.pairs {
+            let start = pair.memory as usize * size;
+            let part = bytes.get(start..start + pair.len as usize * size);
+            let part = part.ok_or_else(|| Error::Internal("elements outside of memory".into()))?;
+            values.extend_from_slice(part);
+        }
+        Ok(values)
+    }
+}
