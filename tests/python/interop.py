@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+import h5py
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,6 +28,15 @@ def program(variable, name):
 
 def dtype_to_json(dtype):
     dtype = np.dtype(dtype)
+    names = h5py.check_enum_dtype(dtype)
+    if names:
+        return {"enum": names, "base": dtype.str}
+    if dtype.subdtype:
+        return {"array": dtype_to_json(dtype.subdtype[0]), "dims": list(dtype.subdtype[1])}
+    if dtype.kind == "c":
+        part = f"{dtype.str[0]}f{dtype.itemsize // 2}"
+        fields = [{"name": n, "offset": i * dtype.itemsize // 2, "dtype": part} for i, n in enumerate("ri")]
+        return {"size": dtype.itemsize, "fields": fields}
     if not dtype.names:
         return dtype.str
     fields = [

@@ -5,7 +5,9 @@ import h5py
 import numpy as np
 
 RECORD = np.dtype([("a", "<i2"), ("b", ">f8"), ("c", "S3")])
-TYPES = ["<i1", "<u2", ">i4", "<u8", "<f4", ">f8", "<f2", "S5", RECORD]
+NESTED = np.dtype([("in", [("x", "<f4"), ("y", ">u2")]), ("grid", "<i2", (2, 3))])
+COLOUR = h5py.enum_dtype({"RED": -1, "GREEN": 0, "BLUE": 77}, basetype="<i2")
+TYPES = ["<i1", "<u2", ">i4", "<u8", "<f4", ">f8", "<f2", "S5", RECORD, NESTED, COLOUR, "<c16", ">c8"]
 FILL_TIMES = {"ifset": h5py.h5d.FILL_TIME_IFSET, "alloc": h5py.h5d.FILL_TIME_ALLOC}
 ALLOCATIONS = {
     "early": h5py.h5d.ALLOC_TIME_EARLY,
@@ -36,6 +38,13 @@ def values(rng, shape, dtype):
         for name in dtype.names:
             out[name] = values(rng, (count,), dtype[name])
         return out.reshape(shape)
+    if dtype.subdtype:
+        base, inner = dtype.subdtype
+        return values(rng, (*shape, *inner), base)
+    if h5py.check_enum_dtype(dtype):
+        return rng.choice([-1, 0, 77], count).astype(dtype).reshape(shape)
+    if dtype.kind == "c":
+        return (rng.normal(size=count) + 1j * rng.normal(size=count)).astype(dtype).reshape(shape)
     if dtype.kind == "S":
         letters = rng.integers(97, 123, (count, dtype.itemsize), "u1")
         return letters.reshape(-1).view(dtype)[:count].reshape(shape)
@@ -57,7 +66,8 @@ class Case:
         self.layout = str(rng.choice(["chunked", "chunked", "chunked", "contiguous", "compact"]))
         if rank == 0 and self.layout == "chunked":
             self.layout = "contiguous"
-        plain = self.dtype.kind != "S"  # h5py takes the fill value of strings for a pointer
+        # h5py takes the fill value of strings for a pointer, and has none for complex numbers.
+        plain = self.dtype.kind not in "Sc"
         too_large = np.prod(self.shape) * self.dtype.itemsize > 60_000
         if self.layout == "compact" and too_large:
             self.layout = "contiguous"
@@ -66,6 +76,8 @@ class Case:
         self.fill_time = "alloc" if self.fill is None else str(rng.choice(list(FILL_TIMES)))
         self.allocation = str(rng.choice(list(ALLOCATIONS))) if rng.random() < 0.5 else None
         self.filters, self.chunks, self.maxshape, self.unfiltered_edge = [], None, None, False
+        self.optional = bool(rng.integers(2))
+        self.added, self.link = None, None
         if self.layout == "chunked":
             self.make_chunks(filters)
         elif self.layout == "compact":
@@ -89,7 +101,8 @@ class Case:
         if kind == "single":
             self.chunks = self.shape
         self.filters = list(filters[rng.integers(len(filters))])
-        if "scaleoffset" in self.filters and (self.dtype.kind not in "iu" or self.dtype.itemsize > 4):
+        number = self.dtype.kind in "iu" and not h5py.check_enum_dtype(self.dtype)
+        if "scaleoffset" in self.filters and (not number or self.dtype.itemsize > 4):
             self.filters = ["gzip"]
         self.unfiltered_edge = bool(self.filters) and rng.random() < 0.25
 
@@ -141,11 +154,43 @@ class Case:
             options["compact"] = True
         spec.create("dense", self.path, self.dtype, self.shape, fill=self.fill, **options)
 
+    def index(self):
+        """The index that libhdf5 gives it from 1.10 on, and the axis without end."""
+        unlimited = [axis for axis, most in enumerate(self.maxshape) if most is None]
+        if len(unlimited) > 1:
+            return "B-tree 2", None
+        if unlimited:
+            return "extensible array", unlimited[0]
+        if self.chunks == self.maxshape:
+            return "single", None
+        early = self.allocation == "early" and not self.filters
+        return ("implicit" if early else "fixed array"), None
+
+    def properties(self):
+        """What a creation property list must say; None where h5py does not tell."""
+        filters = [self.filter(name) for name in self.filters]
+        return {
+            "chunks": self.chunks,
+            "fill time": FILL_TIMES[self.fill_time],
+            "allocation": ALLOCATIONS.get(self.allocation),
+            "filters": [(one["id"], int(one.get("optional", True))) for one in filters],
+        }
+
+    def stored_properties(self, dataset):
+        plist = dataset.id.get_create_plist()
+        filters = [plist.get_filter(number)[:2] for number in range(plist.get_nfilters())]
+        return {
+            "chunks": dataset.chunks,
+            "fill time": plist.get_fill_time(),
+            "allocation": plist.get_alloc_time() if self.allocation else None,
+            "filters": [(number, flags & 1) for number, flags in filters],
+        }
+
     def filter(self, name):
         if name == "gzip":
-            return {"id": 1, "parameters": [3]}
+            return {"id": 1, "parameters": [3], "optional": self.optional}
         if name == "shuffle":
-            return {"id": 2, "parameters": [self.dtype.itemsize]}
+            return {"id": 2, "parameters": [self.dtype.itemsize], "optional": self.optional}
         if name == "fletcher32":
             return {"id": 3, "parameters": []}
         if name == "lzf":

@@ -14,7 +14,7 @@ from h5py import h5o
 from interop import InteropCase
 from varlen import pack_all, to_json
 
-ROUNDS = int(os.environ.get("PUMICE_RANDOM_ROUNDS", "14"))
+ROUNDS = int(os.environ.get("PUMICE_RANDOM_ROUNDS", "20"))
 STEPS = 120
 TEXT = {"vlen": "string"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

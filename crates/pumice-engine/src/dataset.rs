@@ -192,7 +192,8 @@ impl DatasetState {
                 Place::File(None) => 0,
             },
             Storage::External(_) => {
-                let cells = self.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+                let cells =
+                    self.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
                 cells.saturating_mul(self.layout.geometry.element_size() as u64)
             }
             _ => 0,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use pumice::types::{
-    ByteOrder, CharacterSet, Compound, Datatype, FixedString, Float, Integer, Member,
+    ByteOrder, CharacterSet, Compound, Datatype, Enumeration, FixedString, Float, Integer, Member,
     StringPadding, VarLenKind,
 };
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ pub(crate) fn parse(value: &Value) -> Result<Datatype> {
             Value::String(text) if text == "string" => Ok(Datatype::varlen_string(REFERENCE)),
             base => Ok(Datatype::varlen(parse(base)?, REFERENCE)),
         },
+        Value::Object(fields) if fields.contains_key("enum") => parse_enumeration(value),
         Value::Object(fields) if fields.contains_key("array") => {
             let dims = fields["dims"].as_array().context("no dims")?.iter();
             let dims: Option<Vec<u32>> = dims.map(|n| n.as_u64()?.try_into().ok()).collect();
@@ -50,6 +51,22 @@ fn parse_text(text: &str) -> Result<Datatype> {
         }
         _ => bail!("no datatype: {text}"),
     })
+}
+
+fn parse_enumeration(value: &Value) -> Result<Datatype> {
+    let Datatype::Integer(base) = parse(&value["base"])? else { bail!("names of no integers") };
+    let names = value["enum"].as_object().context("no names")?;
+    let size = base.size as usize;
+    let mut values = Vec::new();
+    for number in names.values() {
+        let mut bytes = number.as_i64().context("no number")?.to_le_bytes()[..size].to_vec();
+        if base.order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        values.extend(bytes);
+    }
+    let names = names.keys().cloned().collect();
+    Ok(Datatype::Enum(Enumeration { base, names, values }))
 }
 
 /// A number that does not fill its bytes.

@@ -183,7 +183,8 @@ fn datatype(text: &str) -> Result<pumice::Datatype> {
 /// Arrays in any order of memory, to blocks, rows and every other cell.
 fn arrays(file: &File, path: &str) -> Result<()> {
     let shape = [4usize, 5, 6];
-    let whole = ArrayD::from_shape_fn(IxDyn(&shape), |at| (at[0] * 100 + at[1] * 10 + at[2]) as i32);
+    let whole =
+        ArrayD::from_shape_fn(IxDyn(&shape), |at| (at[0] * 100 + at[1] * 10 + at[2]) as i32);
     let make = |name: &str| -> Result<Dataset> {
         let builder = file.new_dataset::<i32>().shape([4, 5, 6]).chunk([3, 2, 4]).fill_value(-1);
         Ok(builder.create(&format!("{path}/{name}"))?)

@@ -2,8 +2,8 @@
 
 use crate::file::Owner;
 use crate::{Attribute, AttributeValue, DatasetBuilder, Group};
-use pumice_engine::object::Object;
 use pumice_engine::attribute::NewAttribute;
+use pumice_engine::object::Object;
 use pumice_engine::shared::Committed;
 use pumice_engine::{Result, attribute};
 use pumice_format::messages::{datatype, kind};

@@ -85,7 +85,8 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
         Values::Stored(..) => values,
         Values::Heaped(ref datatype, _) if *datatype == wanted => values,
         Values::Heaped(..) | Values::References(..) => {
-            let what = format!("an attribute of a committed {wanted} with elements of another type");
+            let what =
+                format!("an attribute of a committed {wanted} with elements of another type");
             return Err(Error::Invalid(what));
         }
     })

@@ -11,7 +11,6 @@ use crate::shared::Committed;
 use crate::version::LibraryVersion;
 use crate::{Error, Result};
 use pumice_filter::{DatasetFacts, FilterSpec, Scaling};
-use pumice_format::{Sizes, UNDEFINED};
 use pumice_format::messages::{
     AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, Message, SPARSE,
     SharedLocation, SingleChunk, dataspace, datatype, kind,
@@ -19,6 +18,7 @@ use pumice_format::messages::{
 use pumice_format::object_header::{MESSAGE_CONSTANT, MESSAGE_SHARED, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_format::virtual_mapping::VirtualMapping;
+use pumice_format::{Sizes, UNDEFINED};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::Datatype;
 

@@ -39,11 +39,7 @@ impl Contiguous {
     }
 
     /// A layout of elements in external files, of which `medium` is made.
-    pub fn external(
-        geometry: Arc<Geometry>,
-        medium: Arc<Medium>,
-        files: Arc<JoinedStore>,
-    ) -> Self {
+    pub fn external(geometry: Arc<Geometry>, medium: Arc<Medium>, files: Arc<JoinedStore>) -> Self {
         let place = Mutex::new(Place::File(Some(0)));
         Self { geometry, medium, place, outside: Some(files) }
     }

@@ -101,9 +101,8 @@ impl Virtual {
     /// Commits the files that were written to. Sources may lead back: the file must not be in the
     /// middle of its own commit.
     pub(crate) fn commit_sources(&self) -> Result<()> {
-        let written = std::mem::take(
-            &mut *self.written.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let written =
+            std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
         for (number, file) in written.iter().enumerate() {
             if let Err(error) = file.0.commit() {
                 let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
