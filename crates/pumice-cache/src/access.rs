@@ -2,9 +2,11 @@
 
 use crate::budget::{Need, Visit};
 use crate::cache::Shared;
-use crate::layout::{Intent, Layout, Outcome, Part, Stored};
+use crate::layout::{Direct, Intent, Layout, Outcome, Part, Stored};
+use crate::moves::Moves;
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
+use crate::stats::Reason;
 use crate::sync::{Arc, RwLockWriteGuard};
 
 /// One chunk's share of a request.
@@ -30,8 +32,17 @@ pub(crate) trait Access<L: Layout>: Send {
     /// Whether the chunk may be of use later.
     fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool;
 
-    /// Goes past the cache if the layout can.
-    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error>;
+    /// Whether a chunk that is stored so can be handled past the cache.
+    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool;
+
+    /// Goes past the cache if the layout can, or names what has to move for it.
+    fn direct<'r>(
+        &'r mut self,
+        layout: &L,
+        key: &L::Key,
+        stored: Option<&Stored<L::Tag>>,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, L::Error>;
 
     /// Handles the stored bytes of a chunk that will not be kept, if the layout can.
     fn stored(
@@ -105,8 +116,18 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         layout.worth_keeping(key, &self.0)
     }
 
-    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
-        layout.direct_read(key, &mut self.0)
+    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool {
+        layout.can_read_direct(key, stored, &self.0)
+    }
+
+    fn direct<'r>(
+        &'r mut self,
+        layout: &L,
+        key: &L::Key,
+        stored: Option<&Stored<L::Tag>>,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, L::Error> {
+        layout.direct_read(key, stored, &mut self.0, &mut moves.reads)
     }
 
     fn stored(
@@ -176,8 +197,18 @@ impl<L: Layout> Access<L> for Ahead {
         Visit { write: false, share: 0.0, hit: false }
     }
 
-    fn direct(&mut self, _: &L, _: &L::Key) -> Result<bool, L::Error> {
-        Ok(false)
+    fn can_go_direct(&self, _: &L, _: &L::Key, _: &Stored<L::Tag>) -> bool {
+        false
+    }
+
+    fn direct<'r>(
+        &'r mut self,
+        _: &L,
+        _: &L::Key,
+        _: Option<&Stored<L::Tag>>,
+        _: &mut Moves<'r>,
+    ) -> Result<Direct, L::Error> {
+        Ok(Direct::Impossible)
     }
 
     fn absent(&mut self, _: &L, _: &L::Key) -> Result<(), L::Error> {
@@ -217,8 +248,18 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         true
     }
 
-    fn direct(&mut self, layout: &L, key: &L::Key) -> Result<bool, L::Error> {
-        layout.direct_write(key, &mut self.0)
+    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool {
+        layout.can_write_direct(key, stored, &self.0)
+    }
+
+    fn direct<'r>(
+        &'r mut self,
+        layout: &L,
+        key: &L::Key,
+        stored: Option<&Stored<L::Tag>>,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, L::Error> {
+        layout.direct_write(key, stored, &mut self.0, &mut moves.writes)
     }
 
     fn absent(&mut self, _layout: &L, _key: &L::Key) -> Result<(), L::Error> {
@@ -297,7 +338,7 @@ impl<L: Layout> Writing<'_, L> {
                 Err(error)
             }
             Err(error) => {
-                shared.remove(slot, body, false);
+                shared.remove(slot, body, Reason::Discard);
                 Err(error)
             }
         }

@@ -22,6 +22,7 @@
 
 mod apply;
 mod curve;
+mod shares;
 mod surroundings;
 
 pub(crate) use curve::Curve;
@@ -206,7 +207,7 @@ mod tests {
         let mut curve = Curve::new();
         for round in 0..20 {
             for chunk in 0..chunks {
-                curve.access(chunk.wrapping_mul(7919), MIB, round > 0 && chunk < cached);
+                curve.access(0, chunk.wrapping_mul(7919), MIB, round > 0 && chunk < cached);
             }
         }
         curve

@@ -200,7 +200,7 @@ impl<L: Layout> State<L> {
             return;
         }
         if let Some(curve) = &mut self.curve {
-            curve.access(slot.hash, weight, true);
+            curve.access(slot.member.id, slot.hash, weight, true);
         }
         self.policy.touch(slot.id(), usage);
     }
@@ -477,7 +477,7 @@ impl<L: Layout> Budget<L> {
         slot.id.store(id, Ordering::Relaxed);
         state.policy.admit(id, slot.hash, weight, usage);
         if let Some(curve) = &mut state.curve {
-            curve.access(slot.hash, weight, false);
+            curve.access(slot.member.id, slot.hash, weight, false);
         }
         if visit.write {
             state.set_dirty(id);
@@ -564,7 +564,7 @@ impl<L: Layout> Budget<L> {
             let (member, identity) = (task.item.member, task.item.hash);
             task.transient = member.options().preemption > 0 && state.policy.lets_pass(identity);
             if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
-                curve.access(identity, task.stays, false);
+                curve.access(member.id, identity, task.stays, false);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::order::{Keys, Kind, Order, Place};
 use crate::request::{Item, runs};
 use crate::shield::shield;
 use crate::slot::Table;
-use crate::stats::Stats;
+use crate::stats::{Reason, Stats};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, yield_now};
 use crate::trace::TraceError;
 
@@ -267,7 +267,7 @@ impl<L: Layout> ChunkCache<L> {
         }
         self.shared.destroyed.store(true, Ordering::Relaxed);
         let slots = members.iter().flat_map(|member| self.shared.budget.slots(member));
-        slots.for_each(|slot| self.shared.discard(&slot));
+        slots.for_each(|slot| self.shared.discard(&slot, Reason::Close));
         Ok(())
     }
 
@@ -440,13 +440,14 @@ impl<L: Layout> Shared<L> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         let result = self.flush_members(std::slice::from_ref(member), false);
         member.order.close();
-        self.budget.slots(member).iter().for_each(|slot| self.discard(slot));
+        self.budget.slots(member).iter().for_each(|slot| self.discard(slot, Reason::Close));
         if member.course.lock().is_some() {
             self.budget.expect(member.id, &[]);
         }
         drop(place);
         // Notes of its uses refer to the dataset, too.
         self.budget.settle();
+        self.budget.with_curve(|curve, _| curve.forget(member.id));
         await_release(member);
         let mut members = self.members.lock();
         members.open.retain(|other| !Arc::ptr_eq(other, member));
@@ -537,7 +538,7 @@ impl<L: Layout> std::fmt::Debug for CachedFile<L> {
 /// Dropping it closes the dataset; [`close`](Dataset::close) does the same and tells of errors.
 pub struct Dataset<L: Layout> {
     cache: ChunkCache<L>,
-    member: Arc<Member<L>>,
+    pub(crate) member: Arc<Member<L>>,
     open: bool,
 }
 

@@ -142,16 +142,14 @@ impl<L: Layout> Shared<L> {
             Some(footprint) => return self.budget.reduce(slot, footprint),
             None => {}
         }
-        slot.member.counters.count_eviction(reason);
-        self.remove(slot, body, true);
+        self.remove(slot, body, reason);
     }
 
     /// Lets a chunk go, all of it, unless it is not clean or still being loaded.
     pub(crate) fn leave_whole(&self, slot: &Arc<Slot<L>>, reason: Reason) {
         let body = slot.write();
         if self.budget.condition(slot).as_ref().is_some_and(Condition::clean) {
-            slot.member.counters.count_eviction(reason);
-            self.remove(slot, body, true);
+            self.remove(slot, body, reason);
         }
     }
 
@@ -160,8 +158,9 @@ impl<L: Layout> Shared<L> {
         &self,
         slot: &Arc<Slot<L>>,
         mut body: RwLockWriteGuard<'_, Body<L>>,
-        evicted: bool,
+        reason: Reason,
     ) {
+        slot.member.counters.count_eviction(reason);
         let chunk = body.chunk.take();
         slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
@@ -169,7 +168,7 @@ impl<L: Layout> Shared<L> {
             chunk.into_iter().for_each(|chunk| slot.member.layout.recycle(chunk));
             Ok(())
         });
-        self.budget.strike(slot, evicted);
+        self.budget.strike(slot, reason.evicts());
         drop(body);
         self.table.remove(slot);
     }

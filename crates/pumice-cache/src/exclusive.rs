@@ -3,11 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use crate::access::Reading;
+use crate::budget::{Need, Reservation, Saving};
 use crate::cache::{Shared, writes};
-use crate::layout::Layout;
+use crate::layout::{Layout, Part};
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};
 use crate::request::Item;
+use crate::slot::Slot;
+use crate::stats::Reason;
 use crate::sync::Arc;
 
 /// Holds back all other requests of one dataset until it is dropped.
@@ -49,8 +52,32 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     pub fn discard(&self, key: &L::Key) -> bool {
         let Exclusive { shared, member, .. } = self;
         let Some(slot) = shared.table.find(member, member.hash(key), key) else { return false };
-        self.shared.discard(&slot);
+        self.shared.discard(&slot, Reason::Discard);
         true
+    }
+
+    /// Looks at a chunk if all of it is in memory.
+    pub fn peek<T>(&self, key: &L::Key, look: impl FnOnce(&L::Chunk) -> T) -> Option<T> {
+        let slot = self.shared.table.find(self.member, self.member.hash(key), key)?;
+        let body = slot.read();
+        body.chunk_with(Part::All).map(look)
+    }
+
+    /// Waits for those who write back chunks, as far as these are in memory, and keeps others from it
+    /// until what is returned is dropped.
+    pub fn hold(&self, keys: &[L::Key]) -> Held<'_, L> {
+        let Exclusive { shared, member, .. } = self;
+        let find = |key: &L::Key| shared.table.find(member, member.hash(key), key);
+        let slots: Vec<_> = keys.iter().filter_map(find).collect();
+        let saving = slots.iter().map(|slot| shared.budget.hold_saves(slot)).collect();
+        Held { shared, slots, _saving: saving }
+    }
+
+    /// Room for work on chunks outside of the cache, which counts for its limits until what is
+    /// returned is dropped. To be asked for only by one who has none.
+    pub fn room(&self, bytes: u64) -> Result<Room<'_, L>, L::Error> {
+        let room = self.shared.reserve(Need::Load { bytes, encoding: 0 })?;
+        Ok(Room { _room: room })
     }
 
     /// Serves a read.
@@ -73,6 +100,38 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
     pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
         self.shared.flush_members(std::slice::from_ref(self.member), evict)
+    }
+}
+
+/// Room in the cache's budget, see [`Exclusive::room`].
+pub struct Room<'c, L: Layout> {
+    _room: Reservation<'c, L>,
+}
+
+impl<L: Layout> std::fmt::Debug for Room<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}
+
+/// Chunks that nobody writes back, see [`Exclusive::hold`].
+pub struct Held<'c, L: Layout> {
+    shared: &'c Shared<L>,
+    slots: Vec<Arc<Slot<L>>>,
+    _saving: Vec<Saving<'c, L>>,
+}
+
+impl<L: Layout> Held<'_, L> {
+    /// Drops the chunks from memory, with their changes if they have any. What is stored of them
+    /// stays.
+    pub fn discard(self) {
+        self.slots.iter().for_each(|slot| self.shared.remove(slot, slot.write(), Reason::Discard));
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for Held<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("chunks", &self.slots.len()).finish_non_exhaustive()
     }
 }
 

@@ -175,17 +175,33 @@ pub trait Layout: Send + Sync + 'static {
         drop(chunk);
     }
 
-    /// Reads straight into the caller's buffer; `false`: not possible, and nothing was done.
-    ///
-    /// Called only for a chunk that is not in the cache, so what is stored is current. The chunk
-    /// need not be stored.
-    fn direct_read(
+    /// Whether [`direct_read`](Layout::direct_read) can serve a read of a chunk that is stored so.
+    fn can_read_direct(
         &self,
         key: &Self::Key,
-        request: &mut Self::Read<'_>,
-    ) -> Result<bool, Self::Error> {
-        let _ = (key, request);
-        Ok(false)
+        stored: &Stored<Self::Tag>,
+        request: &Self::Read<'_>,
+    ) -> bool {
+        let _ = (key, stored, request);
+        false
+    }
+
+    /// Reads straight into the caller's buffer.
+    ///
+    /// Where stored bytes only have to be put in their places, a layout names these in `extents`: the
+    /// cache reads them together with those of other chunks. Otherwise it serves the read itself.
+    ///
+    /// Called only for a chunk that is not in the cache, so what is stored is current. `stored` is
+    /// absent if the layout [bypasses](Layout::bypass) the cache: nothing is looked up then.
+    fn direct_read<'r>(
+        &self,
+        key: &Self::Key,
+        stored: Option<&Stored<Self::Tag>>,
+        request: &'r mut Self::Read<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct, Self::Error> {
+        let _ = (key, stored, request, extents);
+        Ok(Direct::Impossible)
     }
 
     /// Serves a read from the stored bytes of a chunk that will not be kept, without making a chunk of
@@ -208,16 +224,28 @@ pub trait Layout: Send + Sync + 'static {
         drop(bytes);
     }
 
-    /// Writes straight from the caller's buffer; `false`: not possible, and nothing was done.
-    ///
-    /// Called only for a chunk that is not in the cache.
-    fn direct_write(
+    /// Whether [`direct_write`](Layout::direct_write) can apply a write to a chunk that is stored so.
+    fn can_write_direct(
         &self,
         key: &Self::Key,
-        request: &mut Self::Write<'_>,
-    ) -> Result<bool, Self::Error> {
-        let _ = (key, request);
-        Ok(false)
+        stored: &Stored<Self::Tag>,
+        request: &Self::Write<'_>,
+    ) -> bool {
+        let _ = (key, stored, request);
+        false
+    }
+
+    /// Writes straight from the caller's buffer to where the chunk is stored, as
+    /// [`direct_read`](Layout::direct_read) reads.
+    fn direct_write<'r>(
+        &self,
+        key: &Self::Key,
+        stored: Option<&Stored<Self::Tag>>,
+        request: &'r mut Self::Write<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct, Self::Error> {
+        let _ = (key, stored, request, extents);
+        Ok(Direct::Impossible)
     }
 
     /// The share of the chunk's cells that a read takes, from 0 to 1; 0 if it is not known.
@@ -366,6 +394,20 @@ pub struct Placement<K, T> {
     pub tag: T,
     /// Where they shall go: filled in by [`Layout::insert`].
     pub offset: u64,
+}
+
+/// What has come of a request that shall go past the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direct {
+    /// The layout cannot do that for this request, and has named no extents.
+    Impossible,
+    /// The request is served.
+    Done {
+        /// The stored bytes that were read or written.
+        bytes: u64,
+    },
+    /// The request is served as soon as the extents named for it are read or written.
+    Extents,
 }
 
 /// What becomes of a chunk after a write.

@@ -150,6 +150,7 @@ mod layout;
 mod list;
 mod load;
 mod member;
+mod moves;
 mod order;
 mod plan;
 mod policy;
@@ -167,11 +168,11 @@ pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
 pub use cache::{CachedFile, ChunkCache, Dataset};
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;
-pub use exclusive::Exclusive;
+pub use exclusive::{Exclusive, Held, Room};
 pub use executor::{Executor, Inline, Rayon};
 pub use layout::{
-    Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put, StoreId,
-    Stored,
+    Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
+    StoreId, Stored,
 };
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, WeightedLru};
 pub use stats::Stats;

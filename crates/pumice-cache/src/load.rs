@@ -12,6 +12,7 @@ use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
+use crate::moves::{Moves, pass};
 use crate::plan::{Step, Task};
 use crate::request::{Retry, Round};
 use crate::slot::{Claim, Fetched, Found, Slot};
@@ -20,10 +21,6 @@ use crate::sync::Arc;
 
 /// So many bytes can be had; for more, lack of memory is an error and not the end.
 const SURE: usize = 64 << 20;
-
-/// A hole of so many bytes between two chunks is read through: that takes less time than another
-/// call.
-pub(crate) const HOLE: u64 = 4096;
 
 /// A chunk that this request brings.
 struct Claimed<'m, 't, L: Layout, A> {
@@ -44,22 +41,14 @@ impl<L: Layout> Shared<L> {
     ) -> Result<(), L::Error> {
         let mut claimed = Vec::with_capacity(tasks.len());
         for mut task in tasks {
-            let member = task.item.member;
             if let Step::Absent = task.step {
-                task.item.access.absent(&member.layout, &task.item.key)?;
+                task.item.access.absent(&task.item.member.layout, &task.item.key)?;
                 continue;
             }
-            let Some(mut one) = self.claim(task, round)? else { continue };
-            // Those that always go direct have tried it before.
-            let direct = one.task.transient && !member.goes_direct();
-            let item = &mut one.task.item;
-            if direct && item.access.direct(&member.layout, &item.key)? {
-                member.counters.direct.add(1);
-                continue;
-            }
-            claimed.push(one);
+            claimed.extend(self.claim(task, round)?);
         }
         fetch(&mut claimed)?;
+        let mut claimed = without_passed(claimed, round);
         for one in claimed.iter_mut().skip(1) {
             let (bytes, part) = (std::mem::take(&mut one.bytes), one.part());
             one.claim.park(Fetched { bytes, part });
@@ -146,7 +135,7 @@ impl<L: Layout> Shared<L> {
             Step::Load(stored) => {
                 decode(member, key, bytes, stored, task.item.access.part(layout))?
             }
-            Step::Create { fill } => layout.new_chunk(key, *fill)?,
+            Step::Create { fill, .. } => layout.new_chunk(key, *fill)?,
             Step::Resident | Step::Absent => return Ok(()),
         };
         let outcome = task.item.access.apply(layout, key, &mut chunk)?;
@@ -197,42 +186,33 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-/// Reads the stored bytes of all chunks that have any, store by store.
-///
-/// Chunks stand in the order of their offsets. A small hole between two of them is read into a
-/// buffer of no use, so that the store can read them in one piece.
+/// Reads the stored bytes of all chunks that have any, and moves those that go past the cache, store
+/// by store.
 fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Result<(), L::Error> {
     let same = |a: &Claimed<'_, '_, L, A>, b: &Claimed<'_, '_, L, A>| a.store() == b.store();
     for same in claimed.chunk_by_mut(same) {
         let Some(first) = same.first() else { continue };
-        let layout = &*first.task.item.member.layout;
-        let mut end = None;
-        let mut holes = Vec::new();
-        for one in same.iter_mut().filter(|one| !one.fetched) {
-            let Some((offset, len)) = one.extent() else { continue };
-            one.bytes = buffer(&*one.task.item.member.layout, len)?;
-            if let Some(end) = end.filter(|end| *end < offset && offset - *end <= HOLE) {
-                holes.push((end, vec![0; (offset - end) as usize]));
-            }
-            end = offset.checked_add(len);
-            let counters = &one.task.item.member.counters;
-            counters.loads.add(1);
-            counters.bytes_fetched.add(len);
-        }
-        let between =
-            holes.iter_mut().map(|(offset, hole)| Fetch { offset: *offset, buffer: hole });
-        let mut reads: Vec<_> = between.collect();
-        for one in same.iter_mut().filter(|one| !one.fetched) {
-            let Some((offset, _)) = one.extent() else { continue };
-            reads.push(Fetch { offset, buffer: &mut one.bytes });
-        }
-        if reads.is_empty() {
-            continue;
-        }
-        reads.sort_by_key(|read| read.offset);
-        layout.fetch(&mut reads)?;
+        let (layout, mut moves) = (&*first.task.item.member.layout, Moves::new());
+        same.iter_mut().try_for_each(|one| one.begin(&mut moves))?;
+        moves.carry_out(layout)?;
     }
     Ok(())
+}
+
+/// Lets go of chunks whose requests are served without them. What was refused to go past the cache is
+/// planned once more, as there is no room for it here.
+fn without_passed<'m, 't, L: Layout, A: Access<L>>(
+    claimed: Vec<Claimed<'m, 't, L, A>>,
+    round: &Round<'m, L, A>,
+) -> Vec<Claimed<'m, 't, L, A>> {
+    if !claimed.iter().any(|one| one.task.direct) {
+        return claimed;
+    }
+    let (passed, staying): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|one| one.task.direct);
+    let items = passed.into_iter().map(|one| one.task.item);
+    let refused = items.filter(|item| item.refused).map(|item| Retry { item, slot: None });
+    round.retry.lock().extend(refused);
+    staying
 }
 
 impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
@@ -248,6 +228,22 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
             (claimed.bytes, claimed.fetched) = (fetched.bytes, true);
         }
         claimed
+    }
+
+    /// Names the bytes that have to be read, or to be moved, for the chunk.
+    fn begin<'r>(&'r mut self, moves: &mut Moves<'r>) -> Result<(), L::Error> {
+        let needed = self.extent().filter(|_| !self.fetched);
+        let Claimed { task, bytes, .. } = self;
+        let member = task.item.member;
+        if task.direct {
+            return pass(&mut task.item, task.step.stored(), moves).map(drop);
+        }
+        let Some((offset, len)) = needed else { return Ok(()) };
+        *bytes = buffer(&*member.layout, len)?;
+        moves.reads.push(Fetch { offset, buffer: bytes });
+        member.counters.loads.add(1);
+        member.counters.bytes_fetched.add(len);
+        Ok(())
     }
 
     fn part(&self) -> Part {

@@ -14,7 +14,7 @@ use crate::budget::{Need, bookkeeping, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Intent, Layout, Lookups, Part, StoreId, Stored};
-use crate::load::HOLE;
+use crate::moves::HOLE;
 use crate::request::{Item, Round, runs};
 
 /// Keys looked up in one call.
@@ -27,13 +27,26 @@ const LARGEST: u64 = 1 << 48;
 /// How a chunk that is not resident comes to be.
 pub(crate) enum Step<T> {
     Load(Stored<T>),
+    /// `stored`: what is there already and will not be loaded, where that is known.
     Create {
         fill: bool,
+        stored: Option<Stored<T>>,
     },
     /// It is resident, and waits for room to be changed.
     Resident,
     /// Not at all.
     Absent,
+}
+
+impl<T> Step<T> {
+    /// Where the chunk is stored, as far as that was looked up.
+    pub(crate) fn stored(&self) -> Option<&Stored<T>> {
+        match self {
+            Step::Load(stored) => Some(stored),
+            Step::Create { stored, .. } => stored.as_ref(),
+            Step::Resident | Step::Absent => None,
+        }
+    }
 }
 
 /// A chunk to be handled.
@@ -47,9 +60,16 @@ pub(crate) struct Task<'m, L: Layout, A> {
     pub(crate) encoding: u64,
     /// Whether the chunk leaves as soon as it is handled.
     pub(crate) transient: bool,
+    /// Whether it shall be handled without ever being in memory.
+    pub(crate) direct: bool,
 }
 
-impl<L: Layout, A> Task<'_, L, A> {
+impl<'m, L: Layout, A> Task<'m, L, A> {
+    /// A task that takes no memory.
+    fn new(item: Item<'m, L, A>, step: Step<L::Tag>) -> Self {
+        Task { item, step, estimate: 0, stays: 0, encoding: 0, transient: false, direct: false }
+    }
+
     /// The store, the beginning and the end of what is to be loaded.
     fn extent(&self) -> Option<(StoreId, u64, u64)> {
         let Step::Load(stored) = &self.step else { return None };
@@ -109,7 +129,10 @@ impl<L: Layout> Shared<L> {
     ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
         let intent = |item: &Item<'m, L, A>| item.access.intent(&item.member.layout, &item.key);
         let intents: Vec<_> = items.iter().map(intent).collect();
-        let unknown = |item: &Item<'m, L, A>, intent| !item.crowded && intent != Intent::Replace;
+        // What shall be overwritten where it is must be found first.
+        let unknown = |item: &Item<'m, L, A>, intent| {
+            !item.crowded && (intent != Intent::Replace || item.member.goes_direct())
+        };
         let (resident_limit, _) = self.budget.limits();
         let mut stored = Vec::with_capacity(items.len());
         let mut rest = &intents[..];
@@ -129,9 +152,9 @@ impl<L: Layout> Shared<L> {
             let found = if unknown(&item, intent) { stored.next().flatten() } else { None };
             let step = match (found, intent) {
                 _ if item.crowded => Step::Resident,
+                (stored, Intent::Replace) => Step::Create { fill: false, stored },
                 (Some(stored), _) => Step::Load(stored),
-                (None, Intent::Update) => Step::Create { fill: true },
-                (None, Intent::Replace) => Step::Create { fill: false },
+                (None, Intent::Update) => Step::Create { fill: true, stored: None },
                 (None, Intent::UpdateExisting) => Step::Absent,
             };
             tasks.push(estimate(item, step, resident_limit));
@@ -278,18 +301,23 @@ fn estimate<'m, L: Layout, A: Access<L>>(
             let estimate = item.access.growth(layout, key, false);
             let encoding = encoding_size(member.largest().saturating_add(estimate)).min(LARGEST);
             let estimate = estimate.min(LARGEST);
-            return Task { item, step, estimate, stays: 0, encoding, transient: false };
+            return Task { estimate, encoding, ..Task::new(item, step) };
         }
         Step::Absent => {
-            return Task { item, step, estimate: 0, stays: 0, encoding: 0, transient: false };
+            return Task::new(item, step);
         }
     };
     let stays = stays.saturating_add(bookkeeping::<L>());
     let transient =
         stays > resident_limit || member.goes_direct() || !item.access.worth_keeping(layout, key);
+    let straight = |stored| item.access.can_go_direct(layout, key, stored);
+    if transient && !item.refused && step.stored().is_some_and(straight) {
+        return Task { transient, direct: true, ..Task::new(item, step) };
+    }
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
     let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
     let estimate = transit.saturating_add(stays).saturating_add(now).min(LARGEST);
-    Task { item, step, estimate, stays, encoding: later.min(LARGEST), transient }
+    let encoding = later.min(LARGEST);
+    Task { estimate, stays, encoding, transient, ..Task::new(item, step) }
 }

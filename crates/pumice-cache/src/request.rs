@@ -22,6 +22,7 @@ use crate::cache::Shared;
 use crate::executor::Executor;
 use crate::layout::Layout;
 use crate::member::Member;
+use crate::moves::{Moves, pass};
 use crate::plan::Group;
 use crate::shield::shield;
 use crate::slot::{Fetched, Slot};
@@ -38,13 +39,16 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) access: A,
     /// Whether the chunk was found resident without room to be changed.
     pub(crate) crowded: bool,
+    /// Whether the layout has refused to handle it past the cache.
+    pub(crate) refused: bool,
     /// What another request has fetched of it and not come to decode.
     pub(crate) fetched: Option<Fetched>,
 }
 
 impl<'m, L: Layout, A> Item<'m, L, A> {
     pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
-        Item { member, hash: member.hash(&key), key, access, crowded: false, fetched: None }
+        let hash = member.hash(&key);
+        Item { member, hash, key, access, crowded: false, refused: false, fetched: None }
     }
 
     pub(crate) fn name(&self) -> Name<'_, L::Key> {
@@ -151,7 +155,7 @@ impl<L: Layout> Shared<L> {
                 self.arrive(expected_bytes(asked));
             }
         }
-        let missed = self.go_direct(missed, round);
+        let missed = pass_by(missed, round);
         round.result()?;
         if missed.is_empty() {
             return Ok(());
@@ -197,33 +201,6 @@ impl<L: Layout> Shared<L> {
                 round.emptied.lock().push(slot);
             }
             Ok(matches!(served, Served::Done | Served::Emptied))
-        })
-    }
-
-    /// Lets those go direct that shall, and returns the rest.
-    fn go_direct<'m, A: Access<L>>(
-        &self,
-        items: Vec<Item<'m, L, A>>,
-        round: &Round<'m, L, A>,
-    ) -> Vec<Item<'m, L, A>> {
-        if !runs(&items).any(|same| same[0].member.goes_direct()) {
-            return items;
-        }
-        filter(items, true, round, |item| {
-            let member = item.member;
-            if !member.goes_direct() {
-                return Ok(false);
-            }
-            // What is here must not be changed behind its back, be it only its defined cells.
-            if A::WRITES && self.table.find(member, item.hash, &item.key).is_some() {
-                return Ok(false);
-            }
-            if A::WRITES {
-                self.forget_absent(member, item.hash, &item.key);
-            }
-            let done = item.access.direct(&member.layout, &item.key)?;
-            member.counters.direct.add(u64::from(done));
-            Ok(done)
         })
     }
 
@@ -275,6 +252,48 @@ impl<L: Layout> Shared<L> {
             round.attempt(|| self.handle(group.tasks, &mut room, round));
         }
     }
+}
+
+/// Serves requests of layouts that keep nothing in the cache, and returns the others.
+fn pass_by<'m, L: Layout, A: Access<L>>(
+    items: Vec<Item<'m, L, A>>,
+    round: &Round<'m, L, A>,
+) -> Vec<Item<'m, L, A>> {
+    let passes = |item: &Item<'m, L, A>| !item.refused && item.member.layout.bypass();
+    if !runs(&items).any(|same| passes(&same[0])) {
+        return items;
+    }
+    let (mut passing, mut rest): (Vec<_>, Vec<_>) = items.into_iter().partition(passes);
+    passing.sort_by_key(|item| item.member.layout.store());
+    for same in passing.chunk_by_mut(|a, b| a.member.layout.store() == b.member.layout.store()) {
+        round.attempt(|| pass_together(same, &*round.executor));
+    }
+    rest.extend(passing.into_iter().filter(|item| item.refused));
+    rest
+}
+
+/// Serves requests of one store past the cache: what is only to be moved, all at once.
+fn pass_together<L: Layout, A: Access<L>>(
+    items: &mut [Item<'_, L, A>],
+    executor: &dyn Executor,
+) -> Result<(), L::Error> {
+    let Some(first) = items.first() else { return Ok(()) };
+    let (layout, size) = (&*first.member.layout, items.len().div_ceil(executor.threads()));
+    let shares: Vec<_> =
+        items.chunks_mut(size).map(|items| Mutex::new((items, Moves::new(), Ok(())))).collect();
+    executor.run(shares.len(), &|i| {
+        // Each share has its own thread: the lock is for the compiler.
+        let (items, moves, result) = &mut *shares[i].lock();
+        let mut items = std::mem::take(items).iter_mut();
+        *result = shield(|| items.try_for_each(|item| pass(item, None, moves).map(drop)));
+    });
+    let mut all = Moves::new();
+    for share in shares {
+        let (_, moves, result) = share.into_inner();
+        result?;
+        all.append(moves);
+    }
+    all.carry_out_shared(layout, executor)
 }
 
 /// Handles each item, on several threads if `share`, and returns those not done, in their order.

@@ -30,11 +30,16 @@ pub struct Stats {
     pub evictions_over_maximum: u64,
     /// Chunks that left because a flush said so.
     pub evictions_on_flush: u64,
+    /// Chunks that left because their dataset was closed.
+    pub evictions_on_close: u64,
+    /// Chunks that left because they ceased to be what they were: erased, cut off or changed by a
+    /// new extent, or replaced in their stored form.
+    pub discarded: u64,
     /// Chunks encoded and written.
     pub write_backs: u64,
-    /// Stored bytes read.
+    /// Stored bytes read, past the cache or not.
     pub bytes_fetched: u64,
-    /// Stored bytes written.
+    /// Stored bytes written, past the cache or not.
     pub bytes_written: u64,
     /// Nanoseconds spent in decoding, over all threads.
     pub decode_nanoseconds: u64,
@@ -88,6 +93,8 @@ impl AddAssign for Stats {
         self.decode_nanoseconds += other.decode_nanoseconds;
         self.evictions_over_maximum += other.evictions_over_maximum;
         self.evictions_on_flush += other.evictions_on_flush;
+        self.evictions_on_close += other.evictions_on_close;
+        self.discarded += other.discarded;
         self.known_absent += other.known_absent;
         self.prefetched += other.prefetched;
         self.prefetch_useful += other.prefetch_useful;
@@ -124,6 +131,8 @@ pub(crate) struct Counters {
 pub(crate) struct Rare {
     pub(crate) evictions_over_maximum: Counter,
     pub(crate) evictions_on_flush: Counter,
+    pub(crate) evictions_on_close: Counter,
+    pub(crate) discarded: Counter,
     pub(crate) prefetched: Counter,
     pub(crate) prefetch_useful: Counter,
     pub(crate) prefetch_wasted: Counter,
@@ -136,6 +145,16 @@ pub(crate) enum Reason {
     Room,
     Maximum,
     Flush,
+    Close,
+    /// It is no longer what it was.
+    Discard,
+}
+
+impl Reason {
+    /// Whether the chunk may come back as it was.
+    pub(crate) fn evicts(self) -> bool {
+        matches!(self, Reason::Room | Reason::Maximum | Reason::Flush)
+    }
 }
 
 impl Counters {
@@ -159,6 +178,8 @@ impl Counters {
             decode_nanoseconds: self.decode_nanoseconds.value(),
             evictions_over_maximum: rare(|rare| &rare.evictions_over_maximum),
             evictions_on_flush: rare(|rare| &rare.evictions_on_flush),
+            evictions_on_close: rare(|rare| &rare.evictions_on_close),
+            discarded: rare(|rare| &rare.discarded),
             known_absent: self.known_absent.value(),
             prefetched: rare(|rare| &rare.prefetched),
             prefetch_useful: rare(|rare| &rare.prefetch_useful),
@@ -175,6 +196,8 @@ impl Counters {
             Reason::Room => &self.evictions,
             Reason::Maximum => &self.rare().evictions_over_maximum,
             Reason::Flush => &self.rare().evictions_on_flush,
+            Reason::Close => &self.rare().evictions_on_close,
+            Reason::Discard => &self.rare().discarded,
         };
         counter.add(1);
     }

@@ -14,6 +14,7 @@ use crate::order::{Keys, Kind};
 use crate::plan::look_up;
 use crate::shield::shield;
 use crate::slot::Slot;
+use crate::stats::Reason;
 use crate::sync::Arc;
 use crate::writeback::store;
 
@@ -113,7 +114,7 @@ impl<L: Layout> Shared<L> {
         let stored = shield(|| store(member, key, bytes, tag));
         if let Some(slot) = &slot {
             match stored {
-                Ok(()) => self.remove(slot, slot.write(), false),
+                Ok(()) => self.remove(slot, slot.write(), Reason::Discard),
                 Err(_) => self.spoil(slot),
             }
         }

@@ -179,16 +179,16 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Drops a chunk of a dataset whose requests are held back, dirty or not.
-    pub(crate) fn discard(&self, slot: &Arc<Slot<L>>) {
+    pub(crate) fn discard(&self, slot: &Arc<Slot<L>>, reason: Reason) {
         let _saving = self.budget.hold_saves(slot);
-        self.remove(slot, slot.write(), false);
+        self.remove(slot, slot.write(), reason);
     }
 
     /// Deletes a chunk in which a write has left nothing. The write still has its place.
     pub(crate) fn delete(&self, slot: &Arc<Slot<L>>) -> Result<(), L::Error> {
         let _saving = self.budget.hold_saves(slot);
         shield(|| slot.member.layout.delete(&slot.key))?;
-        self.remove(slot, slot.write(), false);
+        self.remove(slot, slot.write(), Reason::Discard);
         Ok(())
     }
 }

@@ -366,9 +366,15 @@ fn a_dataset_that_wishes_so_goes_direct() {
     let bench = Bench::new(Config::default(), Toy { direct: true, ..Toy::new(8) });
     let options = DatasetOptions::default().direct(true);
     let dataset = bench.cache.register(Arc::clone(&bench.toy), options);
-    bench.cache.write(&dataset, [(0, Write::Put { start: 0, data: &[1; 8] })]).unwrap();
-    assert_eq!(bench.toy.stored(0).unwrap(), [Some(1); 8]);
-    assert_eq!(bench.cache.dataset_stats(&dataset).direct, 1);
+    let put = |value: &[u8; 8]| {
+        let whole = Write::Put { start: 0, data: value };
+        bench.cache.write(&dataset, [(0, whole)]).unwrap();
+        assert_eq!(bench.toy.stored(0).unwrap(), value.map(Some));
+        let stats = bench.cache.dataset_stats(&dataset);
+        (stats.direct, stats.write_backs, stats.resident)
+    };
+    assert_eq!(put(&[1; 8]), (0, 1, 0), "there is no place yet to which it could go");
+    assert_eq!(put(&[2; 8]), (1, 1, 0));
 }
 
 #[test]

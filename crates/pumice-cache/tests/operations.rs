@@ -229,6 +229,7 @@ fn settings_change_while_chunks_are_resident() {
 #[test]
 fn options_of_a_dataset_change_while_it_is_open() {
     let bench = Bench::new(Config::default(), Toy { direct: true, ..Toy::new(8) });
+    bench.toy.store([0], |_, _| 7);
     bench.dataset.set_options(bench.dataset.options().direct(true));
     bench.put(0, 0, &[1; 8]).unwrap();
     assert_eq!((bench.stats().direct, bench.stats().resident), (1, 0));

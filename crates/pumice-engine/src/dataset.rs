@@ -223,6 +223,11 @@ impl DatasetState {
         self.cache().dataset_stats(&self.cached)
     }
 
+    /// How many of its requests for chunks would miss at other sizes of the cache.
+    pub fn miss_ratio_curve(&self) -> Vec<pumice_cache::CurvePoint> {
+        self.cache().dataset_miss_ratio_curve(&self.cached)
+    }
+
     /// Writes back its dirty chunks and hands its changed metadata to the next commit.
     pub fn flush(&self, cache: &Cache) -> Result<()> {
         self.write_back(cache)?;

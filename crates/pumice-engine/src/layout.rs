@@ -41,9 +41,11 @@ pub use table::ChunkTable;
 pub use variable_length::{VariableLength, VariableLengthFilters};
 
 use crate::dataset::Virtual;
+use crate::medium::Medium;
 use crate::{Error, Result};
 use pumice_cache::{
-    Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId, Stored,
+    Direct, Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId,
+    Stored,
 };
 use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
@@ -81,6 +83,7 @@ pub enum Storage {
 }
 
 /// A chunk in memory.
+#[derive(Clone)]
 pub enum Chunk {
     /// Every cell.
     Dense(Vec<u8>),
@@ -101,6 +104,16 @@ impl DatasetLayout {
             Storage::Dense(_, table)
             | Storage::Sparse(_, table)
             | Storage::VariableLength(_, table) => Some(table),
+        }
+    }
+
+    /// Where the elements are.
+    fn medium(&self) -> Option<&Arc<Medium>> {
+        match &self.storage {
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                Some(contiguous.medium())
+            }
+            _ => self.table().map(ChunkTable::medium),
         }
     }
 
@@ -127,10 +140,7 @@ impl Layout for DatasetLayout {
     }
 
     fn store(&self) -> StoreId {
-        match self.table() {
-            Some(table) => StoreId::of(&**table.medium()),
-            None => StoreId::of(self),
-        }
+        self.medium().map_or_else(|| StoreId::of(self), |medium| StoreId::of(&**medium))
     }
 
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
@@ -138,7 +148,7 @@ impl Layout for DatasetLayout {
             .iter_mut()
             .map(|read| ReadOp { offset: read.offset, buffer: &mut *read.buffer })
             .collect();
-        self.chunks()?.medium().fetch(&mut ops)
+        self.medium().ok_or_else(Self::mismatch)?.fetch(&mut ops)
     }
 
     fn decode(
@@ -212,7 +222,7 @@ impl Layout for DatasetLayout {
             .iter()
             .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
             .collect();
-        self.chunks()?.medium().put(&mut ops)
+        self.medium().ok_or_else(Self::mismatch)?.put(&mut ops)
     }
 
     /// Lets the index name chunks whose bytes are written; all that can be, even if one fails.
@@ -251,10 +261,10 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => dense.scatter_absent(request),
             Storage::Sparse(sparse, _) => sparse.scatter_absent(request),
             Storage::VariableLength(layout, _) => layout.scatter_absent(request),
-            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
-                contiguous.read(request)
-            }
-            Storage::Virtual(_) | Storage::Unreadable(_) => Err(Self::mismatch()),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual(_)
+            | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
 
@@ -397,24 +407,71 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn direct_read(&self, key: &Dims, request: &mut ReadRequest<'_>) -> Result<bool> {
+    fn can_read_direct(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &ReadRequest<'_>,
+    ) -> bool {
         match &self.storage {
-            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
-                contiguous.read(request).map(|()| true)
+            Storage::Dense(dense, _) => {
+                matches!(request, ReadRequest::Values { .. }) && dense.is_plain(key, stored)
             }
-            Storage::Dense(dense, table) => dense.direct_read(table, key, request),
-            Storage::Sparse(sparse, table) => sparse.direct_read(table, key, request),
-            _ => Ok(false),
+            Storage::Sparse(sparse, _) => sparse.can_read_direct(key, stored, request),
+            _ => false,
         }
     }
 
-    fn direct_write(&self, key: &Dims, request: &mut WriteRequest<'_>) -> Result<bool> {
-        match &self.storage {
-            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
-                contiguous.write(request).map(|()| true)
+    fn direct_read<'r>(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        match (&self.storage, stored) {
+            (Storage::Contiguous(contiguous) | Storage::External(contiguous), _) => {
+                contiguous.read(request, extents)
             }
-            Storage::Dense(dense, table) => dense.direct_write(table, key, request),
-            _ => Ok(false),
+            (Storage::Dense(dense, table), Some(stored)) => {
+                dense.direct_read(table, stored, request, extents)
+            }
+            (Storage::Sparse(sparse, table), Some(stored)) => {
+                sparse.direct_read(table, key, stored, request)
+            }
+            _ => Ok(Direct::Impossible),
+        }
+    }
+
+    fn can_write_direct(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &WriteRequest<'_>,
+    ) -> bool {
+        match (&self.storage, request) {
+            (Storage::Dense(dense, table), WriteRequest::Values { .. }) => {
+                table.is_in_place() && dense.is_plain(key, stored)
+            }
+            _ => false,
+        }
+    }
+
+    fn direct_write<'r>(
+        &self,
+        _key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        match (&self.storage, stored) {
+            (Storage::Contiguous(contiguous) | Storage::External(contiguous), _) => {
+                contiguous.write(request, extents)
+            }
+            (Storage::Dense(dense, table), Some(stored)) => {
+                dense.direct_write(table, stored, request, extents)
+            }
+            _ => Ok(Direct::Impossible),
         }
     }
 

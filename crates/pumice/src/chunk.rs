@@ -1,6 +1,6 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
-use crate::{CacheOptions, Dataset, Stats};
+use crate::{CacheOptions, CurvePoint, Dataset, Stats};
 use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
 
@@ -132,6 +132,22 @@ impl Dataset {
     /// What the chunk cache did for this dataset since it was opened.
     pub fn cache_stats(&self) -> Stats {
         self.state.cache_stats()
+    }
+
+    /// How many of this dataset's requests for chunks would miss at other sizes of the cache, by what
+    /// was asked for lately; at sizes that double.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("d")?;
+    /// dataset.write(.., &[1u8; 100])?;
+    /// dataset.read::<u8>(..)?;
+    /// let enough = dataset.miss_ratio_curve().into_iter().find(|point| point.miss_ratio <= 0.5);
+    /// assert!(enough.is_some_and(|point| point.bytes < 1 << 20));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
+        self.state.miss_ratio_curve()
     }
 
     fn info(&self, offset: &[u64], record: &ChunkRecord) -> ChunkInfo {

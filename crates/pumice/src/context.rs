@@ -63,6 +63,23 @@ impl Context {
         self.cache.set_limits(bytes, bytes.saturating_add(bytes / 2))
     }
 
+    /// Writes back what was changed and lets go of all chunks in memory, of all files: the memory is
+    /// free for others, and later reads come from the files.
+    ///
+    /// ```
+    /// use pumice::{Context, File};
+    /// let context = Context::builder().build()?;
+    /// let file = File::options().context(&context).create_in(std::sync::Arc::new(pumice::MemoryStore::default()))?;
+    /// let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("d")?;
+    /// dataset.write(.., &[1u8; 100])?;
+    /// context.evict()?;
+    /// assert_eq!((context.stats().resident, context.stats().write_backs), (0, 10));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn evict(&self) -> Result<()> {
+        self.cache.flush_all(true)
+    }
+
     /// The cache's settings in force.
     pub fn cache_config(&self) -> CacheConfig {
         self.cache.config()

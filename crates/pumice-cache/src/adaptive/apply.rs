@@ -1,7 +1,7 @@
 //! When the size is looked at: as a request comes, and after it has been served.
 
 use super::{Adaptive, Curve, CurvePoint, Sizing};
-use crate::cache::{ChunkCache, Shared};
+use crate::cache::{ChunkCache, Dataset, Shared};
 use crate::config::Config;
 use crate::layout::Layout;
 
@@ -29,6 +29,14 @@ impl<L: Layout> ChunkCache<L> {
     pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
         self.shared.budget.settle();
         self.shared.budget.with_curve(|curve, _| curve.points()).unwrap_or_default()
+    }
+
+    /// The same for the requests of one dataset, which shares the cache with the others as it does
+    /// now; at sizes that double.
+    pub fn dataset_miss_ratio_curve(&self, dataset: &Dataset<L>) -> Vec<CurvePoint> {
+        self.shared.budget.settle();
+        let points = |curve: &mut Curve, _| curve.points_of(dataset.member.id);
+        self.shared.budget.with_curve(points).unwrap_or_default()
     }
 }
 

@@ -12,6 +12,8 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::shares::Shares;
+
 /// Chunks followed at most.
 const MOST: usize = 1024;
 /// How many times as many times as chunks the tree has place for, and for how many at least: the
@@ -64,6 +66,7 @@ pub(crate) struct Curve {
     misses: u64,
     /// Accesses and misses that count, older ones less.
     counted: (f64, f64),
+    shares: Shares,
 }
 
 impl Curve {
@@ -87,12 +90,14 @@ impl Curve {
             accesses: 0,
             misses: 0,
             counted: (0.0, 0.0),
+            shares: Shares::default(),
         }
     }
 
-    /// Notes an access to a chunk of this weight, and whether it was a hit.
-    pub(crate) fn access(&mut self, identity: u64, weight: u64, hit: bool) {
+    /// Notes an access to a dataset's chunk of this weight, and whether it was a hit.
+    pub(crate) fn access(&mut self, dataset: u64, identity: u64, weight: u64, hit: bool) {
         self.accesses += 1;
+        self.shares.note_access(dataset);
         self.misses += u64::from(!hit);
         if (spread(identity) >> 32) as u32 > self.threshold {
             return;
@@ -103,6 +108,7 @@ impl Curve {
         }
         if identity == self.last && hit {
             self.distances[0] += self.scale;
+            self.shares.note_distance(dataset, 0, self.scale);
             return;
         }
         self.last = identity;
@@ -112,10 +118,13 @@ impl Curve {
         let time = self.now;
         self.now += 1;
         match self.chunks.insert(identity, Followed { time, weight }) {
-            None => self.unseen += self.scale,
+            None => {
+                self.unseen += self.scale;
+                self.shares.note_unseen(dataset, self.scale);
+            }
             Some(before) => {
                 let newer = self.total - self.sum(before.time);
-                self.note_distance(newer + weight);
+                self.note_distance(dataset, newer + weight);
                 self.add(before.time, before.weight.wrapping_neg());
                 self.total -= before.weight;
             }
@@ -127,9 +136,10 @@ impl Curve {
         }
     }
 
-    fn note_distance(&mut self, distance: u64) {
+    fn note_distance(&mut self, dataset: u64, distance: u64) {
         let class = class_of((distance as f64 * self.scale) as u64);
         self.distances[class] += self.scale;
+        self.shares.note_distance(dataset, class.div_ceil(1 << FINE), self.scale);
     }
 
     /// The weights at `time` and before.
@@ -192,6 +202,7 @@ impl Curve {
     pub(crate) fn age(&mut self) {
         self.distances.iter_mut().for_each(|count| *count /= 2.0);
         self.unseen /= 2.0;
+        self.shares.age();
         let (accesses, misses) = self.counted;
         self.counted =
             ((accesses + self.accesses as f64) / 2.0, (misses + self.misses as f64) / 2.0);
@@ -213,6 +224,16 @@ impl Curve {
         if all == 0.0 { 1.0 } else { ratio(all - hits - amiss, all) }
     }
 
+    /// A dataset's part in the curve.
+    pub(crate) fn points_of(&self, dataset: u64) -> Vec<CurvePoint> {
+        self.shares.points(dataset, |octave| upper_end(octave << FINE))
+    }
+
+    /// Forgets a dataset's part in the curve.
+    pub(crate) fn forget(&mut self, dataset: u64) {
+        self.shares.forget(dataset);
+    }
+
     /// The curve, at the sizes where it falls.
     pub(crate) fn points(&self) -> Vec<CurvePoint> {
         let (all, amiss) = self.all();
@@ -229,7 +250,7 @@ impl Curve {
     }
 }
 
-fn ratio(part: f64, all: f64) -> f64 {
+pub(super) fn ratio(part: f64, all: f64) -> f64 {
     if all > 0.0 { (part / all).clamp(0.0, 1.0) } else { 0.0 }
 }
 
@@ -265,12 +286,17 @@ mod tests {
 
     /// The hits of a least recently used cache, by keeping a list.
     fn lru_hits(trace: &[(u64, u64)], capacity: u64) -> u64 {
+        hits_of(trace, capacity, |_| true)
+    }
+
+    /// The same, counted for some chunks only.
+    fn hits_of(trace: &[(u64, u64)], capacity: u64, counts: impl Fn(u64) -> bool) -> u64 {
         let mut list: Vec<(u64, u64)> = Vec::new();
         let mut hits = 0;
         for &(chunk, weight) in trace {
             let place = list.iter().position(|&(other, _)| other == chunk);
             let newer: u64 = place.map_or(u64::MAX, |at| list[at + 1..].iter().map(|c| c.1).sum());
-            hits += u64::from(newer.saturating_add(weight) <= capacity);
+            hits += u64::from(counts(chunk) && newer.saturating_add(weight) <= capacity);
             if let Some(at) = place {
                 list.remove(at);
             }
@@ -292,9 +318,30 @@ mod tests {
             .collect()
     }
 
+    #[test]
+    fn a_datasets_part_is_that_of_its_own_accesses() {
+        let trace = trace(300, 50_000);
+        let mut curve = Curve::new();
+        for &(chunk, weight) in &trace {
+            curve.access(chunk % 2, spread(chunk), weight, false);
+        }
+        for dataset in 0..2 {
+            let points = curve.points_of(dataset);
+            let own = trace.iter().filter(|(chunk, _)| chunk % 2 == dataset).count() as f64;
+            for point in &points {
+                let hits = hits_of(&trace, point.bytes, |chunk| chunk % 2 == dataset);
+                let expected = 1.0 - hits as f64 / own;
+                assert!((point.miss_ratio - expected).abs() < 1e-3, "{point:?}: {expected}");
+            }
+            assert!(points.len() > 3, "{points:?}");
+        }
+        curve.forget(0);
+        assert!(curve.points_of(0).is_empty() && !curve.points_of(1).is_empty());
+    }
+
     fn curve_of(trace: &[(u64, u64)]) -> Curve {
         let mut curve = Curve::new();
-        trace.iter().for_each(|&(chunk, weight)| curve.access(spread(chunk), weight, false));
+        trace.iter().for_each(|&(chunk, weight)| curve.access(0, spread(chunk), weight, false));
         curve
     }
 
@@ -326,8 +373,8 @@ mod tests {
         let trace = trace(20_000, 100_000);
         let (mut part, mut all) = (Curve::following(2000), Curve::following(1 << 17));
         for &(chunk, weight) in &trace {
-            part.access(spread(chunk), weight, false);
-            all.access(spread(chunk), weight, false);
+            part.access(0, spread(chunk), weight, false);
+            all.access(0, spread(chunk), weight, false);
         }
         assert!(part.threshold < u32::MAX / 4 && part.chunks.len() <= 2000);
         assert_eq!(all.threshold, u32::MAX);
@@ -340,11 +387,11 @@ mod tests {
     #[test]
     fn older_accesses_count_less() {
         let mut curve = Curve::new();
-        (0..100).for_each(|chunk| curve.access(spread(chunk), 1 << 20, false));
+        (0..100).for_each(|chunk| curve.access(0, spread(chunk), 1 << 20, false));
         curve.age();
         assert_eq!((curve.accesses(), curve.actual_misses()), (0, 1.0));
         for _ in 0..10 {
-            (0..10).for_each(|chunk| curve.access(spread(chunk), 1 << 20, true));
+            (0..10).for_each(|chunk| curve.access(0, spread(chunk), 1 << 20, true));
             curve.age();
         }
         assert!(curve.actual_misses() < 0.05 && curve.miss_ratio(16 << 20) < 0.05);

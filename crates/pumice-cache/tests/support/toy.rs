@@ -434,9 +434,23 @@ impl Layout for Toy {
         chunk.slack = 0;
     }
 
-    fn direct_read(&self, key: &u64, read: &mut Read<'_>) -> Result<bool, ToyError> {
+    fn can_read_direct(&self, _: &u64, _: &Stored<()>, _: &Read<'_>) -> bool {
+        self.direct
+    }
+
+    fn can_write_direct(&self, _: &u64, _: &Stored<()>, _: &Write<'_>) -> bool {
+        self.direct
+    }
+
+    fn direct_read<'r>(
+        &self,
+        key: &u64,
+        _: Option<&Stored<()>>,
+        read: &'r mut Read<'_>,
+        _: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct, ToyError> {
         if !self.direct {
-            return Ok(false);
+            return Ok(Direct::Impossible);
         }
         self.call("direct_read", Some(*key))?;
         let stored = self.stored(*key).unwrap_or_else(|| vec![None; self.cells]);
@@ -447,12 +461,18 @@ impl Layout for Toy {
             }
             Read::Defined(out) => out.extend((0..self.cells).filter(|&i| stored[i].is_some())),
         }
-        Ok(true)
+        Ok(Direct::Done { bytes: self.chunk_bytes() })
     }
 
-    fn direct_write(&self, key: &u64, write: &mut Write<'_>) -> Result<bool, ToyError> {
+    fn direct_write<'r>(
+        &self,
+        key: &u64,
+        _: Option<&Stored<()>>,
+        write: &'r mut Write<'_>,
+        _: &mut Vec<Put<'r>>,
+    ) -> Result<Direct, ToyError> {
         if !self.direct {
-            return Ok(false);
+            return Ok(Direct::Impossible);
         }
         self.call("direct_write", Some(*key))?;
         let mut disk = self.disk();
@@ -467,7 +487,7 @@ impl Layout for Toy {
         let mut chunk = decode(stored.to_vec(), self.cells, Part::All);
         chunk.gather(write);
         stored.copy_from_slice(&encode(&chunk));
-        Ok(true)
+        Ok(Direct::Done { bytes: size })
     }
 
     fn successors(&self, recent: &[u64], now: &[u64], count: usize) -> Vec<u64> {

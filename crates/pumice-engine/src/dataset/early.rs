@@ -5,12 +5,16 @@ use super::DatasetState;
 use super::resize::Changes;
 use crate::Result;
 use crate::layout::{Chunk, ChunkTable, Recoder, Storage};
+use pumice_cache::Encoded;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
 use pumice_store::WriteOp;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::PoisonError;
+
+/// So many chunks are written in one call.
+const TOGETHER: usize = 256;
 
 impl DatasetState {
     /// Takes the space of a new dataset, if it shall have it from the start.
@@ -68,18 +72,41 @@ impl DatasetState {
         // Chunks at the edge can have another form: one of each.
         let mut forms = [None, None];
         let chunk = geometry.chunk();
+        let mut places = [Vec::new(), Vec::new()];
         for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
-            let form = &mut forms[usize::from(geometry.is_partial(key))];
-            if form.is_none() {
-                *form = Some(recoder.encode(key, &empty)?);
+            let which = usize::from(geometry.is_partial(key));
+            if forms[which].is_none() {
+                forms[which] = Some(recoder.encode(key, &empty)?);
             }
-            let Some(encoded) = form else { return Ok(()) };
+            let Some(encoded) = &forms[which] else { return Ok(()) };
             let size = encoded.bytes.len() as u64;
             let address = table.reserve(key, ChunkRecord { size, ..encoded.tag.clone() })?;
             changes.rewritten.push((key.clone(), address));
-            table.medium().put(&mut [WriteOp { offset: address, bytes: &encoded.bytes }])
-        })
+            places[which].push(address);
+            if places.iter().map(Vec::len).sum::<usize>() < TOGETHER {
+                return Ok(());
+            }
+            put_forms(table, &forms, &mut places)
+        })?;
+        put_forms(table, &forms, &mut places)
     }
+}
+
+/// Writes each of two forms to all its places, and forgets these.
+fn put_forms(
+    table: &ChunkTable,
+    forms: &[Option<Encoded<ChunkRecord>>; 2],
+    places: &mut [Vec<u64>; 2],
+) -> Result<()> {
+    let mut writes = Vec::with_capacity(places.iter().map(Vec::len).sum());
+    for (form, places) in forms.iter().zip(&*places) {
+        let Some(form) = form else { continue };
+        writes.extend(places.iter().map(|&offset| WriteOp { offset, bytes: &form.bytes }));
+    }
+    writes.sort_by_key(|write| write.offset);
+    table.medium().put(&mut writes)?;
+    places.iter_mut().for_each(Vec::clear);
+    Ok(())
 }
 
 fn counts(dims: &[u64], chunk: &[u64]) -> Dims {

@@ -6,20 +6,23 @@
 //! All other chunks stay as they are, in the cache and in the file.
 //!
 //! Two steps, so that a resize happens or does not: first every chunk that must change is written
-//! in its new form to space that nothing refers to; only when that is done, index, extent and cache
-//! change together.
+//! in its new form to space that nothing refers to (`resize/rewriting.rs`); only when that is done,
+//! index, extent and cache change together. What is changed in memory and lies outside is never
+//! written.
+
+mod rewriting;
 
 use super::DatasetState;
-use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage, WriteRequest};
+use crate::layout::{Chunk, ChunkTable, DatasetLayout, Storage};
 use crate::{Error, Result};
-use pumice_cache::{Exclusive, Layout, Outcome, Part};
-use pumice_format::index::ChunkRecord;
+use pumice_cache::{Exclusive, Layout};
 use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
-use pumice_store::WriteOp;
+use rewriting::{Affected, Rewriting};
+use std::collections::BTreeSet;
 use std::sync::RwLockReadGuard;
 
 /// What becomes of a chunk.
-enum Fate {
+pub(super) enum Fate {
     Same,
     Gone,
     /// Without these cells, and perhaps in another form.
@@ -117,88 +120,41 @@ impl DatasetState {
         if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
             return Ok(());
         }
-        let stays = |key: &Dims| matches!(self.fate(key, dims), Ok(Fate::Same));
-        let all_stay = table.all()?.iter().all(|(key, _)| stays(key));
-        if all_stay && exclusive.resident_keys().iter().all(stays) {
+        let affected = self.affected(table, exclusive, dims)?;
+        if affected.is_empty() {
             return Ok(());
         }
-        exclusive.flush(false)?;
-        let recoder = Recoder::new(&self.layout, dims)?;
-        for (key, record) in table.all()? {
-            let cells = match self.fate(&key, dims)? {
-                Fate::Same => continue,
-                Fate::Gone => {
-                    self.drop_values(table, &key, record, dims, &mut changes.dropped)?;
-                    changes.gone.push(key);
-                    continue;
-                }
-                Fate::Cut(cells) => {
-                    self.drop_values(table, &key, record.clone(), dims, &mut changes.dropped)?;
-                    Some(cells)
-                }
-                Fate::Recoded => None,
-            };
-            match self.rewrite(table, &recoder, &key, record, cells)? {
-                Some(address) => changes.rewritten.push((key, address)),
-                None => changes.gone.push(key),
-            }
-        }
-        Ok(())
+        Rewriting::new(self, table, exclusive, dims)?.run(affected, changes)
     }
 
-    /// Lists the elements of a chunk that refer to the global heap and lie outside of `dims`.
-    fn drop_values(
+    /// The chunks that must change, be they stored or only in memory.
+    fn affected(
         &self,
         table: &ChunkTable,
-        key: &Dims,
-        record: ChunkRecord,
+        exclusive: &Exclusive<'_, DatasetLayout>,
         dims: &[u64],
-        dropped: &mut Vec<u8>,
-    ) -> Result<()> {
-        if !self.uses_global_heap() {
-            return Ok(());
-        }
-        let bytes = table.read(&record)?;
-        let chunk = self.layout.decode(key, bytes, &self.layout.stored(record), Part::All)?;
-        let (Chunk::Dense(cells), Some(outside)) =
-            (chunk, self.layout.geometry.outside_of(key, dims)?)
-        else {
-            return Ok(());
+    ) -> Result<Vec<Affected>> {
+        let mut affected = Vec::new();
+        let mut add = |key: Dims, bytes: u64| -> Result<()> {
+            match self.fate(&key, dims)? {
+                Fate::Same => {}
+                fate => affected.push(Affected { key, fate, bytes }),
+            }
+            Ok(())
         };
-        let size = self.layout.geometry.element_size();
-        for run in outside.runs() {
-            let start = run.start as usize * size;
-            let end = start + run.len as usize * size;
-            dropped.extend_from_slice(cells.get(start..end).unwrap_or_default());
+        let mut resident: BTreeSet<Dims> = exclusive.resident_keys().into_iter().collect();
+        for (key, record) in table.all()? {
+            resident.remove(&key);
+            let stored = self.layout.stored(record);
+            add(key, stored.len.saturating_mul(2).saturating_add(stored.decoded))?;
         }
-        Ok(())
-    }
-
-    /// Writes a chunk without `cells` in the form for the new extent, to space that the index does
-    /// not name yet; `None` if nothing is left of it.
-    fn rewrite(
-        &self,
-        table: &ChunkTable,
-        recoder: &Recoder,
-        key: &Dims,
-        record: ChunkRecord,
-        cells: Option<CellSet>,
-    ) -> Result<Option<u64>> {
-        let bytes = table.read(&record)?;
-        let stored = self.layout.stored(record);
-        let mut chunk: Chunk = self.layout.decode(key, bytes, &stored, Part::All)?;
-        if let Some(cells) = cells
-            && let Outcome::Delete =
-                self.layout.gather(key, &mut chunk, &mut WriteRequest::Erase { cells })?
-        {
-            return Ok(None);
+        for key in resident {
+            // If it has just been written back and has left, nothing is known of its size.
+            let size = |chunk: &Chunk| self.layout.footprint(chunk).allocated;
+            let bytes = exclusive.peek(&key, size).unwrap_or_default();
+            add(key, bytes.saturating_mul(2))?;
         }
-        let encoded = recoder.encode(key, &chunk)?;
-        let size = encoded.bytes.len() as u64;
-        let address = table.reserve_elsewhere(key, ChunkRecord { size, ..encoded.tag })?;
-        let write = WriteOp { offset: address, bytes: &encoded.bytes };
-        table.medium().put(&mut [write]).inspect_err(|_| table.cancel(address))?;
-        Ok(Some(address))
+        Ok(affected)
     }
 
     /// Lets index, cache and header follow the new extent.
@@ -211,22 +167,18 @@ impl DatasetState {
     ) -> Result<()> {
         let geometry = &self.layout.geometry;
         let extent = Extent::with_max(dims, geometry.max_dims())?;
+        // Some are only in the cache, and unchanged: made by reading where nothing is stored.
+        let mut keys = exclusive.resident_keys();
+        keys.retain(|key| !matches!(self.fate(key, dims), Ok(Fate::Same)));
+        // Whoever writes one of them back has to end before index and space change.
+        let held = exclusive.hold(&keys);
         let change = self.medium().change();
         // As far as it goes even if one fails: each chunk is whole in itself.
-        for (key, _) in &changes.rewritten {
-            exclusive.discard(key);
-        }
         let mut result = changes.enter(table, &change);
         for key in changes.gone {
-            exclusive.discard(&key);
             result = result.and(table.remove_during(&change, &key));
         }
-        // Only in the cache, and unchanged: made by reading where nothing is stored.
-        for key in exclusive.resident_keys() {
-            if !matches!(self.fate(&key, dims), Ok(Fate::Same)) {
-                exclusive.discard(&key);
-            }
-        }
+        held.discard();
         table.index().resize(&counts(dims, geometry.chunk()))?;
         self.set_extent(&extent)?;
         geometry.set_dims(dims);

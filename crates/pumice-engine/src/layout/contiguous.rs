@@ -10,6 +10,7 @@ use super::stretch::{PIECE, Stretch, beyond};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
+use pumice_cache::{Direct, Fetch, Put};
 use pumice_space::{CellSet, Segment};
 use pumice_store::{JoinedStore, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,17 +76,28 @@ impl Contiguous {
         }
     }
 
-    /// Answers a read.
-    pub fn read(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+    /// Where the elements are if they are in a file.
+    pub fn medium(&self) -> &Arc<Medium> {
+        &self.medium
+    }
+
+    /// Answers a read, or names the bytes that answer it.
+    pub fn read<'r>(
+        &self,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
         let dims = self.geometry.chunk();
         match request {
-            ReadRequest::Values { part, target } => self.read_values(part.segments(dims), target),
+            ReadRequest::Values { part, target } => {
+                self.read_values(|| part.segments(dims), target, extents)
+            }
             ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 if !matches!(*self.lock(), Place::File(None)) {
                     **found = Some(CellSet::from_selection(cells, dims)?);
                 }
-                Ok(())
+                Ok(Direct::Done { bytes: 0 })
             }
             ReadRequest::DefinedValues { cells, found } => {
                 let cells = CellSet::from_selection(cells, dims)?;
@@ -98,34 +110,39 @@ impl Contiguous {
                     self.read_bytes(&place, run.start * element as u64, now)?;
                     rest = later;
                 }
+                let bytes = values.len() as u64;
                 if !matches!(place, Place::File(None)) {
                     **found = Some((cells, values));
                 }
-                Ok(())
+                Ok(Direct::Done { bytes })
             }
             ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
         }
     }
 
-    fn read_values(
+    fn read_values<'r, S: Iterator<Item = Segment>>(
         &self,
-        segments: impl Iterator<Item = Segment>,
-        target: &Target<'_>,
-    ) -> Result<()> {
+        segments: impl Fn() -> S,
+        target: &'r Target<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
         let element = self.geometry.element_size();
-        match self.place() {
-            Place::File(None) => {
-                target.fill_all(segments);
-                Ok(())
-            }
-            Place::File(Some(address)) => {
-                Stretch::new(&self.medium, address, element).read(segments, target)
-            }
+        let address = match &*self.lock() {
             Place::Compact(data) => {
-                for segment in segments {
-                    target.place(segment.memory, within(&data, &segment, element)?)?;
+                for segment in segments() {
+                    target.place(segment.memory, within(data, &segment, element)?)?;
                 }
-                Ok(())
+                return Ok(Direct::Done { bytes: 0 });
+            }
+            Place::File(address) => *address,
+        };
+        match address {
+            Some(address) => {
+                Stretch::new(&self.medium, address, element).read(segments, target, extents)
+            }
+            None => {
+                target.fill_all(segments());
+                Ok(Direct::Done { bytes: 0 })
             }
         }
     }
@@ -149,8 +166,12 @@ impl Contiguous {
         }
     }
 
-    /// Carries out a write.
-    pub fn write(&self, request: &mut WriteRequest<'_>) -> Result<()> {
+    /// Carries out a write, or names the bytes that have to be written for it.
+    pub fn write<'r>(
+        &self,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
         let fill = match request {
             WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
             WriteRequest::Points { .. }
@@ -160,7 +181,7 @@ impl Contiguous {
             }
             // Nothing is there to be erased.
             WriteRequest::Erase { .. } if matches!(*self.lock(), Place::File(None)) => {
-                return Ok(());
+                return Ok(Direct::Done { bytes: 0 });
             }
             WriteRequest::Erase { .. } => true,
         };
@@ -168,31 +189,36 @@ impl Contiguous {
         self.make_files()?;
         match request {
             WriteRequest::Values { part, source } => {
-                self.write_values(part.segments(self.geometry.chunk()), source)
+                self.write_values(|| part.segments(self.geometry.chunk()), source, extents)
             }
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
-            | WriteRequest::ErasePoints { .. } => Ok(()),
-            WriteRequest::Erase { cells } => self.erase(cells),
+            | WriteRequest::ErasePoints { .. } => Ok(Direct::Impossible),
+            WriteRequest::Erase { cells } => {
+                self.erase(cells)?;
+                Ok(Direct::Done { bytes: cells.len() * self.geometry.element_size() as u64 })
+            }
         }
     }
 
-    fn write_values(
+    fn write_values<'r, S: Iterator<Item = Segment>>(
         &self,
-        mut segments: impl Iterator<Item = Segment>,
-        source: &Source<'_>,
-    ) -> Result<()> {
+        segments: impl Fn() -> S,
+        source: &'r Source<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
         let element = self.geometry.element_size();
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
-                return segments.try_for_each(|segment| {
+                for segment in segments() {
                     let place = within_mut(data, &segment, element)?;
-                    source.copy_to(segment.memory, segment.len, place)
-                });
+                    source.copy_to(segment.memory, segment.len, place)?;
+                }
+                return Ok(Direct::Done { bytes: 0 });
             }
             Place::File(address) => address.ok_or_else(no_space)?,
         };
-        Stretch::new(&self.medium, address, element).write(segments, source)
+        Stretch::new(&self.medium, address, element).write(segments, source, extents)
     }
 
     fn erase(&self, cells: &CellSet) -> Result<()> {

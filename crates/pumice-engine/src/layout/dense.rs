@@ -6,7 +6,7 @@ use super::stretch::Stretch;
 use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
-use pumice_cache::{Intent, Outcome};
+use pumice_cache::{Direct, Fetch, Intent, Outcome, Put, Stored};
 use pumice_filter::Pipeline;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{CellSet, Dims};
@@ -154,50 +154,38 @@ impl Dense {
         Ok(())
     }
 
-    /// Reads cells of a chunk that is not in the cache straight from the file, if it is stored as it
-    /// is in memory.
-    pub fn direct_read(
-        &self,
-        table: &ChunkTable,
-        key: &Dims,
-        request: &mut ReadRequest<'_>,
-    ) -> Result<bool> {
-        let ReadRequest::Values { part, target } = request else { return Ok(false) };
-        if !self.unfiltered(key) {
-            return Ok(false);
-        }
-        let segments = part.segments(self.geometry.chunk());
-        match self.stored_plain(table, key)? {
-            Some(stretch) => stretch.read(segments, target).map(|()| true),
-            None => Ok(false),
-        }
+    /// Whether a chunk is stored as it is in memory.
+    pub fn is_plain(&self, key: &Dims, stored: &Stored<ChunkRecord>) -> bool {
+        self.unfiltered(key) && stored.len == self.geometry.chunk_bytes()
     }
 
-    /// Writes cells of a chunk that is not in the cache straight to the file, if it is stored as it
-    /// is in memory and stays where it is.
-    pub fn direct_write(
+    /// Reads cells of a chunk that is not in the cache and is stored as it is in memory.
+    pub fn direct_read<'r>(
         &self,
         table: &ChunkTable,
-        key: &Dims,
-        request: &mut WriteRequest<'_>,
-    ) -> Result<bool> {
-        let WriteRequest::Values { part, source } = request else { return Ok(false) };
-        if !table.is_in_place() {
-            return Ok(false);
-        }
-        let segments = part.segments(self.geometry.chunk());
-        match self.stored_plain(table, key)? {
-            Some(stretch) => stretch.write(segments, source).map(|()| true),
-            None => Ok(false),
-        }
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        let ReadRequest::Values { part, target } = request else { return Ok(Direct::Impossible) };
+        self.stretch(table, stored).read(|| part.segments(self.geometry.chunk()), target, extents)
     }
 
-    /// Where an unfiltered chunk is stored, if it is.
-    fn stored_plain<'t>(&self, table: &'t ChunkTable, key: &Dims) -> Result<Option<Stretch<'t>>> {
-        let record = table.lookup(std::slice::from_ref(key))?.pop().flatten();
-        let whole = record.filter(|record| record.size == self.geometry.chunk_bytes());
-        let element = self.geometry.element_size();
-        Ok(whole.map(|record| Stretch::new(table.medium(), record.address, element)))
+    /// Writes cells of a chunk that is not in the cache, is stored as it is in memory and stays
+    /// where it is.
+    pub fn direct_write<'r>(
+        &self,
+        table: &ChunkTable,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        let WriteRequest::Values { part, source } = request else { return Ok(Direct::Impossible) };
+        self.stretch(table, stored).write(|| part.segments(self.geometry.chunk()), source, extents)
+    }
+
+    fn stretch<'t>(&self, table: &'t ChunkTable, stored: &Stored<ChunkRecord>) -> Stretch<'t> {
+        Stretch::new(table.medium(), stored.offset, self.geometry.element_size())
     }
 
     /// Carries out a write on a resident chunk.

@@ -16,7 +16,7 @@ use super::sparse_points;
 use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
-use pumice_cache::{Intent, Outcome, Part};
+use pumice_cache::{Direct, Intent, Outcome, Part, Stored};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Dims, Selection};
@@ -246,29 +246,39 @@ impl Sparse {
         }
     }
 
-    /// Reads all cells of a chunk that is not in the cache, if its values are stored as they are: the file
-    /// gives them straight to their place.
+    /// Whether all cells of a chunk are asked for and its values are stored as they are.
+    pub fn can_read_direct(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &ReadRequest<'_>,
+    ) -> bool {
+        let ReadRequest::Cells { cells, place: Some(place), values: true, .. } = request else {
+            return false;
+        };
+        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
+        if !all || !self.pipelines(key).1.is_empty() {
+            return false;
+        }
+        let Ok((locations, values)) = sections(&stored.tag) else { return false };
+        let wanted = place.len().checked_mul(self.geometry.element_size());
+        Some(values.1) == wanted && locations.1 <= RECYCLED
+    }
+
+    /// Reads all cells of a chunk that is not in the cache and whose values are stored as they are: the
+    /// file gives them straight to their place.
     pub fn direct_read(
         &self,
         table: &ChunkTable,
         key: &Dims,
+        stored: &Stored<ChunkRecord>,
         request: &mut ReadRequest<'_>,
-    ) -> Result<bool> {
-        let ReadRequest::Cells { cells, place: Some(place), values: true, sink, .. } = request
-        else {
-            return Ok(false);
+    ) -> Result<Direct> {
+        let ReadRequest::Cells { place: Some(place), sink, .. } = request else {
+            return Ok(Direct::Impossible);
         };
-        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
-        if !all || !self.pipelines(key).1.is_empty() {
-            return Ok(false);
-        }
-        let record = table.lookup(std::slice::from_ref(key))?.pop().flatten();
-        let Some(record) = record else { return Ok(false) };
-        let (locations, values) = sections(&record)?;
-        let fits = Some(values.1) == place.len().checked_mul(self.geometry.element_size());
-        if !fits || locations.1 > RECYCLED {
-            return Ok(false);
-        }
+        let record = &stored.tag;
+        let locations = sections(record)?.0;
         let mut head = scratch::take_sized(locations.1);
         let (at, behind) = (record.address, record.address.saturating_add(locations.1 as u64));
         let read = sink.read_values(place.clone(), &mut |room| {
@@ -277,7 +287,7 @@ impl Sparse {
         })?;
         let placed = read && self.place_cells(key, &head, &locations.0, request)?;
         scratch::give(head);
-        Ok(placed)
+        Ok(if placed { Direct::Done { bytes: stored.len } } else { Direct::Impossible })
     }
 
     /// Puts the cells of a chunk to their place as they are decoded; `false` if the chunk has to be made.

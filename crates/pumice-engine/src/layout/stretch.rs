@@ -12,6 +12,7 @@ use super::request::{Source, Target};
 use crate::medium::Medium;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
+use pumice_cache::{Direct, Fetch, Put};
 use pumice_filter::scratch;
 use pumice_space::Segment;
 use pumice_store::{ReadOp, WriteOp};
@@ -20,6 +21,8 @@ use pumice_store::{ReadOp, WriteOp};
 const GAP: u64 = 4096;
 /// The most that moves in one piece through a buffer of our own.
 pub(super) const PIECE: u64 = 1 << 20;
+/// The most pieces that are named before any of them moves.
+const MOST_PIECES: usize = 4096;
 /// Neighbours of this size on average are not worth copying together or apart.
 const WORTH_A_PIECE: u64 = 1024;
 
@@ -35,12 +38,53 @@ impl<'m> Stretch<'m> {
         Self { medium, address, element: element as u64 }
     }
 
-    /// Reads cells to their places in memory.
-    pub(super) fn read(
+    /// Reads cells to their places in memory, or names these if nothing else is to be done.
+    pub(super) fn read<'r, S: Iterator<Item = Segment>>(
+        &self,
+        segments: impl Fn() -> S,
+        target: &'r Target<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        let pieces = self.pieces_to_move(segments(), target.is_noop());
+        if let Some(count) = pieces {
+            extents.reserve(count);
+            for segment in segments() {
+                // SAFETY: a plan gives each place of the buffer to one segment.
+                let buffer = unsafe { target.slice(segment.memory, segment.len) };
+                extents.push(Fetch { offset: self.at(segment.cell)?, buffer });
+            }
+            return Ok(Direct::Extents);
+        }
+        self.read_in_windows(segments(), target).map(|bytes| Direct::Done { bytes })
+    }
+
+    /// How many pieces would move, if nothing is to be done but to move them and they are few and
+    /// large enough.
+    fn pieces_to_move(
+        &self,
+        segments: impl Iterator<Item = Segment>,
+        straight: bool,
+    ) -> Option<usize> {
+        if !straight {
+            return None;
+        }
+        let (mut count, mut cells) = (0, 0);
+        for segment in segments {
+            count += 1;
+            cells += segment.len;
+            if count > MOST_PIECES {
+                return None;
+            }
+        }
+        (count <= 1 || cells * self.element / count as u64 >= WORTH_A_PIECE).then_some(count)
+    }
+
+    /// Reads cells to their places in memory, and returns the number of bytes.
+    fn read_in_windows(
         &self,
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut buffer = Buffer::default();
         self.in_windows(segments, target.is_noop(), |window| match window {
             [alone] if target.is_noop() => {
@@ -66,12 +110,30 @@ impl<'m> Stretch<'m> {
         })
     }
 
-    /// Writes cells from their places in memory.
-    pub(super) fn write(
+    /// Writes cells from their places in memory, or names these if nothing else is to be done.
+    pub(super) fn write<'r, S: Iterator<Item = Segment>>(
+        &self,
+        segments: impl Fn() -> S,
+        source: &'r Source<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        if let Some(count) = self.pieces_to_move(segments(), source.is_noop()) {
+            extents.reserve(count);
+            for segment in segments() {
+                let bytes = source.slice(segment.memory, segment.len)?;
+                extents.push(Put { offset: self.at(segment.cell)?, bytes });
+            }
+            return Ok(Direct::Extents);
+        }
+        self.write_in_windows(segments(), source).map(|bytes| Direct::Done { bytes })
+    }
+
+    /// Writes cells from their places in memory, and returns the number of bytes.
+    fn write_in_windows(
         &self,
         segments: impl Iterator<Item = Segment>,
         source: &Source<'_>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut buffer = Buffer::default();
         self.in_windows(segments, source.is_noop(), |window| match window {
             [alone] if source.is_noop() => {
@@ -126,9 +188,11 @@ impl<'m> Stretch<'m> {
         segments: impl Iterator<Item = Segment>,
         straight: bool,
         mut handle: impl FnMut(&[Segment]) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut window: Vec<Segment> = Vec::new();
+        let mut cells = 0;
         for segment in segments {
+            cells += segment.len;
             if straight && segment.len * self.element >= PIECE {
                 handle(&window)?;
                 window.clear();
@@ -143,7 +207,8 @@ impl<'m> Stretch<'m> {
                 window.push(segment);
             }
         }
-        handle(&window)
+        handle(&window)?;
+        Ok(cells * self.element)
     }
 
     /// Whether `next` can move together with the segments before it.

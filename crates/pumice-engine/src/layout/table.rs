@@ -87,6 +87,24 @@ impl ChunkTable {
         Ok(bytes)
     }
 
+    /// The stored bytes of chunks, which stand in the order of their addresses.
+    pub fn read_each<'r>(
+        &self,
+        records: impl IntoIterator<Item = &'r ChunkRecord>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (mut all, mut places) = (Vec::new(), Vec::new());
+        for record in records {
+            self.check(record)?;
+            all.push(super::dense::zeros(record.size)?);
+            places.push(record.address);
+        }
+        let pairs = places.into_iter().zip(&mut all);
+        let mut ops: Vec<_> =
+            pairs.map(|(offset, buffer)| ReadOp { offset, buffer: &mut *buffer }).collect();
+        self.medium.fetch(&mut ops)?;
+        Ok(all)
+    }
+
     /// Stores chunks of another table as they are.
     pub fn adopt(&self, from: &ChunkTable, chunks: &[(Dims, ChunkRecord)]) -> Result<()> {
         let bytes = from.read_all(chunks)?;

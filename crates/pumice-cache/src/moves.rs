@@ -1,0 +1,152 @@
+//! Bytes that move between a store and memory for many chunks at once: the caller's memory where
+//! nothing is to be decoded, buffers of the cache's own elsewhere.
+
+use crate::access::Access;
+use crate::executor::Executor;
+use crate::layout::{Direct, Fetch, Layout, Put, Stored};
+use crate::request::Item;
+use crate::shield::shield;
+use crate::sync::Mutex;
+
+/// A hole of so many bytes between two chunks is read through: that takes less time than another
+/// call.
+pub(crate) const HOLE: u64 = 4096;
+/// What each thread should have to read at least, if several share a read.
+const SHARE: usize = 2 << 20;
+
+/// Extents of one store that are to be read and written.
+pub(crate) struct Moves<'r> {
+    pub(crate) reads: Vec<Fetch<'r>>,
+    pub(crate) writes: Vec<Put<'r>>,
+}
+
+impl<'r> Moves<'r> {
+    pub(crate) fn new() -> Self {
+        Moves { reads: Vec::new(), writes: Vec::new() }
+    }
+
+    /// Adds those of another list.
+    pub(crate) fn append(&mut self, mut other: Moves<'r>) {
+        self.reads.append(&mut other.reads);
+        self.writes.append(&mut other.writes);
+    }
+
+    /// How many extents there are, to be given to [`bytes_since`](Self::bytes_since).
+    fn mark(&self) -> (usize, usize) {
+        (self.reads.len(), self.writes.len())
+    }
+
+    /// The bytes of the extents that have come since.
+    fn bytes_since(&self, (reads, writes): (usize, usize)) -> u64 {
+        let read = self.reads[reads..].iter().map(|read| read.buffer.len() as u64);
+        read.chain(self.writes[writes..].iter().map(|write| write.bytes.len() as u64)).sum()
+    }
+
+    /// Reads and writes in the order of the store.
+    ///
+    /// A small hole between two extents is read into a buffer of no use, so that the store can read
+    /// them in one piece.
+    pub(crate) fn carry_out<L: Layout>(self, layout: &L) -> Result<(), L::Error> {
+        let Moves { mut reads, mut writes } = self;
+        if !reads.is_empty() {
+            reads.sort_by_key(|read| read.offset);
+            let mut holes = holes(&reads);
+            let mut reads: Vec<Fetch<'_>> = reads;
+            if !holes.is_empty() {
+                let between = holes.iter_mut();
+                reads.extend(between.map(|(offset, hole)| Fetch { offset: *offset, buffer: hole }));
+                reads.sort_by_key(|read| read.offset);
+            }
+            layout.fetch(&mut reads)?;
+        }
+        if !writes.is_empty() {
+            writes.sort_by_key(|write| write.offset);
+            layout.put(&writes)?;
+        }
+        Ok(())
+    }
+
+    /// As [`carry_out`](Self::carry_out), with large reads divided among the executor's threads.
+    pub(crate) fn carry_out_shared<L: Layout>(
+        self,
+        layout: &L,
+        executor: &dyn Executor,
+    ) -> Result<(), L::Error> {
+        let total = self.reads.iter().map(|read| read.buffer.len()).sum::<usize>();
+        let count = (total / SHARE).min(executor.threads());
+        if count < 2 {
+            return self.carry_out(layout);
+        }
+        let Moves { mut reads, writes } = self;
+        reads.sort_by_key(|read| read.offset);
+        let shares: Vec<_> = divide(reads, total.div_ceil(count))
+            .into_iter()
+            .map(|reads| Mutex::new((Some(reads), Ok(()))))
+            .collect();
+        executor.run(shares.len(), &|i| {
+            // Each share has its own thread: the lock is for the compiler.
+            let (reads, result) = &mut *shares[i].lock();
+            let moves = Moves { reads: reads.take().unwrap_or_default(), writes: Vec::new() };
+            *result = shield(|| moves.carry_out(layout));
+        });
+        for share in shares {
+            share.into_inner().1?;
+        }
+        Moves { reads: Vec::new(), writes }.carry_out(layout)
+    }
+}
+
+/// Lets a chunk's share of a request go past the cache, or names the bytes that have to move for it;
+/// `false`: the layout cannot, and will not be asked again.
+pub(crate) fn pass<'r, L: Layout, A: Access<L>>(
+    item: &'r mut Item<'_, L, A>,
+    stored: Option<&Stored<L::Tag>>,
+    moves: &mut Moves<'r>,
+) -> Result<bool, L::Error> {
+    let Item { member, key, access, refused, .. } = item;
+    let mark = moves.mark();
+    let bytes = match access.direct(&member.layout, key, stored, moves)? {
+        Direct::Impossible => {
+            *refused = true;
+            return Ok(false);
+        }
+        Direct::Done { bytes } => bytes,
+        Direct::Extents => moves.bytes_since(mark),
+    };
+    let counters = &member.counters;
+    counters.direct.add(1);
+    if A::WRITES { &counters.bytes_written } else { &counters.bytes_fetched }.add(bytes);
+    Ok(true)
+}
+
+/// What lies between extents and is worth reading.
+fn holes(reads: &[Fetch<'_>]) -> Vec<(u64, Vec<u8>)> {
+    let between = reads.windows(2).filter_map(|pair| {
+        let end = pair[0].offset.checked_add(pair[0].buffer.len() as u64)?;
+        let hole = pair[1].offset.checked_sub(end)?;
+        (1..=HOLE).contains(&hole).then(|| (end, vec![0; hole as usize]))
+    });
+    between.collect()
+}
+
+/// Cuts extents into lists of `most` bytes.
+fn divide(reads: Vec<Fetch<'_>>, most: usize) -> Vec<Vec<Fetch<'_>>> {
+    let mut shares = vec![Vec::new()];
+    let mut room = most;
+    for Fetch { mut offset, mut buffer } in reads {
+        while !buffer.is_empty() {
+            if room == 0 {
+                shares.push(Vec::new());
+                room = most;
+            }
+            let (now, later) = buffer.split_at_mut(room.min(buffer.len()));
+            room -= now.len();
+            let next = offset.saturating_add(now.len() as u64);
+            if let Some(last) = shares.last_mut() {
+                last.push(Fetch { offset, buffer: now });
+            }
+            (offset, buffer) = (next, later);
+        }
+    }
+    shares
+}

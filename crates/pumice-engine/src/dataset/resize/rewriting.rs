@@ -1,0 +1,193 @@
+//! Chunks that a new extent changes, in their new form: taken from memory where they are there,
+//! otherwise read together, changed on all threads, and written together to space that nothing refers
+//! to. As many at a time as a few megabytes hold, which the cache's budget counts.
+
+use super::{Changes, Fate};
+use crate::dataset::DatasetState;
+use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
+use crate::{Error, Result};
+use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
+use pumice_format::index::ChunkRecord;
+use pumice_space::{CellSet, Dims};
+use pumice_store::WriteOp;
+use std::sync::{Mutex, PoisonError};
+
+/// Chunks of so many bytes are changed at a time.
+const BATCH: u64 = 8 << 20;
+
+/// A chunk that must change.
+pub(super) struct Affected {
+    pub(super) key: Dims,
+    pub(super) fate: Fate,
+    /// About the memory that it takes to change it.
+    pub(super) bytes: u64,
+}
+
+/// What a chunk consists of before it changes.
+enum Image {
+    Chunk(Chunk),
+    Stored(Vec<u8>, ChunkRecord),
+}
+
+/// What has become of a chunk.
+struct Changed {
+    /// Its new form, unless nothing is left of it.
+    encoded: Option<Encoded<ChunkRecord>>,
+    /// Elements that go and refer to the global heap.
+    dropped: Vec<u8>,
+}
+
+/// What it takes to change the chunks of a dataset for another extent.
+pub(super) struct Rewriting<'a> {
+    dataset: &'a DatasetState,
+    table: &'a ChunkTable,
+    exclusive: &'a Exclusive<'a, DatasetLayout>,
+    dims: &'a [u64],
+    recoder: Recoder,
+}
+
+impl<'a> Rewriting<'a> {
+    pub(super) fn new(
+        dataset: &'a DatasetState,
+        table: &'a ChunkTable,
+        exclusive: &'a Exclusive<'a, DatasetLayout>,
+        dims: &'a [u64],
+    ) -> Result<Self> {
+        let recoder = Recoder::new(&dataset.layout, dims)?;
+        Ok(Rewriting { dataset, table, exclusive, dims, recoder })
+    }
+
+    /// Writes the new form of all chunks; nothing refers to it yet.
+    pub(super) fn run(&self, affected: Vec<Affected>, changes: &mut Changes) -> Result<()> {
+        let mut batch = Vec::new();
+        let mut bytes = 0_u64;
+        for chunk in affected {
+            // Of a chunk that goes as a whole, only what it refers to matters.
+            if matches!(chunk.fate, Fate::Gone) && !self.dataset.uses_global_heap() {
+                changes.gone.push(chunk.key);
+                continue;
+            }
+            if !batch.is_empty() && bytes.saturating_add(chunk.bytes) > BATCH {
+                self.rewrite(std::mem::take(&mut batch), bytes, changes)?;
+                bytes = 0;
+            }
+            bytes = bytes.saturating_add(chunk.bytes);
+            batch.push(chunk);
+        }
+        self.rewrite(batch, bytes, changes)
+    }
+
+    fn rewrite(&self, batch: Vec<Affected>, bytes: u64, changes: &mut Changes) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let _room = self.exclusive.room(bytes)?;
+        let images = self.images(&batch)?;
+        let changed = self.change_all(&batch, images)?;
+        let mut kept = Vec::with_capacity(batch.len());
+        for (Affected { key, .. }, changed) in batch.into_iter().zip(changed) {
+            changes.dropped.extend(changed.dropped);
+            match changed.encoded {
+                Some(encoded) => kept.push((key, encoded)),
+                None => changes.gone.push(key),
+            }
+        }
+        self.write(kept, changes)
+    }
+
+    /// The chunks as they are. What is not in memory now cannot come to be there or to move.
+    fn images(&self, batch: &[Affected]) -> Result<Vec<Option<Image>>> {
+        let resident = |chunk: &Affected| self.exclusive.peek(&chunk.key, Chunk::clone);
+        let mut images: Vec<_> =
+            batch.iter().map(|chunk| resident(chunk).map(Image::Chunk)).collect();
+        let absent = |at: &usize| images[*at].is_none();
+        let missing: Vec<usize> = (0..batch.len()).filter(absent).collect();
+        let keys: Vec<_> = missing.iter().map(|&at| batch[at].key.clone()).collect();
+        let found = missing.into_iter().zip(self.table.lookup(&keys)?);
+        let mut found: Vec<_> = found.filter_map(|(at, record)| Some((at, record?))).collect();
+        found.sort_by_key(|(_, record)| record.address);
+        let bytes = self.table.read_each(found.iter().map(|(_, record)| record))?;
+        for ((at, record), bytes) in found.into_iter().zip(bytes) {
+            images[at] = Some(Image::Stored(bytes, record));
+        }
+        Ok(images)
+    }
+
+    /// Changes chunks on all threads.
+    fn change_all(&self, batch: &[Affected], images: Vec<Option<Image>>) -> Result<Vec<Changed>> {
+        let work: Vec<_> = images.into_iter().map(|image| Mutex::new((image, None))).collect();
+        self.dataset.cache().executor().run(work.len(), &|at| {
+            // Each chunk has its own thread: the lock is for the compiler.
+            let mut one = work[at].lock().unwrap_or_else(PoisonError::into_inner);
+            let image = one.0.take();
+            one.1 = Some(self.change(&batch[at], image));
+        });
+        let mut changed = Vec::with_capacity(work.len());
+        for one in work {
+            let (_, outcome) = one.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let lost = || Error::Internal("a chunk was not changed".into());
+            changed.push(outcome.unwrap_or_else(|| Err(lost()))?);
+        }
+        Ok(changed)
+    }
+
+    fn change(&self, affected: &Affected, image: Option<Image>) -> Result<Changed> {
+        let (key, layout) = (&affected.key, &self.dataset.layout);
+        let mut chunk = match image {
+            Some(Image::Chunk(chunk)) => chunk,
+            Some(Image::Stored(bytes, record)) => {
+                layout.decode(key, bytes, &layout.stored(record), Part::All)?
+            }
+            None => return Ok(Changed { encoded: None, dropped: Vec::new() }),
+        };
+        let dropped = self.dropped(key, &chunk)?;
+        let encoded = match &affected.fate {
+            Fate::Gone => None,
+            Fate::Cut(cells) if self.erase(key, &mut chunk, cells.clone())? => None,
+            Fate::Cut(_) | Fate::Recoded | Fate::Same => Some(self.recoder.encode(key, &chunk)?),
+        };
+        Ok(Changed { encoded, dropped })
+    }
+
+    /// Takes cells from a chunk, and tells whether nothing is left of it.
+    fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: CellSet) -> Result<bool> {
+        let mut erase = WriteRequest::Erase { cells };
+        let outcome = self.dataset.layout.gather(key, chunk, &mut erase)?;
+        Ok(outcome == Outcome::Delete)
+    }
+
+    /// The elements of a chunk that refer to the global heap and lie outside of the new extent.
+    fn dropped(&self, key: &Dims, chunk: &Chunk) -> Result<Vec<u8>> {
+        let mut dropped = Vec::new();
+        let geometry = &self.dataset.layout.geometry;
+        let Chunk::Dense(cells) = chunk else { return Ok(dropped) };
+        if !self.dataset.uses_global_heap() {
+            return Ok(dropped);
+        }
+        let Some(outside) = geometry.outside_of(key, self.dims)? else { return Ok(dropped) };
+        let size = geometry.element_size();
+        for run in outside.runs() {
+            let start = run.start as usize * size;
+            let end = start + run.len as usize * size;
+            dropped.extend_from_slice(cells.get(start..end).unwrap_or_default());
+        }
+        Ok(dropped)
+    }
+
+    /// Writes chunks to space that the index does not name yet.
+    fn write(
+        &self,
+        chunks: Vec<(Dims, Encoded<ChunkRecord>)>,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let mut writes = Vec::with_capacity(chunks.len());
+        for (key, encoded) in &chunks {
+            let record = ChunkRecord { size: encoded.bytes.len() as u64, ..encoded.tag.clone() };
+            let offset = self.table.reserve_elsewhere(key, record)?;
+            changes.rewritten.push((key.clone(), offset));
+            writes.push(WriteOp { offset, bytes: &encoded.bytes });
+        }
+        writes.sort_by_key(|write| write.offset);
+        self.table.medium().put(&mut writes)
+    }
+}
