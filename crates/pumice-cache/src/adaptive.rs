@@ -11,9 +11,9 @@
 //!   nothing from memory says little about what comes after it.
 //! - **Flash**: one request for more than three quarters of the cache makes it grow at once, so
 //!   that a quarter is left to others, unless that is more than the maximum.
-//! - **Idle**: for each half minute without a request the cache is halved, at the next request.
-//!   There is no thread that watches the clock.
-//! - **Pressure**: memory is asked for at each review. If the process has used nine tenths of what
+//! - **Idle**: for each half minute without a request the cache is halved: by a thread that looks at
+//!   the clock, or, in a cache without threads, at the next request.
+//! - **Pressure**: memory is asked for at each review, and by that thread. If the process has used nine tenths of what
 //!   its control group or the machine allows, the cache gives back what is above eight tenths; and
 //!   it never grows into the last two tenths.
 //!
@@ -24,6 +24,7 @@ mod apply;
 mod curve;
 mod shares;
 mod surroundings;
+mod watch;
 
 pub(crate) use curve::Curve;
 pub use curve::CurvePoint;
@@ -107,6 +108,18 @@ impl Adaptive {
             return rested;
         }
         self.clamp(afford(size, wanted, self.surroundings.memory()))
+    }
+
+    /// No request comes. What the size should be by the time that has passed since the last one, of
+    /// which a half minute is used up, and by the memory there is.
+    fn rest(&mut self, size: u64) -> u64 {
+        let memory = self.surroundings.memory().filter(Memory::tight);
+        let size = size.saturating_sub(memory.map_or(0, |memory| memory.excess()));
+        if self.surroundings.now().saturating_sub(self.last) < IDLE {
+            return self.clamp(size);
+        }
+        self.last += IDLE;
+        self.clamp(size / 2)
     }
 
     /// Whether so many accesses are enough for a review of a cache of so many chunks.

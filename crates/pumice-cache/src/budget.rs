@@ -329,6 +329,11 @@ impl<L: Layout> Budget<L> {
         state.note_peak();
     }
 
+    /// What chunks and their bookkeeping take.
+    pub(crate) fn resident(&self) -> u64 {
+        self.state.lock().resident
+    }
+
     /// Adds what is known only here.
     pub(crate) fn complete(&self, stats: &mut Stats) {
         let state = self.lock_settled();

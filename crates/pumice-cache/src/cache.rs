@@ -2,7 +2,7 @@
 
 use crate::absent::Absent;
 use crate::access::{Reading, Writing};
-use crate::adaptive::Adaptive;
+use crate::adaptive::{Adaptive, Surroundings};
 use crate::admission::Admission;
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
@@ -44,6 +44,8 @@ pub(crate) struct Shared<L: Layout> {
     members: Mutex<Members<L>>,
     destroyed: AtomicBool,
     pub(crate) writing_early: AtomicBool,
+    /// Whether a thread looks after the cache while no request comes.
+    pub(crate) watched: AtomicBool,
 }
 
 struct Members<L: Layout> {
@@ -83,6 +85,7 @@ impl<L: Layout> ChunkCache<L> {
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
             destroyed: AtomicBool::new(false),
             writing_early: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
         };
         shared.budget.set_curve(shared.config.lock().curve());
         ChunkCache { shared: Arc::new(shared) }
@@ -136,6 +139,7 @@ impl<L: Layout> ChunkCache<L> {
         if small.len() > 1 {
             self.follow(member, &small);
         }
+        self.watch();
         served
     }
 
@@ -158,8 +162,11 @@ impl<L: Layout> ChunkCache<L> {
         P: IntoIterator<Item = (L::Key, L::Read<'a>)>,
     {
         let items = self.gather(requests, |key, request| (key, Reading(request)))?;
-        let _places = enter_all(Kind::Read, &items);
-        self.shared.run(items)
+        let places = enter_all(Kind::Read, &items);
+        let served = self.shared.run(items);
+        drop(places);
+        self.watch();
+        served
     }
 
     /// Applies a write.
@@ -184,6 +191,7 @@ impl<L: Layout> ChunkCache<L> {
         let served = self.shared.run(items);
         drop(place);
         self.write_early();
+        self.watch();
         served
     }
 
@@ -201,6 +209,7 @@ impl<L: Layout> ChunkCache<L> {
         let served = self.shared.run(items);
         drop(places);
         self.write_early();
+        self.watch();
         served
     }
 
@@ -375,6 +384,10 @@ impl<L: Layout> Shared<L> {
     /// Who runs tasks at the moment.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         Arc::clone(&self.config.lock().executor)
+    }
+
+    pub(crate) fn surroundings(&self) -> Arc<dyn Surroundings> {
+        Arc::clone(&self.config.lock().surroundings)
     }
 
     fn check(&self) -> Result<(), CacheError> {

@@ -23,6 +23,10 @@ impl Surroundings for Still {
     fn memory(&self) -> Option<Memory> {
         self.0.lock().unwrap().1
     }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(1)
+    }
 }
 
 /// Chunks of 4 KiB and a little, of which `start` fit at first, 4 at least and 512 at most.
@@ -83,6 +87,31 @@ fn it_shrinks_at_the_first_request_after_a_rest() {
     bench.get_many([50, 51]).unwrap();
     assert_eq!(size(&bench, chunk), 16);
     assert!(bench.stats().resident <= 16 * chunk);
+}
+
+/// Waits for something that happens by itself.
+fn until(so: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it does not happen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn it_shrinks_while_no_request_comes_if_it_has_threads() {
+    let (bench, still, chunk) = bench(64);
+    let threads = bench.cache.config().threads(2).unwrap();
+    bench.cache.configure(threads.sizing(bench.cache.config().sizing_in_force())).unwrap();
+    bench.get_many(0..40).unwrap();
+    bench.put(41, 0, &[1]).unwrap();
+    assert_eq!(size(&bench, chunk), 64);
+    still.0.lock().unwrap().0 = Duration::from_secs(61);
+    until(|| size(&bench, chunk) == 16 && bench.stats().resident <= 16 * chunk);
+    let limit = 10_000 * chunk;
+    still.0.lock().unwrap().1 = Some(Memory { used: limit, limit });
+    until(|| size(&bench, chunk) == 4 && bench.stats().resident <= 4 * chunk);
+    assert_eq!(bench.get(41).unwrap()[..2], [1, 41]);
 }
 
 #[test]

@@ -558,6 +558,80 @@ fn settings_change_under_load() {
     });
 }
 
+/// A clock by which half a minute or more may have passed at any look.
+#[derive(Debug)]
+struct Restless(AtomicUsize);
+
+impl Surroundings for Restless {
+    fn now(&self) -> std::time::Duration {
+        let step = thread_rng().gen_range(0..40);
+        std::time::Duration::from_secs((self.0.fetch_add(step, Ordering::Relaxed) + step) as u64)
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        let limit = 1000 * CHUNK;
+        let used = limit - thread_rng().gen_range(0..300) * CHUNK;
+        thread_rng().gen_bool(0.5).then_some(Memory { used, limit })
+    }
+}
+
+#[test]
+fn the_size_is_chosen_anew_under_load() {
+    check(|| {
+        let sizing = Sizing::Adaptive { minimum: CHUNK, maximum: 6 * CHUNK };
+        let config = Config::default().resident_limit(4 * CHUNK).active_limit(10 * CHUNK);
+        let config = config.sizing(sizing).surroundings(Arc::new(Restless(AtomicUsize::new(0))));
+        let bench = Bench::new(config, Toy::new(CELLS));
+        bench.toy.store(0..3, |_, _| 1);
+        thread::scope(|scope| {
+            scope.spawn(|| bench.put_many(1..4, &[2; CELLS]).unwrap());
+            scope.spawn(|| {
+                bench.get_many(0..4).unwrap();
+                assert_eq!(bench.get(0).unwrap(), [1; CELLS]);
+            });
+            scope.spawn(|| {
+                let bytes = 2 * CHUNK;
+                bench.cache.configure(bench.cache.config().resident_limit(bytes)).unwrap();
+                bench.get(2).unwrap();
+            });
+        });
+        assert_eq!(bench.cache.config().limits().0, 2 * CHUNK, "what was told last");
+        assert!(bench.stats().resident <= 2 * CHUNK);
+        assert_eq!(bench.get_many(0..4).unwrap()[1..], [[2; CELLS]; 3]);
+    });
+}
+
+#[test]
+fn chunks_that_are_held_are_not_written_back() {
+    check(|| {
+        let bench = bench(2, 8);
+        let (_, other) = bench.sibling();
+        bench.put_many(0..2, &[1; CELLS]).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let exclusive = bench.cache.exclusive(&bench.dataset);
+                let _room = exclusive.room(CHUNK).unwrap();
+                let held = exclusive.hold(&[0]);
+                let stored = bench.toy.stored(0);
+                thread::yield_now();
+                assert_eq!(bench.toy.stored(0), stored);
+                held.discard();
+            });
+            scope.spawn(|| {
+                let data = [3; CELLS];
+                let put = |key| (key, Write::Put { start: 0, data: &data });
+                bench.cache.write(&other, (0..3).map(put)).unwrap();
+            });
+            scope.spawn(|| {
+                let chunk = bench.get(0).unwrap();
+                assert!(chunk == [1; CELLS] || chunk == [FILL; CELLS]);
+            });
+        });
+        bench.flush().unwrap();
+        assert_eq!(bench.get(1).unwrap(), [1; CELLS]);
+    });
+}
+
 #[test]
 fn a_chunk_that_came_to_be_is_not_taken_for_absent() {
     check(|| {

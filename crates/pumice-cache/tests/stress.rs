@@ -191,6 +191,13 @@ impl Player<'_> {
         let data = &[value; WIDTH];
         exclusive.write([(0, Write::Put { start: self.first, data })]).unwrap();
         self.model[0].fill(Some(value));
+        let bytes = 1 + self.random.below(4 * CELLS) as u64;
+        drop(exclusive.room(bytes).unwrap());
+        if self.random.below(2) == 0 {
+            exclusive.flush(false).unwrap();
+            exclusive.hold(&exclusive.resident_keys()).discard();
+            assert!(exclusive.resident_keys().is_empty() && exclusive.peek(&0, |_| ()).is_none());
+        }
     }
 }
 
@@ -217,7 +224,7 @@ fn play(config: Config, toy: Toy) -> (Stats, u64) {
     let Bench { toy, cache, dataset } = bench;
     let stats = cache.stats();
     assert!(stats.resident + stats.bookkeeping <= resident_limit);
-    let most = active_limit.max(4 * (2 * CELLS as u64 + BOOK));
+    let most = active_limit.max(4 * (2 * CELLS as u64 + toy.swell + BOOK));
     let peak = toy.living.peak.load(Ordering::SeqCst);
     assert!(peak <= most, "chunks counted by themselves: {peak} of {most}");
     dataset.close().unwrap();
@@ -241,10 +248,13 @@ fn every_thread_finds_its_cells_as_it_left_them() {
             let executor = Arc::new(Rayon::new(threads).unwrap());
             let config = Config::default().executor(executor);
             let config = config.resident_limit(resident * chunk).active_limit(active * chunk);
-            let (stats, limit) = play(config, Toy::new(CELLS));
-            // Alone, a chunk may need to be stored, decoded and encoded, and that is an estimate.
-            let most = limit.max(4 * chunk);
-            assert!(stats.peak <= most, "{} of {limit}", stats.peak);
+            for swell in [0, CELLS as u64] {
+                let (stats, limit) = play(config.clone(), Toy { swell, ..Toy::new(CELLS) });
+                // Alone, a chunk may need to be stored, decoded and encoded, and that is an
+                // estimate.
+                let most = limit.max(4 * (chunk + swell));
+                assert!(stats.peak <= most, "{} of {limit}", stats.peak);
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Changes the size, and with it what may be held while requests run.
-    fn resize(&self, before: u64, size: u64) {
+    pub(super) fn resize(&self, before: u64, size: u64) {
         if size == before {
             return;
         }

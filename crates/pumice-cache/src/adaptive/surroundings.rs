@@ -43,6 +43,11 @@ pub trait Surroundings: Send + Sync + fmt::Debug {
 
     /// The memory of the process, or of the machine; `None` if that cannot be told.
     fn memory(&self) -> Option<Memory>;
+
+    /// How long to wait between two looks at the time and the memory while no request comes.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(5)
+    }
 }
 
 /// The system's clock, and the memory that the control group (version 1 or 2) or else the machine

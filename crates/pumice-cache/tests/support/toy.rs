@@ -66,6 +66,9 @@ pub struct Toy {
     pub slack: u64,
     /// What a write claims that it may add to a chunk that exists.
     pub growth: u64,
+    /// The most bytes that a write makes a chunk allocate beyond what it uses; how many it does
+    /// depends on what is written.
+    pub swell: u64,
 }
 
 pub struct Chunk {
@@ -116,7 +119,8 @@ impl Toy {
 
     /// A toy that shares another's disk.
     pub fn beside(other: &Toy) -> Self {
-        Toy::on(Arc::clone(&other.disk), other.cells)
+        let living = Arc::clone(&other.living);
+        Toy { living, swell: other.swell, ..Toy::on(Arc::clone(&other.disk), other.cells) }
     }
 
     fn on(disk: Arc<Mutex<Disk>>, cells: usize) -> Self {
@@ -137,6 +141,7 @@ impl Toy {
             living: Arc::default(),
             slack: 0,
             growth: 0,
+            swell: 0,
         }
     }
 
@@ -191,6 +196,12 @@ impl Toy {
         let chunk = decode(bytes, self.cells, Part::All);
         let values = chunk.values.unwrap();
         Some(chunk.mask.iter().zip(values).map(|(m, v)| (*m == 1).then_some(v)).collect())
+    }
+
+    /// Counts a chunk among the living whose size has changed.
+    fn count_again(&self, chunk: &mut Chunk) {
+        chunk.alive = None;
+        chunk.alive = Alive::new(&self.living, self.footprint(chunk).allocated);
     }
 
     pub fn stored_keys(&self) -> Vec<u64> {
@@ -375,6 +386,12 @@ impl Layout for Toy {
     ) -> Result<Outcome, ToyError> {
         self.call("gather", Some(*key))?;
         let outcome = chunk.gather(write);
+        if self.swell > 0 {
+            let bytes: u64 =
+                chunk.mask.iter().chain(chunk.values.iter().flatten()).map(|&b| u64::from(b)).sum();
+            chunk.slack = bytes * 31 % (self.swell + 1);
+            self.count_again(chunk);
+        }
         self.call("gathered", Some(*key))?;
         Ok(outcome)
     }
@@ -409,7 +426,10 @@ impl Layout for Toy {
     }
 
     fn growth(&self, _key: &u64, _write: &Write<'_>, fresh: bool) -> u64 {
-        if fresh { self.chunk_bytes() + self.slack } else { self.growth }
+        match fresh {
+            true => self.chunk_bytes() + self.slack.max(self.swell),
+            false => self.growth.max(self.swell),
+        }
     }
 
     fn footprint(&self, chunk: &Chunk) -> Footprint {
@@ -425,13 +445,13 @@ impl Layout for Toy {
         if !self.can_drop_values || chunk.values.take().is_none() {
             return false;
         }
-        chunk.alive = None;
-        chunk.alive = Alive::new(&self.living, self.footprint(chunk).allocated);
+        self.count_again(chunk);
         true
     }
 
     fn condense(&self, chunk: &mut Chunk) {
         chunk.slack = 0;
+        self.count_again(chunk);
     }
 
     fn can_read_direct(&self, _: &u64, _: &Stored<()>, _: &Read<'_>) -> bool {
