@@ -308,10 +308,11 @@ impl<L: Layout> Budget<L> {
         });
         for id in order {
             let Some(resident) = &state.residents[id as usize] else { continue };
-            let Resident { slot, reduced, dirty, .. } = resident;
+            let Resident { slot, reduced, dirty, written, .. } = resident;
+            let partial = *dirty && *written > 0.0;
             let identity = if *reduced { !slot.hash } else { slot.hash };
             let hint = slot.member.options().hint;
-            let usage = Usage { write: *dirty, hint, ..Usage::of(slot.member.id) };
+            let usage = Usage { write: *dirty, partial, hint, ..Usage::of(slot.member.id) };
             policy.admit(id, identity, resident.weight(), usage);
         }
         state.policy = policy;

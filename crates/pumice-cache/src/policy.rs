@@ -53,6 +53,9 @@ pub struct Usage {
     /// Whether with this use all of the chunk has been read, or all of it written, since it came
     /// or since that was last so.
     pub done: bool,
+    /// Whether the chunk is changed and, as far as is known, a part of it is still to be written: to
+    /// let it go would mean to load it again.
+    pub partial: bool,
     /// What the program tells.
     pub hint: Hint,
 }

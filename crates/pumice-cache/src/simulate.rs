@@ -116,7 +116,7 @@ impl Simulation {
 
     fn access(&mut self, access: &Access) {
         let Access { dataset, write, done, .. } = *access;
-        let usage = Usage { write, done, ..Usage::of(dataset) };
+        let usage = Usage { write, done, partial: write && !done, ..Usage::of(dataset) };
         let id = self.ids[access.chunk as usize];
         self.score.count(id != ABSENT, access.bytes);
         let id = match id {

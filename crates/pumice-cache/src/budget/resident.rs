@@ -62,8 +62,10 @@ impl<L: Layout> Resident<L> {
             self.complete |= write;
         }
         let options = self.slot.member.options();
+        // Of a sparse chunk it is never known what is to come.
+        let partial = write && !done && share > 0.0;
         let done = done && options.preemption > 0;
-        Usage { dataset: self.slot.member.id, write, done, hint: options.hint }
+        Usage { dataset: self.slot.member.id, write, done, partial, hint: options.hint }
     }
 }
 

@@ -9,7 +9,7 @@
 //! | counted | of datasets that are read in passes | who has fewest reads to come, see [`Passes`] |
 //! | ring | read in sequence | the oldest |
 //! | foreseen | announced, see [`Policy::expect`] | who is needed latest |
-//! | held | of each dataset that is being written, the chunk that was changed last and is not complete | as [`RecencySet`] says |
+//! | held | changed and known to be written in part, until written back | as [`RecencySet`] says |
 //!
 //! Who takes too much leaves before the free do: ring chunks beyond an eighth of the capacity,
 //! counted ones beyond half, held and foreseen ones together beyond seven eighths. A place of which
@@ -21,9 +21,6 @@
 //! is in a loop, whose first chunks are the next to be used.
 
 use std::cmp::Reverse;
-
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use super::foresight::{Forecast, Foresight};
 use super::memory::{Memory, Trait};
@@ -104,8 +101,6 @@ pub struct Lirs {
     free: RecencySet,
     held: RecencySet,
     foresight: Option<Box<Foresight>>,
-    /// The held chunk of each dataset.
-    writers: HashMap<u64, u32, FixedState>,
     passes: Passes,
     memory: Memory,
     capacity: u64,
@@ -126,7 +121,6 @@ impl Lirs {
             free: RecencySet::new(capacity),
             held: RecencySet::new(capacity),
             foresight: None,
-            writers: HashMap::default(),
             passes: Passes::default(),
             memory: Memory::new(),
             capacity: 0,
@@ -204,7 +198,7 @@ impl Lirs {
             Usage { done: true, .. } if !entry.proven => Place::Done,
             Usage { hint: Hint::Sequential, .. } => Place::Ring,
             Usage { done: true, .. } => Place::Free,
-            Usage { write: true, .. } => Place::Held,
+            Usage { partial: true, .. } => Place::Held,
             _ if entry.place == Place::Held => Place::Held,
             _ => Place::Free,
         }
@@ -268,7 +262,7 @@ impl Lirs {
     fn enter(&mut self, id: u32, place: Place) {
         let entry = &mut self.entries[id as usize];
         entry.place = place;
-        let Entry { identity, weight, dataset, .. } = *entry;
+        let Entry { identity, weight, .. } = *entry;
         self.weights[place as usize] += weight;
         self.residents += 1;
         match place {
@@ -276,13 +270,7 @@ impl Lirs {
             Place::Done => self.done.push_back(id),
             Place::Ring => self.ring.push_back(id),
             Place::Free => self.free.admit(id, identity, weight),
-            Place::Held => {
-                self.held.admit(id, identity, weight);
-                if let Some(other) = self.writers.insert(dataset, id) {
-                    self.leave(other, Exit::Moved);
-                    self.enter(other, Place::Free);
-                }
-            }
+            Place::Held => self.held.admit(id, identity, weight),
         }
         self.balance();
     }
@@ -294,7 +282,7 @@ impl Lirs {
         if place == Place::Out {
             return;
         }
-        let Entry { identity, weight, dataset, next, reads, rank, .. } = *entry;
+        let Entry { identity, weight, next, reads, rank, .. } = *entry;
         if exit == Exit::Evicted && (reads > 0 || place == Place::Done) {
             self.memory.remember(identity, Trait { complete: place == Place::Done, reads });
         }
@@ -308,15 +296,8 @@ impl Lirs {
             Place::Foreseen => self.foresight.iter_mut().for_each(|f| f.forget(next, id)),
             Place::Free if exit == Exit::Evicted => self.free.evict(id),
             Place::Free => self.free.remove(id),
-            Place::Held => {
-                match exit {
-                    Exit::Evicted => self.held.evict(id),
-                    Exit::Moved => self.held.remove(id),
-                }
-                if self.writers.get(&dataset) == Some(&id) {
-                    self.writers.remove(&dataset);
-                }
-            }
+            Place::Held if exit == Exit::Evicted => self.held.evict(id),
+            Place::Held => self.held.remove(id),
         }
         self.balance();
     }
@@ -438,7 +419,8 @@ impl Policy for Lirs {
         self.foresight.get_or_insert_default().expect(dataset, identities);
         for id in 0..self.entries.len() as u32 {
             let Entry { place, identity, dataset: of, .. } = self.entries[id as usize];
-            if place == Place::Out || of != dataset {
+            // One of another dataset is foreseen here only if identities collide.
+            if place == Place::Out || (of != dataset && place != Place::Foreseen) {
                 continue;
             }
             let next = self.foresight.as_ref().and_then(|foresight| foresight.next(identity));
