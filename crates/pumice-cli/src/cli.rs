@@ -73,6 +73,7 @@ Examples:
   pumice import cells.h5ad cells.h5 --object X --object layers/spliced
   pumice import weights.npz weights.h5
   pumice import edges.csv edges.h5 --shape 1000,1000 --duplicates last
+  pumice import triplets.tsv triplets.h5 --one-based
   xzcat matrix.mtx.xz | pumice import - matrix.h5 --duplicates error")]
 pub(crate) struct Import {
     /// File to read; `-` for a Matrix Market file on standard input
@@ -93,6 +94,9 @@ pub(crate) struct Import {
     /// Shape of the array, for text that does not say it
     #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
     pub(crate) shape: Option<Vec<u64>>,
+    /// Coordinates count from 1, in csv
+    #[arg(long)]
+    pub(crate) one_based: bool,
     /// Shape of a chunk; by default chunks get about 32,000 entries each
     #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
     pub(crate) chunk: Option<Vec<u64>>,

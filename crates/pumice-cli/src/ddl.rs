@@ -15,11 +15,13 @@ pub(crate) struct LineStyle {
     pub(crate) coordinates: bool,
     /// Whether each element has a line of its own.
     pub(crate) apart: bool,
+    /// What is between coordinates and values.
+    pub(crate) separator: &'static str,
 }
 
 impl Default for LineStyle {
     fn default() -> Self {
-        Self { columns: 80, coordinates: true, apart: false }
+        Self { columns: 80, coordinates: true, apart: false, separator: ": " }
     }
 }
 
@@ -317,7 +319,8 @@ impl<'a, W: Write> DataLines<'a, W> {
             self.prefix.push(if axis == 0 { '(' } else { ',' });
             numbers::push_integer(&mut self.prefix, *coordinate as i64);
         }
-        self.prefix.push_str("): ");
+        self.prefix.push(')');
+        self.prefix.push_str(self.style.separator);
         self.buffer.resize(self.buffer.len() + (self.level - 1) * INDENT, b' ');
         self.buffer.extend_from_slice(self.prefix.as_bytes());
         self.column = self.prefix.len() + self.level * INDENT;

@@ -1,7 +1,8 @@
 //! How the bytes of a file are kept, as the HDF5 tools' `--vfd-name` and `--vfd-info` tell it.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pumice::{File, VirtualView};
+use std::path::Path;
 
 /// A file driver, by HDF5's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,8 +49,23 @@ impl Driver {
         info.parse().with_context(|| format!("Invalid onion revision specified: {info}"))
     }
 
+    /// Whether a file can be stored as it was said.
+    fn check(&self, path: &str) -> Result<()> {
+        let part = |ending: &str| Path::new(&format!("{path}{ending}")).exists();
+        let fits = match self.name.as_deref() {
+            Some("family") => path.contains('%'),
+            Some("split") => path.contains('%') || part("-m.h5") || part(".meta"),
+            Some("multi") => path.contains('%') || part("-s.h5"),
+            _ => true,
+        };
+        let name = self.name.as_deref().unwrap_or_default();
+        ensure!(fits, "{path} is not stored as \"{name}\"; try it without saying how it is stored");
+        Ok(())
+    }
+
     /// Opens a file for reading.
     pub(crate) fn open(&self, path: &str) -> Result<File> {
+        self.check(path)?;
         if self.is_onion() {
             return Ok(File::options().open_revision(path, self.revision()?)?);
         }

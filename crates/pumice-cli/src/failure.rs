@@ -36,16 +36,49 @@ pub(crate) fn report(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{beginning}: {}{}", chain(error), hint(error));
 }
 
-/// What to try, where that is known.
-fn hint(error: &anyhow::Error) -> &'static str {
-    let missing = |cause: &(dyn std::error::Error + 'static)| {
-        matches!(cause.downcast_ref(), Some(pumice::Error::NotFound(_)))
-    };
-    match (error.chain().any(missing), BEGINNING.get()) {
-        (false, _) => "",
-        (true, None) => "; `pumice ls -r` lists what is in a file",
-        (true, Some(_)) => "; `h5ls -r` lists what is in a file",
+/// What to try, where that is known. Some errors say it themselves.
+fn hint(error: &anyhow::Error) -> String {
+    error.chain().find_map(advice).map_or(String::new(), |text| format!("; {text}"))
+}
+
+/// What helps against an error.
+fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        return system_advice(error);
     }
+    let error = error.downcast_ref::<pumice::Error>()?;
+    let list = if BEGINNING.get().is_some() { "h5ls" } else { "pumice ls" };
+    Some(match error.cause() {
+        pumice::Error::Io { source, .. } => return system_advice(source),
+        pumice::Error::NotFound(_) => format!("`{list} -r` lists what is in a file"),
+        pumice::Error::Space(_) => format!("`{list} -v` tells the shapes of datasets"),
+        pumice::Error::Type(_) => format!("`{list} -v` tells the types of datasets"),
+        pumice::Error::Decode(error) if error.to_string().contains("HDF5 signature") => {
+            "is it an HDF5 file? `pumice import --help` lists what else can be read".into()
+        }
+        pumice::Error::Decode(_) | pumice::Error::Filter(_) if !error.is_missing_filter() => {
+            "`pumice check` tells all that is wrong, its --repair saves what is sound".into()
+        }
+        pumice::Error::Unsupported(_) => format!("`{list} -v` tells how it is stored"),
+        _ => return None,
+    })
+}
+
+/// What helps if the system refuses.
+fn system_advice(error: &io::Error) -> Option<String> {
+    let text = match error.kind() {
+        io::ErrorKind::NotFound => "is the name right?",
+        io::ErrorKind::PermissionDenied => "`ls -l` tells who may read and write it",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room, or write to another folder"
+        }
+        io::ErrorKind::IsADirectory => "name a file in it",
+        io::ErrorKind::UnexpectedEof => {
+            "is the file complete? `pumice check` tells what is missing"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// Tells something that does not end the work.
@@ -68,6 +101,11 @@ fn chain(error: &anyhow::Error) -> String {
             text.push_str(&cause);
         }
     }
+    one_line(&text)
+}
+
+/// A text without line breaks.
+pub(crate) fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 

@@ -18,6 +18,8 @@ pub(crate) enum Takes {
     Perhaps(&'static str),
     /// It may have one in the same word, called so in the help.
     Attached(&'static str),
+    /// It may have one that is a number, called so in the help.
+    Number(&'static str),
 }
 
 /// One flag of a tool.
@@ -62,13 +64,20 @@ pub(crate) fn parse(table: &[Flag], arguments: &[String]) -> Result<Parsed> {
             rest = after;
             continue;
         }
-        rest = match word.strip_prefix("--") {
+        rest = match word.strip_prefix("--").or_else(|| only_long(table, &word[1..])) {
             Some(name) => long(table, name, after, &mut parsed)?,
             None => letters(table, &word[1..], after, &mut parsed)?,
         };
     }
     parsed.words.extend_from_slice(rest);
     Ok(parsed)
+}
+
+/// A flag that has no letter may also be named behind one dash: `-sparse`, `-exclude 0`.
+fn only_long<'a>(table: &[Flag], word: &'a str) -> Option<&'a str> {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let found = table.iter().any(|flag| flag.long == name && !flag.letter.is_alphabetic());
+    found.then_some(word)
 }
 
 fn long<'a>(
@@ -92,6 +101,7 @@ fn long<'a>(
         (Takes::Value(_), None, Some((word, rest))) => (Some(word.clone()), rest),
         (Takes::Value(_), None, None) => bail!("option \"--{}\" needs a value", flag.long),
         (Takes::Perhaps(_), None, _) => perhaps(after),
+        (Takes::Number(_), None, _) => perhaps_number(after),
     };
     parsed.flags.push((flag.letter, value));
     Ok(rest)
@@ -116,6 +126,7 @@ fn letters<'a>(
             _ if !attached.is_empty() => (Some(attached.to_owned()), after),
             Takes::Attached(_) => (None, after),
             Takes::Perhaps(_) => perhaps(after),
+            Takes::Number(_) => perhaps_number(after),
             Takes::Value(_) => match after.split_first() {
                 Some((word, rest)) => (Some(word.clone()), rest),
                 None => bail!("option \"-{letter}\" needs a value"),
@@ -137,6 +148,14 @@ fn perhaps(after: &[String]) -> (Option<String>, &[String]) {
     }
 }
 
+/// A number that may be left out.
+fn perhaps_number(after: &[String]) -> (Option<String>, &[String]) {
+    match perhaps(after) {
+        (Some(word), rest) if word.bytes().all(|byte| byte.is_ascii_digit()) => (Some(word), rest),
+        _ => (None, after),
+    }
+}
+
 /// The table as text, a line or more for each flag.
 pub(crate) fn describe(table: &[Flag]) -> String {
     let mut text = String::new();
@@ -148,7 +167,9 @@ pub(crate) fn describe(table: &[Flag]) -> String {
         let value = match flag.takes {
             Takes::Nothing => String::new(),
             Takes::Value(name) => format!("={name}"),
-            Takes::Perhaps(name) | Takes::Attached(name) => format!("[={name}]"),
+            Takes::Perhaps(name) | Takes::Attached(name) | Takes::Number(name) => {
+                format!("[={name}]")
+            }
         };
         let left = format!("  {letter}--{}{value}", flag.long);
         let mut lines = flag.help.lines();
@@ -171,6 +192,7 @@ mod tests {
         Flag::new('H', "header", Takes::Nothing, "no values"),
         Flag::new('A', "onlyattr", Takes::Perhaps("0"), "only attributes"),
         Flag::new('1', "vol-name", Takes::Value("N"), "only long"),
+        Flag::new('E', "errors", Takes::Number("2"), "how many"),
     ];
 
     fn asked(line: &str) -> Result<(String, String)> {
@@ -194,6 +216,19 @@ mod tests {
         assert_eq!(asked("-A 0 a.h5").unwrap(), ("A=0".into(), "a.h5".into()));
         assert_eq!(asked("-A a.h5").unwrap(), ("A".into(), "a.h5".into()));
         assert_eq!(asked("--onlyattr -H a.h5").unwrap(), ("A H".into(), "a.h5".into()));
+    }
+
+    #[test]
+    fn an_optional_number_is_no_file() {
+        assert_eq!(asked("-E a.h5 b.h5").unwrap(), ("E".into(), "a.h5 b.h5".into()));
+        assert_eq!(asked("-E 2 a.h5").unwrap(), ("E=2".into(), "a.h5".into()));
+        assert_eq!(asked("--errors 1 a.h5").unwrap(), ("E=1".into(), "a.h5".into()));
+    }
+
+    #[test]
+    fn a_flag_without_a_letter_may_have_one_dash() {
+        assert_eq!(asked("-vol-name x a.h5").unwrap(), ("1=x".into(), "a.h5".into()));
+        assert_eq!(asked("-vol-name=x a.h5").unwrap(), ("1=x".into(), "a.h5".into()));
     }
 
     #[test]

@@ -11,10 +11,12 @@ mod arithmetic;
 mod array_stream;
 mod bands;
 mod binsparse;
+mod blocks;
 mod compressed;
 mod container;
 mod coordinates;
 pub(crate) mod dense;
+mod diagonals;
 pub(crate) mod labels;
 mod matlab;
 pub(crate) mod matrix_market;
@@ -143,6 +145,8 @@ pub(crate) struct Input<'a> {
     pub(crate) path: &'a Path,
     /// The shape, where the file does not say it.
     pub(crate) shape: Option<&'a [u64]>,
+    /// Whether coordinates in text count from one.
+    pub(crate) one_based: bool,
 }
 
 impl Input<'_> {

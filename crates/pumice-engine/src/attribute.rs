@@ -51,20 +51,24 @@ impl Attribute {
 
 /// All attributes of an object, in order of their names.
 pub fn attributes(file: &File, object: &Object) -> Result<Vec<Attribute>> {
+    let mut attributes = each(file, object)?.into_iter().collect::<Result<Vec<_>>>()?;
+    attributes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(attributes)
+}
+
+/// Every attribute of an object that can be read, and why others cannot.
+pub(crate) fn each(file: &File, object: &Object) -> Result<Vec<Result<Attribute>>> {
     let mut dense = opened(file, object)?;
-    let mut attributes = match &mut *dense {
+    Ok(match &mut *dense {
         Some(dense) => {
             let all = dense.list(file)?.into_iter();
-            all.map(|stored| decode_stored(file, stored)).collect::<Result<Vec<_>>>()?
+            all.map(|stored| decode_stored(file, stored)).collect()
         }
         None => {
             let messages = object.messages(kind::ATTRIBUTE);
-            messages.iter().map(|raw| decode(file, raw)).collect::<Result<Vec<_>>>()?
+            messages.iter().map(|raw| decode(file, raw)).collect()
         }
-    };
-    drop(dense);
-    attributes.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(attributes)
+    })
 }
 
 /// How many attributes an object has.

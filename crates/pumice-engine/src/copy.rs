@@ -15,10 +15,11 @@ mod whole;
 
 pub use whole::{Remake, copy_whole};
 
+use crate::attribute::{self, Attribute};
 use crate::dataset::DatasetState;
 use crate::file::File;
 use crate::object::Object;
-use crate::{Error, Result, attribute, delete, group};
+use crate::{Error, Result, delete, group};
 use pumice_format::messages::{Link, LinkTarget, kind};
 use pumice_types::Datatype;
 use std::collections::{HashMap, HashSet};
@@ -114,6 +115,14 @@ enum Step {
     Elements(Task),
     /// A copy of a group is to get the rest of its members.
     Members(Task, vec::IntoIter<Link>),
+}
+
+impl Step {
+    fn task(&self) -> &Task {
+        match self {
+            Self::Fill(task) | Self::Elements(task) | Self::Members(task, _) => task,
+        }
+    }
 }
 
 /// A copy that is still to be filled.
@@ -214,7 +223,8 @@ impl<'a> Copier<'a> {
     fn fill(&mut self, task: Task) -> Result<()> {
         let to = self.target.object(task.to)?;
         if !self.options.without_attributes {
-            self.attributes(&task, &to)?;
+            let copied = self.attributes(&task, &to);
+            self.forgive(task.from.address(), copied)?;
         }
         if group::is_group(&task.from) {
             return self.members(task);
@@ -232,20 +242,33 @@ impl<'a> Copier<'a> {
     }
 
     fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
-        let mut all = attribute::attributes(&task.file, &task.from)?;
-        all.sort_by_key(|attribute| attribute.creation_order);
-        for mut attribute in all {
-            self.check_sizes(&task.file, &attribute.datatype)?;
-            if let Some(address) = attribute.committed {
-                let copy = self.copy_of(&task.file, address, task.depth)?;
-                self.count_link(copy)?;
-                attribute.committed = Some(copy);
+        let mut all = Vec::new();
+        for found in attribute::each(&task.file, &task.from)? {
+            match found {
+                Ok(attribute) => all.push(attribute),
+                Err(error) => self.forgive(task.from.address(), Err(error))?,
             }
-            let data = std::mem::take(&mut attribute.data);
-            attribute.data = self.moved(task, &attribute.datatype, data)?;
-            attribute::store(self.target, to, attribute)?;
+        }
+        all.sort_by(|one, other| {
+            (one.creation_order, &one.name).cmp(&(other.creation_order, &other.name))
+        });
+        for attribute in all {
+            let copied = self.attribute(task, to, attribute);
+            self.forgive(task.from.address(), copied)?;
         }
         Ok(())
+    }
+
+    fn attribute(&mut self, task: &Task, to: &Object, mut attribute: Attribute) -> Result<()> {
+        self.check_sizes(&task.file, &attribute.datatype)?;
+        if let Some(address) = attribute.committed {
+            let copy = self.copy_of(&task.file, address, task.depth)?;
+            self.count_link(copy)?;
+            attribute.committed = Some(copy);
+        }
+        let data = std::mem::take(&mut attribute.data);
+        attribute.data = self.moved(task, &attribute.datatype, data)?;
+        attribute::store(self.target, to, attribute)
     }
 
     fn members(&mut self, task: Task) -> Result<()> {
@@ -262,7 +285,15 @@ impl<'a> Copier<'a> {
     fn member(&mut self, task: Task, mut links: vec::IntoIter<Link>) -> Result<()> {
         let Some(link) = links.next() else { return Ok(()) };
         let rest = self.pending.len();
-        let target = match self.led_to(&task, &link)? {
+        let linked = self.link(&task, link);
+        let address = task.from.address();
+        self.pending.insert(rest, Step::Members(task, links));
+        self.forgive(address, linked)
+    }
+
+    fn link(&mut self, task: &Task, link: Link) -> Result<()> {
+        let target = match self.led_to(task, &link)? {
+            Some((_, address)) if self.omits(address) => return Ok(()),
             Some((file, address)) => {
                 let address = self.copy_of(&file, address, task.depth + 1)?;
                 self.count_link(address)?;
@@ -271,9 +302,7 @@ impl<'a> Copier<'a> {
             None => link.target.clone(),
         };
         let to = self.target.object(task.to)?;
-        group::insert(self.target, &to, Link { target, creation_order: None, ..link })?;
-        self.pending.insert(rest, Step::Members(task, links));
-        Ok(())
+        group::insert(self.target, &to, Link { target, creation_order: None, ..link })
     }
 
     /// The object that is to be copied instead of a link.

@@ -66,4 +66,17 @@ impl Error {
             other => Self::At { path: path.into(), source: Box::new(other) },
         }
     }
+
+    /// What went wrong, without the object at which it happened.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::At { source, .. } => source.cause(),
+            other => other,
+        }
+    }
+
+    /// Whether a filter that this build does not have is all that is missing.
+    pub fn is_missing_filter(&self) -> bool {
+        matches!(self.cause(), Self::Filter(pumice_filter::FilterError::Missing { .. }))
+    }
 }

@@ -7,6 +7,7 @@ use pumice_engine::copy::{self, Remake};
 use pumice_engine::dataset::{DatasetSpec, DatasetState};
 use pumice_engine::{Error, Result};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -64,6 +65,81 @@ impl File {
         let mut remaker =
             Remaker { owners, paths, choose, progress, keep: HashMap::new(), told: 0 };
         copy::copy_whole(&self.owner().0, to.engine(), options.engine(), &mut remaker)
+    }
+}
+
+impl File {
+    /// Copies all that can be copied into `to`, a new file, as [`copy_whole`](Self::copy_whole) does.
+    ///
+    /// `omit` says which objects stay behind, by their addresses; links to them stay behind, too, and
+    /// references to them lead nowhere. `failed` hears of whatever could not be copied besides: an
+    /// attribute, the members of a group, an object that cannot be opened, by the path of the object
+    /// that has it.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// let (from, to) = (File::in_memory()?, File::in_memory()?);
+    /// from.set_attribute("kind", "a run")?;
+    /// from.create_group("sound")?;
+    /// let damaged = from.create_group("damaged")?.address();
+    ///
+    /// from.salvage(&to, |address| address == damaged, |path, error| eprintln!("{path}: {error}"))?;
+    /// assert!(to.contains("sound") && !to.contains("damaged"));
+    /// assert_eq!(to.attribute("kind")?.read_string()?, "a run");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn salvage(
+        &self,
+        to: &File,
+        omit: impl Fn(u64) -> bool,
+        failed: impl FnMut(&str, Error),
+    ) -> Result<()> {
+        let mut paths = HashMap::new();
+        let _ = self.walk(WalkOrder::Name, |path, node| {
+            if let Ok(node) = node {
+                paths.entry(node.address()).or_insert_with(|| path.to_owned());
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        let mut salvager = Salvager { paths, omit, failed };
+        let options = CopyOptions::new();
+        copy::copy_whole(&self.owner().0, to.engine(), options.engine(), &mut salvager)
+    }
+}
+
+struct Salvager<O, F> {
+    /// Paths of objects, by address.
+    paths: HashMap<u64, String>,
+    omit: O,
+    failed: F,
+}
+
+impl<O, F> Remake for Salvager<O, F>
+where
+    O: Fn(u64) -> bool,
+    F: FnMut(&str, Error),
+{
+    fn plan(&mut self, _from: &Arc<DatasetState>) -> Result<Option<DatasetSpec>> {
+        Ok(None)
+    }
+
+    fn fill(&mut self, _from: &Arc<DatasetState>, _to: &Arc<DatasetState>) -> Result<()> {
+        Ok(())
+    }
+
+    fn omits(&self, address: u64) -> bool {
+        (self.omit)(address)
+    }
+
+    fn failed(&mut self, address: u64, error: Error) -> Result<()> {
+        // What goes wrong in the new file would go wrong again.
+        let lost = [ErrorKind::UnexpectedEof, ErrorKind::NotFound];
+        if matches!(error.cause(), Error::Io { source, .. } if !lost.contains(&source.kind())) {
+            return Err(error);
+        }
+        (self.failed)(self.paths.get(&address).map_or("/", String::as_str), error);
+        Ok(())
     }
 }
 

@@ -7,10 +7,12 @@
 //! has grown.
 
 mod layout;
+mod repair;
 
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Check;
+use crate::failure;
 use crate::numbers;
 use crate::progress::{Progress, Unit};
 use crate::style::{Role, Style};
@@ -19,10 +21,10 @@ use crate::walker::{self, Visitor};
 use anyhow::Result;
 use layout::Layout;
 use pumice::{
-    Attribute, CommittedDatatype, CopyOptions, Dataset, Error, File, Group, LayoutKind, MemberKind,
-    Place, PlaceKind, Selection,
+    Attribute, CommittedDatatype, Dataset, Error, File, Group, LayoutKind, MemberKind, Place,
+    PlaceKind, Selection,
 };
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Problems that are told one by one.
@@ -39,8 +41,9 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) => {
-                let told = style.paint(Role::Failure, "cannot be opened");
-                writeln!(out, "{name}: {told}: {error}")?;
+                // In the order in which files were named.
+                out.flush()?;
+                failure::report(&anyhow::Error::new(error).context(name));
                 worst = Outcome::Error;
                 continue;
             }
@@ -50,7 +53,7 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
         report.print(&mut out, &name, style, arguments.verbose)?;
         if let Some(repaired) = &arguments.repair {
             let target = Target::new(repaired, path, arguments.force)?;
-            repair(&mut out, &file, &report, target)?;
+            repair::run(&mut out, &file, path, &report, target)?;
         }
         if !report.problems.is_empty() && worst == Outcome::Complete {
             worst = Outcome::Different;
@@ -92,8 +95,8 @@ struct Report {
     links: u64,
     layout: Layout,
     problems: Vec<String>,
-    /// Paths of objects with problems.
-    damaged: HashSet<String>,
+    /// Datasets whose elements cannot all be read, by address, and their paths.
+    damaged: BTreeMap<u64, String>,
 }
 
 impl Report {
@@ -104,7 +107,6 @@ impl Report {
             true => what,
             false => format!("{path}: {what}"),
         };
-        self.damaged.insert(path.to_owned());
         if !self.problems.contains(&told) {
             self.problems.push(told);
         }
@@ -252,6 +254,10 @@ impl Checker {
                 (false, false) => dataset.read_bytes(&block).map(|_| ()),
             };
             if let Err(error) = read {
+                // What cannot be decoded here may be sound; chunks are copied as they are.
+                if !error.is_missing_filter() {
+                    self.report.damaged.insert(dataset.address(), path.to_owned());
+                }
                 let reason = error.to_string();
                 match failures.iter_mut().find(|failure| failure.1 == reason) {
                     Some(failure) => failure.2 += 1,
@@ -288,6 +294,7 @@ impl Visitor for Checker {
         self.report.places(path, dataset.places());
         if let Err(error) = self.elements(path, dataset) {
             self.report.problem(path, &error.to_string());
+            self.report.damaged.insert(dataset.address(), path.to_owned());
         }
         Ok(())
     }
@@ -307,46 +314,4 @@ impl Visitor for Checker {
         self.report.problem(path, &error.to_string());
         Ok(())
     }
-}
-
-/// Copies what has no problems into a new file; the old one stays as it is.
-fn repair(out: &mut impl Write, file: &File, report: &Report, target: Target) -> Result<()> {
-    let new = File::create(&target.partial)?;
-    let (mut copied, mut left) = (0, Vec::new());
-    // A group with a problem inside is entered, so that only what is damaged stays behind.
-    let mut pending = vec![String::new()];
-    while let Some(path) = pending.pop() {
-        let group = match path.as_str() {
-            "" => Group::clone(file),
-            path => file.group(path)?,
-        };
-        let Ok(members) = group.members() else {
-            left.push(if path.is_empty() { "/".to_owned() } else { path });
-            continue;
-        };
-        for member in members {
-            let full = format!("{path}/{}", member.name);
-            let inside =
-                |damaged: &String| damaged == &full || damaged.starts_with(&format!("{full}/"));
-            if !report.damaged.iter().any(inside) {
-                match file.copy_object(&full, &new, &full, &CopyOptions::new()) {
-                    Ok(_) => copied += 1,
-                    Err(_) => left.push(full),
-                }
-            } else if member.kind == MemberKind::Group && !report.damaged.contains(&full) {
-                new.create_group(&full)?;
-                pending.push(full);
-            } else {
-                left.push(full);
-            }
-        }
-    }
-    new.close()?;
-    let path = target.path.display().to_string();
-    target.publish()?;
-    writeln!(out, "{path}: {copied} objects copied, with what is in them")?;
-    for path_left in left {
-        writeln!(out, "{path}: left behind: {path_left}")?;
-    }
-    Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) const FLAGS: &[Flag] = &[
          noattr: no attributes\n\
          allflags: all of these; may be repeated",
     ),
-    Flag::new('E', "enable-error-stack", Takes::Attached("2"), "Accepted: errors are always told"),
+    Flag::new('E', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
 ];
 
 #[derive(Default)]

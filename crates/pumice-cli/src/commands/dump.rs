@@ -20,7 +20,7 @@ mod values;
 mod xml;
 
 use super::{Outcome, answered, understood};
-use crate::flags;
+use crate::{failure, flags};
 use anyhow::{Context, Result};
 use objects::Dumper;
 pub(super) use options::FLAGS;
@@ -34,6 +34,9 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let options = understood(Options::parse(arguments), program)?;
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
+    }
+    if let (false, Some(place)) = (options.xml, &options.schema_place) {
+        failure::warn(&format!("option \"--xml-dtd\" only applies with XML: {place}"));
     }
     let mut outcome = Outcome::Complete;
     let mut sinks = Sinks::open(&options)?;
@@ -52,7 +55,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
             outcome = Outcome::Incomplete;
         }
     }
-    sinks.flush()?;
+    sinks.finish(&options)?;
     Ok(outcome)
 }
 

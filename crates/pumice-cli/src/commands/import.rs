@@ -44,7 +44,9 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
         None => formats::recognised(&input_path.path)?,
     };
     let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
-    let input = Input { path: &input_path.path, shape: arguments.shape.as_deref() };
+    let (shape, one_based) = (arguments.shape.as_deref(), arguments.one_based);
+    ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
+    let input = Input { path: &input_path.path, shape, one_based };
     let found = chosen(format.open(&input)?, arguments, format)?;
     let file = File::create(&target.partial)?;
     let total = found.iter().map(|found| found.source.array().entries).sum();
@@ -71,7 +73,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
 /// What h5dump printed becomes a file with all that the text has.
 fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
     let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
-    let input = Input { path, shape: None };
+    let input = Input { path, shape: None, one_based: false };
     let file = File::create(&target.partial)?;
     let progress = Progress::new(0, Unit::Entries);
     let made = dumped::import(&input, &file, &progress)?;

@@ -35,7 +35,8 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let mut outcome = Outcome::Complete;
     for target in &options.targets {
         let (path, inside) = locate::split_target(target);
-        let opened = File::open(path).with_context(|| format!("{target}: unable to open file"));
+        let opened =
+            options.driver.open(path).with_context(|| format!("{target}: unable to open file"));
         let file = match opened {
             Ok(file) => file,
             Err(error) => {

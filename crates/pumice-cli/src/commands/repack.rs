@@ -187,6 +187,27 @@ fn make(
     write_user_block(options, path, user_block)
 }
 
+/// A new file for what is in `input`, in the same format as far as that can be told.
+pub(super) fn create_like(input: &File, path: &Path, new: &Path) -> Result<File> {
+    let options = as_it_is(path);
+    let made = user_block(&options, input).and_then(|bytes| creation(&options, input, bytes));
+    Ok(made.unwrap_or_else(|_| File::options()).create(new)?)
+}
+
+/// The user block of `input`, for a file that was made like it.
+pub(super) fn copy_user_block(input: &File, path: &Path, new: &Path) -> Result<()> {
+    let options = as_it_is(path);
+    match File::open(new)?.info()?.user_block_size {
+        0 => Ok(()),
+        _ => write_user_block(&options, new, user_block(&options, input)?),
+    }
+}
+
+/// Nothing is asked for.
+fn as_it_is(path: &Path) -> Options {
+    Options { input: path.display().to_string(), ..Options::default() }
+}
+
 /// What the new file is to be like: as the old one, unless something else was asked for.
 fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOptions> {
     let info = input.info()?;

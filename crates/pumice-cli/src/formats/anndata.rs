@@ -12,6 +12,8 @@ use super::{Form, Format, Found, Input, Output, Probe, bands};
 use anyhow::{Result, ensure};
 use pumice::{Dataset, Datatype, File, Group, RawAttribute};
 
+/// The matrix before variables were chosen, which has variables of its own.
+const RAW: &str = "raw/X";
 /// The groups whose datasets are matrices.
 const PLACES: [&str; 5] = ["layers", "obsm", "varm", "obsp", "varp"];
 
@@ -82,6 +84,9 @@ impl Format for AnnData {
                 true => "X".to_owned(),
                 false => place_of(dataset, &shape)?,
             };
+            if path == RAW {
+                write_raw(&file, dataset, output)?;
+            }
             write_matrix(&file, &path, dataset, output)?;
         }
         Ok(file.close()?)
@@ -126,7 +131,8 @@ fn place_of(dataset: &Dataset, main: &[u64]) -> Result<String> {
     let known = path
         .split_once('/')
         .is_some_and(|(place, name)| PLACES.contains(&place) && !name.contains('/'));
-    if known {
+    let raw = path == RAW && dataset.shape().len() == 2 && dataset.shape()[0] == main[0];
+    if known || raw {
         return Ok(path.to_owned());
     }
     ensure!(
@@ -165,6 +171,14 @@ fn write_dense(file: &File, path: &str, dataset: &Dataset, output: &Output<'_>) 
         target.write_bytes(&block, &values)?;
     }
     Ok(())
+}
+
+/// What the matrix before variables were chosen has besides itself.
+fn write_raw(file: &File, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
+    mark(&file.create_group("raw")?, "raw", "0.1.0")?;
+    mark(&file.create_group("raw/varm")?, "dict", "0.1.0")?;
+    let names = labels::of(output.file, dataset, 1, &["index", "barcode", "id"]);
+    write_names(file, "raw/var", dataset.shape()[1], names.as_ref())
 }
 
 /// A table without columns, whose rows have these names, or numbers for names.

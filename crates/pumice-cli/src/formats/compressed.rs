@@ -32,6 +32,8 @@ pub(crate) struct CompressedSource {
     line: u64,
     line_end: u64,
     position: u64,
+    /// How many cells are given at once.
+    batch: usize,
 }
 
 impl CompressedSource {
@@ -51,7 +53,14 @@ impl CompressedSource {
         let first = parts.pointers.read(1)?[0];
         ensure!(first == 0, "{}: expected 0 first, found {first}", parts.pointers.what());
         let (ahead, line, line_end) = (Vec::new(), 0, 0);
-        Ok(Self { array, parts, ahead, lines_read: 0, line, line_end, position: 0 })
+        let (lines_read, position) = (0, 0);
+        Ok(Self { array, parts, ahead, lines_read, line, line_end, position, batch: BATCH })
+    }
+
+    /// Gives so many cells at once.
+    pub(crate) fn in_batches(mut self, batch: usize) -> Self {
+        self.batch = batch;
+        self
     }
 
     /// Goes on to the next line; `false` behind the last.
@@ -103,7 +112,7 @@ impl Source for CompressedSource {
 
     fn next_part(&mut self) -> Result<Option<Part>> {
         let mut lines = Vec::new();
-        while lines.len() < BATCH {
+        while lines.len() < self.batch {
             if self.position == self.line_end && !self.next_line()? {
                 let (end, entries) = (self.position, self.parts.values.len());
                 let what = self.parts.pointers.what();
@@ -113,7 +122,7 @@ impl Source for CompressedSource {
                 );
                 break;
             }
-            let count = (self.line_end - self.position).min((BATCH - lines.len()) as u64);
+            let count = (self.line_end - self.position).min((self.batch - lines.len()) as u64);
             lines.resize(lines.len() + count as usize, self.line);
             self.position += count;
         }

@@ -164,6 +164,12 @@ impl NpyStream {
         Ok(Self { reader, datatype, shape, fortran_order, length })
     }
 
+    /// Whether elements follow each other by rows.
+    pub(super) fn is_in_rows(&self) -> bool {
+        let long = self.shape.iter().filter(|&&side| side > 1).count();
+        !self.fortran_order || long < 2
+    }
+
     pub(super) fn dense(self) -> Box<dyn Source> {
         let array = Array::dense(self.shape.clone(), self.datatype.clone());
         let reversed = self.fortran_order && self.shape.len() > 1;

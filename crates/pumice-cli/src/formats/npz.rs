@@ -2,9 +2,11 @@
 
 use super::array_stream::{Numbers, Stream};
 use super::bands;
+use super::blocks::BlockSource;
 use super::compressed::{CompressedSource, Parts};
 use super::container::index_type;
 use super::coordinates::CoordinateSource;
+use super::diagonals::DiagonalSource;
 use super::npy::{self, NpyStream};
 use super::zip::{Archive, Writer};
 use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
@@ -90,9 +92,8 @@ fn sparse(archive: &Archive) -> Result<Box<dyn Source>> {
         "csr" => Some(0),
         "csc" => Some(1),
         "coo" => None,
-        "bsr" | "dia" => bail!(
-            "a matrix in SciPy's form {format} is not read: blocks and diagonals do not tell zeros from nothing; save it with `.tocsr()`"
-        ),
+        "bsr" => return blocks(archive, shape, numbers("indptr")?, numbers("indices")?),
+        "dia" => return diagonals(archive, shape, stream("offsets")?),
         other => bail!("the form {other:?} is not known"),
     };
     let values = stream("data")?;
@@ -110,6 +111,53 @@ fn sparse(archive: &Archive) -> Result<Box<dyn Source>> {
             Box::new(CoordinateSource::new(array, columns, values)?)
         }
     })
+}
+
+/// Compressed rows of blocks.
+fn blocks(
+    archive: &Archive,
+    shape: Vec<u64>,
+    pointers: Numbers,
+    indices: Numbers,
+) -> Result<Box<dyn Source>> {
+    ensure!(shape.len() == 2, "expected a matrix, found {} dimension(s)", shape.len());
+    let values = in_rows(archive, "data.npy")?;
+    let &[_, height, width] = values.shape.as_slice() else {
+        bail!("data.npy: expected blocks, found an array of {:?}", values.shape);
+    };
+    let source = BlockSource::new(shape, [height, width], pointers, indices, Box::new(values))?;
+    Ok(Box::new(source))
+}
+
+/// Diagonals.
+fn diagonals(
+    archive: &Archive,
+    shape: Vec<u64>,
+    mut offsets: Box<dyn Stream>,
+) -> Result<Box<dyn Source>> {
+    ensure!(shape.len() == 2, "expected a matrix, found {} dimension(s)", shape.len());
+    let conversion = Conversion::new(offsets.datatype(), &i64::datatype())?;
+    let bytes = offsets.read(offsets.len())?;
+    let mut wide = vec![0; usize::try_from(offsets.len())? * 8];
+    conversion.convert(&bytes, &mut wide)?;
+    let (offsets, _) = wide.as_chunks::<8>();
+    let offsets = offsets.iter().map(|&number| i64::from_ne_bytes(number)).collect();
+    let values = in_rows(archive, "data.npy")?;
+    let &[_, length] = values.shape.as_slice() else {
+        bail!("data.npy: expected diagonals, found an array of {:?}", values.shape);
+    };
+    Ok(Box::new(DiagonalSource::new(shape, offsets, length, Box::new(values))?))
+}
+
+/// An array of the archive, whose elements follow each other by rows.
+fn in_rows(archive: &Archive, file: &str) -> Result<NpyStream> {
+    let member = archive.member(file).with_context(|| format!("it has no {file}"))?;
+    let array = NpyStream::open(archive.read(member)?).with_context(|| file.to_owned())?;
+    ensure!(
+        array.is_in_rows(),
+        "{file}: its elements follow each other by columns; save the matrix with `.tocsr()`"
+    );
+    Ok(array)
 }
 
 /// Writes a matrix; each of its arrays is a pass over it.

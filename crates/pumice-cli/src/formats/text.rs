@@ -1,6 +1,6 @@
 //! Coordinates and values as text, one cell a line: comma-, tab- or blank-separated.
 //!
-//! A first line of names (`row,column,value`) is skipped. A comment `# shape=5,6 type=f64` says
+//! Words may be in double quotes. A first line of names (`row,column,value`) is skipped. A comment `# shape=5,6 type=f64` says
 //! what coordinates do not: the shape, which else is that of the largest coordinates, and the type,
 //! which else is an integer of 64 bits if all values are integers, and a float if not. What is
 //! written has both. Files are read twice, the first time for what is not said.
@@ -123,12 +123,13 @@ struct Summary {
     datatype: Option<Datatype>,
     said: Option<Vec<u64>>,
     integers: bool,
+    one_based: bool,
 }
 
 impl Summary {
     fn of(input: &Input<'_>) -> Result<Self> {
         let mut lines = Lines::new(unpacked(open_file(input.path)?)?, input.name());
-        let mut summary = Self { integers: true, ..Self::default() };
+        let mut summary = Self { integers: true, one_based: input.one_based, ..Self::default() };
         let mut first = true;
         while lines.advance()? {
             let line = lines.line().to_vec();
@@ -189,7 +190,7 @@ impl Summary {
             return Err(lines.error(format!("expected {expected} columns, found {found}")));
         }
         for (side, word) in self.shape.iter_mut().zip(words) {
-            *side = (*side).max(coordinate(word, lines)?.saturating_add(1));
+            *side = (*side).max(coordinate(word, self.one_based, lines)?.saturating_add(1));
         }
         self.integers &= number::<i64>(words[rank]).is_some();
         self.entries += 1;
@@ -210,9 +211,18 @@ fn words(line: &[u8]) -> Option<Vec<&[u8]>> {
     }
     let comma = [b',', b'\t', b';'].into_iter().find(|comma| line.contains(comma));
     Some(match comma {
-        Some(comma) => line.split(|&byte| byte == comma).map(<[u8]>::trim_ascii).collect(),
-        None => line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect(),
+        Some(comma) => line.split(|&byte| byte == comma).map(bare).collect(),
+        None => {
+            line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(bare).collect()
+        }
     })
+}
+
+/// A word without blanks and quotes around it.
+fn bare(word: &[u8]) -> &[u8] {
+    let word = word.trim_ascii();
+    let inside = word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\""));
+    inside.map_or(word, <[u8]>::trim_ascii)
 }
 
 /// Whether a first line has names for columns.
@@ -224,9 +234,15 @@ fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-fn coordinate<R: BufRead>(word: &[u8], lines: &Lines<R>) -> Result<u64, SyntaxError> {
-    let expected = || lines.error(format!("expected a coordinate from 0, found {}", quoted(word)));
-    number(word).ok_or_else(expected)
+fn coordinate<R: BufRead>(
+    word: &[u8],
+    one_based: bool,
+    lines: &Lines<R>,
+) -> Result<u64, SyntaxError> {
+    let first = u64::from(one_based);
+    let expected =
+        || lines.error(format!("expected a coordinate from {first}, found {}", quoted(word)));
+    number(word).and_then(|number: u64| number.checked_sub(first)).ok_or_else(expected)
 }
 
 struct TextSource {
@@ -240,6 +256,7 @@ struct TextSource {
     back: Conversion,
     integer: bool,
     names_skipped: bool,
+    one_based: bool,
 }
 
 impl TextSource {
@@ -267,6 +284,7 @@ impl TextSource {
             back,
             integer,
             names_skipped,
+            one_based: input.one_based,
         })
     }
 
@@ -284,7 +302,7 @@ impl TextSource {
             bail!(self.lines.error("expected coordinates and a value"));
         }
         for (axis, word) in words[..rank].iter().enumerate() {
-            let at = coordinate(word, &self.lines)?;
+            let at = coordinate(word, self.one_based, &self.lines)?;
             let length = self.array.shape[axis];
             if at >= length {
                 let message = format!("expected a coordinate below {length}, found {at}");

@@ -232,6 +232,7 @@ fn defined_cells_are_dumped_as_blocks_and_points() {
     words.extend(["dense.h5", "sparse.h5"]);
     assert_eq!(place.run(&words).code, Some(0));
     let text = place.succeed("dump --sparse-locations -d Sparse sparse.h5");
+    assert!(text.contains("/ ( 13, 10 ) }\n   REGION_TYPE BLOCK"), "{text}");
     for line in [
         "   REGION_TYPE BLOCK  (2,2)-(4,7)\n   REGION_TYPE BLOCK  (6,0)-(6,2)\n",
         "   REGION_TYPE POINT  (5,9), (11,1), (12,8)\n",
@@ -248,8 +249,9 @@ fn defined_cells_are_dumped_as_blocks_and_points() {
         "SPARSE_CHUNK ( 5, 4 )",
         "SECTION 0 selection SIZE ",
         "FILTERS SECTION 1 {",
-        "   DATA {\n   (6,0): 100, 0, -100\n   }\n",
-        "   (11,1): 1,\n   (12,8): 3\n",
+        "\n   REGION_TYPE BLOCK  (2,2)-(4,7)\n   DATA {\n      (2,2)  66, 69, 72, 75, 78, 81,\n      (3,2)  96,",
+        "   DATA {\n      (6,0)  100, 0, -100\n   }\n",
+        "   DATA {\n      (5,9) 2\n      (11,1) 1\n      (12,8) 3\n   }\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -261,6 +263,31 @@ fn defined_cells_are_dumped_as_blocks_and_points() {
     assert!(json.starts_with("{\"file\":\"sparse.h5\",\"root\":{\"kind\":\"group\""), "{json}");
     assert!(json.contains("\"defined\":[[[2, 2],66],[[2, 3],69]"), "{json}");
     assert!(json.contains("\"link\":{\"kind\":\"soft link\",\"target\":\"/Sparse\"}"), "{json}");
+}
+
+#[test]
+fn dumps_of_sparse_datasets_become_sparse_again() {
+    let (place, _) = matrix();
+    place.succeed("repack -l Sparse:SPARSECHUNK=5x4 -exclude 0 dense.h5 sparse.h5");
+    for options in ["", "-p", "-sparse", "--sparse -p", "-d /Sparse -s 1,1 -c 11,9"] {
+        let text = place.succeed(&format!("dump {options} sparse.h5"));
+        place.write("dump.txt", &text);
+        place.succeed("import -f dump.txt again.h5");
+        let file = pumice::File::open(place.path("again.h5")).unwrap();
+        let again = file.dataset("Sparse").unwrap();
+        assert!(again.is_sparse(), "{options}");
+        if options.contains("-d") {
+            assert_eq!(again.count_defined(..).unwrap(), 19, "{text}");
+            continue;
+        }
+        assert_eq!(place.pumice("diff --defined sparse.h5 again.h5 /Sparse").code, Some(0));
+        if options.contains("-p") {
+            assert_eq!(again.chunk(), Some(vec![5, 4]));
+            let old =
+                pumice::File::open(place.path("sparse.h5")).unwrap().dataset("Sparse").unwrap();
+            assert_eq!(again.section_filters(), old.section_filters());
+        }
+    }
 }
 
 #[test]

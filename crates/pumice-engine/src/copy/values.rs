@@ -4,7 +4,8 @@ use super::{Copier, Task};
 use crate::dataset::DatasetState;
 use crate::file::File;
 use crate::layout::Storage;
-use crate::{Error, Result, reference};
+use crate::reference::{self, Reference};
+use crate::{Error, Result};
 use pumice_types::heaped::reference_of;
 use pumice_types::{Datatype, Heaped};
 use std::sync::Arc;
@@ -60,6 +61,19 @@ impl Copier<'_> {
         Ok(values.elements)
     }
 
+    /// A reference to the copy of what it leads to.
+    fn led(&mut self, task: &Task, mut found: Reference) -> Result<Option<Reference>> {
+        match self.copy_of(&task.file, found.address, task.depth) {
+            Ok(address) => {
+                self.referenced.push(address);
+                found.address = address;
+                Ok(Some(found))
+            }
+            // Whoever goes on without the object gets one that leads nowhere.
+            Err(error) => self.forgive(found.address, Err(error)).map(|()| None),
+        }
+    }
+
     /// Makes references to objects lead to their copies, or nowhere; within a file they stay.
     pub(super) fn translate(
         &mut self,
@@ -77,10 +91,8 @@ impl Copier<'_> {
             let found = match found {
                 // What is in a third file is there for both.
                 Some(found) if found.file.is_some() => Some(found),
-                Some(mut found) if self.options.expand_references => {
-                    found.address = self.copy_of(&task.file, found.address, task.depth)?;
-                    self.referenced.push(found.address);
-                    Some(found)
+                Some(found) if self.options.expand_references && !self.omits(found.address) => {
+                    self.led(task, found)?
                 }
                 _ => None,
             };

@@ -5,7 +5,7 @@ use super::{Copier, CopyOptions, Step, Task};
 use crate::dataset::{DatasetSpec, DatasetState};
 use crate::file::File;
 use crate::object::Object;
-use crate::{Result, delete};
+use crate::{Error, Result, delete};
 use pumice_format::messages::kind;
 use pumice_format::object_header::RawMessage;
 use std::sync::Arc;
@@ -18,6 +18,17 @@ pub trait Remake {
     /// Copies the elements of a dataset that was planned. Not called for elements that lead to other
     /// places.
     fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()>;
+
+    /// Whether the object at an address stays behind, with all links and references to it.
+    fn omits(&self, _address: u64) -> bool {
+        false
+    }
+
+    /// Something of the object at an address could not be copied. An error ends the copying; without
+    /// one it goes on, and what could not be copied stays behind.
+    fn failed(&mut self, _address: u64, error: Error) -> Result<()> {
+        Err(error)
+    }
 
     /// A dataset has been copied.
     fn done(&mut self, _from: &DatasetState) {}
@@ -52,9 +63,24 @@ impl Copier<'_> {
         self.links.insert(to, 1);
         self.pending.push(Step::Fill(Task { file: source.clone(), from, to, depth: 0 }));
         while let Some(step) = self.next_step() {
-            self.advance(step)?;
+            let address = step.task().from.address();
+            let done = self.advance(step);
+            self.forgive(address, done)?;
         }
         self.link_referenced()
+    }
+
+    /// Lets somebody decide whether the work goes on without something that failed.
+    pub(super) fn forgive(&mut self, address: u64, done: Result<()>) -> Result<()> {
+        match (done, &mut self.remake) {
+            (Err(error), Some(remake)) => remake.failed(address, error),
+            (done, _) => done,
+        }
+    }
+
+    /// Whether an object stays behind.
+    pub(super) fn omits(&self, address: u64) -> bool {
+        self.remake.as_ref().is_some_and(|remake| remake.omits(address))
     }
 
     fn next_step(&mut self) -> Option<Step> {

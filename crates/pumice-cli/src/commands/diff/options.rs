@@ -31,7 +31,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('A', "exclude-attribute", Takes::Value("P"), "Leave out an object's attributes"),
     Flag::new('C', "no-compact-subset", NOTHING, "A \"[\" is part of an object's name"),
     Flag::new('=', "defined", NOTHING, "Compare which cells are defined, and only their values"),
-    Flag::new('S', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('S', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('K', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
     Flag::new('8', "vfd-name-1", Takes::Value("D"), "How the first file is stored"),
     Flag::new('9', "vfd-info-1", Takes::Value("I"), "More about that"),

@@ -11,7 +11,7 @@ use crate::failure;
 use crate::subset::Subset;
 use crate::value::INDENT;
 use crate::walker::{self, Kind, Visitor};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use pumice::types::ddl::indented;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, MemberKind, Node,
@@ -94,15 +94,8 @@ impl<'a> Dumper<'a> {
             failure::report(&anyhow!("{path}: component not found"));
             return Ok(());
         }
-        let found = self.file.dataset(path);
-        let dataset = match found {
-            Ok(dataset) => dataset,
-            Err(error) => {
-                self.open("DATASET", path)?;
-                self.end()?;
-                return Err(error).with_context(|| format!("unable to open dataset \"{path}\""));
-            }
-        };
+        let dataset = self.file.dataset(path);
+        let dataset = dataset.with_context(|| format!("unable to open dataset \"{path}\""))?;
         self.show_dataset(path, &dataset, subset)
     }
 
@@ -121,8 +114,8 @@ impl<'a> Dumper<'a> {
         match self.file.group(path) {
             Ok(group) => self.show_group(path, &group),
             Err(error) => {
-                self.open("GROUP", path)?;
-                self.end()?;
+                self.line(&format!("GROUP \"{path}\" {{"))?;
+                self.line_at(INDENT, "}")?;
                 Err(error).with_context(|| format!("unable to open group \"{path}\""))
             }
         }
@@ -196,8 +189,8 @@ impl<'a> Dumper<'a> {
                 })
             }
             Err(error) => {
-                self.open("DATATYPE", path)?;
-                self.end()?;
+                self.line(&format!("DATATYPE \"{path}\" "))?;
+                self.line_at(INDENT, "")?;
                 Err(error).with_context(|| format!("unable to open datatype \"{path}\""))
             }
         }
@@ -221,7 +214,24 @@ impl<'a> Dumper<'a> {
 
     fn named_type(&mut self, name: &str, datatype: &Datatype) -> Result<()> {
         let end = if matches!(datatype, Datatype::Compound(_)) { "" } else { ";" };
-        self.line(&format!("DATATYPE \"{name}\" {}{end}", indented(datatype, self.indent)))
+        let text = indented(datatype, self.indent).to_string();
+        self.named_as(name, &format!("{text}{end}"))
+    }
+
+    /// What a committed datatype is, on a line of its own where the line is too narrow.
+    fn named_as(&mut self, name: &str, text: &str) -> Result<()> {
+        let beginning = format!("DATATYPE \"{name}\" ");
+        let first = text.lines().next().unwrap_or_default();
+        if self.exceeds(self.indent + beginning.len() + first.len()) {
+            self.line(&beginning)?;
+            return self.line(text);
+        }
+        self.line(&format!("{beginning}{text}"))
+    }
+
+    /// Whether a line with so many columns, and what may follow, is too long.
+    fn exceeds(&self, columns: usize) -> bool {
+        self.options.columns > 0 && columns + 1 > self.options.columns
     }
 
     /// Committed datatypes that lost their names: h5dump calls them by their addresses.
@@ -253,11 +263,13 @@ impl<'a> Dumper<'a> {
         self.line(&format!("DATATYPE  {text}"))
     }
 
-    /// Prints everything whose path or last part of a path is as given.
+    /// Prints everything that has a path, and attributes whose path ends so.
     fn wanted_any(&mut self, wanted: &str) -> Result<()> {
         let mut finder = Finder { wanted: wanted.to_owned(), found: Vec::new() };
         walker::walk(self.file, &mut finder)?;
-        ensure!(!finder.found.is_empty(), "unable to find \"{wanted}\"");
+        if finder.found.is_empty() {
+            failure::warn(&format!("nothing in the file has the path {wanted}"));
+        }
         for (path, kind) in finder.found {
             let shown = match kind {
                 Found::Dataset => self.wanted_dataset(&path, None),
@@ -298,7 +310,11 @@ impl<'a> Dumper<'a> {
     ) -> Result<()> {
         let slab = subset.map(|subset| subset.slab(&dataset.shape())).transpose();
         let slab = slab.with_context(|| dataset.path().to_owned())?;
-        self.open("DATASET", name)?;
+        let header = format!("DATASET \"{name}\" {{");
+        if self.exceeds(self.indent + header.len()) {
+            self.line("")?;
+        }
+        self.begin(&header)?;
         if let Some(comment) = dataset.comment() {
             let indent = self.indent - INDENT;
             self.line_at(indent, &format!("COMMENT \"{comment}\""))?;
@@ -321,12 +337,14 @@ impl<'a> Dumper<'a> {
         if self.options.properties {
             self.properties(dataset)?;
         }
-        if dataset.is_sparse() && !self.options.dense {
-            self.sparse(dataset, &extent)?;
-        }
         if dataset.is_sparse() && self.options.sparse_locations {
             let whole = Hyperslab::whole(&dataset.shape());
             return self.regions(dataset, slab.unwrap_or(&whole));
+        }
+        // The layout says it where it is printed.
+        let said = self.options.properties && !self.options.values;
+        if dataset.is_sparse() && !self.options.dense && !said {
+            self.sparse(dataset, &extent)?;
         }
         if !self.options.values {
             return Ok(());
@@ -486,7 +504,7 @@ impl Visitor for Dumper<'_> {
         };
         if kind == Kind::Datatype {
             let name = walker::name(path);
-            return self.line(&format!("DATATYPE \"{name}\" HARDLINK \"{first}\""));
+            return self.named_as(name, &format!("HARDLINK \"{first}\""));
         }
         self.open(keyword, walker::name(path))?;
         self.line(&format!("HARDLINK \"{first}\""))?;
@@ -569,7 +587,17 @@ struct Finder {
 }
 
 impl Finder {
+    /// Objects and links are found by their paths.
     fn matches(&self, path: &str) -> bool {
+        path == self.wanted
+    }
+
+    fn matches_link(&self, path: &str) -> bool {
+        path.trim_start_matches('/') == self.wanted.trim_start_matches('/')
+    }
+
+    /// Attributes are found by their names, too, whatever they belong to.
+    fn matches_attribute(&self, path: &str) -> bool {
         let wanted = self.wanted.replace("\\/", "/");
         path == wanted || path.strip_suffix(wanted.as_str()).is_some_and(|rest| rest.ends_with('/'))
     }
@@ -577,7 +605,7 @@ impl Finder {
     fn attributes(&mut self, path: &str, attributes: pumice::Result<Vec<Attribute>>) {
         let path = path.trim_end_matches('/');
         for attribute in attributes.unwrap_or_default() {
-            if self.matches(&format!("{path}/{}", attribute.name())) {
+            if self.matches_attribute(&format!("{path}/{}", attribute.name())) {
                 let name = attribute.name().replace('/', "\\/");
                 self.found.push((format!("{path}/{name}"), Found::Attribute));
             }
@@ -623,7 +651,7 @@ impl Visitor for Finder {
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        if self.matches(path) && is_link(kind) {
+        if self.matches_link(path) && is_link(kind) {
             self.found.push((path.to_owned(), Found::Link));
         }
         Ok(())

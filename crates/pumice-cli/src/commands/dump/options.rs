@@ -79,7 +79,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     ),
     Flag::new('G', "vds-gap-size", Takes::Value("N"), "Missing files to skip in virtual datasets"),
     Flag::new('K', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
-    Flag::new('E', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('E', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('x', "xml", NOTHING, "Print XML (schema)"),
     Flag::new('u', "use-dtd", NOTHING, "Print XML (DTD)"),
     Flag::new('D', "xml-dtd", Takes::Value("U"), "The DTD or schema to name in XML"),
@@ -137,6 +137,7 @@ pub(super) struct Options {
     pub(super) escape: bool,
     pub(super) characters: bool,
     pub(super) indices: bool,
+    /// Columns of a line; 0: a value a line.
     pub(super) columns: usize,
     pub(super) by_creation: bool,
     pub(super) descending: bool,
@@ -252,7 +253,31 @@ impl Options {
             options.binary.is_none() || options.output.as_ref().is_some_and(Option::is_some),
             "binary output requires a file name, use -o <filename>"
         );
+        options.check_xml()?;
         Ok(options)
+    }
+
+    /// Whether what was asked goes together with XML.
+    fn check_xml(&self) -> Result<()> {
+        if !self.xml {
+            return Ok(());
+        }
+        let refused = [
+            ("to display selected objects", !self.wanted.is_empty()),
+            ("--boot-block", self.superblock),
+            ("--object-ids", self.identifiers),
+            ("--string", self.characters),
+            ("--output", self.output.is_some()),
+        ];
+        if let Some((what, _)) = refused.iter().find(|(_, asked)| *asked) {
+            bail!("option \"{what}\" not available for XML");
+        }
+        let qualified = self.schema == Schema::Schema && !self.namespace.is_empty();
+        ensure!(
+            self.schema_place.is_none() || !qualified,
+            "Cannot set Schema URL for a qualified namespace--use -X or -U option with -D"
+        );
+        Ok(())
     }
 
     fn take(
@@ -294,14 +319,19 @@ impl Options {
             '#' => (self.sparse_locations, self.sparse_values) = (true, true),
             '$' => self.json = true,
             '%' => self.csv = true,
-            'x' => (self.xml, self.schema) = (true, Schema::Schema),
+            'x' => (self.xml, self.schema, self.columns) = (true, Schema::Schema, 0),
             'u' => {
-                (self.xml, self.schema) = (true, Schema::Definition);
+                (self.xml, self.schema, self.columns) = (true, Schema::Definition, 0);
                 self.namespace.clear();
             }
-            'D' => self.schema_place = Some(text()),
-            'X' => self.namespace = text().trim_start_matches(':').to_owned(),
+            'D' => (self.schema_place, self.columns) = (Some(text()), 0),
+            'X' if self.schema == Schema::Definition => bail!("a DTD has no namespaces"),
+            'X' => {
+                self.namespace = if text() == ":" { String::new() } else { text() };
+                self.columns = 0;
+            }
             'm' => {
+                self.columns = 0;
                 let format = FloatFormat::parse(&text());
                 self.float = Some(format.ok_or_else(|| anyhow!("{:?} formats no floats", text()))?);
             }

@@ -1,5 +1,8 @@
 //! Where the defined cells of a sparse dataset are: blocks and points, with their values if wanted.
 //!
+//! The form is that of the RFC on sparse data: values stand a level deeper than in dense datasets, behind
+//! coordinates without a colon, each point on a line of its own.
+//!
 //! Runs of cells in neighbouring rows that begin and end alike become one block; a cell alone is a
 //! point. Blocks end with the band of rows that is in memory.
 
@@ -7,7 +10,8 @@ use super::objects::Dumper;
 use super::sink::Stream;
 use super::values::subset_values;
 use crate::cells::{self, Hyperslab};
-use crate::ddl::DataLines;
+use crate::ddl::{DataLines, LineStyle};
+use crate::value::INDENT;
 use anyhow::Result;
 use pumice::{Dataset, Selection};
 use std::collections::BTreeMap;
@@ -48,7 +52,8 @@ impl Dumper<'_> {
         let slab = Hyperslab::ranges(&ranges.collect::<Vec<_>>());
         self.line("DATA {")?;
         let renderer = self.renderer(dataset.datatype())?;
-        let (indent, style) = (self.indent, self.line_style());
+        let style = LineStyle { separator: "  ", ..self.line_style() };
+        let indent = self.indent + INDENT;
         let mut out = self.stream(Stream::Values)?;
         let lines = DataLines::new(&mut out, &renderer, indent, style);
         let mut lines = lines.in_array(&dataset.shape());
@@ -63,11 +68,13 @@ impl Dumper<'_> {
         let values = cells::read(dataset, &cells)?;
         self.line("DATA {")?;
         let renderer = self.renderer(dataset.datatype())?;
-        let (indent, style) = (self.indent, self.line_style());
+        let style = LineStyle { separator: " ", ..self.line_style() };
+        let indent = self.indent + INDENT;
         let mut out = self.stream(Stream::Values)?;
         let mut lines = DataLines::new(&mut out, &renderer, indent, style);
         let elements = values.elements.chunks_exact(renderer.size().max(1));
         for (point, element) in points.iter().zip(elements) {
+            lines.interrupt()?;
             lines.push(point, true, element, &values.heap)?;
         }
         lines.finish()?;

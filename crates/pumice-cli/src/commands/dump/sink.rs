@@ -75,7 +75,12 @@ impl Sinks {
         }
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    /// Everything has been printed.
+    pub(super) fn finish(&mut self, options: &Options) -> io::Result<()> {
+        // Values alone on standard output have no description to end their last line.
+        if options.description == Some(None) && options.output.is_none() {
+            writeln!(self.places[0])?;
+        }
         self.places.iter_mut().try_for_each(Write::flush)
     }
 }

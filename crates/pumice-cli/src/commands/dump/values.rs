@@ -204,9 +204,9 @@ impl Dumper<'_> {
     }
 
     pub(super) fn line_style(&self) -> LineStyle {
-        let apart = self.options.float.is_some();
+        let apart = self.options.columns == 0;
         let columns = if apart { 65_535 } else { self.options.columns };
-        LineStyle { columns, coordinates: self.options.indices, apart }
+        LineStyle { columns, coordinates: self.options.indices, apart, ..LineStyle::default() }
     }
 }
 

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 /// Where h5dump says that the schema is.
 const SCHEMA: &str = "http://www.hdfgroup.org/HDF5/XML/schema/HDF5-File.xsd";
-const DEFINITION: &str = "http://www.hdfgroup.org/DTDs/HDF5-File.dtd";
+const DEFINITION: &str = "http://www.hdfgroup.org/HDF5/XML/DTD/HDF5-File.dtd";
 
 /// Prints what it visits.
 pub(super) struct XmlDumper<'a> {

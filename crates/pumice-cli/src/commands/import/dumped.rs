@@ -18,12 +18,14 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use creation::New;
 use lexer::{Lexer, Token};
 use pumice::types::Value;
-use pumice::{Dataset, Datatype, File, VariableLength};
+use pumice::{Dataset, Datatype, File, Selection, VariableLength};
 use std::io::BufRead;
 use types::{Committed, Space};
 
 /// About how many bytes an element takes while it is read: blocks have some ten thousand.
 const ELEMENT: usize = 1 << 8;
+/// Cells that are written at once.
+const BATCH: usize = 1 << 14;
 /// Groups within groups, at most.
 const DEPTH: usize = 200;
 /// Elements of one attribute, at most.
@@ -324,6 +326,17 @@ impl Reader<'_> {
                 }
                 "ALLOCATION_TIME" => new.read_allocation_time(&mut self.lexer)?,
                 "SUBSET" => self.subset(&mut new)?,
+                "SPARSE" => {
+                    new.sparse = true;
+                    if self.lexer.passes(b'{')? {
+                        self.lexer.skip_block()?;
+                    }
+                }
+                "REGION_TYPE" => {
+                    new.sparse = true;
+                    self.skip_region()?;
+                }
+                "DATA" if new.sparse => dataset = self.cells(&path, &mut new, dataset.take())?,
                 "DATA" => {
                     self.lexer.expect(b'{')?;
                     dataset = self.elements(&path, &mut new)?;
@@ -348,6 +361,70 @@ impl Reader<'_> {
             self.create(&path, &mut new)?;
         }
         Ok(())
+    }
+
+    /// `BLOCK  (2,2)-(4,7)` or `POINT  (5,9), (11,1)`: the elements behind it tell where they are.
+    fn skip_region(&mut self) -> Result<()> {
+        loop {
+            match self.lexer.peek()? {
+                Some(Token::Mark(b'}')) | None => return Ok(()),
+                Some(Token::Word(word))
+                    if ["REGION_TYPE", "DATA", "ATTRIBUTE"].contains(&word.as_str()) =>
+                {
+                    return Ok(());
+                }
+                Some(_) => drop(self.lexer.take()?),
+            }
+        }
+    }
+
+    /// Reads defined cells, each line behind the place of its first one, up to the brace behind them.
+    fn cells(
+        &mut self,
+        path: &str,
+        new: &mut New,
+        made: Option<Dataset>,
+    ) -> Result<Option<Dataset>> {
+        (self.lexer.in_data, self.lexer.in_places) = (true, true);
+        self.lexer.expect(b'{')?;
+        let made = match made {
+            Some(dataset) => Some(dataset),
+            None => self.create(path, new)?,
+        };
+        if let Some(dataset) = &made {
+            self.read_cells(dataset)?;
+        } else {
+            self.lexer.skip_block()?;
+        }
+        (self.lexer.in_data, self.lexer.in_places) = (false, false);
+        self.close_subset(new)?;
+        Ok(made)
+    }
+
+    fn read_cells(&mut self, dataset: &Dataset) -> Result<()> {
+        let rank = dataset.shape().len();
+        let (mut places, mut elements): (Vec<u64>, Vec<Value>) = Default::default();
+        let mut place: Vec<u64> = Vec::new();
+        loop {
+            let ended = self.lexer.passes(b'}')?;
+            if ended || elements.len() >= BATCH {
+                let cells = Selection::points(rank, std::mem::take(&mut places))?;
+                dataset.write_values(cells, &elements)?;
+                self.progress.add(elements.len() as u64);
+                elements.clear();
+            }
+            if ended {
+                return Ok(());
+            }
+            match self.lexer.take_place()? {
+                Some(first) => place = first,
+                None => place.iter_mut().rev().take(1).for_each(|column| *column += 1),
+            }
+            ensure!(place.len() == rank, "a cell of {rank} axes has {} coordinates", place.len());
+            places.extend_from_slice(&place);
+            elements.push(values::value(&mut self.lexer, dataset.datatype())?);
+            self.lexer.passes(b',')?;
+        }
     }
 
     /// Passes over elements, up to the brace behind them: references mostly, which have names.
@@ -384,13 +461,17 @@ impl Reader<'_> {
             }
             self.lexer.passes(b';')?;
         }
+        new.in_subset = true;
+        // Defined cells have their places in the whole.
+        if new.sparse {
+            return Ok(());
+        }
         new.space = Some(Space {
             max: taken.iter().copied().map(Some).collect(),
             shape: taken,
             null: false,
         });
         new.chunk = None;
-        new.in_subset = true;
         Ok(())
     }
 

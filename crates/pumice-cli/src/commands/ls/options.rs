@@ -1,5 +1,6 @@
 //! What `pumice ls` and h5ls can be asked.
 
+use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
 use anyhow::{Result, ensure};
 
@@ -21,17 +22,17 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('E', "external", NOTHING, "Follow external links"),
     Flag::new('a', "address", NOTHING, "With -v: where contiguous data begins"),
     Flag::new('e', "errors", NOTHING, "Accepted: errors are always told"),
-    Flag::new('4', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('4', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('3', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
     Flag::new('5', "tree", NOTHING, "Draw a tree; the default on a terminal without other options"),
     Flag::new('6', "json", NOTHING, "Print everything as JSON"),
     Flag::new('l', "label", NOTHING, "Print the names of compounds' members with values"),
     Flag::new('s', "string", NOTHING, "Print integers of one byte as text"),
     Flag::new('x', "hexdump", NOTHING, "Print values as bytes in hexadecimal"),
-    Flag::new('7', "vfd", Takes::Value("D"), "Accepted, without effect"),
-    Flag::new('8', "vfd-name", Takes::Value("D"), "Accepted, without effect"),
+    Flag::new('7', "vfd", Takes::Value("D"), "How the file is stored, e.g. family"),
+    Flag::new('8', "vfd-name", Takes::Value("D"), "The same"),
     Flag::new('9', "vfd-value", Takes::Value("D"), "Accepted, without effect"),
-    Flag::new('0', "vfd-info", Takes::Value("I"), "Accepted, without effect"),
+    Flag::new('0', "vfd-info", Takes::Value("I"), "More about that: a revision"),
     Flag::new('!', "vol-name", Takes::Value("V"), "Accepted, without effect"),
     Flag::new('@', "vol-value", Takes::Value("V"), "Accepted, without effect"),
     Flag::new('#', "vol-info", Takes::Value("I"), "Accepted, without effect"),
@@ -58,6 +59,7 @@ pub(super) struct Options {
     pub(super) no_dangling: bool,
     pub(super) tree: bool,
     pub(super) json: bool,
+    pub(super) driver: Driver,
     /// Nothing was asked for in h5ls's way.
     pub(super) plain: bool,
     pub(super) targets: Vec<String>,
@@ -91,6 +93,8 @@ impl Options {
                 'l' => options.labels = true,
                 's' => options.characters = true,
                 'x' => options.raw = true,
+                '7' | '8' => options.driver.set_name(&value.unwrap_or_default())?,
+                '0' => options.driver.set_info(&value.unwrap_or_default()),
                 _ => {}
             }
         }

@@ -79,7 +79,7 @@ impl<W: Write> Lister<'_, W> {
     }
 
     fn line_style(&self) -> LineStyle {
-        LineStyle { columns: self.options.columns, coordinates: false, apart: false }
+        LineStyle { columns: self.options.columns, coordinates: false, ..LineStyle::default() }
     }
 
     /// Columns for text: h5ls does not count what h5dump counts before it.

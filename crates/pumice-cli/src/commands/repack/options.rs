@@ -89,7 +89,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('P', "fs_persist", Takes::Value("P"), "Whether free space is remembered, 0 or 1"),
     Flag::new('T', "fs_threshold", Takes::Value("T"), "The smallest free space that is remembered"),
     Flag::new('G', "fs_pagesize", Takes::Value("G"), "Bytes of a page"),
-    Flag::new('E', "enable-error-stack", Takes::Attached("2"), "Accepted: errors are always told"),
+    Flag::new('E', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('K', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
     Flag::new('i', "infile", Takes::Value("FILE"), "The file to read"),
     Flag::new('o', "outfile", Takes::Value("FILE"), "The file to write"),

@@ -22,7 +22,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('a', "numattrs", Takes::Value("N"), "Up to so many attributes are few (10)"),
     Flag::new('s', "freespace", NOTHING, "Tell about free space"),
     Flag::new('S', "summary", NOTHING, "Sum up"),
-    Flag::new('E', "enable-error-stack", Takes::Perhaps("2"), "Accepted: errors are always told"),
+    Flag::new('E', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('K', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),
 ];
 

@@ -5,12 +5,15 @@ use super::types::{self, Space};
 use super::values;
 use anyhow::{Context, Result};
 use pumice::{
-    AllocationTime, DatasetBuilder, Datatype, File, FillTime, FilterSpec, Heaped, Scaling,
+    AllocationTime, DatasetBuilder, Datatype, File, FillTime, FilterSpec, Heaped, Scaling, Section,
     SzipCoding,
 };
 
 /// Elements of a chunk, where the text does not say its shape.
 const CHUNK: u64 = 1 << 14;
+
+/// Filters of sections, which are for nothing else.
+const OWN_FILTERS: std::ops::RangeInclusive<u16> = 302..=304;
 
 /// What is known of a dataset before it is made.
 #[derive(Default)]
@@ -19,7 +22,11 @@ pub(super) struct New {
     pub(super) space: Option<Space>,
     pub(super) chunk: Option<Vec<u64>>,
     compact: bool,
+    /// Whether only some cells are defined.
+    pub(super) sparse: bool,
     filters: Vec<Filter>,
+    /// Filters of the sections of sparse chunks, by number.
+    section_filters: Vec<(usize, FilterSpec)>,
     fill: Option<Vec<u8>>,
     fill_time: Option<FillTime>,
     allocation: Option<AllocationTime>,
@@ -36,11 +43,12 @@ enum Filter {
 }
 
 impl New {
-    /// `{ CHUNKED ( 10, 5 ) SIZE 400 ... }`.
+    /// `{ CHUNKED ( 10, 5 ) SIZE 400 ... }`, or `SPARSE_CHUNK`.
     pub(super) fn read_layout(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
         lexer.expect(b'{')?;
         match lexer.peek()? {
-            Some(Token::Word(word)) if word == "CHUNKED" => {
+            Some(Token::Word(word)) if word == "CHUNKED" || word == "SPARSE_CHUNK" => {
+                self.sparse |= word == "SPARSE_CHUNK";
                 lexer.take()?;
                 self.chunk = types::sizes(lexer)?.into_iter().collect();
             }
@@ -53,14 +61,25 @@ impl New {
     /// `{ PREPROCESSING SHUFFLE COMPRESSION DEFLATE { LEVEL 9 } CHECKSUM FLETCHER32 }`. Returns what
     /// was passed over.
     pub(super) fn read_filters(&mut self, lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
+        let section = match lexer.peek()? {
+            Some(Token::Word(word)) if word == "SECTION" => {
+                lexer.take()?;
+                Some(lexer.name()?.parse::<usize>().context("the number of a section")?)
+            }
+            _ => None,
+        };
         lexer.expect(b'{')?;
         let mut left = Vec::new();
         while !lexer.passes(b'}')? {
             let spec = match lexer.name()?.as_str() {
-                "SHUFFLE" => {
+                "SHUFFLE" if section.is_none() => {
                     self.filters.push(Filter::Shuffle);
                     continue;
                 }
+                "SHUFFLE" => match &self.datatype {
+                    Some(Ok(datatype)) => FilterSpec::shuffle(datatype.size() as u32),
+                    _ => continue,
+                },
                 "FLETCHER32" => FilterSpec::fletcher32(),
                 "NBIT" => FilterSpec::nbit(),
                 "DEFLATE" => {
@@ -85,7 +104,7 @@ impl New {
                     FilterSpec::scale_offset(Scaling::Integer)
                 }
                 "USER_DEFINED_FILTER" => match user_defined(&words(lexer)?)? {
-                    spec if is_available(&spec) => spec,
+                    spec if is_available(&spec) || OWN_FILTERS.contains(&spec.id) => spec,
                     spec => {
                         left.push(format!("filter {}, which is not available", spec.id));
                         continue;
@@ -94,7 +113,10 @@ impl New {
                 // NONE, and words before the names of filters.
                 _ => continue,
             };
-            self.filters.push(Filter::Other(spec));
+            match section {
+                Some(section) => self.section_filters.push((section, spec)),
+                None => self.filters.push(Filter::Other(spec)),
+            }
         }
         Ok(left)
     }
@@ -167,6 +189,9 @@ impl New {
         if grows {
             builder = builder.max_shape(space.max.clone());
         }
+        if self.sparse {
+            return self.sparse_builder(builder.sparse(), space);
+        }
         let chunk = self.chunk.clone().filter(|chunk| chunk.len() == space.shape.len());
         let chunk = chunk.or_else(|| grows.then(|| some_chunk(&space.shape)));
         let Some(chunk) = chunk else {
@@ -178,6 +203,28 @@ impl New {
                 Filter::Shuffle => builder.shuffle(),
                 Filter::Other(spec) => builder.filter(spec.clone()),
             };
+        }
+        builder
+    }
+
+    fn sparse_builder(&self, mut builder: DatasetBuilder, space: &Space) -> DatasetBuilder {
+        if let Some(chunk) = self.chunk.clone().filter(|chunk| chunk.len() == space.shape.len()) {
+            builder = builder.chunk(chunk);
+        }
+        if self.section_filters.is_empty() {
+            return builder;
+        }
+        let sections = match &self.datatype {
+            Some(Ok(datatype)) if datatype.has_varlen() => {
+                vec![Section::Selection, Section::References, Section::Heap]
+            }
+            _ => vec![Section::Selection, Section::Values],
+        };
+        builder = builder.no_filters();
+        for (number, spec) in &self.section_filters {
+            if let Some(section) = sections.get(*number) {
+                builder = builder.section_filter(*section, spec.clone());
+            }
         }
         builder
     }

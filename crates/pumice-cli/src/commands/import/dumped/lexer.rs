@@ -29,11 +29,25 @@ pub(super) struct Lexer<'a> {
     peeked: Option<Token>,
     /// Whether elements are read: texts among these may have quotes inside.
     pub(super) in_data: bool,
+    /// Whether positions count: every line of elements begins with one.
+    pub(super) in_places: bool,
+    /// The position that the present line began with, until it is taken.
+    place: Option<Vec<u64>>,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(input: Box<dyn BufRead + 'a>) -> Self {
-        Self { input, line: Vec::new(), at: 0, number: 0, indent: 0, peeked: None, in_data: false }
+        Self {
+            input,
+            line: Vec::new(),
+            at: 0,
+            number: 0,
+            indent: 0,
+            peeked: None,
+            in_data: false,
+            in_places: false,
+            place: None,
+        }
     }
 
     /// The number of the line that was read last.
@@ -112,6 +126,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// The position of the next word, if a line begins with it.
+    pub(super) fn take_place(&mut self) -> Result<Option<Vec<u64>>> {
+        self.peek()?;
+        Ok(self.place.take())
+    }
+
     /// Passes over everything up to the end of the braces that were opened.
     pub(super) fn skip_block(&mut self) -> Result<()> {
         let mut depth = 1;
@@ -132,7 +152,8 @@ impl<'a> Lexer<'a> {
         if self.input.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(false);
         }
-        self.at = position_mark(&self.line);
+        self.at = position_mark(&self.line, self.in_places);
+        self.place = self.in_places.then(|| position(&self.line[..self.at])).flatten();
         self.indent = match self.at {
             0 => self.line.iter().take_while(|byte| **byte == b' ').count(),
             behind_mark => behind_mark + 1,
@@ -230,13 +251,21 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Behind the mark of a position that a line begins with, if it does.
-fn position_mark(line: &[u8]) -> usize {
+/// The numbers of a position.
+fn position(mark: &[u8]) -> Option<Vec<u64>> {
+    let mark = std::str::from_utf8(mark).ok()?;
+    let inside = mark.trim().strip_prefix('(')?.trim_end_matches(':').strip_suffix(')')?;
+    inside.split(',').map(|number| number.parse().ok()).collect()
+}
+
+/// Behind the mark of a position that a line begins with, if it does. In some lists there is no colon.
+fn position_mark(line: &[u8], bare: bool) -> usize {
     let blank = line.len() - line.trim_ascii_start().len();
     let Some(rest) = line[blank..].strip_prefix(b"(") else { return 0 };
     let inside = rest.iter().position(|byte| !byte.is_ascii_digit() && *byte != b',');
     match inside {
         Some(end) if end > 0 && rest[end..].starts_with(b"):") => blank + 1 + end + 2,
+        Some(end) if bare && end > 0 && rest[end..].starts_with(b") ") => blank + 1 + end + 1,
         _ => 0,
     }
 }

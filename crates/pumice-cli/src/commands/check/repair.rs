@@ -1,0 +1,83 @@
+//! What is sound, in a new file; the old one stays as it is.
+//!
+//! A dataset whose elements cannot all be read stays behind as a whole, with the links to it:
+//! made-up elements would look like sound ones. Everything else is copied piece by piece; what
+//! cannot be copied is told.
+
+use super::{Report, counted};
+use crate::commands::repack;
+use crate::failure;
+use crate::target::Target;
+use crate::walker::{self, Visitor};
+use anyhow::Result;
+use pumice::{CommittedDatatype, Dataset, Error, File, Group};
+use std::io::Write;
+use std::path::Path;
+
+pub(super) fn run(
+    out: &mut impl Write,
+    file: &File,
+    path: &Path,
+    report: &Report,
+    target: Target,
+) -> Result<()> {
+    let new = repack::create_like(file, path, &target.partial)?;
+    let mut left: Vec<String> = report.damaged.values().cloned().collect();
+    file.salvage(
+        &new,
+        |address| report.damaged.contains_key(&address),
+        |path, error| left.push(told(path, &error)),
+    )?;
+    let mut count = Count::default();
+    walker::walk(&new, &mut count)?;
+    new.close()?;
+    repack::copy_user_block(file, path, &target.partial)?;
+    let name = target.path.display().to_string();
+    target.publish()?;
+    writeln!(
+        out,
+        "{name}: {}, {} and {} copied",
+        counted(count.groups, "group"),
+        counted(count.datasets, "dataset"),
+        counted(count.datatypes, "committed datatype")
+    )?;
+    for what in left {
+        writeln!(out, "{name}: left behind: {what}")?;
+    }
+    Ok(())
+}
+
+/// An error of an object, on one line, with its path once.
+fn told(path: &str, error: &Error) -> String {
+    let error = failure::one_line(&error.to_string());
+    if error.starts_with(path) { error } else { format!("{path}: {error}") }
+}
+
+/// Counts what was copied.
+#[derive(Default)]
+struct Count {
+    groups: u64,
+    datasets: u64,
+    datatypes: u64,
+}
+
+impl Visitor for Count {
+    fn enter_group(&mut self, _path: &str, _group: &Group) -> Result<bool> {
+        self.groups += 1;
+        Ok(true)
+    }
+
+    fn dataset(&mut self, _path: &str, _dataset: &Dataset) -> Result<()> {
+        self.datasets += 1;
+        Ok(())
+    }
+
+    fn datatype(&mut self, _path: &str, _datatype: &CommittedDatatype) -> Result<()> {
+        self.datatypes += 1;
+        Ok(())
+    }
+
+    fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
+        Ok(())
+    }
+}
