@@ -192,6 +192,39 @@ class Check(unittest.TestCase):
         told = self.run_pumice("check", "--repair", self.at / "repaired.h5", "--force", path).stdout
         self.assertIn("left behind: /bad too", told)
 
+    def test_objects_share_messages_if_asked(self):
+        """libhdf5 reads, edits and deletes what shares messages, and counts them."""
+        kind = np.dtype([("first", "<i4"), ("second", ">f8", (3,)), ("third", "S20")])
+        path, new = self.at / "in.h5", self.at / "out.h5"
+        for libver in ("earliest", "latest"):
+            with h5py.File(path, "w", libver=libver) as file:
+                for number in range(60):
+                    data = file.create_dataset(f"g{number % 7}/d{number}", (number // 20 + 1, 5), dtype=kind,
+                                               chunks=(1, 5), compression="gzip", fillvalue=np.zeros((), kind))
+                    data.attrs["unit"], data.attrs["number"] = np.bytes_("a rather long unit of measure"), number
+                    data[...] = number
+            for sizes in (("-s", "1"), ("-s", "20:dtype"), ("-s", "1:attr", "-s", "30:pline"), ("-s", "100000")):
+                with self.subTest(libver=libver, sizes=sizes):
+                    new.unlink(missing_ok=True)
+                    done = self.run_pumice("repack", *sizes, path, new)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    given, found = Reading(path).found, Reading(new).found
+                    self.assertEqual(found, given)
+                    told = self.run_pumice("check", new)
+                    self.assertEqual(told.returncode, 0, told.stdout)
+                    stat = self.run_pumice("stat", "-F", new).stdout.split("Shared Messages")[1].split("Free-space")[0]
+                    shares = sizes != ("-s", "100000")
+                    self.assertEqual("Heap: 0\n" not in stat, shares, stat)
+                    with h5py.File(new, "r+") as file:
+                        self.assertEqual(file.id.get_create_plist().get_sizes(), (8, 8))
+                        del file["g1/d1"], file["g2"], file["g3/d3"].attrs["unit"]
+                        file.create_dataset("another", (4, 5), dtype=kind, data=np.zeros((4, 5), kind))
+                        file["another"].attrs["unit"] = np.bytes_("a rather long unit of measure")
+                    again = Reading(new).found
+                    self.assertNotIn(FAILED, again.values())
+                    self.assertEqual({place: what for place, what in given.items() if place in again and place != "/"},
+                                     {place: what for place, what in again.items() if place in given and place != "/"})
+
     def test_files_of_others(self):
         """Nothing that h5py reads is lost; every command ends in time with a code that it may have."""
         files = sorted((CORPUS / "files").glob("*")) + sorted((CORPUS / "bad").glob("*"))

@@ -41,6 +41,13 @@ impl<'a> Lookup3<'a> {
         Self { state: [start; 3], blocks: head.as_chunks().0, tail }
     }
 
+    /// The same, begun with a number other than zero, as hashes of shared messages are.
+    pub fn seeded(bytes: &'a [u8], seed: u32) -> Self {
+        let mut hash = Self::new(bytes);
+        hash.state = hash.state.map(|word| word.wrapping_add(seed));
+        hash
+    }
+
     /// Takes a few bytes more, if there are any.
     #[inline(always)]
     pub fn step(&mut self) {
@@ -113,6 +120,8 @@ mod tests {
     fn published_vectors() {
         assert_eq!(lookup3(b""), 0xdead_beef);
         assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);
+        let seeded = super::Lookup3::seeded(b"Four score and seven years ago", 1);
+        assert_eq!(seeded.finish(), 0xcd62_8161);
     }
 
     #[test]

@@ -323,8 +323,9 @@ pub(crate) struct Erase {
 /// or free space, or lie beyond the end, are problems. These are told with the paths and addresses of
 /// what has them. Bytes that nothing refers to are listed; they harm nobody.
 ///
-/// With --repair, what is damaged stays behind: an object with a problem, or a link to one. All else is
-/// copied, into a new file.
+/// With --repair, what is damaged stays behind: datasets whose elements cannot all be read, links to
+/// them, attributes and objects that cannot be decoded. All else is copied, into a new file like the old
+/// one.
 ///
 /// Exit codes: 0 if the files are sound, 1 if there are problems, 2 if a file cannot be opened.
 #[derive(Args, Debug)]

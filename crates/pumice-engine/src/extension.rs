@@ -31,6 +31,8 @@ pub(crate) struct Extension {
     pub(crate) driver_place: Option<(u64, u64)>,
     /// Where messages are kept that objects share.
     pub(crate) shared_messages: Vec<SharedMessageIndex>,
+    /// Where the table of these is.
+    pub(crate) shared_table: Option<SharedMessageTableInfo>,
 }
 
 impl Extension {
@@ -65,6 +67,7 @@ impl Extension {
             let bytes = medium.read(info.address, info.table_length(&context))?;
             extension.shared_messages =
                 SharedMessageIndex::decode_table(&bytes, info.indexes, &context)?;
+            extension.shared_table = Some(info);
         }
         Ok(extension)
     }

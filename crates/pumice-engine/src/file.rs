@@ -23,7 +23,7 @@ use crate::members::{self, Form};
 use crate::object::Object;
 use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
-use crate::{Error, Result, delete};
+use crate::{Error, Result, delete, share};
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
@@ -114,7 +114,7 @@ impl File {
             SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
         let space = FileSpaceInfo::from(space);
         // Settings of file space need an extension, which older superblocks do not have.
-        let usual = space == FileSpaceInfo::default();
+        let usual = space == FileSpaceInfo::default() && options.shared_messages == [0; 5];
         let mut superblock = match low.superblock() {
             0 if usual => Superblock::new_old(unknown, 0),
             version => Superblock { version: version.max(2), ..Superblock::new(0, 0) },
@@ -123,12 +123,13 @@ impl File {
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
         let medium = Medium::new(store, user_block, length, sizes, true);
         let medium = Arc::new(with_options(medium, options));
-        let space = FileSpace::create(&medium, space, length, new_header(low))?;
+        let mut space = FileSpace::create(&medium, space, length, new_header(low))?;
         if let Some((metadata, raw)) = options.blocks() {
             medium.put_aside(metadata, raw);
         }
+        let least = &options.shared_messages;
+        let extension = share::begin(&medium, &mut space, new_header(low), least)?;
         superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
-        let extension = Extension::default();
         let old = low == LibraryVersion::Earliest && spec == GroupSpec::default();
         let root = match old {
             true => {

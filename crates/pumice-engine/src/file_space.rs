@@ -14,7 +14,9 @@ use crate::object::Object;
 use pumice_bytes::DecodeError;
 use pumice_format::free_space::{Client, LARGE, Manager, SIMPLE, SMALL, Section};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy, Message, kind};
-use pumice_format::object_header::{MESSAGE_DONT_SHARE, MESSAGE_MARK_IF_UNKNOWN, ObjectHeader};
+use pumice_format::object_header::{
+    MESSAGE_DONT_SHARE, MESSAGE_MARK_IF_UNKNOWN, ObjectHeader, RawMessage,
+};
 use pumice_format::{Context, Sizes, UNDEFINED};
 use std::sync::Arc;
 
@@ -71,6 +73,21 @@ impl FileSpace {
         header.messages.push(message.to_raw(medium.sizes(), flags)?);
         let extension = Some(Arc::new(Object::create_sized(medium, header, 0)?));
         Ok(Self { info, extension, stored: Vec::new() })
+    }
+
+    /// Adds a message to the superblock extension, which is made with this header if there is none.
+    pub(crate) fn extend(
+        &mut self,
+        medium: &Arc<Medium>,
+        mut header: ObjectHeader,
+        message: RawMessage,
+    ) -> Result<()> {
+        if let Some(extension) = &self.extension {
+            return extension.push(message);
+        }
+        header.messages.push(message);
+        self.extension = Some(Arc::new(Object::create_sized(medium, header, 0)?));
+        Ok(())
     }
 
     /// For a file that is opened for editing: reads its managers.

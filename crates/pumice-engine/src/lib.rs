@@ -48,6 +48,7 @@ pub mod onion;
 pub mod open_files;
 mod outside;
 pub mod reference;
+pub mod share;
 pub mod shared;
 pub mod survey;
 pub mod version;

@@ -4,6 +4,7 @@ use crate::allocator::Alignment;
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
 use crate::journal::Durability;
+use crate::share::LeastSizes;
 use crate::{Error, Result};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
 
@@ -116,6 +117,8 @@ pub struct CreateOptions {
     pub alignment: Option<Alignment>,
     /// How many bytes are put aside for metadata at a time, if not as many as usual.
     pub metadata_block: Option<u64>,
+    /// Which messages of a new file's objects can be shared.
+    pub shared_messages: LeastSizes,
     /// How far virtual datasets without end reach; also for a file that is there.
     pub virtual_view: VirtualView,
 }

@@ -98,6 +98,8 @@ impl HeapShape {
     pub const LINKS: Self = Self { id_length: 7, starting_size: 512, bits: 32 };
     /// The heap of an object's attributes.
     pub const ATTRIBUTES: Self = Self { id_length: 8, starting_size: 1024, bits: 40 };
+    /// The heap of messages that objects share.
+    pub const MESSAGES: Self = Self { id_length: 8, starting_size: 1024, bits: 32 };
 }
 
 /// A block that an indirect block names.

@@ -1,12 +1,12 @@
 //! Files: create, open, edit, flush, close.
 
 use crate::{Context, Durability, FileSpaceStrategy, Group, GroupOptions, VirtualView};
-use pumice_engine::Result;
 use pumice_engine::allocator::Alignment;
 use pumice_engine::file::File as Engine;
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
+use pumice_engine::{Result, share};
 use pumice_store::{Locking, MemoryStore, Store};
 use std::ops::Deref;
 use std::path::Path;
@@ -84,6 +84,14 @@ impl File {
         self.root.engine().commit()
     }
 
+    /// Keeps messages of object headers that several objects have alike once for all of them, as
+    /// [`FileOptions::shared_messages`] asked for when the file was made. It is for files that are
+    /// complete: close the file afterwards. Gives the number of messages that are shared.
+    pub fn share_messages(&self) -> Result<u64> {
+        self.flush()?;
+        share::messages(&self.owner().0)
+    }
+
     /// Writes all changes and says how it went. Other handles, to the file, its groups and datasets,
     /// stay usable and keep the file open and locked until the last of them goes: libhdf5's weak
     /// close.
@@ -132,6 +140,21 @@ impl Drop for Owner {
             _ => self.0.commit(),
         };
     }
+}
+
+/// A kind of message in object headers that objects can share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedKind {
+    /// Shapes of datasets.
+    Dataspace,
+    /// Datatypes of datasets.
+    Datatype,
+    /// Fill values.
+    FillValue,
+    /// Filters of chunks.
+    Filters,
+    /// Attributes, with their names and values.
+    Attribute,
 }
 
 /// Settings for opening a file.
@@ -332,6 +355,29 @@ impl FileOptions {
     /// ```
     pub fn metadata_block(mut self, bytes: u64) -> Self {
         self.creation.metadata_block = Some(bytes);
+        self
+    }
+
+    /// Lets the objects of a new file share messages of a kind that have so many bytes or more, once
+    /// [`File::share_messages`] is called: libhdf5's `H5Pset_shared_mesg_index`, with an index for each
+    /// kind. Such files need HDF5 1.8.
+    ///
+    /// ```
+    /// use pumice::{File, SharedKind};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("a.h5");
+    /// let file = File::options().shared_messages(SharedKind::Datatype, 1).create(&path)?;
+    /// for name in ["a", "b", "c"] {
+    ///     file.new_dataset::<f64>().shape([3]).create(name)?.write(.., &[1.0, 2.0, 3.0])?;
+    /// }
+    /// assert_eq!(file.share_messages()?, 1, "three datatypes that are one");
+    /// file.close()?;
+    /// assert_eq!(File::open(&path)?.dataset("b")?.read::<f64>(..)?, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn shared_messages(mut self, kind: SharedKind, bytes: u32) -> Self {
+        self.creation.shared_messages[kind as usize] = bytes;
         self
     }
 

@@ -120,7 +120,7 @@ pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Line
 pub use copy::Keep;
 pub use dataset::creation::{AllocationTime, Creation, Fill, FillTime};
 pub use dataset::{Dataset, Defined, LayoutKind};
-pub use file::{File, FileOptions};
+pub use file::{File, FileOptions, SharedKind};
 pub use file_copy::Remade;
 pub use filters::{Section, SectionFilters, Sections};
 pub use group::{Group, Member, MemberKind, Node};

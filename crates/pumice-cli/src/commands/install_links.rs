@@ -8,6 +8,8 @@ use std::os::unix::fs::symlink;
 
 pub(super) fn run(arguments: &InstallLinks) -> Result<Outcome> {
     let program = std::env::current_exe().context("find this program")?;
+    let folder = &arguments.folder;
+    std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
     for (name, _) in Tool::ALL {
         let link = arguments.folder.join(name);
         if arguments.force

@@ -183,6 +183,9 @@ fn make(
     links(options, input, &file, table)?;
     mask::finish(planner, input, &file, table)?;
     verbose::copied(options, planner, input, &file, table, &times)?;
+    if !options.shared.is_empty() {
+        file.share_messages()?;
+    }
     file.close()?;
     write_user_block(options, path, user_block)
 }
@@ -243,6 +246,9 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     }
     if let Some(bytes) = options.metadata_block {
         file = file.metadata_block(bytes);
+    }
+    for (kind, bytes) in &options.shared {
+        file = file.shared_messages(*kind, *bytes);
     }
     let strategy = new.strategy.unwrap_or(old.strategy);
     // Others know of no free space that could be remembered; h5repack says nothing, too.

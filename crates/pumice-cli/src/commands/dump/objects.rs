@@ -148,8 +148,9 @@ impl<'a> Dumper<'a> {
 
     fn wanted_attribute(&mut self, path: &str) -> Result<()> {
         let (object, name) = split_attribute(path);
-        self.open("ATTRIBUTE", &name)?;
-        let found = match self.file.node(&object) {
+        let owner = self.file.node(&object);
+        self.open("ATTRIBUTE", if owner.is_ok() { &name } else { path })?;
+        let found = match owner {
             Ok(Node::Group(group)) => group.attribute(&name),
             Ok(Node::Dataset(dataset)) => dataset.attribute(&name),
             Ok(Node::Datatype(datatype)) => datatype.attribute(&name),
@@ -231,7 +232,8 @@ impl<'a> Dumper<'a> {
 
     /// Whether a line with so many columns, and what may follow, is too long.
     fn exceeds(&self, columns: usize) -> bool {
-        self.options.columns > 0 && columns + 1 > self.options.columns
+        // h5dump counts one level more than it indents.
+        self.options.columns > 0 && columns + INDENT + 1 > self.options.columns
     }
 
     /// Committed datatypes that lost their names: h5dump calls them by their addresses.
@@ -597,15 +599,15 @@ impl Finder {
     }
 
     /// Attributes are found by their names, too, whatever they belong to.
-    fn matches_attribute(&self, path: &str) -> bool {
-        let wanted = self.wanted.replace("\\/", "/");
-        path == wanted || path.strip_suffix(wanted.as_str()).is_some_and(|rest| rest.ends_with('/'))
+    fn matches_attribute(&self, owner: &str, name: &str) -> bool {
+        let (object, wanted) = split_attribute(&self.wanted);
+        wanted == name && (object == owner || !self.wanted.starts_with('/'))
     }
 
     fn attributes(&mut self, path: &str, attributes: pumice::Result<Vec<Attribute>>) {
-        let path = path.trim_end_matches('/');
         for attribute in attributes.unwrap_or_default() {
-            if self.matches_attribute(&format!("{path}/{}", attribute.name())) {
+            if self.matches_attribute(path, attribute.name()) {
+                let path = path.trim_end_matches('/');
                 let name = attribute.name().replace('/', "\\/");
                 self.found.push((format!("{path}/{name}"), Found::Attribute));
             }

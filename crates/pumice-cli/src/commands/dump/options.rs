@@ -143,6 +143,8 @@ pub(super) struct Options {
     pub(super) descending: bool,
     /// `Some(None)`: nowhere.
     pub(super) output: Option<Option<String>>,
+    /// Whether values of attributes alone had been asked for when the output was named.
+    pub(super) output_of_attributes: bool,
     pub(super) binary: Option<Binary>,
     /// `Some(None)`: nowhere.
     pub(super) description: Option<Option<String>>,
@@ -187,6 +189,7 @@ impl Default for Options {
             by_creation: false,
             descending: false,
             output: None,
+            output_of_attributes: false,
             binary: None,
             description: None,
             dense: false,
@@ -311,7 +314,10 @@ impl Options {
             's' | 'S' | 'c' | 'k' => self.subset(letter, &text(), after_dataset)?,
             'q' => self.by_creation = one_of("sort_by", &text(), ["name", "creation_order"])?,
             'z' => self.descending = one_of("sort_order", &text(), ["ascending", "descending"])?,
-            'o' => self.output = Some(value.map(str::to_owned)),
+            'o' => {
+                self.output = Some(value.map(str::to_owned));
+                self.output_of_attributes = self.attribute_values && !self.values;
+            }
             'b' => self.binary = Some(binary(value)?),
             'O' => self.description = Some(value.map(str::to_owned)),
             '7' => self.dense = true,

@@ -31,8 +31,7 @@ impl Sinks {
         }
         if let Some(path) = &options.output {
             let place = sinks.add(path.as_deref())?;
-            let attributes_only = options.attribute_values && !options.values;
-            match attributes_only && options.binary.is_none() {
+            match options.output_of_attributes && options.binary.is_none() {
                 true => sinks.attributes = place,
                 false => sinks.values = place,
             }

@@ -36,7 +36,7 @@ impl Dumper<'_> {
             }
             self.data_once(dataset, extent, slab, subset)?;
         }
-        self.bits = None;
+        // What follows is printed like the last of them, as h5dump has it.
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::request::Requests;
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use pumice::{FileSpaceStrategy, LibraryVersion, Section};
+use pumice::{FileSpaceStrategy, LibraryVersion, Section, SharedKind};
 use std::path::PathBuf;
 
 const NOTHING: Takes = Takes::Nothing;
@@ -66,7 +66,12 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('W', "prune", NOTHING, "Leave out links that lead nowhere, or all"),
     Flag::new('c', "compact", Takes::Value("L1"), "Most links of a group in its header"),
     Flag::new('d', "indexed", Takes::Value("L2"), "Fewest links of a group with an index"),
-    Flag::new('s', "ssize", Takes::Value("S[:F]"), "Accepted: messages are not shared"),
+    Flag::new(
+        's',
+        "ssize",
+        Takes::Value("S[:F]"),
+        "Keep messages of so many bytes once for all\nobjects; F: dspace, dtype, fill, pline or attr",
+    ),
     Flag::new('m', "minimum", Takes::Value("M"), "Leave datasets of fewer bytes as they are"),
     Flag::new('u', "ublock", Takes::Value("U"), "A file with the user block"),
     Flag::new('b', "block", Takes::Value("B"), "Bytes of the user block"),
@@ -132,6 +137,8 @@ pub(super) struct Options {
     pub(super) merge: bool,
     pub(super) prune: bool,
     pub(super) phase_change: Option<(u16, u16)>,
+    /// From how many bytes on messages of a kind are shared.
+    pub(super) shared: Vec<(SharedKind, u32)>,
     /// From how many bytes on what begins at multiples of which number.
     pub(super) alignment: Option<(u64, u64)>,
     /// How many bytes are put aside for metadata at a time.
@@ -158,6 +165,7 @@ struct Bounds {
     indexed: Option<u16>,
     threshold: Option<u64>,
     alignment: Option<u64>,
+    shared: Vec<(SharedKind, u32)>,
 }
 
 impl Options {
@@ -271,6 +279,27 @@ impl Options {
 }
 
 impl Bounds {
+    /// `-s SIZE[:KIND]`.
+    fn share(&mut self, text: &str) -> Result<()> {
+        const KINDS: [(&str, SharedKind); 5] = [
+            ("dspace", SharedKind::Dataspace),
+            ("dtype", SharedKind::Datatype),
+            ("fill", SharedKind::FillValue),
+            ("pline", SharedKind::Filters),
+            ("attr", SharedKind::Attribute),
+        ];
+        let (size, wanted) = text.split_once(':').unwrap_or((text, ""));
+        let size = size.parse().with_context(|| format!("invalid shared message size `{text}`"))?;
+        let kinds = KINDS.iter().filter(|(name, _)| wanted.is_empty() || wanted.starts_with(name));
+        let before = self.shared.len();
+        self.shared.extend(kinds.map(|(_, kind)| (*kind, size)));
+        ensure!(
+            self.shared.len() > before,
+            "-s {text}: dspace, dtype, fill, pline and attr are known"
+        );
+        Ok(())
+    }
+
     /// Takes a flag if it is one of these.
     fn take(&mut self, letter: char, text: &str) -> Result<bool> {
         let number = || text.parse().with_context(|| format!("not a number: {text}"));
@@ -285,8 +314,7 @@ impl Bounds {
             'c' => self.compact = Some(number()?),
             'd' => self.indexed = Some(number()?),
             's' => {
-                let size = text.split(':').next().unwrap_or_default();
-                ensure!(size.parse::<u32>().is_ok(), "invalid shared message size");
+                self.share(text)?;
                 self.latest = true;
             }
             't' => self.threshold = text.parse().ok().filter(|&bytes| bytes > 0),
@@ -313,6 +341,7 @@ impl Bounds {
         if self.low.zip(self.high).is_some_and(|(low, high)| low > high) {
             bail!("the low bound is above the high one");
         }
+        options.shared = self.shared;
         options.phase_change = (compact > 0).then_some((compact, indexed));
         let latest = self.latest || compact > 0 || indexed > 0;
         options.low = match (latest, self.low) {
