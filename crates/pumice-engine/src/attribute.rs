@@ -155,7 +155,7 @@ fn encode(file: &File, attribute: Attribute) -> Result<Vec<u8>> {
         message.datatype = Shareable::Shared(SharedLocation::Object { address });
     }
     let mut body = Vec::new();
-    message.encode(file.superblock().sizes, &mut body)?;
+    message.encode_for(file.era(), file.superblock().sizes, &mut body)?;
     Ok(body)
 }
 

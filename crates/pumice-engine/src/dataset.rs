@@ -36,7 +36,7 @@ use crate::object::Object;
 use crate::{Error, Result};
 use pumice_cache::{Dataset as Cached, DatasetOptions};
 use pumice_format::UNDEFINED;
-use pumice_format::messages::{ChunkIndexInfo, Layout, SingleChunk, dataspace, kind};
+use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspace, kind};
 use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
@@ -329,8 +329,11 @@ impl DatasetState {
 
     /// Records a new extent in the object header.
     fn set_extent(&self, extent: &Extent) -> Result<()> {
+        let stored = self.object.message(kind::DATASPACE);
+        let old = stored.is_some_and(|stored| stored.body.first() == Some(&1));
+        let era = if old { Era::Old } else { Era::New };
         let mut body = Vec::new();
-        dataspace::encode(extent, self.medium.sizes(), &mut body)?;
+        dataspace::encode_for(era, extent, self.medium.sizes(), &mut body)?;
         self.object.set(kind::DATASPACE, 0, body)
     }
 

@@ -27,7 +27,7 @@ use crate::{Error, Result, delete, share};
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
-use pumice_format::messages::{FileSpaceInfo, SymbolTable};
+use pumice_format::messages::{Era, FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
@@ -379,6 +379,14 @@ impl File {
         let needed =
             LibraryVersion::of_datatype(pumice_format::messages::datatype::version(datatype));
         self.require_version(needed, "a datatype")
+    }
+
+    /// Which versions of messages new objects get.
+    pub fn era(&self) -> Era {
+        match self.library_version() < LibraryVersion::V18 {
+            true => Era::Old,
+            false => Era::New,
+        }
     }
 
     /// The oldest release of libhdf5 that is to read new objects.

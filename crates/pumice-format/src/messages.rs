@@ -2,17 +2,17 @@
 //!
 //! | kind | message | decode | encode |
 //! |---|---|---|---|
-//! | 0x0001 | [`dataspace`] | 1, 2 | 2 |
+//! | 0x0001 | [`dataspace`] | 1, 2 | 1, 2 |
 //! | 0x0002 | [`LinkInfo`] | 0 | 0 |
-//! | 0x0003 | [`datatype`] | 1 to 5 | 1, 3, 4, 5 |
-//! | 0x0004 | [`FillValue`] (old) | yes | no |
-//! | 0x0005 | [`FillValue`] | 1 to 3 | 3 |
+//! | 0x0003 | [`datatype`] | 1 to 5 | 1 to 5 |
+//! | 0x0004 | [`FillValue`] (old) | yes | yes |
+//! | 0x0005 | [`FillValue`] | 1 to 3 | 2, 3 |
 //! | 0x0006 | [`Link`] | 1 | 1 |
 //! | 0x0007 | [`ExternalFiles`] | 1 | 1 |
 //! | 0x0008 | [`Layout`] | 1 to 5 | 3, 4, 5 |
 //! | 0x000A | [`GroupInfo`] | 0 | 0 |
-//! | 0x000B | [`Pipeline`]; version 3 is [`StructuredPipeline`] | 1 to 3 | 2 |
-//! | 0x000C | [`Attribute`] | 1 to 3 | 3 |
+//! | 0x000B | [`Pipeline`]; version 3 is [`StructuredPipeline`] | 1 to 3 | 1, 2 |
+//! | 0x000C | [`Attribute`] | 1 to 3 | 1 to 3 |
 //! | 0x000D | comment | yes | yes |
 //! | 0x0010 | [`Continuation`] | yes | yes |
 //! | 0x0011 | [`SymbolTable`] | yes | yes |
@@ -23,7 +23,7 @@
 //! | 0x0017 | [`FileSpaceInfo`] | 0, 1 | 1 |
 //! | 0x0019 | [`StructuredPipeline`] | 1 | 1 |
 //!
-//! All others stay raw. Version 1 object headers pad bodies to multiples of 8, and some writers
+//! The older of two versions is written in files of the oldest format ([`Era`]). All others stay raw. Version 1 object headers pad bodies to multiples of 8, and some writers
 //! declare more bytes than they use: bytes after the last field are ignored everywhere.
 
 mod attribute;
@@ -65,6 +65,16 @@ use crate::object_header::{Continuation, MESSAGE_SHARED, MESSAGE_WAS_UNKNOWN, Ra
 use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_space::Extent;
 use pumice_types::Datatype;
+
+/// Which versions of messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Era {
+    /// Those that every release of libhdf5 reads, where they can express what is meant.
+    Old,
+    /// Those of 1.8.
+    #[default]
+    New,
+}
 
 /// The numbers of header messages.
 pub mod kind {

@@ -1,5 +1,7 @@
 //! How a new dataset is described.
 
+mod guess;
+
 use crate::filters::{Edit, Section, SectionFilters, Sections};
 use crate::{Dataset, ExternalPiece, Group};
 use pumice_engine::dataset::{AllocationTime, DatasetSpec, FillTime, LayoutSpec, VirtualMapping};
@@ -671,34 +673,8 @@ impl DatasetBuilder {
         })
     }
 
-    /// A chunk of about `cells` cells with sides as equal as the shape allows.
     fn default_chunk(&self, cells: u64) -> Vec<u64> {
         let max = self.max_shape.as_deref().unwrap_or(&self.shape);
-        // An axis that can grow may be empty now; it then counts as large.
-        let axes: Vec<u64> = self
-            .shape
-            .iter()
-            .zip(max)
-            .map(|(&now, &max)| if max > now { now.max(1024).min(max) } else { now.max(1) })
-            .collect();
-        let mut chunk = axes.clone();
-        let mut order: Vec<usize> = (0..axes.len()).collect();
-        order.sort_by_key(|&axis| axes[axis]);
-        let mut left = cells.max(1);
-        if let Access::Along(first) | Access::Across(first) = self.access
-            && first < axes.len()
-        {
-            let along = self.access == Access::Along(first);
-            chunk[first] = if along { axes[first].min(left) } else { 1 };
-            left = (left / chunk[first]).max(1);
-            order.retain(|&axis| axis != first);
-        }
-        let axes_left = order.len();
-        for (done, &axis) in order.iter().enumerate() {
-            let share = (left as f64).powf(1.0 / (axes_left - done) as f64).round() as u64;
-            chunk[axis] = axes[axis].min(share.max(1));
-            left = (left / chunk[axis]).max(1);
-        }
-        chunk
+        guess::chunk_shape(&self.shape, max, cells, self.access)
     }
 }

@@ -28,7 +28,7 @@ impl Group {
         let full = parent.child_path(name);
         let make = || -> Result<CommittedDatatype> {
             let mut body = Vec::new();
-            datatype::encode(datatype, &mut body)?;
+            datatype::encode_for(self.engine().era(), datatype, &mut body)?;
             self.engine().check_datatype(datatype)?;
             let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
             let object = self.engine().create_object(vec![message], false)?;

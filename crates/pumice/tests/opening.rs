@@ -83,3 +83,54 @@ fn opening_and_closing_from_many_threads_never_finds_the_file_locked() {
     });
     assert_eq!(File::open(&path).unwrap().dataset("x").unwrap().read::<i32>(0..4).unwrap(), [1; 4]);
 }
+
+/// A bit of everything, through the interface that files in memory and on disk share.
+fn fill(file: &File) {
+    file.set_attribute("title", "a title").unwrap();
+    let rows = file.new_dataset::<f32>().shape([10, 6]).max_shape([None, Some(6)]).chunk([4, 3]);
+    let rows = rows.deflate(3).create("group/rows").unwrap();
+    rows.write(.., &(0..60).map(|n| n as f32).collect::<Vec<_>>()).unwrap();
+    rows.resize([13, 6]).unwrap();
+    for number in 0..30 {
+        file.create_group(&format!("many/{number}")).unwrap();
+    }
+    file.new_strings().shape([2]).create("names").unwrap().write_strings(.., &["a", "bc"]).unwrap();
+    file.flush().unwrap();
+    file.unlink("many/7").unwrap();
+}
+
+#[test]
+fn a_file_in_memory_has_the_bytes_of_one_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    for version in [pumice::LibraryVersion::Earliest, pumice::LibraryVersion::V110] {
+        let path = folder.path().join("disk.h5");
+        let options = File::options().library_version(version);
+        let disk = options.clone().create(&path).unwrap();
+        let store = std::sync::Arc::new(pumice::MemoryStore::default());
+        let memory = options.create_in(store.clone()).unwrap();
+        for file in [disk, memory] {
+            fill(&file);
+            file.close().unwrap();
+        }
+        assert!(std::fs::read(&path).unwrap() == store.to_vec(), "{version:?}");
+    }
+}
+
+#[test]
+fn open_rw_changes_what_is_there_and_create_new_makes_what_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    assert!(File::open_rw(&path).is_err(), "nothing is there");
+    File::create_new(&path).unwrap().create_group("first").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = File::create_new(&path).err().unwrap().to_string();
+    assert!(error.contains("a.h5") && error.contains("exists"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    File::open_rw(&path).unwrap().create_group("second").unwrap();
+    let names: Vec<_> = File::open(&path).unwrap().members().unwrap();
+    assert_eq!(
+        names.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(),
+        ["first", "second"]
+    );
+    assert!(File::create(&path).unwrap().members().unwrap().is_empty(), "emptied");
+}

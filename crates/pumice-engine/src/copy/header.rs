@@ -10,7 +10,7 @@ use crate::shared::{context, here};
 use crate::{Result, attribute};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{
-    ChunkIndexInfo, ExternalFiles, Fill, FillValue, Layout, LinkInfo, Message, SharedLocation,
+    ChunkIndexInfo, Era, ExternalFiles, Fill, FillValue, Layout, LinkInfo, Message, SharedLocation,
     SingleChunk, kind,
 };
 use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
@@ -148,7 +148,9 @@ impl Copier<'_> {
             other => other,
         };
         let mut body = Vec::new();
-        FillValue { value, ..message }.encode(&mut body)?;
+        let old = found.body.first().is_some_and(|&version| version < 3);
+        let era = if old { Era::Old } else { Era::New };
+        FillValue { value, ..message }.encode_for(era, &mut body)?;
         Ok(Some(RawMessage::new(kind::FILL_VALUE, raw.flags & !MESSAGE_SHARED, body)))
     }
 

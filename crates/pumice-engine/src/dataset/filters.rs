@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::shared::context;
 use pumice_filter::{FilterSpec, Pipeline};
 use pumice_format::messages::{
-    self, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
+    self, Era, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 
@@ -57,14 +57,14 @@ impl Filters {
     }
 
     /// The message that describes them, if there are any.
-    pub(super) fn message(&self) -> Result<Option<RawMessage>> {
+    pub(super) fn message(&self, era: Era) -> Result<Option<RawMessage>> {
         if self.is_empty() {
             return Ok(None);
         }
         let mut body = Vec::new();
         if !self.structured {
             let filters = self.sections.iter().flatten().map(description_of).collect();
-            messages::Pipeline { filters }.encode(&mut body)?;
+            messages::Pipeline { filters }.encode_for(era, &mut body)?;
             return Ok(Some(RawMessage::new(kind::PIPELINE, MESSAGE_CONSTANT, body)));
         }
         let mut sections = Vec::new();

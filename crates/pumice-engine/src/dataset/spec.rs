@@ -12,7 +12,7 @@ use crate::version::LibraryVersion;
 use crate::{Error, Result};
 use pumice_filter::{DatasetFacts, FilterSpec, Scaling};
 use pumice_format::messages::{
-    AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, Message, SPARSE,
+    AllocationTime, ChunkIndexInfo, Era, Fill, FillTime, FillValue, Layout, Message, SPARSE,
     SharedLocation, SingleChunk, dataspace, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, MESSAGE_SHARED, RawMessage};
@@ -177,10 +177,12 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     let (message, filters) = layout_message(file, &spec)?;
     let value = spec.fill.clone().map_or(Fill::Default, Fill::Value);
     let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
-    dataspace::encode(&spec.extent, sizes, &mut bodies[0])?;
-    datatype::encode(&spec.datatype, &mut bodies[1])?;
+    let era = file.era();
+    dataspace::encode_for(era, &spec.extent, sizes, &mut bodies[0])?;
+    datatype::encode_for(era, &spec.datatype, &mut bodies[1])?;
     let (allocation, write) = (spec.allocation(), spec.fill_time);
-    FillValue { value, allocation, write }.encode(&mut bodies[2])?;
+    let fill = FillValue { value, allocation, write };
+    fill.encode_for(era, &mut bodies[2])?;
     message.encode(sizes, &mut bodies[3])?;
     file.check_datatype(&spec.datatype)?;
     let version = bodies[3].first().copied().unwrap_or(0);
@@ -192,7 +194,11 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
         RawMessage::new(kind::FILL_VALUE, MESSAGE_CONSTANT, fill_value),
         RawMessage::new(kind::LAYOUT, 0, layout),
     ];
-    messages.extend(filters.message()?);
+    let mut old = Vec::new();
+    if era == Era::Old && fill.encode_old(&mut old)? {
+        messages.push(RawMessage::new(kind::FILL_VALUE_OLD, MESSAGE_CONSTANT, old));
+    }
+    messages.extend(filters.message(era)?);
     if let LayoutSpec::External { files } = &spec.layout {
         messages.push(external::message(file, files, &spec.extent, &spec.datatype)?);
     }

@@ -1,4 +1,5 @@
-//! The attribute message (0x000C), versions 1 to 3; version 3 is written.
+//! The attribute message (0x000C), versions 1 to 3; version 3 is written, in files of the oldest format
+//! 1, or 2 if something is shared.
 //!
 //! ```text
 //! version | flags | name, datatype, dataspace lengths u16 | [character set] | name | datatype |
@@ -10,7 +11,7 @@
 
 use super::link::decode_charset;
 use super::shared::{Shareable, SharedLocation};
-use super::{dataspace, datatype};
+use super::{Era, dataspace, datatype};
 use crate::error::fits;
 use crate::text::{lossy, until_null};
 use crate::{Context, DecodeError, FormatError, Sizes};
@@ -96,17 +97,22 @@ impl Attribute {
 
     /// Appends the body of a message in version 3.
     pub fn encode(&self, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        self.encode_for(Era::New, sizes, out)
+    }
+
+    /// Appends the body of a message as files of an era have it. A name that is not ASCII needs version 3.
+    pub fn encode_for(&self, era: Era, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let mut flags = 0;
         let (mut datatype, mut dataspace) = (Vec::new(), Vec::new());
         match &self.datatype {
-            Shareable::Here(here) => datatype::encode(here, &mut datatype)?,
+            Shareable::Here(here) => datatype::encode_for(era, here, &mut datatype)?,
             Shareable::Shared(location) => {
                 flags |= DATATYPE_SHARED;
                 location.encode(sizes, &mut datatype);
             }
         }
         match &self.dataspace {
-            Shareable::Here(here) => dataspace::encode(here, sizes, &mut dataspace)?,
+            Shareable::Here(here) => dataspace::encode_for(era, here, sizes, &mut dataspace)?,
             Shareable::Shared(location) => {
                 flags |= DATASPACE_SHARED;
                 location.encode(sizes, &mut dataspace);
@@ -122,15 +128,22 @@ impl Attribute {
             return Err(FormatError::unencodable(STRUCTURE, what));
         }
         let name_length = self.name.len().saturating_add(1);
-        out.put_bytes(&[3, flags]);
+        let version = match era {
+            Era::Old if self.charset == CharacterSet::Ascii => 1 + u8::from(flags != 0),
+            Era::Old | Era::New => 3,
+        };
+        out.put_bytes(&[version, flags]);
         out.put_uint(fits(STRUCTURE, "name length", 0xFFFF, name_length)?, 2);
         out.put_uint(fits(STRUCTURE, "bytes of datatype", 0xFFFF, datatype.len())?, 2);
         out.put_uint(fits(STRUCTURE, "bytes of dataspace", 0xFFFF, dataspace.len())?, 2);
-        out.put_u8(u8::from(self.charset == CharacterSet::Utf8));
-        out.put_bytes(self.name.as_bytes());
-        out.put_u8(0);
-        out.put_bytes(&datatype);
-        out.put_bytes(&dataspace);
+        if version == 3 {
+            out.put_u8(u8::from(self.charset == CharacterSet::Utf8));
+        }
+        let align = if version == 1 { 8 } else { 1 };
+        for part in [&[self.name.as_bytes(), &[0]].concat(), &datatype, &dataspace] {
+            out.put_bytes(part);
+            out.put_zeros(part.len().next_multiple_of(align) - part.len());
+        }
         out.put_bytes(&self.data);
         Ok(())
     }

@@ -15,7 +15,7 @@ mod decode;
 mod encode;
 
 pub use decode::decode;
-pub use encode::{encode, version};
+pub use encode::{encode, encode_for, version};
 
 const STRUCTURE: &str = "datatype message";
 

@@ -1,7 +1,8 @@
-//! The fill value messages: 0x0005 (versions 1 to 3; written as 3) and its predecessor 0x0004.
+//! The fill value messages: 0x0005 (versions 1 to 3; written as 3, in files of the oldest format as 2) and its predecessor 0x0004.
 //!
 //! The value is raw: one element of the dataset's datatype, as long as that is.
 
+use super::Era;
 use crate::error::fits;
 use crate::{Context, DecodeError, FormatError};
 use pumice_bytes::{Reader, Writer};
@@ -102,8 +103,33 @@ impl FillValue {
         Ok(Self { allocation: AllocationTime::Late, write: FillTime::IfSet, value })
     }
 
-    /// Appends the body of a message 0x0005 in version 3.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    /// Appends the body of a message 0x0005 as files of an era have it: version 2 or 3.
+    pub fn encode_for(&self, era: Era, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if era == Era::New {
+            return self.encode(out);
+        }
+        let (allocation, write) = self.times();
+        out.put_bytes(&[2, allocation, write, u8::from(self.value != Fill::Undefined)]);
+        match &self.value {
+            Fill::Undefined => Ok(()),
+            Fill::Default => {
+                out.put_u32(0);
+                Ok(())
+            }
+            Fill::Value(value) => encode_value(value, out),
+        }
+    }
+
+    /// Appends the body of a message 0x0004, which only has a value; whether there is one.
+    pub fn encode_old(&self, out: &mut Vec<u8>) -> Result<bool, FormatError> {
+        match &self.value {
+            Fill::Value(value) => encode_value(value, out).map(|()| true),
+            Fill::Undefined | Fill::Default => Ok(false),
+        }
+    }
+
+    /// When space is allocated and filled, as numbers.
+    fn times(&self) -> (u8, u8) {
         let allocation = match self.allocation {
             AllocationTime::Default => 0,
             AllocationTime::Early => 1,
@@ -115,20 +141,30 @@ impl FillValue {
             FillTime::Never => 1,
             FillTime::IfSet => 2,
         };
+        (allocation, write)
+    }
+
+    /// Appends the body of a message 0x0005 in version 3.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let (allocation, write) = self.times();
         let flags = allocation | write << 2;
         match &self.value {
             Fill::Undefined => out.put_bytes(&[3, flags | UNDEFINED_VALUE]),
             Fill::Default => out.put_bytes(&[3, flags]),
             Fill::Value(value) => {
-                let limit = u64::from(u32::MAX);
-                let length = fits(STRUCTURE, "bytes of the value", limit, value.len())?;
                 out.put_bytes(&[3, flags | HAVE_VALUE]);
-                out.put_uint(length, 4);
-                out.put_bytes(value);
+                encode_value(value, out)?;
             }
         }
         Ok(())
     }
+}
+
+fn encode_value(value: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let length = fits(STRUCTURE, "bytes of the value", u64::from(u32::MAX), value.len())?;
+    out.put_uint(length, 4);
+    out.put_bytes(value);
+    Ok(())
 }
 
 fn decode_long(reader: &mut Reader<'_>) -> Result<FillValue, DecodeError> {

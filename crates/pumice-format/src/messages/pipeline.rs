@@ -9,6 +9,7 @@
 //! filter:    id u16 | [name length u16, if id >= 256] | flags u16 | parameters u16 | name | u32...
 //! ```
 
+use super::Era;
 use crate::error::fits;
 use crate::text::{lossy, until_null};
 use crate::{Context, DecodeError, FormatError};
@@ -20,6 +21,12 @@ const STRUCTURE: &str = "filter pipeline message";
 const MAX_FILTERS: u8 = 32;
 /// Filters below this number are HDF5's own, and their names are not stored.
 const FIRST_NAMED: u16 = 256;
+
+/// The name of a filter that is HDF5's own.
+fn own_name(id: u16) -> Option<&'static str> {
+    let names = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
+    names.get(usize::from(id).checked_sub(1)?).copied()
+}
 
 /// A filter as a pipeline message describes it.
 ///
@@ -72,6 +79,24 @@ impl FilterDescription {
             reader.skip(4)?;
         }
         Ok(Self { id, flags, name, parameters })
+    }
+
+    /// Appends a version 1 description: padded, with the name of every filter that has one.
+    fn encode_old(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let count = fits(STRUCTURE, "number of parameters", 0xFFFF, self.parameters.len())?;
+        let name = self.name.as_deref().or_else(|| own_name(self.id)).unwrap_or_default();
+        let length = if name.is_empty() { 0 } else { (name.len() + 1).next_multiple_of(8) };
+        out.put_u16(self.id);
+        out.put_uint(fits(STRUCTURE, "name length", 0xFFFF, length)?, 2);
+        out.put_u16(self.flags);
+        out.put_uint(count, 2);
+        out.put_bytes(name.as_bytes());
+        out.put_zeros(length - name.len());
+        for parameter in &self.parameters {
+            out.put_u32(*parameter);
+        }
+        out.put_zeros(4 * (self.parameters.len() % 2));
+        Ok(())
     }
 
     /// Appends a version 2 description.
@@ -152,6 +177,18 @@ impl Pipeline {
             version => return Err(start.error("version 1 or 2", version)),
         }
         Ok(Self { filters: decode_filters(&mut reader, count, version)? })
+    }
+
+    /// Appends the body of a message as files of an era have it: version 1 or 2.
+    pub fn encode_for(&self, era: Era, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if era == Era::New {
+            return self.encode(out);
+        }
+        let limit = u64::from(MAX_FILTERS);
+        let count = fits(STRUCTURE, "number of filters", limit, self.filters.len())? as u8;
+        out.put_bytes(&[1, count]);
+        out.put_zeros(6);
+        self.filters.iter().try_for_each(|filter| filter.encode_old(out))
     }
 
     /// Appends the body of a message in version 2.

@@ -105,6 +105,51 @@ fn attributes_must_have_the_data_of_their_shape() {
 }
 
 #[test]
+fn messages_of_the_oldest_format_survive_a_round_trip() {
+    let (sizes, context) = (Sizes::default(), Context::default());
+    let datatype = Datatype::compound([("a", Datatype::u8()), ("b", Datatype::f64_le())]);
+    for (name, version) in [("scale", 1), ("größe", 3)] {
+        let extent = Extent::simple(&[2]).unwrap();
+        let attribute = Attribute::new(name, datatype.clone(), extent, vec![7; 18]);
+        let mut bytes = Vec::new();
+        attribute.encode_for(Era::Old, sizes, &mut bytes).unwrap();
+        assert_eq!(bytes[0], version);
+        assert_eq!(Attribute::decode(&bytes, &context).unwrap(), attribute);
+    }
+    let filters = vec![
+        FilterDescription {
+            flags: 1,
+            name: Some("deflate".into()),
+            ..FilterDescription::new(1, &[6])
+        },
+        FilterDescription { name: Some("of mine".into()), ..FilterDescription::new(300, &[1, 2]) },
+        FilterDescription::new(301, &[]),
+    ];
+    let (pipeline, mut bytes) = (Pipeline { filters }, Vec::new());
+    pipeline.encode_for(Era::Old, &mut bytes).unwrap();
+    assert_eq!((bytes[0], bytes.len() % 8), (1, 0));
+    assert_eq!(Pipeline::decode(&bytes, &context).unwrap(), pipeline);
+    for value in [Fill::Undefined, Fill::Default, Fill::Value(vec![1, 2, 3])] {
+        let fill = FillValue { value, allocation: AllocationTime::Late, write: FillTime::Never };
+        let mut bytes = Vec::new();
+        fill.encode_for(Era::Old, &mut bytes).unwrap();
+        assert_eq!(bytes[0], 2);
+        assert_eq!(FillValue::decode(&bytes, &context).unwrap(), fill);
+        let mut bytes = Vec::new();
+        if fill.encode_old(&mut bytes).unwrap() {
+            assert_eq!(FillValue::decode_old(&bytes, &context).unwrap().value, fill.value);
+        }
+    }
+    for extent in [Extent::Null, Extent::Scalar, Extent::with_max(&[3, 4], &[3, u64::MAX]).unwrap()]
+    {
+        let mut bytes = Vec::new();
+        dataspace::encode_for(Era::Old, &extent, sizes, &mut bytes).unwrap();
+        assert_eq!(bytes[0], 1 + u8::from(extent.is_null()));
+        assert_eq!(dataspace::decode(&bytes, &context).unwrap(), extent);
+    }
+}
+
+#[test]
 fn version_1_attributes_pad_their_parts() {
     let mut bytes = vec![1, 0, 3, 0, 12, 0, 8, 0];
     bytes.extend_from_slice(b"ab\0\0\0\0\0\0");

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::FormatError;
 use crate::error::fits;
+use crate::messages::Era;
 use pumice_bytes::Writer;
 use pumice_types::{
     Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Compound, Datatype, Enumeration, Float,
@@ -38,7 +39,17 @@ pub fn encode(datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatError>
     if let Err(error) = datatype.validate() {
         return Err(FormatError::unencodable(STRUCTURE, error.to_string()));
     }
-    encode_nested(datatype, out)
+    encode_nested(datatype, Era::New, out)
+}
+
+/// Appends the body of a message as files of an era have it. Types that came later are as they are.
+pub fn encode_for(era: Era, datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    if era == Era::New || version(datatype) > 3 {
+        return encode(datatype, out);
+    }
+    let mut checked = Vec::new();
+    encode(datatype, &mut checked)?;
+    encode_nested(datatype, Era::Old, out)
 }
 
 fn shallow(datatype: &Datatype, depth: u8) -> bool {
@@ -82,9 +93,26 @@ pub fn version(datatype: &Datatype) -> u8 {
     }
 }
 
-fn encode_nested(datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatError> {
+/// The version in files of the oldest format: 2 with arrays, which came with it.
+fn old_version(datatype: &Datatype) -> u8 {
+    match datatype {
+        Datatype::Float(float) if float.order == ByteOrder::Vax => 3,
+        Datatype::Compound(compound) => {
+            compound.members.iter().map(|member| old_version(&member.datatype)).max().unwrap_or(1)
+        }
+        Datatype::Array(array) => old_version(&array.base).max(2),
+        Datatype::VarLen(varlen) => old_version(&varlen.base),
+        _ => 1,
+    }
+}
+
+fn encode_nested(datatype: &Datatype, era: Era, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let version = match era {
+        Era::Old => old_version(datatype),
+        Era::New => version(datatype),
+    };
     let size = fits(STRUCTURE, "bytes of an element", u64::from(u32::MAX), datatype.size())?;
-    out.put_u8(version(datatype) << 4 | datatype.class());
+    out.put_u8(version << 4 | datatype.class());
     out.put_uint(u64::from(flags(datatype)?), 3);
     out.put_uint(size, 4);
     match datatype {
@@ -99,17 +127,24 @@ fn encode_nested(datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatErr
             out.put_bytes(opaque.tag.as_bytes());
             out.put_zeros(tag_length(opaque) - opaque.tag.len());
         }
-        Datatype::Compound(compound) => encode_members(compound, out)?,
-        Datatype::Enum(enumeration) => encode_enum(enumeration, out)?,
-        Datatype::VarLen(VarLen { base, .. }) => encode_nested(base, out)?,
+        Datatype::Compound(compound) => encode_members(compound, era, version, out)?,
+        Datatype::Enum(enumeration) => encode_enum(enumeration, era, version, out)?,
+        Datatype::VarLen(VarLen { base, .. }) => encode_nested(base, era, out)?,
         Datatype::Array(Array { dims, base }) => {
             out.put_u8(dims.len() as u8); // validated: at most 32
+            out.put_zeros(if version < 3 { 3 } else { 0 });
             for dim in dims {
                 out.put_u32(*dim);
             }
-            encode_nested(base, out)?;
+            if version < 3 {
+                // The order of the axes, which was never anything else.
+                (0..dims.len() as u32).for_each(|axis| out.put_u32(axis));
+            }
+            encode_nested(base, era, out)?;
         }
-        Datatype::Complex(complex) => encode_nested(&Datatype::Float(complex.base.clone()), out)?,
+        Datatype::Complex(complex) => {
+            encode_nested(&Datatype::Float(complex.base.clone()), era, out)?;
+        }
         _ => {}
     }
     Ok(())
@@ -219,32 +254,47 @@ fn tag_length(opaque: &Opaque) -> usize {
     opaque.tag.len().next_multiple_of(8)
 }
 
-fn encode_name(name: &str, out: &mut Vec<u8>) -> Result<(), FormatError> {
+/// A name; before version 3 it is padded.
+fn encode_name(name: &str, version: u8, out: &mut Vec<u8>) -> Result<(), FormatError> {
     if name.contains('\0') {
         return Err(FormatError::unencodable(STRUCTURE, "a null byte in a name"));
     }
     out.put_bytes(name.as_bytes());
     out.put_u8(0);
+    let length = name.len() + 1;
+    out.put_zeros(if version < 3 { length.next_multiple_of(8) - length } else { 0 });
     Ok(())
 }
 
-fn encode_members(compound: &Compound, out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn encode_members(
+    compound: &Compound,
+    era: Era,
+    version: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
     if compound.members.is_empty() {
         return Err(FormatError::unencodable(STRUCTURE, "a compound without members"));
     }
-    let width = member_offset_width(compound.size);
+    let width = if version < 3 { 4 } else { member_offset_width(compound.size) };
     for member in &compound.members {
-        encode_name(&member.name, out)?;
+        encode_name(&member.name, version, out)?;
         out.put_uint(u64::from(member.offset), width);
-        encode_nested(&member.datatype, out)?;
+        // Dimensions of the member, which are those of an array type since version 2.
+        out.put_zeros(if version == 1 { 28 } else { 0 });
+        encode_nested(&member.datatype, era, out)?;
     }
     Ok(())
 }
 
-fn encode_enum(enumeration: &Enumeration, out: &mut Vec<u8>) -> Result<(), FormatError> {
-    encode_nested(&Datatype::Integer(enumeration.base.clone()), out)?;
+fn encode_enum(
+    enumeration: &Enumeration,
+    era: Era,
+    version: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    encode_nested(&Datatype::Integer(enumeration.base.clone()), era, out)?;
     for name in &enumeration.names {
-        encode_name(name, out)?;
+        encode_name(name, version, out)?;
     }
     out.put_bytes(&enumeration.values);
     Ok(())

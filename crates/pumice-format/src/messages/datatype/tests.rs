@@ -1,4 +1,5 @@
 use super::*;
+use crate::messages::Era;
 use crate::{Context, DecodeError};
 use proptest::prelude::*;
 use pumice_bytes::Writer;
@@ -185,6 +186,15 @@ proptest! {
     #[test]
     fn datatypes_survive_a_round_trip(datatype in datatype()) {
         prop_assert_eq!(read(&written(&datatype)).unwrap(), datatype);
+    }
+
+    #[test]
+    fn datatypes_of_the_oldest_format_survive_a_round_trip(datatype in datatype()) {
+        let mut bytes = Vec::new();
+        encode_for(Era::Old, &datatype, &mut bytes).unwrap();
+        let oldest = version(&datatype) <= 3 && !format!("{datatype:?}").contains("Vax");
+        prop_assert!(bytes[0] >> 4 <= 2 || !oldest, "version {}", bytes[0] >> 4);
+        prop_assert_eq!(read(&bytes).unwrap(), datatype);
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! The shape of a chunk where nobody gave one.
+
+use super::Access;
+
+/// An axis that can grow counts as at least this long.
+const GROWING: u64 = 1024;
+
+/// A chunk of about `cells` cells, with sides as equal as the shape allows but for what `access` says.
+pub(super) fn chunk_shape(shape: &[u64], max: &[u64], cells: u64, access: Access) -> Vec<u64> {
+    let axes: Vec<u64> = shape
+        .iter()
+        .zip(max)
+        .map(|(&now, &max)| if max > now { now.max(GROWING).min(max) } else { now.max(1) })
+        .collect();
+    let mut chunk = axes.clone();
+    let mut order: Vec<usize> = (0..axes.len()).collect();
+    order.sort_by_key(|&axis| axes[axis]);
+    let mut left = cells.max(1);
+    if let Access::Along(first) | Access::Across(first) = access
+        && first < axes.len()
+    {
+        let along = access == Access::Along(first);
+        chunk[first] = if along { axes[first].min(left) } else { 1 };
+        left = (left / chunk[first]).max(1);
+        order.retain(|&axis| axis != first);
+    }
+    let axes_left = order.len();
+    for (done, &axis) in order.iter().enumerate() {
+        let share = (left as f64).powf(1.0 / (axes_left - done) as f64).round() as u64;
+        chunk[axis] = axes[axis].min(share.max(1));
+        left = (left / chunk[axis]).max(1);
+    }
+    chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NO: u64 = u64::MAX;
+
+    #[test]
+    fn shapes_of_the_usual_kinds() {
+        let guess =
+            |shape: &[u64], max: &[u64], cells| chunk_shape(shape, max, cells, Access::Blocks);
+        assert_eq!(guess(&[100], &[100], 32768), [100], "all of it, if it is small");
+        assert_eq!(guess(&[1_000_000], &[1_000_000], 32768), [32768]);
+        assert_eq!(guess(&[0], &[NO], 32768), [1024], "a log that begins empty");
+        assert_eq!(guess(&[4000, 4000], &[4000, 4000], 65536), [256, 256]);
+        assert_eq!(guess(&[3, 1_000_000], &[3, 1_000_000], 30000), [3, 10000], "a table of points");
+        assert_eq!(guess(&[0, 12], &[NO, 12], 32768), [1024, 12], "rows that are appended");
+        assert_eq!(guess(&[500, 500], &[500, 500], 0), [1, 1], "huge elements");
+    }
+
+    #[test]
+    fn access_decides_which_axis_is_long() {
+        let film = [1000, 256, 512];
+        assert_eq!(chunk_shape(&film, &film, 131_072, Access::Across(0)), [1, 256, 512]);
+        assert_eq!(chunk_shape(&film, &film, 131_072, Access::Along(0)), [1000, 11, 11]);
+        assert_eq!(chunk_shape(&film, &film, 131_072, Access::Along(2)), [16, 16, 512]);
+        let there_is_none = chunk_shape(&film, &film, 131_072, Access::Along(7));
+        assert_eq!(there_is_none, chunk_shape(&film, &film, 131_072, Access::Blocks));
+    }
+
+    fn axis() -> impl Strategy<Value = (u64, u64)> {
+        let now = prop_oneof![0..4u64, 0..3000u64, 0..10_000_000u64];
+        (now, 0..3u8, 0..5000u64).prop_map(|(now, kind, more)| match kind {
+            0 => (now, now),
+            1 => (now, now + more),
+            _ => (now, NO),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_chunk_fits_the_shape_and_has_about_the_size_that_was_asked_for(
+            axes in prop::collection::vec(axis(), 1..7),
+            cells in 1..1_000_000u64,
+            (kind, which) in (0..3u8, 0..7usize),
+        ) {
+            let (shape, max): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
+            let access = match kind {
+                0 => Access::Blocks,
+                1 => Access::Along(which),
+                _ => Access::Across(which),
+            };
+            let chunk = chunk_shape(&shape, &max, cells, access);
+            prop_assert_eq!(chunk.len(), shape.len());
+            let long = |axis: usize| match max[axis] > shape[axis] {
+                true => shape[axis].max(GROWING).min(max[axis]),
+                false => shape[axis].max(1),
+            };
+            for (axis, &side) in chunk.iter().enumerate() {
+                prop_assert!(side >= 1 && side <= long(axis).max(1), "{chunk:?} of {shape:?}, {max:?}");
+            }
+            let size: u64 = chunk.iter().product();
+            // Rounding up on every axis but the last, by half a cell at most.
+            prop_assert!(size <= 4 * cells, "{chunk:?}: {size} cells");
+            let across = matches!(access, Access::Across(axis) if axis < shape.len());
+            let all = (0..shape.len()).map(long).fold(1u64, u64::saturating_mul);
+            if !across {
+                prop_assert!(4 * size >= cells.min(all), "{chunk:?}: {size} of {cells} or {all}");
+            }
+            match access {
+                Access::Along(axis) if axis < shape.len() => {
+                    prop_assert_eq!(chunk[axis], long(axis).min(cells));
+                }
+                Access::Across(axis) if axis < shape.len() => prop_assert_eq!(chunk[axis], 1),
+                _ => {}
+            }
+        }
+    }
+}
