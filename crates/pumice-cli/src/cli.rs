@@ -1,5 +1,6 @@
 //! What can be asked on the command line.
 
+use crate::failure::Misuse;
 use crate::formats::Form;
 use crate::window::Window;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -23,6 +24,26 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What is wrong with a command line, on one line; help and version are printed at once, and end the
+/// program.
+pub(crate) fn one_line(error: clap::Error, command: Option<&String>) -> anyhow::Error {
+    use clap::error::ErrorKind;
+    let missing = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !error.use_stderr() || error.kind() == missing {
+        error.exit();
+    }
+    let text = error.to_string();
+    let said = text.split("\n\nUsage:").next().unwrap_or_default();
+    let said = said.split("\n\nFor more").next().unwrap_or_default();
+    let words: Vec<&str> = said.trim_start_matches("error: ").split_whitespace().collect();
+    let known = command.filter(|_| error.kind() != ErrorKind::InvalidSubcommand);
+    let known = known
+        .filter(|word| !word.starts_with('-'))
+        .map_or(String::new(), |word| format!("{word} "));
+    let text = format!("{}; `pumice {known}--help` tells what can be asked", words.join(" "));
+    Misuse(text).into()
 }
 
 #[derive(Debug, Subcommand)]
@@ -541,6 +562,25 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_usage_is_told_on_one_line() {
+        use clap::Parser;
+        let told = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let error = super::Arguments::try_parse_from(&words).unwrap_err();
+            super::one_line(error, words.get(1)).to_string()
+        };
+        assert_eq!(
+            told("pumice spy"),
+            "the following required arguments were not provided: <FILE>; `pumice spy --help` tells what can be asked"
+        );
+        let text = told("pumice bogus");
+        assert!(text.starts_with("unrecognized subcommand 'bogus'"), "{text}");
+        assert!(text.ends_with("; `pumice --help` tells what can be asked"), "{text}");
+        let text = told("pumice spy a.h5 --width 0");
+        assert!(text.contains("'0' for '--width <N>'") && !text.contains('\n'), "{text}");
     }
 
     #[test]

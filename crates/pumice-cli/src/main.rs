@@ -38,7 +38,9 @@ fn main() -> ExitCode {
     // Called by the name of an HDF5 tool, it is that tool.
     let done = match words.first().and_then(|name| commands::Tool::named(name)) {
         Some(tool) => tool.run(&words[1..]),
-        None => commands::run(cli::Arguments::parse().command),
+        None => cli::Arguments::try_parse()
+            .map_err(|error| cli::one_line(error, words.get(1)))
+            .and_then(|arguments| commands::run(arguments.command)),
     };
     match done {
         Ok(outcome) => outcome.into(),

@@ -5,7 +5,7 @@ mod chart;
 use super::{Outcome, output};
 use crate::cli::{Cache, Replay};
 use crate::numbers;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use pumice::PolicyKind;
 use pumice::simulate::{PrivateCaches, Score, optimum, replay};
 use pumice::trace::Trace;
@@ -25,7 +25,9 @@ fn run_replay(arguments: &Replay) -> Result<Outcome> {
     let path = &arguments.trace;
     let at_path = || path.display().to_string();
     let file = File::open(path).with_context(at_path)?;
-    let trace = Trace::read(file).with_context(at_path)?;
+    let trace = Trace::read(file);
+    let trace = trace.map_err(|error| anyhow!("{error}; `pumice bench --trace` records a trace"));
+    let trace = trace.with_context(at_path)?;
     let footprint = footprint(&trace);
 
     let mut out = output();
