@@ -107,6 +107,27 @@ class Chunks(InteropCase):
             spec.dense("/plain " + name, data, **limits)
         self.agree(self.write(spec))
 
+    def test_pages_of_an_array_that_nobody_has_written_yet(self):
+        """Fixed and extensible arrays of many pages, of which an edit makes one after another."""
+        for name, maximum, filters in (("fixed", (6000,), {}), ("fixed packed", (6000,), {"compression": "gzip"}),
+                                       ("extensible", (None,), {}), ("extensible packed", (None,), {"compression": "gzip"})):
+            with self.subTest(name):
+                path = self.directory / f"pages {name}.h5"
+                with h5py.File(path, "w", libver="v110") as file:
+                    made = file.create_dataset("x", (6000,), "<i4", maxshape=maximum, chunks=(1,), **filters)
+                    made[5] = 1
+                wanted = np.zeros(6000, "<i4")
+                wanted[5] = 1
+                for step, cell in enumerate((2500, 5999, 2501, 1500)):
+                    specification = self.specification(f"{name} {step}")
+                    specification.write_block("x", [cell], np.array([step + 2], "<i4"))
+                    self.edit(specification, path)
+                    wanted[cell] = step + 2
+                    with h5py.File(path, "r+") as file:
+                        self.same_bytes(file["x"][()], wanted, f"{name}, {cell}")
+                        # libhdf5 goes on in a page of its own.
+                        file["x"][4000 + step] = wanted[4000 + step] = -1
+
     def test_chunks_that_pumice_wrote_past_the_filters_are_read_by_h5py(self):
         spec, generator = self.specification(), np.random.default_rng(31)
         wanted = {}

@@ -281,6 +281,29 @@ class Objects(InteropCase):
                 with h5py.File(path, "r") as file:
                     self.assertEqual(list(file), ["keep"])
 
+    def test_names_of_removed_links_give_their_room_back(self):
+        """In the heap of names of an old group, which stays."""
+        for by_h5py in (False, True):
+            path = self.directory / f"names-{by_h5py}.h5"
+            with make(path, "earliest") as file:
+                file.create_group("group")
+            sizes = []
+            for step in range(5):
+                names = [f"a name that is found in step {step} only, {number}" for number in range(60)]
+                for removing in (False, True):
+                    spec = self.specification(f"names-{by_h5py}-{step}-{removing}")
+                    for name in names:
+                        spec.op("unlink" if removing else "soft", path=f"group/{name}", target="/" + name)
+                    if not removing or not by_h5py:
+                        self.edit(spec, path)
+                        continue
+                    with h5py.File(path, "r+") as file:
+                        for name in names:
+                            del file["group"][name]
+                with h5py.File(path) as file:
+                    sizes.append(h5py.h5o.get_info(file["group"].id).meta_size.obj.heap_size)
+            self.assertEqual(len(set(sizes)), 1, sizes)
+
     def test_everything_survives_random_edits(self):
         for libver in FORMATS:
             with self.subTest(libver=libver):
@@ -356,7 +379,9 @@ class Objects(InteropCase):
                     file["type"] = np.dtype("i4")
                     file.create_dataset("timed", data=np.arange(4), track_times=True)
                     file.create_dataset("untimed", data=np.arange(4), track_times=False)
-                before = int(time.time())
+                # Times are in seconds: one must pass.
+                before = int(time.time()) + 1
+                time.sleep(max(0, before - time.time()))
                 specification = self.specification(f"comments-{libver}")
                 specification.op("comment", path="group", text="of Pumice, and longer than before")
                 specification.op("comment", path="other")

@@ -271,6 +271,35 @@ class Forms(InteropCase):
             seen.add(self.dense(ours))
         self.assertEqual(seen, {(True, True), (False, False)})
 
+    def test_early_space_is_taken_when_a_dataset_grows(self):
+        for libver, maxshape in itertools.product(("earliest", "v110"), ((20, 9), (None, 9), (None, None))):
+            for packed in (False, True):
+                with self.subTest(libver, maxshape=maxshape, packed=packed):
+                    stored = []
+                    for who in ("ours", "theirs"):
+                        path = self.directory / f"early-{who}.h5"
+                        with h5py.File(path, "w", libver=libver) as file:
+                            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                            plist.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+                            plist.set_chunk((3, 2))
+                            plist.set_fill_value(np.array(9.0))
+                            if packed:
+                                plist.set_deflate(3)
+                            space = h5py.h5s.create_simple((7, 5), tuple(
+                                h5py.h5s.UNLIMITED if n is None else n for n in maxshape))
+                            h5d.create(file.id, b"x", h5py.h5t.IEEE_F64LE, space, plist)
+                        if who == "ours":
+                            specification = self.specification("early")
+                            specification.op("resize", path="x", shape=[20, 8])
+                            self.edit(specification, path)
+                        else:
+                            with h5py.File(path, "r+", libver=libver) as file:
+                                file["x"].resize((20, 8))
+                        with h5py.File(path) as file:
+                            np.testing.assert_array_equal(file["x"][()], np.full((20, 8), 9.0))
+                            stored.append(file["x"].id.get_num_chunks())
+                    self.assertEqual(stored, [28, 28])
+
     def test_late_space_is_taken_by_the_first_write(self):
         for libver in ("earliest", "v110"):
             for maxshape in ((12, 5), (None, 5)):

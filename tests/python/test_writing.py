@@ -3,6 +3,7 @@ selection of a dataset, with conversion; values of any type; structs and arrays 
 elements are elsewhere."""
 
 import random
+import subprocess
 import unittest
 
 import h5py
@@ -476,6 +477,21 @@ class Elsewhere(InteropCase):
         with h5py.File(folder / "a.h5") as file:
             found = file["text"].asstr()[()].tolist()
         self.assertEqual(found, ["text 0", "new", "text 2", "", "text 4", "x" * 99])
+
+    def test_a_flush_reaches_the_sources(self):
+        folder = self.make("flushed")
+        specification = self.specification("flushed")
+        specification.write_block("v", [6, 0], np.full((2, 5), 7, "i4"))
+        specification.op("flush", path="/")
+        specification.op("hold", path="/")
+        command = [str(self.binary), "edit", str(specification.save()), str(folder / "v.h5")]
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        with subprocess.Popen(command, text=True, **pipes) as process:
+            self.assertEqual(process.stdout.readline(), "open\n")
+            # What was not written by now never will be.
+            process.kill()
+        with h5py.File(folder / "b.h5") as file:
+            self.assertTrue((file["y"][5:7, 5:10] == 7).all())
 
     def test_a_source_that_may_only_be_read_is_named(self):
         folder = self.make("refused")
