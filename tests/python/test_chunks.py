@@ -64,9 +64,11 @@ class Chunks(InteropCase):
         out = self.directory / f"chunks of {path.name}"
         self.run_interop("chunks", path, out)
         found, raw = {}, (out / "data.bin").read_bytes()
+        self.storage = {}
         for line in (out / "manifest.jsonl").read_text().splitlines():
             entry = json.loads(line)
             place = entry["address"], entry["size"], entry["mask"]
+            self.storage[entry["path"][1:]] = entry["storage"], entry["count"]
             chunk, raw = raw[: entry["size"]], raw[entry["size"] :]
             found.setdefault(entry["path"][1:], {})[tuple(entry["offset"])] = (*place, chunk)
         return found
@@ -77,6 +79,8 @@ class Chunks(InteropCase):
         with h5py.File(path) as file:
             for name, dataset in file.items():
                 mine, listed = found.get(name, {}), stored_chunks(dataset)
+                stored = dataset.id.get_storage_size(), dataset.id.get_num_chunks()
+                self.assertEqual(self.storage.get(name, (0, 0)), stored, name)
                 if name.endswith(LISTED_WRONG):
                     places = sorted(place[:3] for place in mine.values())
                     self.assertEqual(places, sorted(listed.values()), name)

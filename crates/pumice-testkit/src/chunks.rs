@@ -24,6 +24,7 @@ pub(crate) fn run(file: &Path, out: &Path) -> Result<()> {
             let line = json!({
                 "path": dataset.path(), "offset": chunk.offset, "address": chunk.address,
                 "size": chunk.size, "mask": chunk.filter_mask,
+                "storage": dataset.storage_size()?, "count": dataset.chunk_count()?,
             });
             writeln!(manifest, "{line}")?;
         }
