@@ -1,7 +1,7 @@
 //! A fault at every call of a recorded workload: the error reaches the caller, nothing else is
 //! harmed, what was not written stays in the cache, and later everything can be written.
 
-use pumice::{Context, Dataset, File, Selection};
+use pumice::{CacheOptions, Context, Dataset, File, ReadMany, Selection, WriteMany};
 use pumice_store::MemoryStore;
 use pumice_testkit::faults::{Call, Fault, FaultyStore};
 use std::sync::Arc;
@@ -12,21 +12,61 @@ const STEPS: usize = 150;
 /// Runs of the workload; if there are more calls and faults than this, some are left out.
 const RUNS: usize = 1000;
 
-const NAMES: [&str; 5] = ["plain", "packed", "fixed", "sparse", "flat"];
+const NAMES: [&str; 7] = ["plain", "packed", "fixed", "sparse", "flat", "words", "direct"];
 const PLAIN: usize = 0;
 const PACKED: usize = 1;
 const SPARSE: usize = 3;
 const FLAT: usize = 4;
+/// Numbers as strings of variable length, in sparse chunks.
+const WORDS: usize = 5;
+/// Chunks that go past the cache.
+const DIRECT: usize = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Write { dataset: usize, start: [u64; 2], count: [u64; 2], seed: i32 },
-    Read { dataset: usize, start: [u64; 2], count: [u64; 2] },
-    Resize { dataset: usize, shape: [u64; 2] },
-    RawChunk { dataset: usize },
-    FlushDataset { dataset: usize },
+    Write {
+        dataset: usize,
+        start: [u64; 2],
+        count: [u64; 2],
+        seed: i32,
+    },
+    /// To several datasets in one request.
+    WriteMany {
+        start: [u64; 2],
+        count: [u64; 2],
+        seed: i32,
+    },
+    Erase {
+        dataset: usize,
+        start: [u64; 2],
+        count: [u64; 2],
+    },
+    Read {
+        dataset: usize,
+        start: [u64; 2],
+        count: [u64; 2],
+    },
+    /// All of several datasets in one request.
+    ReadMany,
+    /// What fails here is met again by who needs it.
+    Prefetch {
+        dataset: usize,
+    },
+    Resize {
+        dataset: usize,
+        shape: [u64; 2],
+    },
+    RawChunk {
+        dataset: usize,
+    },
+    FlushDataset {
+        dataset: usize,
+    },
     Flush,
 }
+
+/// The datasets of requests for several.
+const MANY: [usize; 4] = [PACKED, SPARSE, FLAT, DIRECT];
 
 /// What a dataset must hold.
 #[derive(Clone, PartialEq)]
@@ -67,7 +107,7 @@ impl Dice {
 fn create(store: Arc<FaultyStore>) -> (File, Vec<Dataset>, Vec<Model>) {
     let context = Context::builder().cache_bytes(CACHE).threads(1).build().unwrap();
     let file = File::options().context(&context).create_in(store).unwrap();
-    let shapes = [[24, 20], [30, 16], [20, 20], [40, 40], [30, 30]];
+    let shapes = [[24, 20], [30, 16], [20, 20], [40, 40], [30, 30], [18, 18], [24, 20]];
     let new = |number: usize| file.new_dataset::<i32>().shape(shapes[number]);
     let datasets = vec![
         new(0).max_shape([None, None]).chunk([7, 6]).create("plain").unwrap(),
@@ -82,7 +122,10 @@ fn create(store: Arc<FaultyStore>) -> (File, Vec<Dataset>, Vec<Model>) {
         new(2).chunk([6, 6]).deflate(3).fletcher32().create("fixed").unwrap(),
         new(3).max_shape([None, Some(40)]).chunk([10, 10]).sparse().create("sparse").unwrap(),
         new(4).create("flat").unwrap(),
+        file.new_strings().shape(shapes[5]).chunk([6, 6]).sparse().create("words").unwrap(),
+        new(6).chunk([8, 10]).create("direct").unwrap(),
     ];
+    datasets[DIRECT].set_cache_options(CacheOptions::default().direct(true));
     file.flush().unwrap();
     let model =
         |shape: &[u64; 2]| Model { shape: *shape, cells: vec![0; (shape[0] * shape[1]) as usize] };
@@ -99,9 +142,16 @@ fn workload(models: &[Model]) -> Vec<Step> {
         let start = [dice.below(shape[0]), dice.below(shape[1])];
         let count = [1 + dice.below(shape[0] - start[0]), 1 + dice.below(shape[1] - start[1])];
         let seed = dice.below(1 << 30) as i32 + 1;
-        steps.push(match dice.below(12) {
+        steps.push(match dice.below(16) {
             0..=4 => Step::Write { dataset, start, count, seed },
-            5..=7 => Step::Read { dataset, start, count },
+            5 | 6 => Step::Read { dataset, start, count },
+            7 => Step::ReadMany,
+            12 => {
+                let start = [dice.below(4), dice.below(10)];
+                Step::WriteMany { start, count: [1, 1 + dice.below(6)], seed }
+            }
+            13 | 14 if matches!(dataset, SPARSE | WORDS) => Step::Erase { dataset, start, count },
+            13..=15 => Step::Prefetch { dataset },
             8 | 9 => {
                 let resizable = [PLAIN, PACKED, SPARSE];
                 let dataset = resizable[dice.below(3) as usize];
@@ -111,7 +161,7 @@ fn workload(models: &[Model]) -> Vec<Step> {
                 shapes[dataset] = [rows, columns];
                 Step::Resize { dataset, shape: [rows, columns] }
             }
-            10 if dataset == FLAT => Step::Flush,
+            10 if matches!(dataset, FLAT | WORDS) => Step::Flush,
             10 => Step::RawChunk { dataset },
             _ if dice.below(2) == 0 => Step::Flush,
             _ => Step::FlushDataset { dataset },
@@ -121,19 +171,88 @@ fn workload(models: &[Model]) -> Vec<Step> {
     steps
 }
 
+fn write(number: usize, dataset: &Dataset, to: Selection, values: &[i32]) -> pumice::Result<()> {
+    if number != WORDS {
+        return dataset.write(to, values);
+    }
+    let words: Vec<String> = values.iter().map(|value| format!("{value:x}").repeat(3)).collect();
+    dataset.write_strings(to, &words)
+}
+
+fn read(number: usize, dataset: &Dataset, from: Selection) -> pumice::Result<Vec<i32>> {
+    if number != WORDS {
+        return dataset.read::<i32>(from);
+    }
+    let number = |word: &[u8]| match word.len() {
+        0 => 0,
+        len => {
+            let digits = str::from_utf8(&word[..len / 3]).expect("digits");
+            i32::from_str_radix(digits, 16).expect("a number as it was written")
+        }
+    };
+    Ok(dataset.read_strings(from)?.iter().map(number).collect())
+}
+
+/// What a step is about to change: dataset, place, value.
+fn intended(models: &[Model], step: &Step) -> Vec<(usize, usize, i32)> {
+    let block = |dataset: usize, start, count, seed: Option<i32>| {
+        let places = models[dataset].places(start, count).into_iter().enumerate();
+        places.map(move |(i, place)| (dataset, place, seed.map_or(0, |seed| seed ^ i as i32)))
+    };
+    match *step {
+        Step::Write { dataset, start, count, seed } => {
+            block(dataset, start, count, Some(seed)).collect()
+        }
+        Step::Erase { dataset, start, count } => block(dataset, start, count, None).collect(),
+        Step::WriteMany { start, count, seed } => {
+            MANY.iter().flat_map(|&dataset| block(dataset, start, count, Some(seed))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn follow(models: &mut [Model], step: &Step) {
+    for (dataset, place, value) in intended(models, step) {
+        models[dataset].cells[place] = value;
+    }
+}
+
 /// Carries out a step; the model follows only if all goes well.
 fn apply(file: &File, all: &[Dataset], models: &mut [Model], step: &Step) -> pumice::Result<()> {
     match *step {
         Step::Write { dataset, start, count, seed } => {
-            let places = models[dataset].places(start, count);
-            let values: Vec<i32> = (0..places.len() as i32).map(|i| seed ^ i).collect();
-            all[dataset].write(Selection::block(&start, &count)?, &values)?;
-            for (place, value) in places.into_iter().zip(values) {
-                models[dataset].cells[place] = value;
-            }
+            let values: Vec<i32> = (0..(count[0] * count[1]) as i32).map(|i| seed ^ i).collect();
+            write(dataset, &all[dataset], Selection::block(&start, &count)?, &values)?;
+            follow(models, step);
         }
+        Step::WriteMany { start, count, seed } => {
+            let values: Vec<i32> = (0..(count[0] * count[1]) as i32).map(|i| seed ^ i).collect();
+            let mut writes = WriteMany::new();
+            for dataset in MANY {
+                writes.add(&all[dataset], Selection::block(&start, &count)?, &values)?;
+            }
+            writes.run()?;
+            follow(models, step);
+        }
+        Step::Erase { dataset, start, count } => {
+            all[dataset].erase(Selection::block(&start, &count)?)?;
+            follow(models, step);
+        }
+        Step::ReadMany => {
+            let sizes = MANY.map(|dataset| models[dataset].cells.len());
+            let mut buffers = sizes.map(|size| vec![0; size]);
+            let mut reads = ReadMany::new();
+            for (dataset, buffer) in MANY.into_iter().zip(&mut buffers) {
+                reads.add(&all[dataset], .., buffer)?;
+            }
+            reads.run()?;
+            assert!(
+                MANY.iter().zip(&buffers).all(|(&dataset, found)| *found == models[dataset].cells)
+            );
+        }
+        Step::Prefetch { dataset } => drop(all[dataset].prefetch(..)?),
         Step::Read { dataset, start, count } => {
-            let found = all[dataset].read::<i32>(Selection::block(&start, &count)?)?;
+            let found = read(dataset, &all[dataset], Selection::block(&start, &count)?)?;
             let model = &models[dataset];
             let wanted: Vec<i32> =
                 model.places(start, count).into_iter().map(|place| model.cells[place]).collect();
@@ -164,30 +283,33 @@ fn apply(file: &File, all: &[Dataset], models: &mut [Model], step: &Step) -> pum
 /// Everything is as the model says, but for cells that `step` was about to write: those are old or
 /// new.
 fn check(all: &[Dataset], models: &[Model], step: &Step) {
-    for ((dataset, model), name) in all.iter().zip(models).zip(NAMES) {
+    let changed = intended(models, step);
+    for (number, (dataset, model)) in all.iter().zip(models).enumerate() {
+        let name = NAMES[number];
         assert_eq!(dataset.shape(), model.shape, "{name} after a failed {step:?}");
-        let found = dataset.read::<i32>(..).unwrap();
+        let found = read_all(number, dataset);
         let mut wanted = model.cells.clone();
-        if let Step::Write { dataset: written, start, count, seed } = *step
-            && NAMES[written] == name
-        {
-            for (i, place) in model.places(start, count).into_iter().enumerate() {
-                if found[place] == seed ^ i as i32 {
-                    wanted[place] = found[place];
-                }
+        for &(_, place, value) in changed.iter().filter(|(of, ..)| *of == number) {
+            if found[place] == value {
+                wanted[place] = value;
             }
         }
         assert!(found == wanted, "{name} was harmed by a failed {step:?}");
     }
 }
 
+fn read_all(number: usize, dataset: &Dataset) -> Vec<i32> {
+    let all = Selection::block(&[0, 0], &dataset.shape()).unwrap();
+    read(number, dataset, all).unwrap()
+}
+
 fn check_file(bytes: Vec<u8>, models: &[Model]) {
     let context = Context::builder().threads(1).build().unwrap();
     let file = File::options().context(&context).open_bytes(bytes).unwrap();
-    for (model, name) in models.iter().zip(NAMES) {
+    for (number, (model, name)) in models.iter().zip(NAMES).enumerate() {
         let dataset = file.dataset(name).unwrap();
         assert_eq!(dataset.shape(), model.shape, "{name}");
-        assert!(dataset.read::<i32>(..).unwrap() == model.cells, "{name} as it was written");
+        assert!(read_all(number, &dataset) == model.cells, "{name} as it was written");
     }
 }
 
@@ -201,9 +323,12 @@ fn run(fault: Option<(usize, Fault)>) -> Vec<Call> {
         Some((call, fault)) => store.fail_at(call, fault),
         None => store.forget(),
     }
-    let mut errors = 0;
+    let (mut errors, mut ahead) = (0, false);
     for step in &steps {
-        if let Err(error) = apply(&file, &all, &mut models, step) {
+        let waiting = store.is_waiting();
+        let outcome = apply(&file, &all, &mut models, step);
+        ahead |= waiting && !store.is_waiting() && matches!(step, Step::Prefetch { .. });
+        if let Err(error) = outcome {
             let text = error.to_string() + &format!("{error:?}");
             assert!(text.contains("injected"), "{fault:?} in {step:?} became {error}");
             errors += 1;
@@ -218,7 +343,7 @@ fn run(fault: Option<(usize, Fault)>) -> Vec<Call> {
         let can_have = |call: &&Call| call.faults().contains(&kind);
         let missed = store.is_waiting() && !store.calls().iter().skip(at).any(|c| can_have(&c));
         // A write that fails once may be tried again before anybody is told.
-        let told = errors == 1 || kind == Fault::WriteError;
+        let told = errors == 1 || kind == Fault::WriteError || ahead;
         assert!(missed || (told && !store.is_waiting()), "{fault:?} must reach the caller");
     }
     let calls = store.calls();
