@@ -9,7 +9,7 @@
 
 use pumice::{CacheOptions, Context, Dataset, File, Hint};
 
-fn main() -> pumice::Result<()> {
+pub fn main() -> pumice::Result<()> {
     let context = Context::builder().cache_bytes(4 << 20).build()?;
     let path = std::env::temp_dir().join(format!("cache-hints-{}.h5", std::process::id()));
     let file = File::options().context(&context).create(&path)?;
@@ -29,6 +29,7 @@ fn main() -> pumice::Result<()> {
             table.read::<f32>((row * 7 % 512, ..))?;
         }
         let after = table.cache_stats();
+        assert!(after.hits - before.hits > after.misses - before.misses, "{what}");
         println!(
             "{what}: the table was served {} times from memory, {} chunks were read again",
             after.hits - before.hits,

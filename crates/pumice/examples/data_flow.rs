@@ -15,7 +15,7 @@
 
 use pumice::{Datatype, File, Result, Selection, Transfer};
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let file = File::in_memory()?;
     let dataset = file
         .new_dataset_of(Datatype::i32_le())

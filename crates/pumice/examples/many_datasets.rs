@@ -12,7 +12,7 @@ use pumice::{Context, Dataset, File};
 const DATASETS: usize = 2000;
 const LIMIT: u64 = 8 << 20;
 
-fn main() -> pumice::Result<()> {
+pub fn main() -> pumice::Result<()> {
     let context = Context::builder().cache_bytes(LIMIT).build()?;
     let path = std::env::temp_dir().join(format!("many-datasets-{}.h5", std::process::id()));
     let file = File::options().context(&context).create(&path)?;
@@ -34,6 +34,8 @@ fn main() -> pumice::Result<()> {
 
     let stats = context.stats();
     let served = stats.hits as f64 / (stats.hits + stats.misses) as f64;
+    assert!(stats.peak <= LIMIT + LIMIT / 2, "chunks being loaded and written count, too");
+    assert!(served > 0.5, "the forty datasets that are read most stay in memory");
     println!("sum {sum}");
     println!("{} hits, {} misses: {:.1} % from memory", stats.hits, stats.misses, served * 100.0);
     println!("at most {:.1} MiB held, {} MiB allowed", mib(stats.peak), LIMIT >> 20);

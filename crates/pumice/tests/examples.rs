@@ -1,9 +1,17 @@
 //! The example programs check what they show.
 
+#[path = "../examples/cache_hints.rs"]
+mod cache_hints;
 #[path = "../examples/convert_matrices.rs"]
 mod convert_matrices;
+#[path = "../examples/data_flow.rs"]
+mod data_flow;
 #[path = "../examples/erase_and_defined.rs"]
 mod erase_and_defined;
+#[path = "../examples/many_datasets.rs"]
+mod many_datasets;
+#[path = "../examples/many_threads.rs"]
+mod many_threads;
 #[path = "../examples/section_filters.rs"]
 mod section_filters;
 #[path = "../examples/sparse_diagonal.rs"]
@@ -41,4 +49,24 @@ fn matrices_stream_in_and_out() {
 #[test]
 fn sparse_chunks_are_smaller_than_dense_gzip_in_every_cell_of_the_storage_tables() {
     storage_table::main().unwrap();
+}
+
+#[test]
+fn two_thousand_datasets_share_a_small_cache() {
+    many_datasets::main().unwrap();
+}
+
+#[test]
+fn reads_beside_a_write_see_all_of_it_or_nothing() {
+    many_threads::main().unwrap();
+}
+
+#[test]
+fn a_scan_leaves_the_table_in_memory() {
+    cache_hints::main().unwrap();
+}
+
+#[test]
+fn the_reads_of_the_data_flow_run() {
+    data_flow::main().unwrap();
 }
