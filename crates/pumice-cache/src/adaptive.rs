@@ -76,8 +76,10 @@ pub(crate) struct Adaptive {
     /// The size as told, below which the curve is no reason to shrink.
     usual: u64,
     maximum: u64,
-    /// When the last request came.
+    /// When the last request came or ended.
     last: Duration,
+    /// How many uses of chunks there had been when the watcher last looked.
+    uses: u64,
     /// Reviews in succession that wanted to shrink.
     patience: u8,
 }
@@ -89,7 +91,7 @@ impl Adaptive {
     ) -> Self {
         let (last, maximum) = (surroundings.now(), maximum.max(minimum));
         let usual = usual.clamp(minimum, maximum);
-        Adaptive { surroundings, minimum, usual, maximum, last, patience: 0 }
+        Adaptive { surroundings, minimum, usual, maximum, last, uses: 0, patience: 0 }
     }
 
     fn clamp(&self, size: u64) -> u64 {
@@ -112,10 +114,17 @@ impl Adaptive {
 
     /// No request comes. What the size should be by the time that has passed since the last one, of
     /// which a half minute is used up, and by the memory there is.
-    fn rest(&mut self, size: u64) -> u64 {
+    ///
+    /// `uses`: how many uses of chunks there have been; hits of one chunk are not announced as requests.
+    /// `busy`: whether a request is running.
+    fn rest(&mut self, size: u64, uses: u64, busy: bool) -> u64 {
         let memory = self.surroundings.memory().filter(Memory::tight);
         let size = size.saturating_sub(memory.map_or(0, |memory| memory.excess()));
-        if self.surroundings.now().saturating_sub(self.last) < IDLE {
+        let now = self.surroundings.now();
+        if std::mem::replace(&mut self.uses, uses) != uses || busy {
+            self.last = now;
+        }
+        if now.saturating_sub(self.last) < IDLE {
             return self.clamp(size);
         }
         self.last += IDLE;

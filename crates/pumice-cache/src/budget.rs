@@ -335,6 +335,12 @@ impl<L: Layout> Budget<L> {
         self.state.lock().resident
     }
 
+    /// How many uses of chunks there have been, and whether anything is being loaded or encoded.
+    pub(crate) fn activity(&self) -> (u64, bool) {
+        let state = self.lock_settled();
+        (state.clock, state.operations > 0)
+    }
+
     /// Adds what is known only here.
     pub(crate) fn complete(&self, stats: &mut Stats) {
         let state = self.lock_settled();

@@ -160,8 +160,10 @@ impl<L: Layout> Shared<L> {
         mut body: RwLockWriteGuard<'_, Body<L>>,
         reason: Reason,
     ) {
-        slot.member.counters.count_eviction(reason);
         let chunk = body.chunk.take();
+        if chunk.is_some() {
+            slot.member.counters.count_eviction(reason);
+        }
         slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
         let _ = shield::<(), L::Error>(|| {

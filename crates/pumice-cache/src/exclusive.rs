@@ -122,10 +122,12 @@ pub struct Held<'c, L: Layout> {
 }
 
 impl<L: Layout> Held<'_, L> {
-    /// Drops the chunks from memory, with their changes if they have any. What is stored of them
-    /// stays.
-    pub fn discard(self) {
-        self.slots.iter().for_each(|slot| self.shared.remove(slot, slot.write(), Reason::Discard));
+    /// Drops those of the chunks from memory that `which` accepts, with their changes if they have
+    /// any. What is stored of them stays.
+    pub fn discard(self, which: impl Fn(&L::Key) -> bool) {
+        for slot in self.slots.iter().filter(|slot| which(&slot.key)) {
+            self.shared.remove(slot, slot.write(), Reason::Discard);
+        }
     }
 }
 

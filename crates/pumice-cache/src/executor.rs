@@ -1,7 +1,8 @@
 //! Who runs the cache's tasks: the calling thread alone, or a pool beside it.
 //!
 //! The cache's tasks never wait for each other, so an executor may run them in any order, on any
-//! number of threads, also one after another.
+//! number of threads, also one after another. Work that is spawned beside requests may wait for them,
+//! and is done by its thread alone.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,10 +105,16 @@ impl Rayon {
 
 impl Executor for Rayon {
     fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        let helpers = self.recruit(count.saturating_sub(1));
-        let (Some(pool), 1..) = (&self.pool, helpers) else {
-            return Inline.run(count, task);
+        let Some(pool) = &self.pool else { return Inline.run(count, task) };
+        // One of the pool's own threads, waiting here, would take up other work of the pool, which may
+        // wait in turn for what this thread holds.
+        let helpers = match pool.current_thread_index() {
+            Some(_) => 0,
+            None => self.recruit(count.saturating_sub(1)),
         };
+        if helpers == 0 {
+            return Inline.run(count, task);
+        }
         let (next, left) = (AtomicUsize::new(0), AtomicUsize::new(helpers));
         let work = &|| {
             loop {

@@ -11,6 +11,8 @@ use crate::sync::Mutex;
 /// A hole of so many bytes between two chunks is read through: that takes less time than another
 /// call.
 pub(crate) const HOLE: u64 = 4096;
+/// So many holes at most are read through in one go.
+const HOLES: usize = 256;
 /// What each thread should have to read at least, if several share a read.
 const SHARE: usize = 2 << 20;
 
@@ -126,7 +128,7 @@ fn holes(reads: &[Fetch<'_>]) -> Vec<(u64, Vec<u8>)> {
         let hole = pair[1].offset.checked_sub(end)?;
         (1..=HOLE).contains(&hole).then(|| (end, vec![0; hole as usize]))
     });
-    between.collect()
+    between.take(HOLES).collect()
 }
 
 /// Cuts extents into lists of `most` bytes.
@@ -149,4 +151,47 @@ fn divide(reads: Vec<Fetch<'_>>, most: usize) -> Vec<Vec<Fetch<'_>>> {
         }
     }
     shares
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_holes_are_read_through_but_not_any_number_of_them() {
+        let mut bytes = vec![0; 3000];
+        let pieces = bytes.chunks_mut(10).enumerate();
+        let reads: Vec<_> =
+            pieces.map(|(i, buffer)| Fetch { offset: 100 * i as u64, buffer }).collect();
+        let found = holes(&reads);
+        assert_eq!(found.len(), HOLES);
+        assert!(
+            found
+                .iter()
+                .enumerate()
+                .all(|(i, (at, hole))| { (*at, hole.len()) == (100 * i as u64 + 10, 90) })
+        );
+        let mut far = [[0; 4]; 4];
+        let offsets = [0, 4, 5000, 5000 + 4 + HOLE + 1];
+        let reads: Vec<_> = offsets
+            .into_iter()
+            .zip(&mut far)
+            .map(|(offset, buffer)| Fetch { offset, buffer })
+            .collect();
+        assert!(holes(&reads).is_empty(), "none, and too large ones");
+    }
+
+    #[test]
+    fn lists_are_cut_anywhere() {
+        let mut bytes: Vec<u8> = (0..100).collect();
+        let (one, two) = bytes.split_at_mut(30);
+        let reads = vec![Fetch { offset: 5, buffer: one }, Fetch { offset: 1000, buffer: two }];
+        let shares = divide(reads, 40);
+        let extents: Vec<Vec<_>> = shares
+            .iter()
+            .map(|share| share.iter().map(|read| (read.offset, read.buffer.len())).collect())
+            .collect();
+        assert_eq!(extents, [vec![(5, 30), (1000, 10)], vec![(1010, 40)], vec![(1050, 20)]]);
+        assert_eq!(shares[1][0].buffer[0], 40);
+    }
 }

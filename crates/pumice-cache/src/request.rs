@@ -114,6 +114,7 @@ impl<L: Layout> Shared<L> {
         // be written back stays; its own dataset's flush tells.
         let _ = self.trim(false);
         members.iter().for_each(|(member, _)| self.trim_member(member));
+        self.depart();
         served
     }
 
@@ -264,7 +265,7 @@ fn pass_by<'m, L: Layout, A: Access<L>>(
         return items;
     }
     let (mut passing, mut rest): (Vec<_>, Vec<_>) = items.into_iter().partition(passes);
-    passing.sort_by_key(|item| item.member.layout.store());
+    passing.sort_by_key(|item| (item.member.layout.store(), item.member.id));
     for same in passing.chunk_by_mut(|a, b| a.member.layout.store() == b.member.layout.store()) {
         round.attempt(|| pass_together(same, &*round.executor));
     }
@@ -278,7 +279,10 @@ fn pass_together<L: Layout, A: Access<L>>(
     executor: &dyn Executor,
 ) -> Result<(), L::Error> {
     let Some(first) = items.first() else { return Ok(()) };
-    let (layout, size) = (&*first.member.layout, items.len().div_ceil(executor.threads()));
+    let layout = &*first.member.layout;
+    // Two writes of one dataset may touch the same bytes between their cells.
+    let again = A::WRITES && items.windows(2).any(|two| Arc::ptr_eq(two[0].member, two[1].member));
+    let size = if again { items.len() } else { items.len().div_ceil(executor.threads()) };
     let shares: Vec<_> =
         items.chunks_mut(size).map(|items| Mutex::new((items, Moves::new(), Ok(())))).collect();
     executor.run(shares.len(), &|i| {

@@ -11,9 +11,10 @@ use std::time::Duration;
 use pumice_cache::*;
 use toy::*;
 
-/// A clock that stands still and memory that does not change, until told.
+/// A clock that stands still and memory that does not change, until told; and how often the watcher
+/// was about to look.
 #[derive(Debug, Default)]
-struct Still(Mutex<(Duration, Option<Memory>)>);
+struct Still(Mutex<(Duration, Option<Memory>, u64)>);
 
 impl Surroundings for Still {
     fn now(&self) -> Duration {
@@ -25,6 +26,7 @@ impl Surroundings for Still {
     }
 
     fn patience(&self) -> Duration {
+        self.0.lock().unwrap().2 += 1;
         Duration::from_millis(1)
     }
 }
@@ -106,12 +108,35 @@ fn it_shrinks_while_no_request_comes_if_it_has_threads() {
     bench.get_many(0..40).unwrap();
     bench.put(41, 0, &[1]).unwrap();
     assert_eq!(size(&bench, chunk), 64);
+    // The watcher has seen all uses.
+    let looks = still.0.lock().unwrap().2;
+    until(|| still.0.lock().unwrap().2 > looks + 1);
     still.0.lock().unwrap().0 = Duration::from_secs(61);
     until(|| size(&bench, chunk) == 16 && bench.stats().resident <= 16 * chunk);
     let limit = 10_000 * chunk;
     still.0.lock().unwrap().1 = Some(Memory { used: limit, limit });
     until(|| size(&bench, chunk) == 4 && bench.stats().resident <= 4 * chunk);
     assert_eq!(bench.get(41).unwrap()[..2], [1, 41]);
+}
+
+#[test]
+fn who_has_only_hits_does_not_rest() {
+    let (bench, still, chunk) = bench(64);
+    let threads = bench.cache.config().threads(2).unwrap();
+    bench.cache.configure(threads.sizing(bench.cache.config().sizing_in_force())).unwrap();
+    bench.get_many(0..40).unwrap();
+    for round in 1..20 {
+        // By turns one chunk and many; each time the watcher has looked, too.
+        if round % 2 == 0 {
+            drop(bench.get(3).unwrap())
+        } else {
+            drop(bench.get_many(0..40))
+        };
+        let looks = still.0.lock().unwrap().2;
+        until(|| still.0.lock().unwrap().2 > looks + 1);
+        still.0.lock().unwrap().0 = Duration::from_secs(20 * round);
+    }
+    assert_eq!(size(&bench, chunk), 64);
 }
 
 #[test]

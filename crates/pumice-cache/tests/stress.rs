@@ -195,7 +195,7 @@ impl Player<'_> {
         drop(exclusive.room(bytes).unwrap());
         if self.random.below(2) == 0 {
             exclusive.flush(false).unwrap();
-            exclusive.hold(&exclusive.resident_keys()).discard();
+            exclusive.hold(&exclusive.resident_keys()).discard(|_| true);
             assert!(exclusive.resident_keys().is_empty() && exclusive.peek(&0, |_| ()).is_none());
         }
     }

@@ -135,8 +135,13 @@ impl Layout for DatasetLayout {
     type Error = Error;
 
     fn lookup(&self, keys: &[Dims]) -> Result<Vec<Option<Stored<ChunkRecord>>>> {
-        let records = self.chunks()?.lookup(keys)?;
-        Ok(records.into_iter().map(|record| record.map(|record| self.stored(record))).collect())
+        let records = self.chunks()?.lookup(keys)?.into_iter();
+        // Where places follow from coordinates, there is one for chunks outside the extent, too. Who
+        // reads ahead may ask for them, and must not find what the extent has cut off.
+        let counts = self.geometry.chunk_counts();
+        let inside = |key: &Dims| key.iter().zip(&counts).all(|(at, count)| at < count);
+        let found = records.zip(keys).map(|(record, key)| record.filter(|_| inside(key)));
+        Ok(found.map(|record| record.map(|record| self.stored(record))).collect())
     }
 
     fn store(&self) -> StoreId {

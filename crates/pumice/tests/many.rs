@@ -1,6 +1,7 @@
 //! Several datasets in one call, what is announced, and what a write loads.
 
-use pumice::{Context, File, ReadMany, Result, Selection, WriteMany};
+use pumice::{AllocationTime, Context, File, MemoryStore, ReadMany, Result, Selection, WriteMany};
+use std::sync::Arc;
 
 fn context() -> Result<Context> {
     Context::builder().cache_bytes(1 << 20).threads(1).build()
@@ -88,5 +89,73 @@ fn what_is_prefetched_or_announced_is_found_in_memory() -> Result<()> {
     dataset.will_read([500..520, 40..60])?;
     assert_eq!(dataset.read::<u32>(500..520)?, values[500..520]);
     assert_eq!(dataset.read::<u32>(40..60)?, values[40..60]);
+    Ok(())
+}
+
+#[test]
+fn writes_of_interleaved_cells_of_one_dataset_in_one_call_all_count() -> Result<()> {
+    let context = Context::builder().threads(4).build()?;
+    let file = File::options().context(&context).create_in(Arc::new(MemoryStore::default()))?;
+    let dataset = file.new_dataset::<u32>().shape([40_000]).create("a")?;
+    for round in 1..20u32 {
+        let mut writes = WriteMany::new();
+        let values: Vec<Vec<u32>> = (0..4).map(|n| vec![round * 10 + n; 10_000]).collect();
+        for (start, values) in (0..4).zip(&values) {
+            writes.add(&dataset, Selection::hyperslab(&[start], &[4], &[10_000], &[1])?, values)?;
+        }
+        writes.run()?;
+        let read = dataset.read::<u32>(..)?;
+        assert!((0..40_000).all(|n| read[n] == round * 10 + n as u32 % 4), "round {round}");
+    }
+    Ok(())
+}
+
+#[test]
+fn large_reads_are_shared_by_threads_whatever_is_in_memory() -> Result<()> {
+    let context = Context::builder().threads(3).cache_bytes(1 << 20).build()?;
+    let file = File::options().context(&context).create_in(Arc::new(MemoryStore::default()))?;
+    let values: Vec<u32> = (0..3_000_000).collect();
+    let flat = file.new_dataset::<u32>().shape([3000, 1000]).create("flat")?;
+    let new = file.new_dataset::<u32>().shape([3000, 1000]);
+    let chunked = new.chunk([64, 512]).create("chunked")?;
+    flat.write(.., &values)?;
+    chunked.write(.., &values)?;
+    context.evict()?;
+    // Some chunks are in memory, changed or not.
+    chunked.read::<u32>((100..110, 3..5))?;
+    chunked.write((2000, 7), &[9])?;
+    let mut wanted = values.clone();
+    wanted[2_000_007] = 9;
+    assert!(flat.read::<u32>(..)? == values);
+    assert!(chunked.read::<u32>(..)? == wanted);
+    assert!(chunked.read::<u64>(..)?.iter().zip(&wanted).all(|(a, b)| *a == u64::from(*b)));
+    let mut both = [vec![0u32; 3_000_000], vec![0u32; 3_000_000]];
+    let [one, two] = &mut both;
+    let mut reads = ReadMany::new();
+    reads.add(&flat, .., one)?.add(&chunked, .., two)?;
+    reads.run()?;
+    assert!(both[0] == values && both[1] == wanted);
+    Ok(())
+}
+
+#[test]
+fn what_was_cut_off_is_not_read_ahead() -> Result<()> {
+    for threads in [1, 3] {
+        let context = Context::builder().threads(threads).build()?;
+        let file = File::options().context(&context).create_in(Arc::new(MemoryStore::default()))?;
+        let new = file.new_dataset::<u32>().shape([100]).max_shape([Some(100)]).chunk([10]);
+        let new = new.fill_value(7u32).allocation_time(AllocationTime::Early);
+        let dataset = new.create("a")?;
+        dataset.write(.., &(1000..1100).collect::<Vec<u32>>())?;
+        context.evict()?;
+        dataset.will_read([0..10, 90..100])?;
+        dataset.resize([50])?;
+        dataset.read::<u32>(0..10)?;
+        // Whoever reads ahead has the time to.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        dataset.resize([100])?;
+        assert_eq!(dataset.read::<u32>(90..100)?, [7; 10]);
+        assert_eq!(dataset.read::<u32>(40..60)?[9..11], [1049, 7]);
+    }
     Ok(())
 }

@@ -50,6 +50,14 @@ impl<L: Layout> Shared<L> {
         self.resize(size, adaptive.arrive(size, needed));
     }
 
+    /// A request ends, which may have taken long.
+    pub(crate) fn depart(&self) {
+        let Some(mut adaptive) = self.adaptive.try_lock() else { return };
+        if let Some(adaptive) = adaptive.as_mut() {
+            adaptive.last = adaptive.surroundings.now();
+        }
+    }
+
     /// A request has been served.
     pub(crate) fn review(&self) {
         let enough = |curve: &mut Curve, chunks| Adaptive::due(curve.accesses(), chunks);

@@ -26,8 +26,12 @@ impl<L: Layout> ChunkCache<L> {
                 std::thread::sleep(surroundings.patience());
                 let Some(shared) = watched.upgrade() else { return };
                 shared.rest();
-                if !shared.may_rest() {
-                    shared.watched.store(false, Ordering::Release);
+                if shared.may_rest() {
+                    continue;
+                }
+                shared.watched.store(false, Ordering::Release);
+                // A request that ended meanwhile has seen that somebody watches.
+                if !shared.may_rest() || shared.watched.swap(true, Ordering::AcqRel) {
                     return;
                 }
             }
@@ -51,7 +55,8 @@ impl<L: Layout> Shared<L> {
             let mut adaptive = self.adaptive.lock();
             let Some(adaptive) = adaptive.as_mut() else { return };
             let (size, _) = self.budget.limits();
-            let wanted = adaptive.rest(size);
+            let (uses, busy) = self.budget.activity();
+            let wanted = adaptive.rest(size, uses, busy);
             self.resize(size, wanted);
         }
         // What cannot be written back stays; its own dataset's flush tells.

@@ -195,11 +195,12 @@ impl Lirs {
         }
         let entry = &self.entries[id as usize];
         match usage {
+            // However it is read, a part of it is still to be written.
+            Usage { write: false, .. } if entry.place == Place::Held => Place::Held,
             Usage { done: true, .. } if !entry.proven => Place::Done,
             Usage { hint: Hint::Sequential, .. } => Place::Ring,
             Usage { done: true, .. } => Place::Free,
             Usage { partial: true, .. } => Place::Held,
-            _ if entry.place == Place::Held => Place::Held,
             _ => Place::Free,
         }
     }

@@ -27,6 +27,8 @@ impl DatasetState {
         self.medium.require_writable()?;
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         if *late {
+            // A shrinking extent must not leave chunks outside.
+            let _no_resize = self.gate();
             self.allocate_all()?;
             *late = false;
         }
@@ -53,7 +55,7 @@ impl DatasetState {
             return Err(error);
         }
         let change = self.medium.change();
-        changes.enter(table, &change)
+        changes.enter(table, &change).0
     }
 
     /// Stores chunks of the fill value where `dims` has chunks that `old` has not, to be entered

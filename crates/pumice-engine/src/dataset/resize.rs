@@ -47,16 +47,28 @@ impl Changes {
         self.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
     }
 
-    /// Lets the index name what was written; as far as it goes even if one fails.
-    pub(super) fn enter(&self, table: &ChunkTable, change: &RwLockReadGuard<'_, ()>) -> Result<()> {
-        let entered =
-            self.rewritten.iter().map(|(_, address)| table.enter_during(change, *address));
-        entered.fold(Ok(()), Result::and)
+    /// Lets the index name what was written, as far as it goes even if one fails. With the first error
+    /// come the chunks that it does not name.
+    pub(super) fn enter(
+        &self,
+        table: &ChunkTable,
+        change: &RwLockReadGuard<'_, ()>,
+    ) -> (Result<()>, Vec<Dims>) {
+        let (mut result, mut left) = (Ok(()), Vec::new());
+        for (key, address) in &self.rewritten {
+            if let Err(error) = table.enter_during(change, *address) {
+                result = result.and(Err(error));
+                left.push(key.clone());
+            }
+        }
+        (result, left)
     }
 }
 
 impl DatasetState {
-    /// Changes the extent to `dims`. On an error the extent is the old one, and no cell has changed.
+    /// Changes the extent to `dims`. On an error the extent is the old one, and no cell has changed;
+    /// only where the places of chunks follow from their coordinates, cells that were to go may be gone,
+    /// since a chunk has no other place there.
     pub fn resize(&self, dims: &[u64]) -> Result<()> {
         self.medium().require_writable()?;
         self.check_resize(dims)?;
@@ -174,11 +186,12 @@ impl DatasetState {
         let held = exclusive.hold(&keys);
         let change = self.medium().change();
         // As far as it goes even if one fails: each chunk is whole in itself.
-        let mut result = changes.enter(table, &change);
+        let (mut result, left) = changes.enter(table, &change);
         for key in changes.gone {
             result = result.and(table.remove_during(&change, &key));
         }
-        held.discard();
+        // Of what could not be stored anew, the image in memory is all there is.
+        held.discard(|key| !left.contains(key));
         table.index().resize(&counts(dims, geometry.chunk()))?;
         self.set_extent(&extent)?;
         geometry.set_dims(dims);
