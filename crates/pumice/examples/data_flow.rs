@@ -15,6 +15,7 @@
 
 use pumice::{Datatype, File, Result, Selection, Transfer};
 
+/// Runs the example.
 pub fn main() -> Result<()> {
     let file = File::in_memory()?;
     let dataset = file
