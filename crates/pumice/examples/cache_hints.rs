@@ -9,8 +9,7 @@
 
 use pumice::{CacheOptions, Context, Dataset, File, Hint};
 
-/// Runs the example.
-pub fn main() -> pumice::Result<()> {
+pub(crate) fn main() -> pumice::Result<()> {
     let context = Context::builder().cache_bytes(4 << 20).build()?;
     let path = std::env::temp_dir().join(format!("cache-hints-{}.h5", std::process::id()));
     let file = File::options().context(&context).create(&path)?;

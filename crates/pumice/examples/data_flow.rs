@@ -15,8 +15,7 @@
 
 use pumice::{Datatype, File, Result, Selection, Transfer};
 
-/// Runs the example.
-pub fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let file = File::in_memory()?;
     let dataset = file
         .new_dataset_of(Datatype::i32_le())

@@ -12,8 +12,7 @@ use pumice::{Context, Dataset, File};
 const DATASETS: usize = 2000;
 const LIMIT: u64 = 8 << 20;
 
-/// Runs the example.
-pub fn main() -> pumice::Result<()> {
+pub(crate) fn main() -> pumice::Result<()> {
     let context = Context::builder().cache_bytes(LIMIT).build()?;
     let path = std::env::temp_dir().join(format!("many-datasets-{}.h5", std::process::id()));
     let file = File::options().context(&context).create(&path)?;

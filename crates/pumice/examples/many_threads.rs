@@ -10,8 +10,7 @@ use pumice::{Context, File};
 const SIDE: u64 = 512;
 const ROUNDS: u32 = 50;
 
-/// Runs the example.
-pub fn main() -> pumice::Result<()> {
+pub(crate) fn main() -> pumice::Result<()> {
     let context = Context::builder().cache_bytes(4 << 20).build()?;
     let path = std::env::temp_dir().join(format!("many-threads-{}.h5", std::process::id()));
     let file = File::options().context(&context).create(&path)?;
