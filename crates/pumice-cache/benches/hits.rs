@@ -55,7 +55,7 @@ impl Layout for Plain {
     }
 
     fn encode(&self, _: &[u64; 2], chunk: &Vec<u8>) -> Result<Encoded<()>, CacheError> {
-        Ok(Encoded { bytes: chunk.clone(), tag: () })
+        Ok(Encoded::new(chunk.clone(), ()))
     }
 
     fn insert(&self, _: &mut [Placement<[u64; 2], ()>]) -> Result<(), CacheError> {

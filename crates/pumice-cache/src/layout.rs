@@ -11,6 +11,7 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use crate::CacheError;
 
@@ -379,8 +380,22 @@ pub struct Put<'a> {
 pub struct Encoded<T> {
     /// The bytes to store.
     pub bytes: Vec<u8>,
+    /// More bytes that follow them, shared with the chunk so that they need not be copied.
+    pub rest: Option<Arc<Vec<u8>>>,
     /// What `insert` needs to know besides.
     pub tag: T,
+}
+
+impl<T> Encoded<T> {
+    /// A chunk that is stored as these bytes.
+    pub fn new(bytes: Vec<u8>, tag: T) -> Self {
+        Encoded { bytes, rest: None, tag }
+    }
+
+    /// All bytes to store, in two pieces.
+    pub(crate) fn pieces(&self) -> [&[u8]; 2] {
+        [&self.bytes, self.rest.as_ref().map_or(&[], |rest| rest.as_slice())]
+    }
 }
 
 /// A chunk to find room for.

@@ -67,7 +67,7 @@
 //!         Ok([0; 4])
 //!     }
 //!     fn encode(&self, _: &u64, chunk: &[u8; 4]) -> Result<Encoded<()>, CacheError> {
-//!         Ok(Encoded { bytes: chunk.to_vec(), tag: () })
+//!         Ok(Encoded::new(chunk.to_vec(), ()))
 //!     }
 //!     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
 //!         let (mut index, mut disk) = (self.index.lock().unwrap(), self.disk.lock().unwrap());

@@ -111,7 +111,7 @@ impl<L: Layout> Shared<L> {
         let slot = self.table.find(member, hash, key);
         // A dirty image must not be written back over the new bytes.
         let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
-        let stored = shield(|| store(member, key, bytes, tag));
+        let stored = shield(|| store(member, key, [bytes, &[]], tag));
         if let Some(slot) = &slot {
             match stored {
                 Ok(()) => self.remove(slot, slot.write(), Reason::Discard),

@@ -154,8 +154,8 @@ impl<L: Layout> Shared<L> {
         key: &L::Key,
         chunk: &L::Chunk,
     ) -> Result<(), L::Error> {
-        let Encoded { bytes, tag } = member.layout.encode(key, chunk)?;
-        store(member, key, &bytes, tag)
+        let encoded = member.layout.encode(key, chunk)?;
+        store(member, key, encoded.pieces(), encoded.tag.clone())
     }
 
     /// Writes back all dirty chunks of datasets whose writes are held back.
@@ -212,8 +212,7 @@ impl<'r, L: Layout> Placed<'r, L> {
     fn new(chunks: &'r [Ready<L>]) -> Result<Self, L::Error> {
         let member = &*chunks[0].slot.member;
         let place = |chunk: &Ready<L>| {
-            let Encoded { bytes, tag } = &chunk.encoded;
-            placement(&chunk.slot.key, bytes, tag.clone())
+            placement(&chunk.slot.key, chunk.encoded.pieces(), chunk.encoded.tag.clone())
         };
         let mut placements: Vec<_> = chunks.iter().map(place).collect();
         member.layout.insert(&mut placements)?;
@@ -221,33 +220,40 @@ impl<'r, L: Layout> Placed<'r, L> {
     }
 }
 
-fn placement<K: Clone, T>(key: &K, bytes: &[u8], tag: T) -> Placement<K, T> {
-    Placement { key: key.clone(), len: bytes.len() as u64, tag, offset: 0 }
+fn placement<K: Clone, T>(key: &K, pieces: [&[u8]; 2], tag: T) -> Placement<K, T> {
+    let len = pieces.map(|piece| piece.len() as u64).iter().sum();
+    Placement { key: key.clone(), len, tag, offset: 0 }
+}
+
+/// How to write what is to be stored from `offset` on.
+fn puts<'b>(offset: u64, [bytes, rest]: [&'b [u8]; 2]) -> impl Iterator<Item = Put<'b>> {
+    let more = Put { offset: offset + bytes.len() as u64, bytes: rest };
+    [Put { offset, bytes }, more].into_iter().take(1 + usize::from(!rest.is_empty()))
 }
 
 /// Writes chunks of datasets in one store, in the order in which they lie there.
 fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
     let Some(first) = placed.first() else { return Ok(()) };
     let pairs = placed.iter().flat_map(|one| one.chunks.iter().zip(&one.placements));
-    let mut puts = Vec::new();
+    let mut all = Vec::new();
     for (chunk, placement) in pairs {
-        puts.push(Put { offset: placement.offset, bytes: &chunk.encoded.bytes });
+        all.extend(puts(placement.offset, chunk.encoded.pieces()));
     }
-    puts.sort_by_key(|put| put.offset);
-    shield(|| first.member.layout.put(&puts))
+    all.sort_by_key(|put| put.offset);
+    shield(|| first.member.layout.put(&all))
 }
 
 /// Places and writes a chunk that is in no slot.
 pub(crate) fn store<L: Layout>(
     member: &Member<L>,
     key: &L::Key,
-    bytes: &[u8],
+    pieces: [&[u8]; 2],
     tag: L::Tag,
 ) -> Result<(), L::Error> {
-    let (layout, mut placements) = (&*member.layout, [placement(key, bytes, tag)]);
+    let (layout, mut placements) = (&*member.layout, [placement(key, pieces, tag)]);
     layout.insert(&mut placements)?;
-    let put = Put { offset: placements[0].offset, bytes };
-    let written = shield(|| layout.put(&[put]));
+    let puts: Vec<_> = puts(placements[0].offset, pieces).collect();
+    let written = shield(|| layout.put(&puts));
     let settled = layout.settle(&placements, written.is_ok());
     written.and(settled)?;
     member.count_stored(&placements);

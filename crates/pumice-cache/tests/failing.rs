@@ -220,7 +220,7 @@ fn a_lookup_with_too_few_answers_is_refused() {
             Ok(())
         }
         fn encode(&self, _: &u64, _: &()) -> Result<Encoded<()>, CacheError> {
-            Ok(Encoded { bytes: vec![], tag: () })
+            Ok(Encoded::new(vec![], ()))
         }
         fn insert(&self, _: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
             Ok(())

@@ -12,6 +12,7 @@ mod external;
 mod filters;
 mod many;
 mod resize;
+mod rows;
 mod spec;
 mod transfer;
 mod varlen;

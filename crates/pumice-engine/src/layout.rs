@@ -332,6 +332,12 @@ impl Layout for DatasetLayout {
                 let count = band.cells.len() as u64;
                 count.saturating_mul(self.geometry.element_size() as u64 + 8)
             }
+            (Storage::Sparse(..), WriteRequest::Rows { part, .. }) => {
+                // Twice, as cells and values may have to be decoded.
+                let bytes =
+                    part.as_ref().map_or(0, |(cells, values)| cells.heap_bytes() + values.len());
+                2 * bytes as u64
+            }
             (Storage::Sparse(..), WriteRequest::Points { part, .. }) => {
                 let count = part.count() as u64;
                 count.saturating_mul(self.geometry.element_size() as u64 + 8)
@@ -366,10 +372,7 @@ impl Layout for DatasetLayout {
     fn condense(&self, chunk: &mut Chunk) {
         match chunk {
             Chunk::Dense(values) => values.shrink_to_fit(),
-            Chunk::Sparse(chunk) => {
-                let chunk = chunk.settle(self.geometry.element_size());
-                chunk.values.iter_mut().for_each(Vec::shrink_to_fit);
-            }
+            Chunk::Sparse(chunk) => chunk.condense(self.geometry.element_size()),
             Chunk::Heap(chunk) => chunk.condense(),
         }
     }
@@ -569,14 +572,17 @@ fn without_heap() -> Error {
 
 fn encode_dense(dense: &Dense, key: &Dims, cells: &[u8]) -> Result<Encoded<ChunkRecord>> {
     let (bytes, filter_mask) = dense.encode(key, cells)?;
-    Ok(Encoded { bytes, tag: ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) } })
+    Ok(Encoded::new(bytes, ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) }))
 }
 
 fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &LoggedChunk) -> Result<Encoded<ChunkRecord>> {
-    let encoded = sparse.encode(key, chunk.view(sparse.element_size()))?;
+    let encoded = match chunk.fresh() {
+        Some((cells, values)) => sparse.encode_fresh(cells, values)?,
+        None => sparse.encode(key, chunk.view(sparse.element_size()))?,
+    };
     let mut tag = ChunkRecord::dense(0, 0);
     tag.sections.extend(encoded.sections);
-    Ok(Encoded { bytes: encoded.bytes, tag })
+    Ok(Encoded { bytes: encoded.bytes, rest: encoded.values, tag })
 }
 
 /// The number of a chunk in the order of storage.

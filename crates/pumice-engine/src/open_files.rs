@@ -107,7 +107,10 @@ pub fn open_path(
             File::open_store(store.clone(), cache, true, Form::Single(Some(path)), options)
         }
         (Opening::Create | Opening::CreateNew, None) => {
-            store.set_len(0).map_err(failed)?;
+            // Truncating a file, be it empty, makes some systems write it out when it is closed.
+            if !store.is_empty().map_err(failed)? {
+                store.set_len(0).map_err(failed)?;
+            }
             File::create(store.clone(), cache, options)
         }
     };

@@ -82,4 +82,4 @@ pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
 pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
-pub use wide::widely;
+pub use wide::{Work, run_widely, widely};

@@ -16,9 +16,12 @@ mod list;
 mod numbers;
 mod plain_length;
 mod plan;
+mod rows;
 mod streams;
 mod toggles;
 mod varint;
+
+pub use rows::{RowCells, RowEncoder};
 
 use crate::{Filter, FilterError, scratch};
 use pumice_bytes::{Budget, DecodeError, Reader, Writer};

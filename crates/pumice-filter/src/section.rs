@@ -3,7 +3,7 @@
 //! The section is the plain form of [`location`], with its checksum. If the location filter comes
 //! first in the pipeline, cells go to and from its encoded side directly.
 
-use crate::location::CellVisitor;
+use crate::location::{CellVisitor, RowCells};
 use crate::{Filter, FilterError, Pipeline, location, scratch};
 use pumice_bytes::Budget;
 use pumice_space::{CellSet, Dims};
@@ -21,6 +21,25 @@ pub struct EncodedCells {
     pub unfiltered: u64,
     /// Which filters were skipped.
     pub mask: u32,
+}
+
+impl RowCells {
+    /// Bytes in memory.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Whether they can be stored as they are, after a location filter.
+    pub fn is_final(&self) -> bool {
+        self.unfiltered.is_some()
+    }
+
+    /// The cells.
+    pub fn to_set(&self) -> Result<CellSet, FilterError> {
+        let mut budget = Budget::new(location::MOST_MEMORY);
+        let unfiltered = self.unfiltered.unwrap_or(u64::MAX);
+        parse_encoded(&self.bytes, unfiltered, &mut budget).map(|(_, cells)| cells)
+    }
 }
 
 impl Pipeline {
@@ -58,6 +77,16 @@ impl Pipeline {
             self.encode_from(1, Cow::Owned(encoded))?
         };
         Ok(EncodedCells { bytes, unfiltered, mask })
+    }
+
+    /// As [`encode_cells`](Self::encode_cells), from cells that have been through the location filter;
+    /// `None` if they are better encoded from the set, or if the location filter does not come first.
+    pub fn encode_rows(&self, cells: &RowCells) -> Result<Option<EncodedCells>, FilterError> {
+        let Some(unfiltered) = cells.unfiltered.filter(|_| self.begins_with_location()) else {
+            return Ok(None);
+        };
+        let (bytes, mask) = self.encode_from(1, Cow::Borrowed(&cells.bytes))?;
+        Ok(Some(EncodedCells { bytes, unfiltered, mask }))
     }
 
     /// Undoes [`encode_cells`](Self::encode_cells): the chunk's shape and its defined cells.
@@ -125,7 +154,8 @@ impl Pipeline {
         shown
     }
 
-    fn begins_with_location(&self) -> bool {
+    /// Whether the location filter comes first.
+    pub fn begins_with_location(&self) -> bool {
         self.specs().first().is_some_and(|spec| spec.id == location::ID)
     }
 }

@@ -16,18 +16,44 @@
 /// ```
 #[inline]
 pub fn widely<R>(work: impl FnOnce() -> R) -> R {
+    run_widely(Call(work))
+}
+
+/// Work that is more than a loop: a closure of many lines would not be inlined.
+pub trait Work {
+    /// What comes out.
+    type Output;
+
+    /// Does it; to be marked `#[inline(always)]`, as must be all that it calls and shall be wide.
+    fn run(self) -> Self::Output;
+}
+
+struct Call<F>(F);
+
+impl<R, F: FnOnce() -> R> Work for Call<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn run(self) -> R {
+        (self.0)()
+    }
+}
+
+/// As [`widely`], for work of many lines.
+#[inline]
+pub fn run_widely<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     if Wide::detect().is_some() {
         // SAFETY: the processor has what `in_wide_registers` is compiled for.
         return unsafe { in_wide_registers(work) };
     }
-    work()
+    work.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn in_wide_registers<R>(work: impl FnOnce() -> R) -> R {
-    work()
+fn in_wide_registers<W: Work>(work: W) -> W::Output {
+    work.run()
 }
 
 /// Says that the processor has AVX2 and what came with it: there is no other way to get one than to ask

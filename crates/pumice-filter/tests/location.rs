@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
-use pumice_filter::location::{self, decode_cells, encode_cells};
+use pumice_filter::location::{self, RowEncoder, decode_cells, encode_cells};
 use pumice_filter::{Filter, FilterSpec, Pipeline};
 use pumice_space::{CellSet, Run, serial};
+use std::ops::Range;
 
 fn filter() -> &'static dyn Filter {
     pumice_filter::find(location::ID).expect("built in")
@@ -55,6 +56,61 @@ fn check(dims: &[u64], cells: &CellSet) {
         let (found, set) = pipeline.decode_cells(bytes, mask, stored.unfiltered, total).unwrap();
         assert_eq!((found.as_slice(), &set), (dims, cells));
         assert!(pipeline.decode_cells(bytes, mask, stored.unfiltered, total - 1).is_err());
+    }
+}
+
+/// A matrix row by row, the chunk's first column being `first`, among columns of other cells; whether it
+/// is encoded so.
+fn check_rows(dims: [u64; 2], cells: &CellSet, first: u32) -> bool {
+    let (mut columns, mut rows) = (vec![7; first as usize % 20], Vec::new());
+    for row in 0..dims[0] {
+        let start = columns.len();
+        let inside = (0..dims[1]).filter(|column| cells.position(row * dims[1] + column).is_some());
+        columns.extend(inside.map(|column| first + column as u32));
+        rows.push((row as u32, start..columns.len()));
+    }
+    columns.extend(vec![9; first as usize % 30]);
+    let encode = |rows: &[(u32, Range<usize>)]| {
+        let mut encoder = RowEncoder::new(dims, first, 10).unwrap();
+        rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
+        encoder.finish()
+    };
+    let located = encode(&rows);
+    assert_eq!(&located.to_set().unwrap(), cells);
+    // Rows that do not come in order are not taken.
+    let twice = encode(&[rows.clone(), rows.clone()].concat());
+    assert!(cells.is_empty() || !twice.is_final());
+
+    let pipeline = Pipeline::new(vec![FilterSpec::location()]).unwrap();
+    let by_set = pipeline.encode_cells(&dims, cells).unwrap();
+    let by_rows = pipeline.encode_rows(&located).unwrap();
+    if let Some(by_rows) = &by_rows {
+        assert_eq!((by_rows.unfiltered, by_rows.mask), (by_set.unfiltered, by_set.mask));
+        let (bytes, total) = (&by_rows.bytes, dims[0] * dims[1]);
+        let back = pipeline.decode_cells(bytes, 0, by_rows.unfiltered, total).unwrap();
+        assert_eq!((back.0.as_slice(), &back.1), (&dims[..], cells));
+    }
+    let others = Pipeline::new(vec![FilterSpec::zstd(1)]).unwrap();
+    assert_eq!(others.encode_rows(&located).unwrap(), None);
+    by_rows == Some(by_set)
+}
+
+#[test]
+fn scattered_cells_of_a_matrix_are_taken_row_by_row() {
+    let mut random = Random(5);
+    for (dims, one_in) in [([300, 500], 100), ([64, 4000], 9), ([900, 30], 20), ([1000, 1000], 900)]
+    {
+        let total = dims[0] * dims[1];
+        let cells = (0..total).filter(|_| random.below(one_in) == 0).collect::<Vec<_>>();
+        let set = CellSet::from_sorted_cells(total, cells).unwrap();
+        assert!(check_rows(dims, &set, 4000), "{dims:?}");
+    }
+    // Every cell; every other row; the same cells in every row.
+    let all = (0..10_000).collect::<Vec<u64>>();
+    let striped = all.iter().copied().filter(|cell| cell / 100 % 2 == 0).collect();
+    let upright = all.iter().copied().filter(|cell| cell % 7 == 0).collect();
+    for cells in [all.clone(), striped, upright] {
+        assert!(!check_rows([100, 100], &CellSet::from_sorted_cells(10_000, cells).unwrap(), 0));
     }
 }
 
@@ -117,6 +173,13 @@ fn runs(total: u64, random: &mut Random, mean: u64) -> Vec<bool> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]
+
+    #[test]
+    fn rows_of_any_matrix_say_the_same_as_its_cells((dims, cells) in set(), first in 0u32..5000) {
+        if let &[rows, columns] = dims.as_slice() {
+            check_rows([rows, columns], &cells, first);
+        }
+    }
 
     #[test]
     fn every_set_comes_back_on_both_paths((dims, cells) in set()) {

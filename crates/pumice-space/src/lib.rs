@@ -49,7 +49,7 @@ pub use extent::Extent;
 pub use grid::ChunkGrid;
 pub use linear::{CoordinateWalker, Run};
 pub use plan::{ChunkPart, Line, Plan, Segment, Segments, plan};
-pub use points::{Column, PointBand, PointPart, PointPlan, Points};
+pub use points::{Column, PointBand, PointPart, PointPlan, Points, RowGrid, TakeRows};
 pub use selection::{Hyperslab, HyperslabAxis, Runs, Selection};
 
 /// The largest rank that HDF5 allows.

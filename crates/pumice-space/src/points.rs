@@ -13,6 +13,7 @@ mod scan;
 
 pub use bands::PointBand;
 pub use plan::{PointPart, PointPlan};
+pub use rows::{RowGrid, TakeRows};
 
 use crate::extent::{check_rank, same_rank};
 use crate::{Dims, SpaceError};

@@ -1,7 +1,7 @@
 //! Points split by chunk, against a look at each point alone.
 
 use proptest::prelude::*;
-use pumice_space::{ChunkGrid, PointPlan, Points};
+use pumice_space::{ChunkGrid, PointPlan, Points, RowGrid};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -53,6 +53,29 @@ fn banded(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
         (band.chunk.to_vec(), cells.zip(numbers).collect())
     };
     Some(bands.into_iter().map(part).collect())
+}
+
+/// The same from compressed rows in place; `None` if columns do not ascend, or rows are too many.
+fn in_rows(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
+    let rows = RowGrid::new(points, grid)?;
+    let side = grid.chunk()[1];
+    let mut parts = Model::new();
+    for band in 0..rows.bands() {
+        let mut count = 0;
+        let whole = rows.split(band, |chunk: usize, row: u32, range: Range<usize>| {
+            count += range.len();
+            let part = parts.entry(vec![band as u64, chunk as u64]).or_default();
+            let first = u64::from(row) * side;
+            part.extend(range.map(|number| {
+                (first + u64::from(rows.columns()[number]) - chunk as u64 * side, number)
+            }));
+        });
+        if !whole {
+            return None;
+        }
+        assert_eq!(count, rows.count(band));
+    }
+    Some(parts)
 }
 
 fn columns(list: &[Vec<u64>], rank: usize) -> Vec<Vec<u64>> {
@@ -121,6 +144,7 @@ proptest! {
             line.iter_mut().for_each(|index| *index %= across);
             if number < sorted {
                 line.sort();
+                line.dedup();
             }
             line
         });
@@ -148,6 +172,11 @@ proptest! {
             prop_assert_eq!(&planned(&points, 0..list.len(), &grid, 1), &expected);
             prop_assert_eq!(banded(&points, &grid), (axis == 0).then(|| expected.clone()));
         }
+        prop_assert_eq!(in_rows(&make(false).unwrap(), &grid), None);
+        let strict = list.windows(2).all(|pair| pair[0] < pair[1]);
+        let few = (pointers.len() as u64 - 1) * grid.counts()[1] <= list.len() as u64;
+        let wanted = (axis == 0 && strict && few).then_some(expected);
+        prop_assert_eq!(in_rows(&make(true).unwrap(), &grid), wanted);
     }
 }
 

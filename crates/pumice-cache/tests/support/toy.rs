@@ -331,7 +331,7 @@ impl Layout for Toy {
 
     fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<()>, ToyError> {
         self.call("encode", Some(*key))?;
-        Ok(Encoded { bytes: encode(chunk), tag: () })
+        Ok(Encoded::new(encode(chunk), ()))
     }
 
     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), ToyError> {

@@ -176,6 +176,7 @@ impl Contiguous {
             WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
             | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
@@ -193,6 +194,7 @@ impl Contiguous {
             }
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
             | WriteRequest::ErasePoints { .. } => Ok(Direct::Impossible),
             WriteRequest::Erase { cells } => {
                 self.erase(cells)?;

@@ -200,6 +200,7 @@ impl Dense {
             }
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
             | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
@@ -220,7 +221,8 @@ impl Dense {
             }
             WriteRequest::Values { .. }
             | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. } => Intent::Update,
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }

@@ -8,8 +8,9 @@
 //! Readers share a chunk, so what they merge is kept beside it; the next write takes it over.
 
 use super::sparse_chunk::SparseChunk;
+use pumice_filter::location::RowCells;
 use pumice_space::CellSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A write goes to the log if the chunk has so many times its cells.
 const FEW: u64 = 8;
@@ -25,18 +26,55 @@ pub struct LoggedChunk {
     /// The cells of the log, in the order in which they were written, and the value of each.
     cells: Vec<u64>,
     values: Vec<u8>,
+    /// A chunk that was written whole and has not been changed since: then `base` has nothing, and there is
+    /// no log.
+    fresh: Option<Fresh>,
     /// Chunk and log together, if somebody has asked for that since the last write.
     merged: OnceLock<Box<SparseChunk>>,
+}
+
+/// Cells that have been encoded, and their values.
+#[derive(Clone, Debug)]
+struct Fresh {
+    cells: RowCells,
+    values: Arc<Vec<u8>>,
+}
+
+impl Fresh {
+    fn decode(&self) -> CellSet {
+        self.cells.to_set().expect("cells as they have been encoded")
+    }
 }
 
 impl LoggedChunk {
     /// A chunk without a log.
     pub fn new(base: SparseChunk) -> Self {
-        Self { base, cells: Vec::new(), values: Vec::new(), merged: OnceLock::new() }
+        let merged = OnceLock::new();
+        Self { base, cells: Vec::new(), values: Vec::new(), fresh: None, merged }
+    }
+
+    /// Whether the chunk has no cells.
+    pub fn is_new(&self) -> bool {
+        self.fresh.is_none() && self.cells.is_empty() && self.base.cells.is_empty()
+    }
+
+    /// Gives cells and their values to a new chunk.
+    pub fn begin(&mut self, cells: RowCells, values: Vec<u8>) {
+        self.fresh = Some(Fresh { cells, values: Arc::new(values) });
+    }
+
+    /// Cells and values of a chunk that was written whole and not looked at since.
+    pub fn fresh(&self) -> Option<(&RowCells, &Arc<Vec<u8>>)> {
+        self.fresh.as_ref().map(|fresh| (&fresh.cells, &fresh.values))
     }
 
     /// The chunk as it is after all writes; elements have `element` bytes.
     pub fn view(&self, element: usize) -> &SparseChunk {
+        if let Some(fresh) = &self.fresh {
+            let values = || Some(fresh.values.to_vec());
+            let decoded = || Box::new(SparseChunk::new(fresh.decode(), values()));
+            return self.merged.get_or_init(decoded);
+        }
         if self.cells.is_empty() {
             return &self.base;
         }
@@ -76,12 +114,17 @@ impl LoggedChunk {
 
     /// Whether values are resident.
     pub fn has_values(&self) -> bool {
-        self.base.values.is_some()
+        self.fresh.is_some() || self.base.values.is_some()
     }
 
     /// Bytes in memory, used and allocated. With a log, what a reader may merge is counted.
     pub fn footprint(&self) -> (usize, usize) {
         let (used, allocated) = self.base.footprint();
+        if let Some(Fresh { cells, values }) = &self.fresh {
+            // Twice, as a reader may decode it.
+            let cells = 2 * (used + cells.heap_bytes());
+            return (cells + 2 * values.len(), cells + 2 * values.capacity());
+        }
         if self.cells.is_empty() {
             return (used, allocated);
         }
@@ -90,12 +133,26 @@ impl LoggedChunk {
         (2 * (used + log), 2 * (allocated + room))
     }
 
+    /// Gives back memory that is not used.
+    pub fn condense(&mut self, element: usize) {
+        match &mut self.fresh {
+            Some(fresh) => Arc::get_mut(&mut fresh.values).into_iter().for_each(Vec::shrink_to_fit),
+            None => self.settle(element).values.iter_mut().for_each(Vec::shrink_to_fit),
+        }
+    }
+
     /// Takes over what a reader has merged.
     fn take_over(&mut self) {
+        let fresh = self.fresh.take();
         if let Some(merged) = self.merged.take() {
             self.base = *merged;
             self.cells.clear();
             self.values.clear();
+        } else if let Some(fresh) = fresh {
+            let cells = fresh.decode();
+            // It is shared only as long as it is being written.
+            let values = Arc::try_unwrap(fresh.values).unwrap_or_else(|shared| shared.to_vec());
+            self.base = SparseChunk::new(cells, Some(values));
         }
     }
 }
@@ -122,6 +179,7 @@ fn merge(chunk: &mut SparseChunk, element: usize, cells: &[u64], values: &[u8]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pumice_filter::location::RowEncoder;
     use std::collections::BTreeMap;
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
@@ -167,5 +225,37 @@ mod tests {
         assert!(logged.cells.is_empty());
         assert_eq!(logged.view(2).cells.len(), 200);
         assert_eq!(listed(logged.view(2))[&5], 0x201);
+    }
+
+    #[test]
+    fn a_chunk_that_was_written_whole_is_decoded_when_it_is_looked_at_or_changed() {
+        let columns: Vec<u32> = (0..200).map(|at| at * 37 % 101 % 50 + at % 4 * 50).collect();
+        let mut columns: Vec<u32> = columns.chunks(4).flat_map(<[u32]>::to_vec).collect();
+        columns.chunks_mut(4).for_each(|row| row.sort_unstable());
+        let mut encoder = RowEncoder::new([500, 200], 0, 200).unwrap();
+        (0..50).for_each(|row| encoder.row(row as u32, &columns, 4 * row..4 * row + 4));
+        let located = encoder.finish();
+        assert!(located.is_final());
+        let mut logged = LoggedChunk::new(SparseChunk::empty(100_000));
+        assert!(logged.is_new());
+        logged.begin(located, (0..200).flat_map(|at: u16| at.to_le_bytes()).collect());
+        assert!(!logged.is_new() && logged.fresh().is_some() && logged.footprint().0 > 800);
+        let model: BTreeMap<u64, u16> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| (at as u64 / 4 * 200 + u64::from(*column), at as u16))
+            .collect();
+        for looked_at in [false, true] {
+            let mut logged = logged.clone();
+            let mut model = model.clone();
+            if looked_at {
+                assert_eq!(listed(logged.view(2)), model);
+            }
+            let set = CellSet::from_sorted_cells(100_000, [99_999]).unwrap();
+            logged.define(2, set, vec![3, 0]);
+            model.insert(99_999, 3);
+            assert!(logged.fresh().is_none());
+            assert_eq!(listed(logged.settle(2)), model);
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::buffer::Output;
 use crate::{Error, Result};
-use pumice_filter::location::CellVisitor;
+use pumice_filter::location::{CellVisitor, RowCells};
 use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped, append_references};
 use std::ops::Range;
@@ -136,6 +136,13 @@ pub enum WriteRequest<'a> {
     Band {
         /// The cells and their values in the memory's type; taken by the chunk.
         band: PointBand,
+        /// How values are converted.
+        source: &'a Source<'a>,
+    },
+    /// As `Band`, with cells that have been encoded already.
+    Rows {
+        /// The cells and their values in the memory's type; taken by the chunk.
+        part: Option<(RowCells, Vec<u8>)>,
         /// How values are converted.
         source: &'a Source<'a>,
     },

@@ -10,13 +10,14 @@
 use super::RECYCLED;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
-use super::request::{ReadRequest, Taken, WriteRequest};
+use super::request::{ReadRequest, Source, Taken, WriteRequest};
 use super::sparse_chunk::{SparseChunk, collect};
 use super::sparse_points;
 use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
 use pumice_cache::{Direct, Intent, Outcome, Part, Stored};
+use pumice_filter::location::RowCells;
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Dims, Selection};
@@ -41,6 +42,8 @@ pub struct Sparse {
 pub struct EncodedSections {
     /// The stored bytes.
     pub bytes: Vec<u8>,
+    /// Values that follow them as they are.
+    pub values: Option<Arc<Vec<u8>>>,
     /// The sections in them.
     pub sections: [SectionRecord; 2],
 }
@@ -97,23 +100,27 @@ impl Sparse {
             Error::Internal("a chunk without resident values was to be written".into())
         })?;
         let (locations, filters) = self.pipelines(key);
-        let EncodedCells { mut bytes, unfiltered, mask } = match &chunk.stored {
+        let cells = match &chunk.stored {
             Some(stored) => stored.clone(),
             None => locations.encode_cells(self.geometry.chunk(), &chunk.cells)?,
         };
+        with_values(cells, filters, values)
+    }
+
+    /// Encodes a chunk that was written whole.
+    pub fn encode_fresh(&self, cells: &RowCells, values: &Arc<Vec<u8>>) -> Result<EncodedSections> {
+        let cells = match self.locations.encode_rows(cells)? {
+            Some(encoded) => encoded,
+            None => self.locations.encode_cells(self.geometry.chunk(), &cells.to_set()?)?,
+        };
+        if !self.values.is_empty() {
+            return with_values(cells, &self.values, values);
+        }
+        let EncodedCells { bytes, unfiltered, mask } = cells;
         let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
         let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
-        let mut filter_mask = 0;
-        if filters.is_empty() {
-            bytes.put_bytes(values);
-        } else {
-            let (encoded, mask) = filters.encode_slice(values)?;
-            filter_mask = mask;
-            bytes.put_bytes(&encoded);
-            scratch::give(encoded);
-        }
-        let second = SectionRecord { offset, unfiltered, filter_mask };
-        Ok(EncodedSections { bytes, sections: [first, second] })
+        let second = SectionRecord { offset, unfiltered, filter_mask: 0 };
+        Ok(EncodedSections { bytes, values: Some(values.clone()), sections: [first, second] })
     }
 
     /// Whether sections that somebody else has made can be stored as a chunk: they must decode, and
@@ -398,11 +405,39 @@ impl Sparse {
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
+            WriteRequest::Rows { part, source } => match part.take() {
+                Some((cells, values)) => self.gather_rows(chunk, cells, values, source),
+                None => Ok(Outcome::Unchanged),
+            },
             WriteRequest::ErasePoints { part } => {
                 Ok(erase(chunk.settle(element), element, &sparse_points::cells(part)?))
             }
             WriteRequest::Erase { cells } => Ok(erase(chunk.settle(element), element, cells)),
         }
+    }
+
+    /// Defines cells of compressed rows; to a new chunk they are given as they are.
+    fn gather_rows(
+        &self,
+        chunk: &mut LoggedChunk,
+        cells: RowCells,
+        values: Vec<u8>,
+        source: &Source<'_>,
+    ) -> Result<Outcome> {
+        let (element, fill) = (self.geometry.element_size(), self.geometry.fill());
+        if chunk.is_new() && cells.is_final() && source.overwrites() && self.takes_rows() {
+            chunk.begin(cells, source.convert(values, Vec::new)?);
+            return Ok(Outcome::Keep);
+        }
+        let cells = cells.to_set()?;
+        let values = source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
+        chunk.define(element, cells, values);
+        Ok(Outcome::Keep)
+    }
+
+    /// Whether cells can be stored as the location filter encodes rows of them.
+    pub fn takes_rows(&self) -> bool {
+        self.plain.is_none() && self.locations.begins_with_location()
     }
 
     /// Whether a write needs what is stored.
@@ -413,10 +448,29 @@ impl Sparse {
             }
             WriteRequest::Values { .. }
             | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. } => Intent::Update,
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
+}
+
+/// Puts values behind locations.
+fn with_values(cells: EncodedCells, filters: &Pipeline, values: &[u8]) -> Result<EncodedSections> {
+    let EncodedCells { mut bytes, unfiltered, mask } = cells;
+    let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
+    let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
+    let mut filter_mask = 0;
+    if filters.is_empty() {
+        bytes.put_bytes(values);
+    } else {
+        let (encoded, mask) = filters.encode_slice(values)?;
+        filter_mask = mask;
+        bytes.put_bytes(&encoded);
+        scratch::give(encoded);
+    }
+    let second = SectionRecord { offset, unfiltered, filter_mask };
+    Ok(EncodedSections { bytes, values: None, sections: [first, second] })
 }
 
 /// Makes cells undefined.

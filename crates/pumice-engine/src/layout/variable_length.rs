@@ -175,7 +175,7 @@ impl VariableLength {
             bytes.put_bytes(&encoded.bytes);
             scratch::give(encoded.bytes);
         }
-        Ok(Encoded { bytes, tag })
+        Ok(Encoded::new(bytes, tag))
     }
 
     /// Whether sections that somebody else has made can be stored as a chunk: they must decode, and
@@ -302,6 +302,7 @@ impl VariableLength {
             }
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
             | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
@@ -325,7 +326,8 @@ impl VariableLength {
             WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
             WriteRequest::Values { .. }
             | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. } => Intent::Update,
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. } => Intent::Update,
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }

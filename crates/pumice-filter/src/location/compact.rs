@@ -17,7 +17,7 @@
 //! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
 
 use super::list;
-use super::numbers::{self, BLOCK, MOST_BITS, Numbers};
+use super::numbers::{self, BLOCK, MOST_BITS, Numbers, Packer};
 use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
 use super::toggles::{self, Axis};
@@ -61,6 +61,14 @@ pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], out: &mut Vec<u8>) {
     put_header(dims, Kind::Cells as u8, 0, out);
     put_varint(gaps.len() as u64, out);
     numbers::encode(gaps, out);
+    out.put_checksum(0);
+}
+
+/// As [`encode_gaps`], from gaps that have been packed.
+pub(super) fn encode_packed(dims: &[u64], gaps: &Packer, out: &mut Vec<u8>) {
+    put_header(dims, Kind::Cells as u8, 0, out);
+    put_varint(gaps.count() as u64, out);
+    numbers::put_packed(gaps, out);
     out.put_checksum(0);
 }
 

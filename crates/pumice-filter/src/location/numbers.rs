@@ -12,9 +12,11 @@
 mod bytes;
 mod packed;
 
+pub(super) use packed::Packer;
+
 use super::compact::outside;
 use super::{NAME, corrupt};
-use crate::FilterError;
+use crate::{FilterError, Work, run_widely};
 use pumice_bytes::Reader;
 
 use super::varint::{put_varint, varint};
@@ -76,6 +78,25 @@ impl Number for u64 {
 
 /// Appends `values` in the form that is likely to be shortest in the end.
 pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
+    run_widely(Encode { values, out });
+}
+
+struct Encode<'a, N> {
+    values: &'a [N],
+    out: &'a mut Vec<u8>,
+}
+
+impl<N: Number> Work for Encode<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        encode_in(self.values, self.out);
+    }
+}
+
+#[inline(always)]
+fn encode_in<N: Number>(values: &[N], out: &mut Vec<u8>) {
     let first = values.first().copied();
     if values.iter().all(|value| Some(*value) == first) {
         out.push(CONSTANT);
@@ -91,6 +112,12 @@ pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
         out.push(PACKED);
         packed::encode(values, &parameters, out);
     }
+}
+
+/// Appends numbers that have been packed.
+pub(super) fn put_packed(packer: &Packer, out: &mut Vec<u8>) {
+    out.push(PACKED);
+    packer.put(out);
 }
 
 /// A stream that is being read.

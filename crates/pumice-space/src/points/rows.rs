@@ -1,91 +1,142 @@
-//! Compressed rows whose columns ascend: the stretches of a row are found by counting, many at once.
+//! Compressed rows whose columns ascend, split by chunk in the order in which they lie in memory.
 
-use super::scan::{HandOut, Id};
+use super::{Column, Form, Points};
+use crate::ChunkGrid;
+use std::ops::Range;
 
-/// Points that are looked at, and moved, at a time.
-const BLOCK: usize = 16;
+/// Columns that are compared at a time.
+const BLOCK: usize = 32;
 
-impl HandOut<'_> {
-    /// Hands out rows as long as their columns ascend inside the array; says which point is next.
-    pub(super) fn rows<P: Id>(&mut self, pointers: &[P], columns: &[u32]) -> usize {
-        let (dims, sizes) = (self.grid.dims(), self.grid.chunk());
-        let (&[height, width], &[rows_each, side]) = (dims, sizes) else { return self.range.start };
-        let mut point = self.range.start;
-        let Ok(side32) = u32::try_from(side) else { return point };
-        let per_row = self.grid.counts()[1];
-        let mut row = pointers.partition_point(|at| at.wide() as usize <= point).saturating_sub(1);
-        while point < self.range.end && (row as u64) < height {
-            let Some(end) = pointers.get(row + 1).map(|end| end.wide() as usize) else { break };
-            let Some(line) = columns.get(point..end.min(self.range.end).max(point)) else { break };
-            if !ascends(line) || line.last().is_some_and(|&last| u64::from(last) >= width) {
-                break;
-            }
-            let chunk = (row as u64 / rows_each * per_row).wrapping_sub(self.first);
-            self.row(row as u64, chunk, point, line.len(), columns, side32);
-            point += line.len();
-            row += 1;
-        }
-        point
-    }
+/// Compressed rows of a matrix in chunks.
+///
+/// ```
+/// use pumice_space::{ChunkGrid, Points, RowGrid};
+///
+/// let grid = ChunkGrid::new(&[4, 6], &[2, 3])?;
+/// let points = Points::compressed_rows(&[0u32, 1, 3, 3, 4][..], &[1u32, 0, 4, 5][..])?;
+/// let rows = RowGrid::new(&points, &grid).unwrap();
+/// let mut pieces = Vec::new();
+/// assert!(rows.split(0, |chunk, row, cells| pieces.push((chunk, row, cells))));
+/// assert_eq!(pieces, [(0, 0, 0..1), (0, 1, 1..2), (1, 1, 2..3)]);
+/// # Ok::<(), pumice_space::SpaceError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RowGrid<'a> {
+    pointers: Column<'a>,
+    columns: &'a [u32],
+    /// How many rows there are, and the columns that each may have.
+    lines: usize,
+    width: u64,
+    /// The sides of a chunk.
+    height: usize,
+    side: u32,
+    /// Chunks side by side.
+    across: usize,
+}
 
-    /// Hands out the points of a row, the first of whose chunks has this number.
-    fn row(&mut self, row: u64, chunk: u64, from: usize, len: usize, columns: &[u32], side: u32) {
-        let (mut point, end) = (from, from + len);
-        while point < end {
-            let number = columns[point] / side;
-            let limit = (number + 1).saturating_mul(side);
-            let count = count_below(&columns[point..end], limit);
-            let at = chunk.wrapping_add(u64::from(number)) as usize;
-            let first = row.wrapping_mul(u64::from(side)).wrapping_sub(self.bases[at]) as u32;
-            let part = &mut self.parts[at];
-            let moved = |column: u32| first.wrapping_add(column);
-            append::<_, BLOCK>(&mut part.cells, &columns[point..], count, moved);
-            let values = self.values.get(point * self.element..).unwrap_or_default();
-            if self.element == 4 {
-                append::<_, { 4 * BLOCK }>(&mut part.values, values, 4 * count, |byte| byte);
-            } else {
-                let values = values.get(..count * self.element);
-                part.values.extend_from_slice(values.unwrap_or_default());
-            }
-            point += count;
-        }
+/// Takes pieces of rows. Closures do; but a long one may not be inlined where loops are compiled for
+/// other processors.
+pub trait TakeRows {
+    /// Takes a piece: the number of the chunk in its band, that of the row in the chunk, and where the
+    /// cells are among all.
+    fn take(&mut self, chunk: usize, row: u32, cells: Range<usize>);
+}
+
+impl<F: FnMut(usize, u32, Range<usize>)> TakeRows for F {
+    #[inline(always)]
+    fn take(&mut self, chunk: usize, row: u32, cells: Range<usize>) {
+        self(chunk, row, cells);
     }
 }
 
-/// Whether columns ascend; all are looked at, so that many are compared at once.
+impl<'a> RowGrid<'a> {
+    /// `None` if the points are not compressed rows of 32-bit columns, or if most rows have no cell in most
+    /// chunks.
+    pub fn new(points: &Points<'a>, grid: &ChunkGrid) -> Option<Self> {
+        let Form::Compressed { axis: 0, pointers, indices: Column::U32(columns) } = points.0 else {
+            return None;
+        };
+        let (&[rows, width], &[height, side]) = (grid.dims(), grid.chunk()) else { return None };
+        let lines = pointers.len().checked_sub(1)?;
+        let across = usize::try_from(*grid.counts().get(1)?).ok()?;
+        let small = u32::try_from(grid.cells_per_chunk()).is_ok();
+        let fits = small && lines as u64 <= rows && u32::try_from(columns.len()).is_ok();
+        let few = lines.checked_mul(across).is_some_and(|places| places <= columns.len());
+        if !fits || !few || height == 0 || side == 0 {
+            return None;
+        }
+        let (height, side) = (usize::try_from(height).ok()?, u32::try_from(side).ok()?);
+        Some(Self { pointers, columns, lines, width, height, side, across })
+    }
+
+    /// How many bands of chunks have rows.
+    pub fn bands(&self) -> usize {
+        self.lines.div_ceil(self.height)
+    }
+
+    /// The columns of all cells.
+    pub fn columns(&self) -> &'a [u32] {
+        self.columns
+    }
+
+    /// How many cells a band has.
+    pub fn count(&self, band: usize) -> usize {
+        let first = band.saturating_mul(self.height);
+        let pointer = |row: usize| self.pointers.at(row.min(self.lines)).unwrap_or(0) as usize;
+        pointer(first.saturating_add(self.height)).saturating_sub(pointer(first))
+    }
+
+    /// Shows the rows of a band, each in as many pieces as there are chunks that it has cells
+    /// in. `false` if the columns of a row do not ascend inside the array; the rows after it are
+    /// not shown.
+    #[inline(always)]
+    pub fn split(&self, band: usize, mut to: impl TakeRows) -> bool {
+        let first = band.saturating_mul(self.height);
+        let rows = first..first.saturating_add(self.height).min(self.lines);
+        let pointer = |row: usize| self.pointers.at(row).unwrap_or(0) as usize;
+        let mut start = pointer(first);
+        for row in rows {
+            let end = pointer(row + 1);
+            let Some(line) = self.columns.get(start..end) else { return false };
+            if !ascends(line) || line.last().is_some_and(|&last| u64::from(last) >= self.width) {
+                return false;
+            }
+            let (mut at, mut limit) = (0, 0u32);
+            for chunk in 0..self.across {
+                limit = limit.saturating_add(self.side);
+                let here = count_below(&line[at..], limit);
+                if here > 0 {
+                    to.take(chunk, (row - first) as u32, start + at..start + at + here);
+                }
+                at += here;
+            }
+            // What is not below the last limit is as large as a number can be.
+            if at < line.len() {
+                return false;
+            }
+            start = end;
+        }
+        true
+    }
+}
+
+/// Whether columns ascend without repetition; all are looked at, so that many are compared at once.
+#[inline(always)]
 fn ascends(line: &[u32]) -> bool {
-    line.windows(2).fold(true, |all, pair| all & (pair[0] <= pair[1]))
+    line.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]))
 }
 
-/// How many of some columns that ascend are below a limit: the first is.
+/// How many of some columns that ascend are below a limit.
+#[inline(always)]
 fn count_below(line: &[u32], limit: u32) -> usize {
-    let below = |columns: &[u32]| columns.iter().map(|&at| u32::from(at < limit)).sum::<u32>();
-    let (blocks, rest) = line.as_chunks::<BLOCK>();
     let mut count = 0;
-    for block in blocks {
-        let here = below(block) as usize;
+    while let Some(block) = line.get(count..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
+        let here = block.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize;
         count += here;
         if here < BLOCK {
             return count;
         }
     }
-    count + below(rest) as usize
-}
-
-/// Appends `count` of some items. A few are moved as a block of `N`, of which the rest is cut off again.
-#[inline(always)]
-fn append<T: Copy, const N: usize>(
-    to: &mut Vec<T>,
-    from: &[T],
-    count: usize,
-    change: impl Fn(T) -> T,
-) {
-    let len = to.len() + count;
-    match from.first_chunk::<N>() {
-        Some(block) if count <= N => {
-            to.extend_from_slice(&block.map(change));
-            to.truncate(len);
-        }
-        _ => to.extend(from[..count.min(from.len())].iter().map(|&item| change(item))),
-    }
+    let rest = line.get(count..).unwrap_or_default();
+    count + rest.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize
 }

@@ -387,13 +387,7 @@ pub(super) struct HandOut<'a> {
 }
 
 impl HandOut<'_> {
-    pub(super) fn of(mut self, points: &Points<'_>) -> Result<(), SpaceError> {
-        if let Form::Compressed { axis: 0, pointers, indices: Column::U32(columns) } = &points.0 {
-            self.range.start = match pointers {
-                Column::U32(pointers) => self.rows(pointers, columns),
-                Column::U64(pointers) => self.rows(pointers, columns),
-            };
-        }
+    pub(super) fn of(self, points: &Points<'_>) -> Result<(), SpaceError> {
         dispatch(points, self)
     }
 }

@@ -44,28 +44,57 @@ const STRETCHES: usize = 4;
 const SHARE: usize = 32;
 const STRETCH: (usize, usize) = (128, 512);
 
-/// How long the stream will probably be once compressed: the entropy of its bytes, less what repeats.
+/// How long the stream will probably be once compressed.
+#[inline(always)]
 pub(super) fn estimated_bits<N: Number>(values: &[N]) -> u64 {
-    let (mut histogram, mut repeats, mut seen) = ([0u32; 256], 0, 0);
+    let mut estimate = Estimate::default();
     let most = (values.len() / SHARE).clamp(STRETCH.0, STRETCH.1);
     let step = (values.len() / STRETCHES).max(most);
     for stretch in values.chunks(step) {
-        let stretch = &stretch[..stretch.len().min(most)];
-        count_bytes(stretch, &mut histogram);
-        repeats += repeated(stretch);
-        seen += stretch.len();
+        estimate.add(&stretch[..stretch.len().min(most)]);
     }
-    let used = histogram.iter().filter(|count| **count > 0).map(|count| f64::from(*count));
-    let total: f64 = used.clone().sum();
-    let entropy: f64 = used.clone().map(|count| count * (total / count).log2()).sum();
-    let scale = values.len() as f64 / seen.max(1) as f64;
-    let fresh = 1.0 - 0.9 * repeats as f64 / seen.max(1) as f64;
-    // A compressor has to describe its codes, too.
-    let codes = 100.0 + 5.0 * used.count() as f64;
-    ((entropy * scale * fresh + codes).min(8.0 * total * scale + 8.0)) as u64
+    estimate.bits(values.len())
+}
+
+/// What stretches of a stream tell of it: the entropy of its bytes, and what repeats.
+#[derive(Clone, Debug)]
+pub(super) struct Estimate {
+    histogram: [u32; 256],
+    repeats: usize,
+    seen: usize,
+}
+
+impl Default for Estimate {
+    fn default() -> Self {
+        Self { histogram: [0; 256], repeats: 0, seen: 0 }
+    }
+}
+
+impl Estimate {
+    /// Looks at a stretch.
+    #[inline(always)]
+    pub(super) fn add<N: Number>(&mut self, stretch: &[N]) {
+        count_bytes(stretch, &mut self.histogram);
+        self.repeats += repeated(stretch);
+        self.seen += stretch.len();
+    }
+
+    /// The probable length of a stream of `count` numbers.
+    pub(super) fn bits(&self, count: usize) -> u64 {
+        let used = self.histogram.iter().filter(|count| **count > 0);
+        let used = used.map(|count| f64::from(*count));
+        let total: f64 = used.clone().sum();
+        let entropy: f64 = used.clone().map(|count| count * (total / count).log2()).sum();
+        let scale = count as f64 / self.seen.max(1) as f64;
+        let fresh = 1.0 - 0.9 * self.repeats as f64 / self.seen.max(1) as f64;
+        // A compressor has to describe its codes, too.
+        let codes = 100.0 + 5.0 * used.count() as f64;
+        ((entropy * scale * fresh + codes).min(8.0 * total * scale + 8.0)) as u64
+    }
 }
 
 /// Counts the bytes that these numbers will be written as.
+#[inline(always)]
 fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
     for value in values.iter().map(|value| value.wide()) {
         histogram[value.min(LARGE) as usize] += 1;
@@ -81,6 +110,7 @@ fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
 const PHRASE: usize = 12;
 
 /// How many of these numbers begin a phrase that occurred before.
+#[inline(always)]
 fn repeated<N: Number>(values: &[N]) -> usize {
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut last_seen = [u16::MAX; 1 << 10];

@@ -14,11 +14,14 @@
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
 mod cells;
+mod packer;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "packed/narrow.rs"]
 mod wide;
+
+pub(in crate::location) use packer::Packer;
 
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
@@ -37,6 +40,7 @@ pub(super) struct Parameters {
 }
 
 /// The best `k` for each block.
+#[inline(always)]
 pub(super) fn parameters<N: Number>(values: &[N]) -> Parameters {
     let mut all = Parameters { low_bits: Vec::new(), unary_bits: 0, bits: 0 };
     for block in values.chunks(BLOCK) {
@@ -49,6 +53,7 @@ pub(super) fn parameters<N: Number>(values: &[N]) -> Parameters {
 }
 
 /// The `k` that makes a block shortest, and the length of its unary part.
+#[inline(always)]
 fn best_split<N: Number>(block: &[N]) -> (u32, u64) {
     let count = block.len() as u64;
     let sums = Sums { block, small: N::union(block) < SMALL };
@@ -122,6 +127,7 @@ impl<N: Number> Sums<'_, N> {
     }
 }
 
+#[inline(always)]
 pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut Vec<u8>) {
     out.extend_from_slice(&parameters.low_bits);
     let unary_bytes = parameters.unary_bits.div_ceil(8) as usize;
@@ -132,17 +138,14 @@ pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut
     }
 }
 
+#[inline(always)]
 fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
     // Every write is of a whole word; what lies beyond the end is cut off again.
     out.resize(start + bytes + 8, 0);
     let mut ones = Ones { place: &mut out[start..], bits: 0, filled: 0 };
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
-        let (fours, rest) = block.as_chunks::<4>();
-        for four in fours {
-            ones.put_four(four.map(|value| value.wide() >> low_bits));
-        }
-        rest.iter().for_each(|value| ones.put(value.wide() >> low_bits));
+        ones.put_block(block, u32::from(*low_bits));
     }
     out.truncate(start + bytes);
 }
@@ -157,6 +160,16 @@ struct Ones<'a> {
 }
 
 impl Ones<'_> {
+    /// The numbers of a block without their low bits.
+    #[inline(always)]
+    fn put_block<N: Number>(&mut self, block: &[N], low_bits: u32) {
+        let (fours, rest) = block.as_chunks::<4>();
+        for four in fours {
+            self.put_four(four.map(|value| value.wide() >> low_bits));
+        }
+        rest.iter().for_each(|value| self.put(value.wide() >> low_bits));
+    }
+
     /// Four numbers, without a decision for each: mostly they are few bits.
     #[inline(always)]
     fn put_four(&mut self, [a, b, c, d]: [u64; 4]) {
@@ -202,6 +215,7 @@ impl Ones<'_> {
     }
 }
 
+#[inline(always)]
 fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
     // The common widths get loops of their own, in which all shifts are constants.
     match low_bits {
@@ -219,6 +233,7 @@ fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
 }
 
 /// For `BITS` of at most 8: the low bits of a group fit a word.
+#[inline(always)]
 fn put_low_fixed<N: Number, const BITS: usize>(block: &[N], out: &mut Vec<u8>) {
     let start = out.len();
     let end = start + (block.len() * BITS).div_ceil(8);
@@ -241,6 +256,7 @@ fn put_low_fixed<N: Number, const BITS: usize>(block: &[N], out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
+#[inline]
 fn put_low_any<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
     let end = out.len() + (block.len() * low_bits as usize).div_ceil(8);
     let mask = (1u64 << low_bits) - 1;

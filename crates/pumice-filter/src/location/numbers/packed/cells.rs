@@ -7,7 +7,24 @@ use super::{BLOCK, GROUP, MOST_WIDE, Packed, wide, word_at};
 use crate::FilterError;
 use crate::location::NAME;
 use crate::location::compact::outside;
-use crate::wide::{Wide, widely};
+use crate::wide::{Wide, Work, run_widely};
+
+struct EachCell<'a, T, B> {
+    packed: Packed<'a>,
+    count: usize,
+    cells: u64,
+    take: T,
+    beside: B,
+}
+
+impl<T: FnMut(&[u32]) -> bool, B: FnMut()> Work for EachCell<'_, T, B> {
+    type Output = Result<bool, FilterError>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.packed.each_cell(self.count, self.cells, self.take, self.beside)
+    }
+}
 
 impl Packed<'_> {
     /// Shows the `count` cells that the numbers are the gaps between, all of them below `cells`, which
@@ -20,7 +37,7 @@ impl Packed<'_> {
         take: impl FnMut(&[u32]) -> bool,
         beside: impl FnMut(),
     ) -> Result<bool, FilterError> {
-        widely(|| self.each_cell(count, cells, take, beside))
+        run_widely(EachCell { packed: self, count, cells, take, beside })
     }
 
     #[inline(always)]

@@ -1,0 +1,208 @@
+//! Scattered cells of a matrix, as rows of columns: encoded while they come, many chunks at a time.
+//!
+//! The gaps of a chunk are packed block by block, so that they never leave the processor's cache. What
+//! comes out is the form of [`list`](super::list). Rows tell without a further look how many blocks the
+//! plain form has.
+
+use super::compact;
+use super::numbers::{BLOCK, Packer};
+use super::plain_length::{Counts, length};
+use super::plan::{Kind, choose};
+use std::ops::Range;
+
+/// Gaps that are made at a time.
+const STEP: usize = 16;
+
+/// One row in so many is compared with the one before it, at so many columns.
+const SAMPLED: u32 = 8;
+const COLUMNS: usize = 4;
+
+/// Encodes the cells of a chunk that is a part of a matrix.
+///
+/// ```
+/// use pumice_filter::location::RowEncoder;
+///
+/// let mut encoder = RowEncoder::new([100, 1000], 5000, 0).unwrap();
+/// let columns: Vec<u32> = (0..500).map(|at| 5000 + at % 5 * 190 + at % 97).collect();
+/// for row in 0..100 {
+///     encoder.row(row, &columns, 5 * row as usize..5 * row as usize + 5);
+/// }
+/// let cells = encoder.finish();
+/// assert_eq!(cells.to_set()?.len(), 500);
+/// # Ok::<(), pumice_filter::FilterError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RowEncoder {
+    dims: [u64; 2],
+    first_column: u32,
+    /// Gaps that have not been packed, and as many again as are made at a time.
+    gaps: [u32; BLOCK + STEP],
+    filled: usize,
+    packer: Packer,
+    /// The cell after the last.
+    next: u32,
+    /// Whether the first cell is the chunk's first.
+    from_zero: bool,
+    /// The last row, and its place among all cells.
+    before: Option<(u32, Range<usize>)>,
+    /// The highest coordinate.
+    highest: u32,
+    /// Whether the set is known not to be a regular hyperslab.
+    irregular: bool,
+    /// Rows that go on where the one before ended, and blocks that go on in the next row.
+    touching: u64,
+    continued: u64,
+    sampled: u32,
+    repeated: u32,
+}
+
+/// Cells behind the location filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCells {
+    pub(crate) bytes: Vec<u8>,
+    /// The length of the plain form, if this is how the filter would write these cells.
+    pub(crate) unfiltered: Option<u64>,
+}
+
+impl RowEncoder {
+    /// For a chunk of `dims` cells, fewer than 2^32, that begins at `first_column` and will have about
+    /// `count` cells.
+    pub fn new(dims: [u64; 2], first_column: u32, count: usize) -> Option<Self> {
+        let total = dims[0].checked_mul(dims[1])?;
+        u32::try_from(total).ok()?;
+        Some(Self {
+            dims,
+            first_column,
+            gaps: [0; BLOCK + STEP],
+            filled: 0,
+            packer: Packer::new(count),
+            next: 0,
+            from_zero: false,
+            before: None,
+            highest: 0,
+            irregular: false,
+            touching: 0,
+            continued: 0,
+            sampled: 0,
+            repeated: 0,
+        })
+    }
+
+    /// Takes the cells of a row, counted from the chunk's first: those of `columns` in `range`. Rows come
+    /// in order, columns ascend inside the chunk.
+    #[inline(always)]
+    pub fn row(&mut self, row: u32, columns: &[u32], range: Range<usize>) {
+        let Some(line) = columns.get(range.clone()) else { return };
+        let (Some(&first), Some(&last)) = (line.first(), line.last()) else { return };
+        let base = row.wrapping_mul(self.dims[1] as u32).wrapping_sub(self.first_column);
+        let gap = base.wrapping_add(first).wrapping_sub(self.next);
+        self.next = base.wrapping_add(last).wrapping_add(1);
+        self.touching += u64::from(gap == 0);
+        self.highest = self.highest.max(row).max(last.wrapping_sub(self.first_column));
+        self.put(columns, range.clone(), gap);
+        if let Some((above, other)) = self.before.take() {
+            let neighbour = above.wrapping_add(1) == row;
+            if other.len() == range.len() {
+                self.compare(line, columns.get(other.clone()).unwrap_or_default(), neighbour);
+            } else {
+                self.irregular = true;
+            }
+            if neighbour && row.is_multiple_of(SAMPLED) {
+                self.sample(line, columns.get(other).unwrap_or_default());
+            }
+        } else {
+            self.from_zero = gap == 0;
+        }
+        self.before = Some((row, range));
+    }
+
+    /// Appends the gaps of a row.
+    #[inline(always)]
+    fn put(&mut self, columns: &[u32], mut range: Range<usize>, gap: u32) {
+        let mut first = Some(gap);
+        while !range.is_empty() {
+            let len = range.len().min(BLOCK - self.filled).min(STEP);
+            let place = &mut self.gaps[self.filled..self.filled + STEP];
+            put_gaps(place, columns, range.start, len);
+            if let Some(gap) = first.take() {
+                place[0] = gap;
+            }
+            range.start += len;
+            self.filled += len;
+            if self.filled == BLOCK {
+                self.packer.block(&self.gaps[..BLOCK]);
+                self.filled = 0;
+            }
+        }
+    }
+
+    /// Looks whether a row is the same as the one before.
+    #[inline(always)]
+    fn compare(&mut self, line: &[u32], other: &[u32], neighbour: bool) {
+        if line != other {
+            self.irregular = true;
+        } else if neighbour {
+            let apart = |pair: &&[u32]| pair[1].wrapping_sub(pair[0]) != 1;
+            self.continued += 1 + line.windows(2).filter(apart).count() as u64;
+        }
+    }
+
+    /// Looks whether some cells of a row are in the next one, too.
+    fn sample(&mut self, line: &[u32], above: &[u32]) {
+        for column in above.iter().step_by(above.len().div_ceil(COLUMNS).max(1)) {
+            self.sampled += 1;
+            self.repeated += u32::from(line.contains(column));
+        }
+    }
+
+    /// The cells.
+    #[inline(always)]
+    pub fn finish(mut self) -> RowCells {
+        self.packer.block(&self.gaps[..self.filled]);
+        let mut bytes = Vec::with_capacity(self.packer.len() + 64);
+        compact::encode_packed(&self.dims, &self.packer, &mut bytes);
+        let unfiltered = self.plain_length().filter(|length| (bytes.len() as u64) < *length);
+        RowCells { bytes, unfiltered }
+    }
+
+    /// The length of the plain form, if these are scattered cells, best written as they are.
+    fn plain_length(&self) -> Option<u64> {
+        let (count, zeros) = (self.packer.count() as u64, self.packer.zeros);
+        let total = self.dims[0] * self.dims[1];
+        // Cells that do not ascend make a gap that is far too large.
+        let ascend =
+            self.packer.sum + count == u64::from(self.next) && u64::from(self.next) <= total;
+        let alike = 3 * self.repeated >= self.sampled.max(1);
+        let runs = count - zeros + u64::from(self.from_zero);
+        let scattered = count <= 2 * runs && runs > 1;
+        if !ascend || !self.irregular || alike || !scattered || !self.packer.is_shortest() {
+            return None;
+        }
+        if choose(total, count, runs) != (Kind::Cells, false) {
+            return None;
+        }
+        let blocks = count - (zeros - self.touching) - self.continued;
+        length(&self.dims, Counts { blocks, highest: u64::from(self.highest) })
+    }
+}
+
+/// The gaps before `len` columns from `start` on, and others behind them.
+#[inline(always)]
+fn put_gaps(gaps: &mut [u32], columns: &[u32], start: usize, len: usize) {
+    let before = start.wrapping_sub(1);
+    if let (Some(lower), Some(upper)) = (columns.get(before..), columns.get(start..))
+        && let (Some(lower), Some(upper)) =
+            (lower.first_chunk::<STEP>(), upper.first_chunk::<STEP>())
+        && let Some(to) = gaps.first_chunk_mut::<STEP>()
+    {
+        // Made apart: the compiler cannot know that nothing is written to the columns.
+        let made: [u32; STEP] = std::array::from_fn(|at| upper[at].wrapping_sub(lower[at]));
+        *to = made.map(|step| step.wrapping_sub(1));
+        return;
+    }
+    // At the ends of the list.
+    for (to, at) in gaps.iter_mut().zip(start..start + len) {
+        let column = |at: usize| columns.get(at).copied().unwrap_or(0);
+        *to = column(at).wrapping_sub(column(at.wrapping_sub(1))).wrapping_sub(1);
+    }
+}
