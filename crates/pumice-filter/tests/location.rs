@@ -105,6 +105,14 @@ fn scattered_cells_of_a_matrix_are_taken_row_by_row() {
         let set = CellSet::from_sorted_cells(total, cells).unwrap();
         assert!(check_rows(dims, &set, 4000), "{dims:?}");
     }
+    // Clusters far apart: gaps of very different length in one block.
+    let (mut random, mut member) = (Random(9), vec![false; 1_000_000]);
+    for _ in 0..300 {
+        let (top, left) = (random.below(980) as usize, random.below(980) as usize);
+        (0..400).for_each(|at| member[(top + at / 20) * 1000 + left + at % 20] = at % 3 > 0);
+    }
+    let cells = (0..1_000_000).filter(|cell| member[*cell as usize]);
+    check_rows([1000, 1000], &CellSet::from_sorted_cells(1_000_000, cells).unwrap(), 77);
     // Every cell; every other row; the same cells in every row.
     let all = (0..10_000).collect::<Vec<u64>>();
     let striped = all.iter().copied().filter(|cell| cell / 100 % 2 == 0).collect();

@@ -22,6 +22,10 @@ const SPARSE_CHUNK_DEFINED: f64 = 16384.0;
 const DENSITY: f64 = 0.01;
 /// No sparse chunk has more or fewer cells by default.
 const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64);
+/// A row of a sparse dataset lies in at most so many chunks by default, unless these would have to be so
+/// many times as wide as otherwise.
+const MOST_ACROSS: u64 = 20;
+const MOST_WIDENING: u64 = 4;
 /// About how many cells a chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
@@ -272,14 +276,16 @@ impl DatasetBuilder {
     }
 
     /// Says which share of the cells of a sparse dataset will be defined, for the default chunk
-    /// shape: about 16,384 defined cells a chunk, with sides as equal as the shape allows. Without
-    /// it, one cell in a hundred.
+    /// shape: about 16,384 defined cells a chunk, with sides as equal as the shape allows, but wider where
+    /// a row would lie in more than twenty chunks. Without it, one cell in a hundred.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
     /// let matrix = file.new_dataset::<f32>().shape([20_000, 20_000]).sparse();
     /// let thin = matrix.clone().expected_density(0.001).create("thin")?;
     /// assert_eq!(thin.chunk(), Some(vec![4048, 4047]));
+    /// let thick = matrix.clone().expected_density(0.1).create("thick")?;
+    /// assert_eq!(thick.chunk(), Some(vec![164, 1000]));
     /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1280, 1280]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
@@ -646,7 +652,7 @@ impl DatasetBuilder {
         }
         let cells =
             (SPARSE_CHUNK_DEFINED / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
-        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells as u64));
+        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_sparse_chunk(cells as u64));
         let filters = self.filters_of(&[Section::Selection, Section::Values])?;
         let locations = filters.of(Section::Selection).to_vec();
         let values = filters.of(Section::Values).to_vec();
@@ -671,6 +677,22 @@ impl DatasetBuilder {
             heap: filters.of(Section::Heap).to_vec(),
             dont_filter_partial: self.dont_filter_partial,
         })
+    }
+
+    /// A chunk of about `cells` cells with sides as equal as they can be while a row lies in at most
+    /// [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each chunk
+    /// that it lies in is decoded whole.
+    fn default_sparse_chunk(&self, cells: u64) -> Vec<u64> {
+        let mut chunk = self.default_chunk(cells);
+        if let (Access::Blocks, [.., high, wide], [.., width]) =
+            (self.access, &mut *chunk, &*self.shape)
+        {
+            let wider =
+                (width.div_ceil(MOST_ACROSS)).clamp(*wide, *wide * (*high).min(MOST_WIDENING));
+            *high = (*high * *wide / wider).max(1);
+            *wide = wider;
+        }
+        chunk
     }
 
     fn default_chunk(&self, cells: u64) -> Vec<u64> {

@@ -59,6 +59,8 @@ impl Packer {
         let whole = (unary_bits + u64::from(self.filled)) as usize / 8;
         self.unary.resize(start + whole + 9, 0);
         let place = &mut self.unary[start..];
+        // A number may go beyond the byte that it begins in.
+        place[0] = self.bits as u8;
         let mut ones = Ones { place, bits: self.bits, filled: self.filled };
         ones.put_block(block, low_bits);
         (self.bits, self.filled) = (ones.bits, ones.filled);
