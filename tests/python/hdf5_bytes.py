@@ -15,6 +15,7 @@ except ImportError:  # zstd sections then raise when met
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 
 DEFLATE, SHUFFLE, FLETCHER32, LOCATION, HEAP, REFERENCES, ZSTD = 1, 2, 3, 302, 303, 304, 32015
+NBIT, SCALEOFFSET = 5, 6
 
 
 class FormatError(Exception):
@@ -159,6 +160,90 @@ def unshuffle(data, size):
     return bytes(whole) + data[count * size :]
 
 
+def put_bits(numbers, width):
+    """Numbers of `width` bits as a stream, most significant bit first."""
+    stream = 0
+    for number in numbers:
+        stream = stream << width | number
+    bits = width * len(numbers)
+    length = (bits + 7) // 8
+    return (stream << 8 * length - bits).to_bytes(length, "big")
+
+
+def take_bits(stream, count, width):
+    require(len(stream) * 8 >= count * width, f"{count} numbers of {width} bits in {len(stream)} bytes")
+    whole = int.from_bytes(stream, "big")
+    bits = 8 * len(stream)
+    return [whole >> bits - (at + 1) * width & (1 << width) - 1 for at in range(count)]
+
+
+def elements(data, size, signed=False):
+    require(len(data) % size == 0, f"{len(data)} bytes of elements of {size}")
+    parts = range(0, len(data), size)
+    return [int.from_bytes(data[at : at + size], "little", signed=signed) for at in parts]
+
+
+def take_count(data):
+    """In sections of values the number of elements varies; it stands behind the output."""
+    require(len(data) >= 8, "the number of elements is missing")
+    return data[:-8], int.from_bytes(data[-8:], "little")
+
+
+def nbit_number(parameters):
+    """Little-endian numbers only: size, precision, offset."""
+    number, plain, count, kind, size, order, precision, offset = parameters
+    if (plain, count, kind, order) != (0, 0, 1, 0) or number != 8:
+        raise Unsupported(f"nbit {parameters}")
+    require(0 < precision and precision + offset <= 8 * size, f"nbit {parameters}")
+    return size, precision, offset
+
+
+def nbit_encode(parameters, data):
+    size, precision, offset = nbit_number(parameters)
+    numbers = [number >> offset & (1 << precision) - 1 for number in elements(data, size)]
+    return put_bits(numbers, precision) + b"\0" + struct.pack("<Q", len(numbers))
+
+
+def nbit_decode(parameters, data):
+    size, precision, offset = nbit_number(parameters)
+    stream, count = take_count(data)
+    numbers = take_bits(stream, count, precision)
+    return b"".join((number << offset).to_bytes(size, "little") for number in numbers)
+
+
+def scaled_integers(parameters):
+    """Little-endian integers without a fill value: size, signed."""
+    method, _, count, kind, size, signed, big, filled = parameters[:8]
+    if (method, count, kind, big, filled) != (2, 0, 0, 0, 0):
+        raise Unsupported(f"scaleoffset {parameters}")
+    return size, bool(signed)
+
+
+def scaleoffset_encode(parameters, data):
+    size, signed = scaled_integers(parameters)
+    numbers = elements(data, size, signed)
+    least = min(numbers)
+    width = (max(numbers) - least).bit_length()
+    header = struct.pack("<IBQ8x", width, 8, least & (1 << 64) - 1)
+    if width == 8 * size:
+        return header + data + struct.pack("<Q", len(numbers))
+    stream = put_bits([number - least for number in numbers], width)
+    return header + stream + struct.pack("<Q", len(numbers))
+
+
+def scaleoffset_decode(parameters, data):
+    size, signed = scaled_integers(parameters)
+    data, count = take_count(data)
+    require(len(data) >= 21, "scaleoffset: header")
+    width, least = int.from_bytes(data[:4], "little"), int.from_bytes(data[5:13], "little")
+    require(width <= 8 * size, f"scaleoffset: {width} bits")
+    if width == 8 * size:
+        return data[21 : 21 + size * count]
+    mask = (1 << 8 * size) - 1
+    numbers = take_bits(data[21:], count, width) if width else [0] * count
+    return b"".join((number + least & mask).to_bytes(size, "little") for number in numbers)
+
+
 def filter_encode(identifier, parameters, data):
     """One filter's forward direction."""
     if identifier == DEFLATE:
@@ -167,6 +252,10 @@ def filter_encode(identifier, parameters, data):
         return shuffle(data, parameters[0])
     if identifier == FLETCHER32:
         return data + struct.pack("<I", fletcher32(data))
+    if identifier == NBIT:
+        return nbit_encode(parameters, data)
+    if identifier == SCALEOFFSET:
+        return scaleoffset_encode(parameters, data)
     if identifier == ZSTD and zstandard:
         return zstandard.ZstdCompressor(level=parameters[0] if parameters else 3).compress(data)
     if identifier == LOCATION:
@@ -200,6 +289,10 @@ def filter_decode(identifier, parameters, data, limit):
         body, (stored,) = data[:-4], struct.unpack("<I", data[-4:])
         require(fletcher32(body) == stored, "fletcher32: wrong checksum")
         return body
+    if identifier == NBIT:
+        return nbit_decode(parameters, data)
+    if identifier == SCALEOFFSET:
+        return scaleoffset_decode(parameters, data)
     if identifier == ZSTD and zstandard:
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit + 1)
     if identifier == LOCATION:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from hdf5_bytes import DEFLATE, FLETCHER32, LOCATION, SHUFFLE, ZSTD
+from hdf5_bytes import DEFLATE, FLETCHER32, LOCATION, NBIT, SCALEOFFSET, SHUFFLE, ZSTD
 from structured_builder import Sparse
 
 RECORD = np.dtype([("charge", "<i2"), ("energy", ">f8"), ("tag", "S3")])
@@ -189,6 +189,31 @@ def index_cases(rng):
             )
 
 
+def number_filter_cases(rng, shape, chunk):
+    """Filters of numbers over values whose number varies from chunk to chunk."""
+    for dtype, low, high, precision, offset in (
+        ("<i4", 0, 1 << 12, 12, 0),
+        ("<u2", 0, 1 << 9, 9, 0),
+        ("<u8", 0, 1 << 40, 40, 0),
+        ("<u4", 0, 1 << 10, 10, 3),
+    ):
+        cells = clustered_cells(rng, shape, 120)
+        values = (rng.integers(low, high, len(cells)) << offset).astype(dtype)
+        size = values.dtype.itemsize
+        nbit = [8, 0, 0, 1, size, 0, precision, offset]
+        for chain in ([(NBIT, nbit)], [(NBIT, nbit), (DEFLATE, [6])]):
+            options = {"filters": {1: chain}}
+            yield f"filter nbit {dtype} {len(chain)}", Sparse(shape, chunk, cells, values, **options)
+    for dtype, low, high in (("<i4", -500, 900), ("<u2", 7, 8), ("<i8", -(1 << 50), 1 << 50)):
+        cells = clustered_cells(rng, shape, 120)
+        values = rng.integers(low, high, len(cells)).astype(dtype)
+        signed = int(values.dtype.kind == "i")
+        scale = [2, 0, 0, 0, values.dtype.itemsize, signed, *[0] * 14]
+        for chain in ([(SCALEOFFSET, scale)], [(SCALEOFFSET, scale), (ZSTD, [1])]):
+            options = {"filters": {1: chain}}
+            yield f"filter scaleoffset {dtype} {len(chain)}", Sparse(shape, chunk, cells, values, **options)
+
+
 def filter_cases(rng):
     """Filters on either section, skipped filters, and unfiltered edges."""
     shape, chunk = (30, 22), (8, 8)
@@ -204,6 +229,7 @@ def filter_cases(rng):
     yield "filter zstd", case(filters={0: [(ZSTD, [3])], 1: [(SHUFFLE, [4]), (ZSTD, [1])]})
     yield "filter skipped", case(filters=BOTH, skip={1: 0b10})
     yield "filter all skipped", case(filters=BOTH, skip={0: 0b1, 1: 0b11})
+    yield from number_filter_cases(rng, shape, chunk)
     yield "filter plain edges", case(filters=BOTH, plain_edges=True)
     yield "filter plain edges without filters", case(plain_edges=True)
 

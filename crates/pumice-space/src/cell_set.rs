@@ -162,14 +162,16 @@ impl CellSet {
             Smallest::Cells => Form::Cells(CellList::new(list)),
             Smallest::Bitmap => {
                 let mut words = vec![0u64; cells.div_ceil(64) as usize];
-                // Cells ascend, so that a word is complete in a register, and is never read again.
-                let (mut word, mut at) = (0, 0);
-                for &cell in &list {
-                    let index = cell as usize / 64;
-                    word = if index == at { word } else { 0 } | 1 << (cell % 64);
-                    at = index;
-                    words[index] = word;
+                let mut set = |cell: u32| words[cell as usize / 64] |= 1 << (cell % 64);
+                // Neighbours share a word, and would wait for each other.
+                let quarter = list.len() / 4;
+                let (a, rest) = list.split_at(quarter);
+                let (b, rest) = rest.split_at(quarter);
+                let (c, d) = rest.split_at(quarter);
+                for (((&a, &b), &c), &d) in a.iter().zip(b).zip(c).zip(d) {
+                    [a, b, c, d].into_iter().for_each(&mut set);
                 }
+                d[quarter..].iter().copied().for_each(set);
                 Form::Bitmap(Bitmap::new(words))
             }
             Smallest::Runs => {

@@ -24,7 +24,7 @@ const DENSITY: f64 = 0.01;
 const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64);
 /// A row of a sparse dataset lies in at most so many chunks by default, unless these would have to be so
 /// many times as wide as otherwise.
-const MOST_ACROSS: u64 = 20;
+const MOST_ACROSS: u64 = 14;
 const MOST_WIDENING: u64 = 4;
 /// About how many cells a chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
@@ -277,7 +277,7 @@ impl DatasetBuilder {
 
     /// Says which share of the cells of a sparse dataset will be defined, for the default chunk
     /// shape: about 16,384 defined cells a chunk, with sides as equal as the shape allows, but wider where
-    /// a row would lie in more than twenty chunks. Without it, one cell in a hundred.
+    /// a row would lie in more than fourteen chunks. Without it, one cell in a hundred.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -285,7 +285,7 @@ impl DatasetBuilder {
     /// let thin = matrix.clone().expected_density(0.001).create("thin")?;
     /// assert_eq!(thin.chunk(), Some(vec![4048, 4047]));
     /// let thick = matrix.clone().expected_density(0.1).create("thick")?;
-    /// assert_eq!(thick.chunk(), Some(vec![164, 1000]));
+    /// assert_eq!(thick.chunk(), Some(vec![114, 1429]));
     /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1280, 1280]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
