@@ -17,6 +17,9 @@ const BLOCK: usize = 64;
 /// The most chunks side by side: each has some memory of its own while rows come.
 const MOST_CHUNKS: u64 = 1 << 12;
 
+/// Runs numbered tasks on some threads.
+type Run<'r> = &'r dyn Fn(usize, &(dyn Fn(usize) + Sync));
+
 /// The cells of a chunk and their values, in the memory's type.
 pub(super) struct Encoded {
     pub(super) chunk: Dims,
@@ -25,20 +28,23 @@ pub(super) struct Encoded {
 }
 
 impl DatasetState {
-    /// The chunks of compressed rows, made by tasks that `run` runs; `None` if points are no such rows, or
-    /// chunks would not take them.
+    /// The chunks of compressed rows, made by tasks that `run` runs; `None` if points are no such rows, have
+    /// many neighbours in them, or chunks would not take them.
     pub(super) fn encode_rows(
         &self,
         points: &Points<'_>,
         grid: &ChunkGrid,
         source: &Source<'_>,
-        run: &dyn Fn(usize, &(dyn Fn(usize) + Sync)),
+        run: Run<'_>,
     ) -> Option<Vec<Encoded>> {
         match &self.layout.storage {
             Storage::Sparse(sparse, _) if sparse.takes_rows() => {}
             _ => return None,
         }
-        let rows = RowGrid::new(points, grid).filter(|_| grid.counts()[1] <= MOST_CHUNKS)?;
+        let rows = RowGrid::new(points, grid)?;
+        if grid.counts()[1] > MOST_CHUNKS || !rows.is_scattered() {
+            return None;
+        }
         let bands: Vec<OnceLock<_>> = (0..rows.bands()).map(|_| OnceLock::new()).collect();
         run(bands.len(), &|band| {
             let encoded = run_widely(Band { rows: &rows, number: band, grid, source });

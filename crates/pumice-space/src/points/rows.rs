@@ -7,17 +7,21 @@ use std::ops::Range;
 /// Columns that are compared at a time.
 const BLOCK: usize = 32;
 
+/// Rows that are looked at to find out about all.
+const SAMPLED: usize = 64;
+
 /// Compressed rows of a matrix in chunks.
 ///
 /// ```
 /// use pumice_space::{ChunkGrid, Points, RowGrid};
 ///
-/// let grid = ChunkGrid::new(&[4, 6], &[2, 3])?;
-/// let points = Points::compressed_rows(&[0u32, 1, 3, 3, 4][..], &[1u32, 0, 4, 5][..])?;
+/// let grid = ChunkGrid::new(&[2, 6], &[2, 3])?;
+/// let points = Points::compressed_rows(&[0u32, 2, 5][..], &[1u32, 4, 0, 2, 5][..])?;
 /// let rows = RowGrid::new(&points, &grid).unwrap();
 /// let mut pieces = Vec::new();
 /// assert!(rows.split(0, |chunk, row, cells| pieces.push((chunk, row, cells))));
-/// assert_eq!(pieces, [(0, 0, 0..1), (0, 1, 1..2), (1, 1, 2..3)]);
+/// assert_eq!(pieces, [(0, 0, 0..1), (1, 0, 1..2), (0, 1, 2..4), (1, 1, 4..5)]);
+/// assert!(rows.is_scattered());
 /// # Ok::<(), pumice_space::SpaceError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -72,6 +76,18 @@ impl<'a> RowGrid<'a> {
     /// How many bands of chunks have rows.
     pub fn bands(&self) -> usize {
         self.lines.div_ceil(self.height)
+    }
+
+    /// Whether most cells have no neighbour in their row, by a sample of the rows.
+    pub fn is_scattered(&self) -> bool {
+        let pointer = |row: usize| self.pointers.at(row).unwrap_or(0) as usize;
+        let (mut cells, mut touching) = (0, 0);
+        for row in (0..self.lines).step_by((self.lines / SAMPLED).max(1)) {
+            let line = self.columns.get(pointer(row)..pointer(row + 1)).unwrap_or_default();
+            cells += line.len();
+            touching += line.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == 1).count();
+        }
+        2 * touching <= cells
     }
 
     /// The columns of all cells.
