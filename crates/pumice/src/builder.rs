@@ -286,7 +286,7 @@ impl DatasetBuilder {
     /// assert_eq!(thin.chunk(), Some(vec![4048, 4047]));
     /// let thick = matrix.clone().expected_density(0.1).create("thick")?;
     /// assert_eq!(thick.chunk(), Some(vec![114, 1429]));
-    /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1280, 1280]));
+    /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1146, 1429]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn expected_density(mut self, share: f64) -> Self {
