@@ -393,7 +393,7 @@ impl<T> Encoded<T> {
     }
 
     /// All bytes to store, in two pieces.
-    pub(crate) fn pieces(&self) -> [&[u8]; 2] {
+    pub fn pieces(&self) -> [&[u8]; 2] {
         [&self.bytes, self.rest.as_ref().map_or(&[], |rest| rest.as_slice())]
     }
 }

@@ -1,6 +1,6 @@
 //! CSR, CSC and COO to and from sparse datasets, against a dictionary of cells.
 
-use pumice::{Compressed, Coo, Dataset, Duplicates, File, Lines};
+use pumice::{Compressed, Coo, Dataset, Duplicates, File, Lines, Points, Section};
 use std::collections::BTreeMap;
 
 type Cells = BTreeMap<Vec<u64>, f64>;
@@ -199,4 +199,33 @@ fn blocks_stay_small_where_lines_are_full() {
     let counts: Vec<u64> = counts.collect();
     assert!(counts.iter().all(|&count| count <= 1 << 20));
     assert_eq!(counts.iter().sum::<u64>(), 3_000_000);
+}
+
+#[test]
+fn rows_that_nobody_has_looked_at_survive_a_smaller_extent() {
+    let context = pumice::Context::builder().build().unwrap();
+    let store = std::sync::Arc::new(pumice::MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
+    for plain in [false, true] {
+        let new = file.new_dataset::<f32>().shape([64, 64]).max_shape([None, None]).chunk([32, 32]);
+        let new = new.sparse();
+        let new = if plain { new.clear_filters(Section::Values) } else { new };
+        let dataset = new.create(if plain { "plain" } else { "packed" }).unwrap();
+        // Every third column of the first forty: none of them is cut off.
+        let columns: Vec<u32> = (0..64).flat_map(|_| (0..40).step_by(3)).collect();
+        let pointers: Vec<u32> = (0..=64).map(|row| row * 14).collect();
+        let values: Vec<f32> = (0..columns.len()).map(|n| n as f32 + 1.0).collect();
+        let points = Points::compressed_rows(&pointers[..], &columns[..]).unwrap();
+        dataset.write_at(&points, &values).unwrap();
+        dataset.resize([64, 50]).unwrap();
+        context.evict().unwrap();
+        let read = dataset.read::<f32>(..).unwrap();
+        for (cell, value) in read.iter().enumerate() {
+            let (row, column) = (cell / 50, cell % 50);
+            let defined = column < 40 && column % 3 == 0;
+            let wanted = if defined { (row * 14 + column / 3) as f32 + 1.0 } else { 0.0 };
+            assert_eq!(*value, wanted, "row {row}, column {column}");
+        }
+        assert_eq!(dataset.count_defined(..).unwrap(), 64 * 14);
+    }
 }

@@ -179,7 +179,7 @@ impl DatasetState {
     ) -> Result<()> {
         let geometry = &self.layout.geometry;
         let extent = Extent::with_max(dims, geometry.max_dims())?;
-        // Some are only in the cache, and unchanged: made by reading where nothing is stored.
+        // All that are concerned and in memory, whether changed or not.
         let mut keys = exclusive.resident_keys();
         keys.retain(|key| !matches!(self.fate(key, dims), Ok(Fate::Same)));
         // Whoever writes one of them back has to end before index and space change.

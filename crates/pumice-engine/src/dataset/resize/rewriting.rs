@@ -182,10 +182,15 @@ impl<'a> Rewriting<'a> {
     ) -> Result<()> {
         let mut writes = Vec::with_capacity(chunks.len());
         for (key, encoded) in &chunks {
-            let record = ChunkRecord { size: encoded.bytes.len() as u64, ..encoded.tag.clone() };
-            let offset = self.table.reserve_elsewhere(key, record)?;
+            let pieces = encoded.pieces();
+            let size = pieces.iter().map(|piece| piece.len() as u64).sum();
+            let record = ChunkRecord { size, ..encoded.tag.clone() };
+            let mut offset = self.table.reserve_elsewhere(key, record)?;
             changes.rewritten.push((key.clone(), offset));
-            writes.push(WriteOp { offset, bytes: &encoded.bytes });
+            for bytes in pieces.into_iter().filter(|piece| !piece.is_empty()) {
+                writes.push(WriteOp { offset, bytes });
+                offset += bytes.len() as u64;
+            }
         }
         writes.sort_by_key(|write| write.offset);
         self.table.medium().put(&mut writes)
