@@ -132,7 +132,7 @@ impl Adaptive {
     }
 
     /// Whether so many accesses are enough for a review of a cache of so many chunks.
-    fn due(accesses: u64, chunks: u64) -> bool {
+    pub(crate) fn due(accesses: u64, chunks: u64) -> bool {
         accesses >= FEWEST.max(4 * chunks)
     }
 

@@ -27,7 +27,7 @@ pub(crate) use resident::{Visit, bookkeeping, encoding_size};
 use resident::Resident;
 use touches::Touches;
 
-use crate::adaptive::Curve;
+use crate::adaptive::{Adaptive, Curve};
 use crate::layout::{Footprint, Layout};
 use crate::list::Links;
 use crate::member::Member;
@@ -143,6 +143,16 @@ impl Condition {
 impl<L: Layout> State<L> {
     fn held(&self) -> u64 {
         self.resident + self.flight
+    }
+
+    fn excess(&self) -> u64 {
+        self.resident.saturating_sub(self.doomed).saturating_sub(self.resident_limit)
+    }
+
+    /// Whether there were `times` the uses that are enough to look at the size.
+    fn due(&self, times: u64) -> bool {
+        let chunks = (self.residents.len() - self.free.len()) as u64;
+        self.curve.as_ref().is_some_and(|curve| Adaptive::due(curve.accesses() / times, chunks))
     }
 
     /// By how much the active limit would be exceeded if that much less were held.
@@ -291,11 +301,9 @@ impl<L: Layout> Budget<L> {
         self.lock_settled().curve = curve;
     }
 
-    /// Works on the curve, if there is one, knowing how many chunks are resident.
-    pub(crate) fn with_curve<T>(&self, work: impl FnOnce(&mut Curve, u64) -> T) -> Option<T> {
-        let mut state = self.state.lock();
-        let chunks = (state.residents.len() - state.free.len()) as u64;
-        state.curve.as_deref_mut().map(|curve| work(curve, chunks))
+    /// Works on the curve, if there is one.
+    pub(crate) fn with_curve<T>(&self, work: impl FnOnce(&mut Curve) -> T) -> Option<T> {
+        self.state.lock().curve.as_deref_mut().map(work)
     }
 
     /// Lets another policy rank the chunks, beginning with the order of the one before.
@@ -435,8 +443,12 @@ impl<L: Layout> Budget<L> {
 
     /// How many resident bytes there are beyond the resident limit and those that are leaving.
     pub(crate) fn excess(&self) -> u64 {
-        let state = self.state.lock();
-        state.resident.saturating_sub(state.doomed).saturating_sub(state.resident_limit)
+        self.state.lock().excess()
+    }
+
+    /// Whether there were enough uses to look at the size.
+    pub(crate) fn due(&self) -> bool {
+        self.state.lock().due(1)
     }
 
     /// Enters a chunk that has just been put into its slot; of the reservation, `estimate` was

@@ -433,11 +433,15 @@ impl<L: Layout> Shared<L> {
         drop(body);
         let ahead = slot.is_ahead();
         let share = member.layout.read_share(key, request);
-        if self.budget.touch(slot, Visit { write: false, share, hit: true }) {
+        if let Some(told) = self.budget.touch(slot, Visit { write: false, share, hit: true }) {
             // Who has only hits may have rested, too, and others may need the memory.
-            self.arrive(0);
-            self.review();
-            let _ = self.trim(false);
+            let resized = self.arrive(0);
+            if told.due {
+                self.review();
+            }
+            if resized || told.due || told.excess {
+                let _ = self.trim(false);
+            }
         }
         Some((result, ahead))
     }
@@ -460,7 +464,7 @@ impl<L: Layout> Shared<L> {
         drop(place);
         // Notes of its uses refer to the dataset, too.
         self.budget.settle();
-        self.budget.with_curve(|curve, _| curve.forget(member.id));
+        self.budget.with_curve(|curve| curve.forget(member.id));
         await_release(member);
         let mut members = self.members.lock();
         members.open.retain(|other| !Arc::ptr_eq(other, member));

@@ -141,14 +141,14 @@ fn hits_alone_let_it_shrink_after_a_rest_and_when_memory_is_short() {
     let (rested, still, chunk) = bench(64);
     read_in_a_loop(&rested, 8, 1);
     still.0.lock().unwrap().0 = Duration::from_secs(61);
-    read_in_a_loop(&rested, 8, 40);
+    read_in_a_loop(&rested, 8, 200);
     assert_eq!(size(&rested, chunk), 16);
 
     let (tight, still, chunk) = bench(64);
     read_in_a_loop(&tight, 8, 1);
     let limit = 10_000 * chunk;
     still.0.lock().unwrap().1 = Some(Memory { used: limit, limit });
-    read_in_a_loop(&tight, 8, 200);
+    read_in_a_loop(&tight, 8, 1000);
     assert_eq!(size(&tight, chunk), 4);
     assert_eq!((rested.stats().misses, rested.stats().evictions), (8, 0));
     assert!(tight.stats().resident <= 4 * chunk);

@@ -28,26 +28,28 @@ impl<L: Layout> ChunkCache<L> {
     /// lately; at the sizes where it changes. Empty if it is not measured.
     pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
         self.shared.budget.settle();
-        self.shared.budget.with_curve(|curve, _| curve.points()).unwrap_or_default()
+        self.shared.budget.with_curve(|curve| curve.points()).unwrap_or_default()
     }
 
     /// The same for the requests of one dataset, which shares the cache with the others as it does
     /// now; at sizes that double.
     pub fn dataset_miss_ratio_curve(&self, dataset: &Dataset<L>) -> Vec<CurvePoint> {
         self.shared.budget.settle();
-        let points = |curve: &mut Curve, _| curve.points_of(dataset.member.id);
+        let points = |curve: &mut Curve| curve.points_of(dataset.member.id);
         self.shared.budget.with_curve(points).unwrap_or_default()
     }
 }
 
 impl<L: Layout> Shared<L> {
-    /// A request comes that may need so many bytes.
-    pub(crate) fn arrive(&self, needed: u64) {
+    /// A request comes that may need so many bytes. Whether it has changed the size.
+    pub(crate) fn arrive(&self, needed: u64) -> bool {
         // If somebody else is at it, that will do.
-        let Some(mut adaptive) = self.adaptive.try_lock() else { return };
-        let Some(adaptive) = adaptive.as_mut() else { return };
-        let (size, _) = self.budget.limits();
-        self.resize(size, adaptive.arrive(size, needed));
+        let Some(mut adaptive) = self.adaptive.try_lock() else { return false };
+        let Some(adaptive) = adaptive.as_mut() else { return false };
+        let (before, _) = self.budget.limits();
+        let size = adaptive.arrive(before, needed);
+        self.resize(before, size);
+        size != before
     }
 
     /// A request ends, which may have taken long.
@@ -60,8 +62,7 @@ impl<L: Layout> Shared<L> {
 
     /// A request has been served.
     pub(crate) fn review(&self) {
-        let enough = |curve: &mut Curve, chunks| Adaptive::due(curve.accesses(), chunks);
-        if !self.budget.with_curve(enough).unwrap_or(false) {
+        if !self.budget.due() {
             return;
         }
         let Some(mut adaptive) = self.adaptive.try_lock() else { return };
@@ -69,7 +70,7 @@ impl<L: Layout> Shared<L> {
         // Files are read before the books are locked.
         let memory = adaptive.as_ref().and_then(|adaptive| adaptive.surroundings.memory());
         let (size, _) = self.budget.limits();
-        let wanted = self.budget.with_curve(|curve, _| {
+        let wanted = self.budget.with_curve(|curve| {
             let wanted = adaptive.as_mut().map(|adaptive| adaptive.review(size, curve, memory));
             curve.age();
             wanted

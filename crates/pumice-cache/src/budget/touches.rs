@@ -17,9 +17,12 @@ use crate::sync::{Arc, AtomicU32, Mutex, MutexGuard, Ordering, thread_number};
 const STRIPES: usize = 16;
 /// So many notes are told at once; when the books are in use, after so many more it is tried again,
 /// and so many are waited for.
-const BATCH: usize = 256;
-const AGAIN: usize = 32;
-const MOST: usize = 1024;
+const BATCH: usize = 1024;
+const AGAIN: usize = 64;
+const MOST: usize = 4096;
+/// Hits alone have the size looked at after so many times as many uses as misses have: it is hardly
+/// wrong, and who looks makes others wait.
+const LEISURE: u64 = 8;
 
 /// A use that the policy has not been told of.
 struct Touch<L: Layout> {
@@ -27,6 +30,16 @@ struct Touch<L: Layout> {
     visit: Visit,
     /// Whether it was loaded ahead, and this was its first use.
     awaited: bool,
+}
+
+/// What the books say after many uses were entered: a hit that asked for it itself would wait for
+/// other threads' hits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// Whether more is resident than may be.
+    pub(crate) excess: bool,
+    /// Whether the size is to be looked at, though all are hits.
+    pub(crate) due: bool,
 }
 
 /// Aligned so that two threads' notes do not share a cache line.
@@ -50,8 +63,9 @@ impl<L: Layout> Touches<L> {
 }
 
 impl<L: Layout> Budget<L> {
-    /// Notes a use of a resident chunk. Whether the policy has been told of it, with many others.
-    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) -> bool {
+    /// Notes a use of a resident chunk. If the policy has been told of it, with many others: what
+    /// the books say then.
+    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) -> Option<Told> {
         let awaited = slot.take_ahead();
         let stripe = thread_number() % STRIPES;
         let mut notes = self.touches.stripes[stripe].0.lock();
@@ -65,8 +79,7 @@ impl<L: Layout> Budget<L> {
             if state.is_some() || count >= MOST {
                 let batch = std::mem::replace(&mut *notes, Vec::with_capacity(BATCH));
                 drop(notes);
-                self.tell(state, batch);
-                return true;
+                return Some(self.tell(state, batch));
             }
         }
         drop(notes);
@@ -74,7 +87,7 @@ impl<L: Layout> Budget<L> {
         if pending.load(Ordering::Acquire) & (1 << stripe) == 0 {
             pending.fetch_or(1 << stripe, Ordering::AcqRel);
         }
-        false
+        None
     }
 
     /// Tells the policy of all uses so far.
@@ -100,7 +113,7 @@ impl<L: Layout> Budget<L> {
         self.state.lock()
     }
 
-    fn tell(&self, state: Option<MutexGuard<'_, State<L>>>, batch: Vec<Touch<L>>) {
+    fn tell(&self, state: Option<MutexGuard<'_, State<L>>>, batch: Vec<Touch<L>>) -> Told {
         let mut state = state.unwrap_or_else(|| self.state.lock());
         for Touch { slot, visit, awaited } in &batch {
             state.touch(slot, *visit, *awaited, &self.recorder);
@@ -109,7 +122,9 @@ impl<L: Layout> Budget<L> {
             let hits = same.iter().filter(|touch| touch.visit.hit).count();
             same[0].slot.member.counters.hits.add(hits as u64);
         }
+        let told = Told { excess: state.excess() > 0, due: state.due(LEISURE) };
         // Chunks that have left meanwhile may take their dataset with them: not under the lock.
         drop(state);
+        told
     }
 }
