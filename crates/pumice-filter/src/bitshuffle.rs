@@ -82,6 +82,11 @@ impl Filter for Bitshuffle {
     }
 
     /// Rows of bits that are not compressed are as long as the input.
+    fn decoded_bound(&self, len: usize) -> usize {
+        // As the better of the codecs.
+        Zstandard.decoded_bound(len)
+    }
+
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() <= input.len()
     }

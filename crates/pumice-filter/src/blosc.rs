@@ -18,6 +18,7 @@ mod codec;
 use self::codec::Codec;
 use crate::bitshuffle::{from_rows, to_rows};
 use crate::shuffle::{shuffle, unshuffle};
+use crate::zstandard::Zstandard;
 use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use pumice_bytes::Reader;
 use pumice_types::Datatype;
@@ -90,6 +91,11 @@ impl Filter for Blosc {
         all[3] = dataset.chunk_bytes();
         Settings::parse(&all)?;
         Ok(all)
+    }
+
+    fn decoded_bound(&self, len: usize) -> usize {
+        // As the best of the codecs.
+        Zstandard.decoded_bound(len)
     }
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {

@@ -7,6 +7,8 @@ use std::io::Read;
 
 const NAME: &str = "bzip2";
 const DEFAULT_BLOCK: u32 = 9;
+/// A block has at most 900,000 bytes, of which five stand for 255 in a row, and takes more than 20.
+const MOST_RATIO: usize = 900_000 / 5 * 255 / 20;
 
 pub(crate) struct Bzip2;
 
@@ -58,6 +60,10 @@ impl Filter for Bzip2 {
             return Err(FilterError::too_large(NAME, limit, "more"));
         }
         Ok(())
+    }
+
+    fn decoded_bound(&self, len: usize) -> usize {
+        len.saturating_mul(MOST_RATIO)
     }
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {

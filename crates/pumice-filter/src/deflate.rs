@@ -66,7 +66,7 @@ impl Filter for Deflate {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let most = input.len().saturating_mul(MOST_RATIO).min(limit);
+        let most = self.decoded_bound(input.len()).min(limit);
         scratch::size(out, most);
         let decoded = DECOMPRESSOR.with_borrow_mut(|it| it.zlib_decompress(input, out));
         match decoded {
@@ -81,6 +81,10 @@ impl Filter for Deflate {
                 Err(FilterError::too_large(NAME, limit, "more"))
             }
         }
+    }
+
+    fn decoded_bound(&self, len: usize) -> usize {
+        len.saturating_mul(MOST_RATIO)
     }
 }
 

@@ -92,6 +92,12 @@ pub trait Filter: Send + Sync {
         len.saturating_add(len / 8).saturating_add(4096)
     }
 
+    /// The most bytes that `len` encoded bytes can stand for, whatever they are; `usize::MAX` if that
+    /// does not follow from their number. A pipeline lets no filter announce more.
+    fn decoded_bound(&self, _len: usize) -> usize {
+        usize::MAX
+    }
+
     /// The parameters to store for a new dataset, from those that the caller gave (libhdf5: "set
     /// local").
     fn parameters_for(

@@ -83,6 +83,10 @@ impl Filter for Fletcher32 {
         Ok(true)
     }
 
+    fn decoded_bound(&self, len: usize) -> usize {
+        len
+    }
+
     fn encoded_bound(&self, len: usize) -> usize {
         len.saturating_add(SIZE)
     }

@@ -67,6 +67,11 @@ impl Filter for Lz4 {
         Ok(())
     }
 
+    fn decoded_bound(&self, len: usize) -> usize {
+        // A byte of LZ4 stands for 255 at most.
+        len.saturating_mul(256)
+    }
+
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < input.len()
     }

@@ -57,6 +57,11 @@ impl Filter for Lzf {
         Ok(vec![REVISION, LZF_VERSION, dataset.chunk_bytes()])
     }
 
+    fn decoded_bound(&self, len: usize) -> usize {
+        // Three bytes stand for 264 at most.
+        len.saturating_mul(88)
+    }
+
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < input.len()
     }

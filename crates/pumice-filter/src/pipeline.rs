@@ -102,6 +102,29 @@ impl Pipeline {
         self.undo(0, Cow::Borrowed(input), mask, limit, false).map(trimmed)
     }
 
+    /// The most bytes that `len` stored bytes can stand for: what announces more is damaged.
+    ///
+    /// ```
+    /// use pumice_filter::{FilterSpec, Pipeline};
+    ///
+    /// let pipeline = Pipeline::new(vec![FilterSpec::deflate(6), FilterSpec::fletcher32()])?;
+    /// assert_eq!(pipeline.decoded_bound(10, 0b00), 10_320);
+    /// assert_eq!(pipeline.decoded_bound(10, 0b01), 10, "deflate was skipped");
+    /// # Ok::<(), pumice_filter::FilterError>(())
+    /// ```
+    pub fn decoded_bound(&self, len: usize, mask: u32) -> usize {
+        self.decoded_bound_until(0, len, mask)
+    }
+
+    /// As [`decoded_bound`](Self::decoded_bound), with the filters before number `first` still done.
+    pub(crate) fn decoded_bound_until(&self, first: usize, len: usize, mask: u32) -> usize {
+        let ran = (first..self.specs.len()).rev().filter(|at| mask & (1 << at) == 0);
+        ran.fold(len, |most, at| match self.filters[at] {
+            Some(filter) => filter.decoded_bound(most),
+            None => usize::MAX,
+        })
+    }
+
     /// Runs the filters from number `first` on. Mask bits of earlier ones are left clear.
     pub(crate) fn encode_from(
         &self,
@@ -164,6 +187,7 @@ impl Pipeline {
             let most = (first..at).filter(|at| mask & (1 << at) == 0).fold(limit, |most, at| {
                 self.filters[at].map_or(most, |filter| filter.encoded_bound(most))
             });
+            let most = most.min(filter.decoded_bound(data.len()));
             decode_stage(filter, spec, &mut data, most, verify)?;
         }
         if data.len() > limit {

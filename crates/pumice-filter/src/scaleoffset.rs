@@ -94,6 +94,14 @@ impl Filter for ScaleOffset {
             return Ok(());
         }
         let (scaled, stream) = settings.header(input)?;
+        // Checked before memory is taken. Values without bits may be any number: none may be too many.
+        let bits = u64::from(scaled.bits).saturating_mul(settings.count as u64);
+        if bits > (stream.len() as u64).saturating_mul(8) {
+            return Err(FilterError::corrupt(NAME, format!("{bits} bits"), stream.len()));
+        }
+        if out.try_reserve(len.saturating_sub(out.len())).is_err() {
+            return Err(FilterError::too_large(NAME, isize::MAX as usize, len));
+        }
         out.resize(len, 0);
         if scaled.bits == settings.bits() {
             return settings.take_plain(stream, out);

@@ -101,7 +101,7 @@ impl Pipeline {
     ) -> Result<(Dims, CellSet), FilterError> {
         let limit = usize::try_from(unfiltered)
             .map_err(|_| FilterError::too_large(location::NAME, usize::MAX, unfiltered))?;
-        let mut budget = Budget::new(memory(unfiltered, most_cells));
+        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells);
         let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
             let bound = location::Location.encoded_bound(limit);
             let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
@@ -144,7 +144,7 @@ impl Pipeline {
         }
         let bound = location::Location.encoded_bound(limit);
         let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
-        let mut budget = Budget::new(memory(unfiltered, most_cells));
+        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells);
         if !others && input.len() <= bound {
             return visit_encoded(input, unfiltered, &mut budget, visitor);
         }
@@ -152,6 +152,14 @@ impl Pipeline {
         let shown = visit_encoded(&encoded, unfiltered, &mut budget, visitor);
         scratch::give(encoded);
         shown
+    }
+
+    /// The memory that a set of cells from `stored` bytes may need, whatever its length before filters
+    /// is said to be.
+    fn budget(&self, stored: usize, mask: u32, unfiltered: u64, most_cells: u64) -> Budget {
+        let first = usize::from(self.begins_with_location());
+        let possible = self.decoded_bound_until(first, stored, mask) as u64;
+        Budget::new(memory(unfiltered.min(possible), most_cells))
     }
 
     /// Whether the location filter comes first.

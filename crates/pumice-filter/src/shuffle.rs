@@ -80,6 +80,10 @@ impl Filter for Shuffle {
         Ok(vec![dataset.element_size()])
     }
 
+    fn decoded_bound(&self, len: usize) -> usize {
+        len
+    }
+
     fn encoded_bound(&self, len: usize) -> usize {
         len
     }

@@ -23,6 +23,8 @@ const BIG: u32 = 16;
 const NEIGHBOUR: u32 = 32;
 const MOST_BLOCKS: u64 = 128;
 const MOST_LINE: u64 = 4096;
+/// The shortest code, of 7 bits or more, stands for 64 blocks of 64 samples, each of 4 bytes at most.
+const MOST_RATIO: usize = 64 * 64 * 4 * 8 / 7;
 
 pub(crate) struct Szip;
 
@@ -110,6 +112,10 @@ impl Filter for Szip {
         let all = vec![options & !(LITTLE | BIG) | order, block, bits, line];
         Settings::parse(&all)?;
         Ok(all)
+    }
+
+    fn decoded_bound(&self, len: usize) -> usize {
+        len.saturating_mul(MOST_RATIO)
     }
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {

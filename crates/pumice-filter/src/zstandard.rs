@@ -124,6 +124,10 @@ impl Filter for Zstandard {
         }
     }
 
+    fn decoded_bound(&self, len: usize) -> usize {
+        (len / BLOCK_SIZE + 1).saturating_mul(BLOCK_CONTENT)
+    }
+
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < input.len()
     }
@@ -208,7 +212,7 @@ impl Compressor {
 
 /// How many bytes to make room for: what the frames announce, or else the most they could hold.
 fn most_content(input: &[u8], limit: usize) -> Result<usize, FilterError> {
-    let possible = (input.len() / BLOCK_SIZE + 1).saturating_mul(BLOCK_CONTENT);
+    let possible = Zstandard.decoded_bound(input.len());
     let announced = zstd_safe::get_frame_content_size(input).ok().flatten();
     if let Some(announced) = announced.filter(|announced| *announced > limit as u64) {
         return Err(FilterError::too_large(NAME, limit, announced));

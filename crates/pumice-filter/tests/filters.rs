@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use pumice_filter::{
-    BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, FilterError, FilterSpec, Scaling,
-    SzipCoding, find,
+    BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, FilterError, FilterSpec, Pipeline,
+    Scaling, SzipCoding, find,
 };
 use pumice_types::{ByteOrder, Datatype, Integer};
 
@@ -78,6 +78,8 @@ proptest! {
             let encoded = encode(&spec, &data);
             let bound = find(spec.id).unwrap().encoded_bound(data.len());
             prop_assert!(encoded.len() <= bound, "{spec:?}: {} > {bound}", encoded.len());
+            let bound = find(spec.id).unwrap().decoded_bound(encoded.len());
+            prop_assert!(data.len() <= bound, "{spec:?}: {} > {bound}", data.len());
             let decoded = decode(&spec, &encoded, data.len());
             prop_assert_eq!(decoded.as_ref(), Ok(&data), "{:?}", spec);
             if let Some(less) = data.len().checked_sub(1) {
@@ -126,4 +128,44 @@ proptest! {
             let _ = filter.encode(&parameters, &bytes, &mut out);
         }
     }
+}
+
+#[test]
+fn equal_bytes_come_back_however_short_they_have_become() {
+    let data = vec![7; 4 << 20];
+    for spec in filters(8, data.len() as u64 / 8, true) {
+        let once = encode(&spec, &data);
+        let bound = find(spec.id).unwrap().decoded_bound(once.len());
+        assert!(data.len() <= bound, "{spec:?}: {} from {}, not {bound}", data.len(), once.len());
+        let pipeline = Pipeline::new(vec![spec.clone(), FilterSpec::zstd(3)]).unwrap();
+        let (stored, mask) = pipeline.encode(data.clone()).unwrap();
+        assert!(data.len() <= pipeline.decoded_bound(stored.len(), mask), "{spec:?}");
+        assert!(pipeline.decode(stored, mask, data.len()).unwrap() == data, "{spec:?}");
+    }
+}
+
+/// What a filter that believes announced lengths would take memory for.
+#[test]
+fn lengths_that_so_few_bytes_cannot_hold_are_refused_before_memory_is_taken() {
+    let data: Vec<u8> = (0..200u32).map(|n| ((n * n) >> 5) as u8).collect();
+    for spec in filters(4, 50, true) {
+        let stored = encode(&spec, &data);
+        let pipeline = Pipeline::new(vec![spec.clone()]).unwrap();
+        for width in [4, 8] {
+            for at in 0..=stored.len().saturating_sub(width).min(24) {
+                for value in [1u64 << 30, (1 << 30) + (1 << 62), 0x0400_0000_4000_0000] {
+                    let mut damaged = stored.clone();
+                    damaged[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+                    if let Ok(decoded) = pipeline.decode(damaged, 0, usize::MAX) {
+                        assert!(decoded.len() < 1 << 26, "{spec:?}: {} bytes", decoded.len());
+                    }
+                }
+            }
+        }
+    }
+    let mut szip = FilterSpec::szip(SzipCoding::NearestNeighbour, 8);
+    szip.parameters = vec![8 | 32, 8, 8, 200];
+    let announced = [0, 0, 0, 0x40, 1, 2, 3];
+    let error = Pipeline::new(vec![szip]).unwrap().decode(announced.to_vec(), 0, usize::MAX);
+    assert!(matches!(error, Err(FilterError::TooLarge { .. })), "{error:?}");
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
 use pumice_filter::location::{self, RowEncoder, decode_cells, encode_cells};
 use pumice_filter::{Filter, FilterSpec, Pipeline};
-use pumice_space::{CellSet, Run, serial};
+use pumice_space::{CellSet, Run, Selection, serial};
 use std::ops::Range;
 
 fn filter() -> &'static dyn Filter {
@@ -266,6 +266,23 @@ fn a_few_bytes_cannot_ask_for_much_memory() {
     bytes.put_checksum(0);
     assert!(decode_cells(&bytes, &mut Budget::new(1 << 30)).is_err());
     assert!(filter().decode(&[], &bytes, usize::MAX, &mut Vec::new()).is_err());
+}
+
+#[test]
+fn a_plain_form_is_not_looked_into_before_its_checksum() {
+    // Every other cell of 2^40: a few bytes that stand for more runs than fit into memory.
+    let cells = Selection::hyperslab(&[0], &[2], &[1 << 39], &[1]).unwrap();
+    let mut bytes = Vec::new();
+    serial::encode_dataspace(&[1 << 40], &cells, &mut bytes).unwrap();
+    bytes.put_checksum(0);
+    *bytes.last_mut().unwrap() ^= 1;
+    let length = bytes.len() as u64;
+    for filters in [vec![], vec![FilterSpec::location()]] {
+        let pipeline = Pipeline::new(filters).unwrap();
+        let stored = [&vec![0; pipeline.specs().len()], &bytes[..]].concat();
+        let error = pipeline.decode_cells(&stored, 0, length, 1 << 40).unwrap_err().to_string();
+        assert!(error.contains("checksum"), "{error}");
+    }
 }
 
 /// A form with its checksum, and what reading it directly and as a filter says.

@@ -266,3 +266,33 @@ fn numbers_of_few_bits_are_stored_in_few_bits_whatever_their_count() {
         }
     }
 }
+
+#[test]
+fn what_filters_shrink_to_almost_nothing_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let numbers = vec![7i64; 1 << 21];
+    let word = "x".repeat(16 << 20);
+    for filter in [FilterSpec::zstd(3), FilterSpec::deflate(9)] {
+        let file = File::create(&path).unwrap();
+        let twice = |builder: DatasetBuilder| {
+            builder.no_filters().filter(filter.clone()).filter(filter.clone())
+        };
+        let values = file.new_dataset::<i64>().shape([1 << 22]).chunk([1 << 22]).sparse();
+        twice(values).create("values").unwrap().write(..1 << 21, &numbers).unwrap();
+        let words = file.new_strings().shape([9]).chunk([9]);
+        twice(words.clone().sparse()).create("sparse").unwrap().write_strings(3, &[&word]).unwrap();
+        let dense = twice(words.variable_length()).create("dense").unwrap();
+        dense.write_strings(3, &[&word]).unwrap();
+        drop(dense);
+        file.close().unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() < 100_000);
+
+        let file = File::open(&path).unwrap();
+        assert!(file.dataset("values").unwrap().read::<i64>(..1 << 21).unwrap() == numbers);
+        for name in ["sparse", "dense"] {
+            let found = file.dataset(name).unwrap().read_strings(3).unwrap();
+            assert!(found.iter().eq([word.as_bytes()]), "{name} {filter:?}");
+        }
+    }
+}

@@ -173,15 +173,21 @@ pub(super) fn stored_section<'a>(
     })
 }
 
-/// Refuses a length that the best compression there is cannot have put into so few bytes.
-fn check_possible(record: &ChunkRecord, stored: &[u8], unfiltered: u64) -> Result<usize> {
-    let possible = (stored.len() as u64 + 1).saturating_mul(1 << 17);
-    let length = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= possible);
-    length.ok_or_else(|| {
-        let expected = format!("at most {possible} byte(s) before filters");
-        DecodeError::new("section of a structured chunk", record.address, expected, unfiltered)
-            .into()
-    })
+/// Refuses a length that the filters cannot have put into so few bytes.
+fn check_possible(
+    pipeline: &Pipeline,
+    record: &ChunkRecord,
+    mask: u32,
+    stored: &[u8],
+    unfiltered: u64,
+) -> Result<()> {
+    let possible = pipeline.decoded_bound(stored.len(), mask) as u64;
+    if unfiltered <= possible {
+        return Ok(());
+    }
+    let expected = format!("at most {possible} byte(s) before filters");
+    Err(DecodeError::new("section of a structured chunk", record.address, expected, unfiltered)
+        .into())
 }
 
 /// The references section without filters and checksum, which was verified.
@@ -193,7 +199,7 @@ fn decode_references(
     wanted: u64,
 ) -> Result<ReferencesSection> {
     let (section, stored) = stored_section(record, index, bytes)?;
-    check_possible(record, stored, wanted)?;
+    check_possible(pipeline, record, section.filter_mask, stored, wanted)?;
     Ok(pipeline.decode_references(stored, section.filter_mask, wanted)?)
 }
 
@@ -271,7 +277,7 @@ fn decode_heap(
         true => stored.len() as u64,
         false => section.unfiltered,
     };
-    check_possible(record, stored, unfiltered)?;
+    check_possible(pipeline, record, section.filter_mask, stored, unfiltered)?;
     Ok(pipeline.decode_heap(stored, section.filter_mask, unfiltered)?)
 }
 

@@ -193,8 +193,8 @@ impl Sparse {
             let expected = format!("{wanted} byte(s) for {} defined cell(s)", cells.len());
             DecodeError::new("values of a sparse chunk", address, expected, found).into()
         };
-        // The best compression there is cannot have put more into so few bytes.
-        let possible = (bytes.len() as u64 + 1).saturating_mul(1 << 16);
+        // More than the filters can have put into so few bytes.
+        let possible = pipeline.decoded_bound(bytes.len(), section.filter_mask) as u64;
         if wanted > possible {
             return Err(wrong(possible));
         }

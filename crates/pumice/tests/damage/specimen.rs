@@ -1,6 +1,9 @@
 //! Small files with everything that Pumice writes, and what a test needs to know of their bytes.
 
-use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Value};
+use pumice::{
+    BitshuffleCodec, BloscCodec, BloscShuffle, DatasetBuilder, Datatype, File, FilterSpec, Scaling,
+    Selection, SzipCoding, Value,
+};
 use pumice_bytes::lookup3;
 use pumice_filter::Pipeline;
 use std::ops::Range;
@@ -55,16 +58,6 @@ pub(crate) fn variable_length() -> Vec<Specimen> {
 }
 
 fn varlen_specimen(filters: &str) -> Specimen {
-    let words = ["one", "", "three", "a rather longer string", "five", "six", "seven"];
-    let nested = Datatype::compound([
-        ("id", Datatype::i16_be()),
-        ("words", Datatype::varlen(Datatype::varlen_string(16), 16)),
-    ]);
-    let value = |id: i128| {
-        let words = words[..id as usize % 4].iter().map(|&word| Value::from(word)).collect();
-        let words = Value::Sequence(words);
-        Value::Compound(vec![("id".into(), Value::Integer(id)), ("words".into(), words)])
-    };
     let bytes = write(|file| {
         let filtered = |builder: DatasetBuilder| match filters {
             "no filters" => builder.no_filters(),
@@ -72,15 +65,91 @@ fn varlen_specimen(filters: &str) -> Specimen {
         };
         let dense = file.new_strings().shape([7]).chunk([4]).variable_length();
         let dense = filtered(dense).create("dense").unwrap();
-        dense.write_strings(.., &words).unwrap();
+        dense.write_strings(.., &WORDS).unwrap();
         let single = file.new_strings().shape([7]).chunk([7]).variable_length();
-        filtered(single).create("single").unwrap().write_strings(2..5, &words[..3]).unwrap();
-        let sparse = file.new_dataset_of(nested).shape([20]).max_shape([None]).chunk([6]).sparse();
+        filtered(single).create("single").unwrap().write_strings(2..5, &WORDS[..3]).unwrap();
+        let sparse =
+            file.new_dataset_of(nested()).shape([20]).max_shape([None]).chunk([6]).sparse();
         let sparse = filtered(sparse).create("sparse").unwrap();
-        sparse.write_values(3..8, &(0..5).map(value).collect::<Vec<_>>()).unwrap();
-        sparse.write_values(19, &[value(7)]).unwrap();
+        sparse.write_values(3..8, &(0..5).map(nested_value).collect::<Vec<_>>()).unwrap();
+        sparse.write_values(19, &[nested_value(7)]).unwrap();
     });
     Specimen::new(&format!("variable length, {filters}"), bytes, Vec::new())
+}
+
+/// Datasets `d` with one stored chunk at `[0, 0]`: fixed and nested types, and every predefined filter.
+pub(crate) fn sections() -> Vec<(String, File)> {
+    let filters = [
+        ("none", vec![]),
+        ("location", vec![FilterSpec::location()]),
+        ("zstd", vec![FilterSpec::zstd(3)]),
+        ("deflate", vec![FilterSpec::deflate(6)]),
+        ("szip", vec![FilterSpec::szip(SzipCoding::NearestNeighbour, 8)]),
+        ("scaleoffset", vec![FilterSpec::scale_offset(Scaling::Integer)]),
+        ("nbit", vec![FilterSpec::nbit()]),
+        ("blosc", vec![FilterSpec::blosc(BloscCodec::Lz4, 5, BloscShuffle::Bytes)]),
+        ("bitshuffle", vec![FilterSpec::bitshuffle(BitshuffleCodec::Lz4)]),
+        ("lzf", vec![FilterSpec::lzf()]),
+        ("lz4 and bzip2", vec![FilterSpec::lz4(0), FilterSpec::bzip2(9)]),
+    ];
+    let mut files = Vec::new();
+    for kind in ["points", "every other cell", "nested", "nested, dense"] {
+        let plain = filters.iter().map(|(name, filters)| (*name, Some(filters)));
+        for (name, filters) in plain.chain([("default", None)]) {
+            let file = File::in_memory().unwrap();
+            create_sections(&file, kind, filters);
+            files.push((format!("{kind}, {name}"), file));
+        }
+    }
+    files
+}
+
+fn create_sections(file: &File, kind: &str, filters: Option<&Vec<FilterSpec>>) {
+    let datatype = match kind {
+        "points" | "every other cell" => Datatype::i32_le(),
+        _ => nested(),
+    };
+    let builder = file.new_dataset_of(datatype).shape([80, 90]).chunk([50, 60]);
+    let builder = match kind {
+        "nested, dense" => builder.variable_length(),
+        _ => builder.sparse(),
+    };
+    let builder = match filters {
+        None => builder,
+        Some(filters) => filters.iter().cloned().fold(builder.no_filters(), DatasetBuilder::filter),
+    };
+    let dataset = builder.create("d").unwrap();
+    let numbers: Vec<i32> = (0..250).map(|n| n * n / 7).collect();
+    match kind {
+        "points" => {
+            let points: Vec<[u64; 2]> = (0..250).map(|n| [n * 7 % 50, n * 11 % 60]).collect();
+            dataset.write_points(&points, &numbers).unwrap();
+        }
+        "every other cell" => {
+            let cells = Selection::hyperslab(&[1, 2], &[2, 3], &[10, 10], &[1, 2]).unwrap();
+            dataset.write(cells, &numbers[..200]).unwrap();
+        }
+        _ => {
+            let values: Vec<Value> = (0..40).map(nested_value).collect();
+            dataset.write_values((3..5, 10..30), &values).unwrap();
+        }
+    }
+    dataset.flush().unwrap();
+}
+
+const WORDS: [&str; 7] = ["one", "", "three", "a rather longer string", "five", "six", "seven"];
+
+fn nested() -> Datatype {
+    Datatype::compound([
+        ("id", Datatype::i16_be()),
+        ("words", Datatype::varlen(Datatype::varlen_string(16), 16)),
+    ])
+}
+
+fn nested_value(id: i128) -> Value {
+    let words = WORDS[..id as usize % 4].iter().map(|&word| Value::from(word)).collect();
+    let words = Value::Sequence(words);
+    Value::Compound(vec![("id".into(), Value::Integer(id)), ("words".into(), words)])
 }
 
 fn objects() -> Specimen {
