@@ -610,14 +610,14 @@ impl DatasetBuilder {
     }
 
     fn layout(&self) -> Result<LayoutSpec> {
+        if !self.external.is_empty() || !self.mappings.is_empty() {
+            return self.elsewhere();
+        }
         if self.variable_length || (self.sparse && self.datatype.has_varlen()) {
             return self.variable_length_layout();
         }
         if self.sparse {
             return self.sparse_layout();
-        }
-        if !self.external.is_empty() || !self.mappings.is_empty() {
-            return self.elsewhere();
         }
         let filters = self.filters_of(&[Section::Chunk])?.of(Section::Chunk).to_vec();
         let chunked = self.chunk.is_some() || !filters.is_empty() || self.max_shape.is_some();
@@ -636,7 +636,8 @@ impl DatasetBuilder {
 
     /// Elements that are in other files or datasets.
     fn elsewhere(&self) -> Result<LayoutSpec> {
-        let own = self.chunk.is_some() || !self.edits.is_empty() || self.compact;
+        let chunked = self.chunk.is_some() || self.sparse || self.variable_length;
+        let own = chunked || !self.edits.is_empty() || self.compact;
         match (self.external.is_empty(), self.mappings.is_empty()) {
             (false, true) if !own => Ok(LayoutSpec::External { files: self.external.clone() }),
             (true, false) if !own => Ok(LayoutSpec::Virtual { mappings: self.mappings.clone() }),

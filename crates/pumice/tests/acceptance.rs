@@ -344,3 +344,21 @@ fn questions_about_defined_cells_need_no_values() {
     assert!(error.contains("fletcher32"), "{error}");
     assert!(dataset.read_defined::<i32>(..).is_err());
 }
+
+#[test]
+fn elements_in_other_files_or_datasets_have_no_structured_chunks() {
+    let file = File::in_memory().unwrap();
+    let part = || Selection::block(&[0], &[4]).unwrap();
+    let (numbers, words) = (file.new_dataset::<i32>().shape([4]), file.new_strings().shape([4]));
+    for structured in [numbers.sparse(), words.clone().sparse(), words.variable_length()] {
+        let builders = [
+            structured.clone().external("elsewhere.bin", 0, None),
+            structured.virtual_part(part(), ".", "other", part()),
+        ];
+        for builder in builders {
+            let error = builder.create("d").err().expect("refused").to_string();
+            assert!(error.contains("another layout"), "{error}");
+        }
+    }
+    assert!(file.members().unwrap().is_empty());
+}
