@@ -177,8 +177,12 @@ impl Selection {
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
     pub fn block(start: &[u64], count: &[u64]) -> Result<Self, SpaceError> {
-        let ones: Dims = smallvec::smallvec![1; start.len()];
-        Self::hyperslab(start, &ones, &ones, count)
+        check_rank(start.len())?;
+        same_rank(start.len(), count.len())?;
+        let axes = start.iter().zip(count).enumerate().map(|(axis, (&start, &block))| {
+            Axis::new(HyperslabAxis { start, stride: 1, count: 1, block }, axis)
+        });
+        Ok(Self(Kind::Product(axes.collect::<Result<_, _>>()?)))
     }
 
     /// Its rank; `None` for all and none, which fit any.
@@ -294,6 +298,16 @@ impl Selection {
     pub fn check(&self, dims: &[u64]) -> Result<(), SpaceError> {
         check_rank(dims.len())?;
         same_rank(dims.len(), self.rank().unwrap_or(dims.len()))?;
+        // Most requests are of these kinds, and each is checked.
+        match &self.0 {
+            Kind::All | Kind::None => return Ok(()),
+            Kind::Product(axes)
+                if bounded(axes, dims).zip(dims).all(|(axis, &n)| axis.last < n) =>
+            {
+                return Ok(());
+            }
+            _ => {}
+        }
         let Some((_, high)) = self.bounds(dims) else { return Ok(()) };
         match high.iter().zip(dims).position(|(high, size)| high >= size) {
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! From ranges to selections.
 
 use pumice_engine::{Error, Result};
-use pumice_space::Selection;
+use pumice_space::{Dims, Selection};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo};
 
 /// One axis of a selection: `..`, `a..b`, `a..`, `..b`, `a..=b`, or a single index.
@@ -114,9 +114,12 @@ fn block(dims: &[u64], axes: &[&dyn AxisRange]) -> Result<Selection> {
             dims.len()
         )));
     }
-    let resolved = axes.iter().zip(dims).map(|(axis, &length)| axis.resolve(length));
-    let (start, count): (Vec<u64>, Vec<u64>) =
-        resolved.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let (mut start, mut count) = (Dims::new(), Dims::new());
+    for (axis, &length) in axes.iter().zip(dims) {
+        let (first, cells) = axis.resolve(length)?;
+        start.push(first);
+        count.push(cells);
+    }
     if count.contains(&0) {
         return Ok(Selection::none());
     }

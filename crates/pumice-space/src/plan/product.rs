@@ -5,6 +5,7 @@
 //! memory side is a single stretch or evenly spaced in each dimension.
 
 use super::{Line, Segment};
+use crate::extent::product;
 use crate::linear::strides;
 use crate::selection::axis::{Axis, AxisSpans};
 use crate::selection::odometer::Odometer;
@@ -86,8 +87,11 @@ impl ProductPlan {
         let chunk: Dims = parts.iter().map(|part| part.chunk).collect();
         let steps = parts.iter().zip(&self.strides);
         let memory = steps.fold(self.base, |sum, (part, stride)| sum + part.index * stride);
-        let inside = self.grid.clipped(&chunk);
-        let whole = parts.iter().zip(inside).all(|(part, size)| part.cells.count() == size);
+        let extents = self.grid.dims().iter().zip(self.grid.chunk());
+        let whole = parts.iter().zip(extents).all(|(part, (&extent, &size))| {
+            let inside = extent.saturating_sub(part.chunk * size).min(size);
+            part.cells.count() == inside
+        });
         let cells = Selection(Kind::Product(parts.iter().map(|part| part.cells).collect()));
         self.next = self.after(parts);
         self.given += 1;
@@ -121,6 +125,9 @@ impl AxisPart {
 
 /// The memory side, if it is one stretch of the buffer.
 fn single_run(memory: &Selection, memory_dims: &[u64]) -> Option<Run> {
+    if memory.is_all() {
+        return product(memory_dims).map(|len| Run { start: 0, len });
+    }
     let mut runs = memory.runs(memory_dims);
     let run = runs.next()?;
     runs.next().is_none().then_some(run)
