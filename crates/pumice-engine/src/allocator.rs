@@ -228,6 +228,11 @@ impl Allocator {
         Some(address)
     }
 
+    /// Where the smallest free range for so many bytes is.
+    pub fn next_hole(&self, length: u64, purpose: Purpose) -> Option<u64> {
+        self.free[self.set(length, purpose)].smallest(length).map(|(_, address)| address)
+    }
+
     /// A range from a block, or a new one at the end.
     fn cut_block(&mut self, length: u64, set: usize) -> Option<u64> {
         let Some(blocks) = &mut self.blocks else { return self.extend(length) };
@@ -313,7 +318,7 @@ impl Allocator {
     /// A page for small ranges. A long hole stays whole for data like that which left it, unless
     /// most of the file is free.
     fn allocate_page(&mut self, page: u64) -> Option<u64> {
-        let hole = self.free[PAGES].smallest(page).unwrap_or(0);
+        let hole = self.free[PAGES].smallest(page).map_or(0, |(length, _)| length);
         let mostly_free = self.free[PAGES].bytes() > self.end / 4 * 3;
         match hole < LONG_HOLE.saturating_mul(page) || mostly_free {
             true => self.allocate_pages(page, page),

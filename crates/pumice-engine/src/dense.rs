@@ -256,6 +256,16 @@ impl Dense {
         Ok(())
     }
 
+    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    pub(crate) fn spill(&mut self, medium: &crate::medium::Medium) -> Result<usize> {
+        let waiting = self.heap.spill()?;
+        self.names.commit(medium)?;
+        if let Some(orders) = &mut self.orders {
+            orders.commit(medium)?;
+        }
+        Ok(waiting)
+    }
+
     /// Forgets what can be read again.
     pub(crate) fn trim(&mut self) {
         self.heap.trim();

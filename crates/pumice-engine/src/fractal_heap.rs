@@ -31,7 +31,7 @@ use note::Note;
 use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
 use pumice_format::Context;
-use pumice_format::fractal_heap::{HeapHeader, HeapId, HeapShape};
+use pumice_format::fractal_heap::{HeapChild, HeapHeader, HeapId, HeapShape};
 use space::Space;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,14 +233,39 @@ impl FractalHeap {
 
     /// Stages what changed.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        let sizes = self.context.sizes;
         self.place_root()?;
+        self.stage_blocks()?;
+        if std::mem::take(&mut self.header_dirty) {
+            self.stage_note()?;
+            let mut bytes = Vec::new();
+            self.header.encode(self.context.sizes, &mut bytes);
+            self.medium.stage(self.header.address, bytes);
+        }
+        Ok(())
+    }
+
+    /// Stages what keeps its place however the heap grows. Gives about how many bytes of memory the
+    /// rest takes, which waits for a commit: its old places would be holes in the file.
+    pub(crate) fn spill(&mut self) -> Result<usize> {
+        self.stage_blocks()?;
+        if !self.header_dirty {
+            return Ok(0);
+        }
+        let root = self.tables.get(&0).map_or(0, |table| table.children.len());
+        let space = self.space.as_ref().map_or(0, Space::footprint);
+        Ok(size_of::<Self>() + root * size_of::<HeapChild>() + space)
+    }
+
+    /// Stages changed blocks that have a place.
+    fn stage_blocks(&mut self) -> Result<()> {
+        let sizes = self.context.sizes;
         for (&start, block) in self.blocks.iter_mut().filter(|(_, block)| block.dirty) {
             self.header.finish_direct(&mut block.bytes, start, sizes);
             self.medium.stage(block.address, block.bytes.clone());
             block.dirty = false;
         }
-        for (&start, table) in self.tables.iter_mut().filter(|(_, table)| table.dirty) {
+        let placed = |table: &Table| table.dirty && table.address != UNPLACED;
+        for (&start, table) in self.tables.iter_mut().filter(|(_, table)| placed(table)) {
             let mut bytes = Vec::new();
             self.header.encode_indirect(&table.children, start, sizes, &mut bytes);
             self.medium.stage(table.address, bytes);
@@ -248,12 +273,6 @@ impl FractalHeap {
         }
         if let Some(huge) = self.huge.as_mut().filter(|_| self.header_dirty) {
             huge.commit(&*self.medium)?;
-        }
-        if std::mem::take(&mut self.header_dirty) {
-            self.stage_note()?;
-            let mut bytes = Vec::new();
-            self.header.encode(sizes, &mut bytes);
-            self.medium.stage(self.header.address, bytes);
         }
         Ok(())
     }
@@ -279,11 +298,12 @@ impl FractalHeap {
             let length = self.header.indirect_length(table.rows, context);
             freed.push((table.address, length as u64));
         }
-        let bytes = self.medium.read(self.header.address, HeapHeader::encoded_length(context));
-        let length = bytes
-            .and_then(|bytes| Ok(HeapHeader::measure(&bytes, &context.at(self.header.address))?));
-        // A heap that was never committed has no header to measure, and no filters.
-        let length = length.unwrap_or(HeapHeader::encoded_length(context));
+        let mut length = HeapHeader::encoded_length(context);
+        // A heap of ours may not be in the file yet, and has no filters.
+        if self.header.root_filtered.is_some() {
+            let bytes = self.medium.read(self.header.address, length)?;
+            length = HeapHeader::measure(&bytes, &context.at(self.header.address))?;
+        }
         freed.push((self.header.address, length as u64));
         self.delete_huge(io)?;
         // A note of free space that cannot be read is left in the file.

@@ -239,7 +239,16 @@ impl Links {
         }
     }
 
-    /// Forgets what can be read again; all that changed is staged.
+    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    pub(crate) fn spill(&mut self, medium: &Medium) -> Result<usize> {
+        match self {
+            Self::Unread | Self::Compact(_) => Ok(0),
+            Self::Dense(dense) => dense.spill(medium),
+            Self::Old(old) => old.spill(medium),
+        }
+    }
+
+    /// Forgets what can be read again.
     pub(crate) fn trim(&mut self) {
         match self {
             Self::Unread | Self::Compact(_) => {}

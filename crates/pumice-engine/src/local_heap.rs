@@ -1,14 +1,17 @@
 //! A local heap as a living thing: the strings of an old-style group, or of external files.
 //!
 //! The whole data segment is in memory. Strings take multiples of 8 bytes. A segment that gets too
-//! small moves to a new place of twice the size; the header stays where it is.
+//! small becomes twice as long, one that is mostly free becomes shorter; it gets its new place with the
+//! next commit, so that those on the way there leave no holes. The header stays where it is.
+//!
+//! Invariant: `header.data_size` is what the segment has in the file, 0 before it has a place.
 
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::local_heap::LocalHeap as Header;
-use pumice_format::{Context, Sizes};
+use pumice_format::{Context, Sizes, UNDEFINED};
 use std::collections::BTreeMap;
 
 /// The largest data segment that is read.
@@ -27,6 +30,8 @@ pub(crate) struct LocalHeap {
     /// Free ranges by their offset, once something is to be changed.
     free: Option<BTreeMap<u64, u64>>,
     dirty: bool,
+    /// Whether a commit wrote it since it was opened: its place may be behind much that is free by now.
+    written: bool,
 }
 
 impl LocalHeap {
@@ -35,11 +40,10 @@ impl LocalHeap {
         let sizes = io.sizes();
         let context = Context::new(sizes);
         let address = io.allocate(Header::encoded_length(&context) as u64)?;
-        let data_address = io.allocate(FIRST_SEGMENT)?;
-        let header = Header { data_size: FIRST_SEGMENT, free_offset: 0, data_address };
+        let header = Header { data_size: 0, free_offset: 0, data_address: UNDEFINED };
         let free = Some(BTreeMap::from([(ALIGN, FIRST_SEGMENT - ALIGN)]));
         let segment = vec![0; FIRST_SEGMENT as usize];
-        Ok(Self { address, header, segment, sizes, free, dirty: true })
+        Ok(Self { address, header, segment, sizes, free, dirty: true, written: false })
     }
 
     /// The heap at `address`.
@@ -52,8 +56,8 @@ impl LocalHeap {
             return Err(DecodeError::new("local heap", address, expected, header.data_size).into());
         }
         let segment = medium.read(header.data_address, header.data_size as usize)?;
-        let (sizes, free, dirty) = (medium.sizes(), None, false);
-        Ok(Self { address, header, segment, sizes, free, dirty })
+        let (sizes, free, dirty, written) = (medium.sizes(), None, false, false);
+        Ok(Self { address, header, segment, sizes, free, dirty, written })
     }
 
     /// Where its header is.
@@ -77,7 +81,7 @@ impl LocalHeap {
     }
 
     /// Adds a string and gives its offset.
-    pub(crate) fn insert(&mut self, io: &dyn MetadataIo, text: &str) -> Result<u64> {
+    pub(crate) fn insert(&mut self, text: &str) -> Result<u64> {
         if text.contains('\0') {
             return Err(Error::Invalid("a null byte in a name".into()));
         }
@@ -85,7 +89,7 @@ impl LocalHeap {
         let offset = match self.take(needed)? {
             Some(offset) => offset,
             None => {
-                self.grow(io, needed)?;
+                self.grow(needed)?;
                 let taken = self.take(needed)?;
                 taken.ok_or_else(|| Error::Internal("a local heap without room".into()))?
             }
@@ -128,9 +132,14 @@ impl LocalHeap {
 
     /// Stages what changed.
     pub(crate) fn commit(&mut self, io: &dyn MetadataIo) -> Result<()> {
-        if !std::mem::take(&mut self.dirty) {
+        if !self.dirty {
             return Ok(());
         }
+        self.shorten()?;
+        if self.header.data_size != self.len() {
+            self.place(io)?;
+        }
+        (self.dirty, self.written) = (false, true);
         let least = Header::min_free(self.sizes);
         let ranges = self.ranges()?;
         // What is too small for an entry of the list cannot be in it; it is lost when closed.
@@ -142,6 +151,33 @@ impl LocalHeap {
         self.header.encode(self.sizes, &mut bytes);
         io.stage(self.address, bytes);
         Ok(())
+    }
+
+    /// The same before a commit, unless strings have to get another place. Gives about how many bytes of
+    /// memory wait for the commit.
+    pub(crate) fn spill(&mut self, io: &dyn MetadataIo) -> Result<usize> {
+        let length = self.len();
+        if self.dirty && self.header.data_size != length {
+            let is_empty = self.ranges()?.get(&ALIGN) == Some(&(length - ALIGN));
+            if !is_empty {
+                return Ok(self.segment.len());
+            }
+        }
+        self.commit(io)?;
+        Ok(0)
+    }
+
+    /// After a commit has made most of the file free: moves a segment that was changed before that. Says
+    /// whether it did.
+    pub(crate) fn move_down(&mut self, io: &Medium) -> Result<bool> {
+        let place = (self.header.data_address, self.header.data_size);
+        if !std::mem::take(&mut self.written) || !io.is_mostly_free_before(place.0, place.1) {
+            return Ok(false);
+        }
+        self.place(io)?;
+        self.dirty = true;
+        self.commit(io)?;
+        Ok(true)
     }
 
     /// Gives its space back.
@@ -185,17 +221,37 @@ impl LocalHeap {
         Ok(Some(offset))
     }
 
-    /// Moves the segment to a larger place.
-    fn grow(&mut self, io: &dyn MetadataIo, needed: u64) -> Result<()> {
+    /// Gives the segment a new place.
+    fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        let address = io.allocate(self.len())?;
+        io.free(self.header.data_address, self.header.data_size);
+        (self.header.data_address, self.header.data_size) = (address, self.len());
+        Ok(())
+    }
+
+    /// Cuts a segment whose strings all are in its first quarter.
+    fn shorten(&mut self) -> Result<()> {
+        let old = self.len();
+        let last = self.ranges()?.last_key_value().map(|(&offset, &length)| (offset, length));
+        let Some((used, _)) = last.filter(|&(offset, length)| offset + length == old) else {
+            return Ok(());
+        };
+        let size = (2 * used).next_multiple_of(ALIGN).max(FIRST_SEGMENT);
+        if used > old / 4 || size >= old {
+            return Ok(());
+        }
+        self.segment.truncate(size as usize);
+        self.ranges()?.insert(used, size - used);
+        Ok(())
+    }
+
+    /// Makes the segment longer.
+    fn grow(&mut self, needed: u64) -> Result<()> {
         let old = self.len();
         let size = (2 * old).max(old + needed).next_multiple_of(ALIGN);
         if size > MAX_HEAP {
             return Err(Error::Unsupported(format!("names of more than {MAX_HEAP} bytes")));
         }
-        let address = io.allocate(size)?;
-        io.free(self.header.data_address, self.header.data_size);
-        self.header.data_address = address;
-        self.header.data_size = size;
         self.segment.resize(size as usize, 0);
         let ranges = self.ranges()?;
         let last = ranges.last_key_value().map(|(&offset, &length)| (offset, length));

@@ -132,6 +132,14 @@ impl Medium {
         (state.allocator.free_ranges(), state.allocator.end())
     }
 
+    /// Whether most of the file is free, and metadata of `length` bytes would get a place before
+    /// `address`.
+    pub(crate) fn is_mostly_free_before(&self, address: u64, length: u64) -> bool {
+        let allocator = &self.state().allocator;
+        allocator.free_bytes() > allocator.end() / 2
+            && allocator.next_hole(length, Purpose::Metadata).is_some_and(|at| at < address)
+    }
+
     /// Whether a commit would write anything, beside what is not staged yet.
     pub(crate) fn has_changed(&self) -> bool {
         let state = self.state();

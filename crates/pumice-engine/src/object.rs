@@ -328,6 +328,48 @@ impl Object {
         if let Some(dense) = &mut *self.dense_attributes() {
             dense.commit(&self.medium)?;
         }
+        self.stage_header()
+    }
+
+    /// The same before a commit. What would leave a hole in the file if it grew on waits, and the object
+    /// stays as one that has changed: gives about how many bytes of memory that takes. Of an object that
+    /// is `held`, this is true of a header that needs another block.
+    pub(crate) fn spill(&self, held: bool) -> Result<usize> {
+        if !self.is_dirty() {
+            return Ok(0);
+        }
+        let mut waiting = self.links().spill(&self.medium)?;
+        if let Some(dense) = &mut *self.dense_attributes() {
+            waiting += dense.spill(&self.medium)?;
+        }
+        if waiting == 0 && self.keeps_its_blocks(held)? {
+            self.stage_header()?;
+            return Ok(0);
+        }
+        let state = self.state();
+        Ok(waiting + size_of::<Self>() + state.header.messages_length(&state.header.messages))
+    }
+
+    /// Whether the header, as it is now, fits where it is, or may get its second block.
+    fn keeps_its_blocks(&self, held: bool) -> Result<bool> {
+        let state = self.state();
+        let first = split(&state.header, state.capacity, self.medium.sizes())?;
+        let moved = &state.header.messages[first..];
+        let needed = state.header.continuation_length(moved, 0) as u64;
+        Ok(moved.is_empty()
+            || state.blocks.iter().any(|block| block.length >= needed)
+            || (state.blocks.is_empty() && !held))
+    }
+
+    /// Moves what a commit has put behind space that it made free. Says whether there is any.
+    pub(crate) fn move_down(&self) -> Result<bool> {
+        match &mut *self.links() {
+            Links::Old(old) => old.move_down(&self.medium),
+            _ => Ok(false),
+        }
+    }
+
+    fn stage_header(&self) -> Result<()> {
         let mut state = self.state();
         if !state.dirty || state.freed {
             return Ok(());
@@ -358,9 +400,6 @@ impl Object {
 
     /// Forgets what of its links and attributes can be read again.
     pub(crate) fn trim(&self) {
-        if self.is_dirty() {
-            return;
-        }
         self.links().trim();
         if let Some(dense) = &mut *self.dense_attributes() {
             dense.trim();

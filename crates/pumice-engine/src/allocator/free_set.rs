@@ -26,9 +26,9 @@ impl FreeSet {
         before.is_some_and(|(&start, &length)| start + length > address)
     }
 
-    /// The length of the smallest range that has so many bytes.
-    pub(super) fn smallest(&self, length: u64) -> Option<u64> {
-        self.by_length.range((length, 0)..).next().map(|&(found, _)| found)
+    /// Length and address of the smallest range that has so many bytes.
+    pub(super) fn smallest(&self, length: u64) -> Option<(u64, u64)> {
+        self.by_length.range((length, 0)..).next().copied()
     }
 
     /// Takes `length` bytes from the smallest range that has them.

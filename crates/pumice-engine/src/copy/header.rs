@@ -225,7 +225,7 @@ impl Copier<'_> {
         let medium = &**self.target.medium();
         let mut heap = LocalHeap::create(medium)?;
         for slot in &mut message.slots {
-            slot.name_offset = heap.insert(medium, &names.text(slot.name_offset)?)?;
+            slot.name_offset = heap.insert(&names.text(slot.name_offset)?)?;
         }
         heap.commit(medium)?;
         message.heap_address = heap.address();

@@ -41,7 +41,7 @@ pub(super) fn message(
     let mut names = LocalHeap::create(medium)?;
     let mut slots = Vec::with_capacity(files.len());
     for piece in files {
-        let name_offset = names.insert(medium, &piece.name)?;
+        let name_offset = names.insert(&piece.name)?;
         slots.push(ExternalFile { name_offset, offset: piece.offset, size: piece.size });
     }
     names.commit(medium)?;

@@ -4,6 +4,7 @@ use super::File;
 use crate::Result;
 use crate::dataset::DatasetState;
 use crate::medium::Snapshot;
+use crate::object::Object;
 use pumice_format::messages::kind;
 use pumice_format::superblock::OPEN_FOR_WRITING;
 use pumice_format::symbol_table_node::Scratch;
@@ -50,14 +51,11 @@ impl File {
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         let needs_commit = {
             let _still = self.medium.hold_changes();
-            self.stage_metadata()?;
-            self.medium.relieve()
+            let waiting = self.spill_metadata()?;
+            self.medium.relieve(waiting)
         };
-        let mut objects = self.objects();
-        objects.forget_idle();
-        let held: Vec<_> = objects.by_address.values().cloned().collect();
-        drop(objects);
-        held.iter().for_each(|object| object.trim());
+        self.objects().forget_idle();
+        self.objects_in_memory().iter().for_each(|object| object.trim());
         Ok(needs_commit)
     }
 
@@ -68,6 +66,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.move_down()?;
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
             self.space().remember(&self.medium)?;
@@ -78,6 +77,23 @@ impl File {
             true => self.write_mark(false),
             false => Ok(()),
         }
+    }
+
+    /// Moves what the last commit had to put behind space that it has made free, so that the file is
+    /// cut before that.
+    fn move_down(&self) -> Result<()> {
+        let snapshot = {
+            let _still = self.medium.hold_changes();
+            let mut moved = false;
+            for object in self.objects_in_memory() {
+                moved |= object.move_down()?;
+            }
+            if !moved {
+                return Ok(());
+            }
+            self.medium.begin_commit()?
+        };
+        self.finish_commit(snapshot)
     }
 
     fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
@@ -135,11 +151,29 @@ impl File {
 
     /// Stages changed indexes and headers; changes are held back.
     fn stage_metadata(&self) -> Result<()> {
-        for dataset in self.open_datasets() {
-            dataset.stage()?;
+        self.stage_datasets()?;
+        self.objects_in_memory().iter().try_for_each(|object| object.stage())
+    }
+
+    /// The same before a commit. Gives about how many bytes of memory are kept for it.
+    fn spill_metadata(&self) -> Result<usize> {
+        self.stage_datasets()?;
+        let mut waiting = 0;
+        for object in self.objects_in_memory() {
+            // The list's own and ours. What somebody holds is in memory anyway.
+            let held = Arc::strong_count(&object) > 2;
+            let bytes = object.spill(held)?;
+            waiting += if held { 0 } else { bytes };
         }
-        let objects: Vec<_> = self.objects().by_address.values().cloned().collect();
-        objects.iter().try_for_each(|object| object.stage())
+        Ok(waiting)
+    }
+
+    fn stage_datasets(&self) -> Result<()> {
+        self.open_datasets().iter().try_for_each(|dataset| dataset.stage())
+    }
+
+    fn objects_in_memory(&self) -> Vec<Arc<Object>> {
+        self.objects().by_address.values().cloned().collect()
     }
 
     fn open_datasets(&self) -> Vec<Arc<DatasetState>> {

@@ -1,6 +1,7 @@
 //! The note of free space that a heap keeps in the file: libhdf5's free-space manager of the heap.
 //!
-//! Every commit of a changed heap writes it anew, in its place as long as it fits. It names the free
+//! Every commit of a changed heap writes it anew, in its place as long as it fits; what is written before
+//! a commit is without it, since it would move again and again. It names the free
 //! ranges of direct blocks. Places where blocks were are not named: libhdf5 goes on behind the last
 //! block, and a survey finds them again.
 

@@ -96,6 +96,12 @@ impl Space {
         Some(None)
     }
 
+    /// About how many bytes of memory it takes.
+    pub(super) fn footprint(&self) -> usize {
+        let (ranges, blocks) = (self.by_offset.len(), self.blocks.len() + self.holes.len());
+        64 * ranges + 48 * blocks
+    }
+
     /// Free ranges, by offset and length.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.by_offset.iter().map(|(&offset, &length)| (offset, length))

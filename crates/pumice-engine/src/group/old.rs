@@ -209,23 +209,39 @@ impl OldGroup {
         leaf.ok_or_else(|| Error::Internal("a symbol table node that is not there".into()))
     }
 
-    fn entry(&mut self, io: &Medium, link: &Link) -> Result<SymbolTableEntry> {
+    fn entry(&mut self, link: &Link) -> Result<SymbolTableEntry> {
         let (header_address, scratch) = match &link.target {
             LinkTarget::Hard { address } => (*address, Scratch::None),
             LinkTarget::Soft { path } => {
-                let offset = self.names.insert(io, path)?;
+                let offset = self.names.insert(path)?;
                 let value_offset = u32::try_from(offset)
                     .map_err(|_| Error::Unsupported("names of more than 4 GiB".into()))?;
                 (UNDEFINED, Scratch::SoftLink { value_offset })
             }
             _ => return Err(Error::Internal("a link that old-style groups cannot have".into())),
         };
-        let name_offset = self.names.insert(io, &link.name)?;
+        let name_offset = self.names.insert(&link.name)?;
         Ok(SymbolTableEntry { name_offset, header_address, scratch })
     }
 
     /// Stages what changed.
     pub(crate) fn commit(&mut self, io: &Medium) -> Result<()> {
+        self.stage_nodes(io);
+        self.names.commit(io)
+    }
+
+    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    pub(crate) fn spill(&mut self, io: &Medium) -> Result<usize> {
+        self.stage_nodes(io);
+        self.names.spill(io)
+    }
+
+    /// Moves names that a commit has put behind what it made free. Says whether there are any.
+    pub(crate) fn move_down(&mut self, io: &Medium) -> Result<bool> {
+        self.names.move_down(io)
+    }
+
+    fn stage_nodes(&mut self, io: &Medium) {
         for (&address, node) in self.nodes.iter_mut().filter(|(_, node)| node.dirty) {
             let mut bytes = Vec::new();
             node.value.encode(self.sizes, self.internal_k, &mut bytes);
@@ -238,7 +254,6 @@ impl OldGroup {
             io.stage(address, bytes);
             leaf.dirty = false;
         }
-        self.names.commit(io)
     }
 
     /// Forgets nodes that can be read again.

@@ -45,13 +45,13 @@ impl Medium {
         known.saturating_add(self.unstaged.load(Ordering::Relaxed))
     }
 
-    /// When everything is staged: writes what is in new space. Says whether so much is left that
-    /// only a commit helps.
-    pub(crate) fn relieve(&self) -> bool {
-        self.unstaged.store(0, Ordering::Relaxed);
+    /// When everything is staged but `waiting` bytes, which wait for a commit: writes what is in new
+    /// space. Says whether so much is left that only a commit helps.
+    pub(crate) fn relieve(&self, waiting: usize) -> bool {
+        self.unstaged.store(waiting, Ordering::Relaxed);
         let mut state = self.state();
         self.spill(&mut state);
-        let left = state.staged + state.allocator.footprint();
+        let left = state.staged + state.allocator.footprint() + waiting;
         // In the middle of a long change nobody commits, and all of it is not staged every time.
         self.press_at.store(self.limit.max(left.saturating_mul(2)), Ordering::Relaxed);
         left > self.limit / 2

@@ -12,7 +12,7 @@ use pumice_format::symbol_table_node::{Scratch, SymbolTableNode};
 impl OldGroup {
     /// Adds a link. There must be none of that name.
     pub(crate) fn insert(&mut self, io: &Medium, link: &Link) -> Result<()> {
-        let entry = self.entry(io, link)?;
+        let entry = self.entry(link)?;
         let name_offset = entry.name_offset;
         let Some((way, leaf)) = self.way_to(io, &link.name)? else {
             // The first link of all.
