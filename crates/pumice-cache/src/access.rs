@@ -29,8 +29,8 @@ pub(crate) trait Access<L: Layout>: Send {
     /// How the chunk is used.
     fn visit(&self, layout: &L, key: &L::Key) -> Visit;
 
-    /// Whether the chunk may be of use later.
-    fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool;
+    /// Whether the chunk may be of use later; `created`: it is not stored yet.
+    fn worth_keeping(&self, layout: &L, key: &L::Key, created: bool) -> bool;
 
     /// Whether a chunk that is stored so can be handled past the cache.
     fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool;
@@ -112,7 +112,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         Visit { write: false, share: layout.read_share(key, &self.0), hit: false }
     }
 
-    fn worth_keeping(&self, layout: &L, key: &L::Key) -> bool {
+    fn worth_keeping(&self, layout: &L, key: &L::Key, _created: bool) -> bool {
         layout.worth_keeping(key, &self.0)
     }
 
@@ -189,7 +189,7 @@ impl<L: Layout> Access<L> for Ahead {
         0
     }
 
-    fn worth_keeping(&self, _: &L, _: &L::Key) -> bool {
+    fn worth_keeping(&self, _: &L, _: &L::Key, _: bool) -> bool {
         true
     }
 
@@ -244,8 +244,8 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         Visit { write: true, share: layout.write_share(key, &self.0), hit: false }
     }
 
-    fn worth_keeping(&self, _layout: &L, _key: &L::Key) -> bool {
-        true
+    fn worth_keeping(&self, layout: &L, key: &L::Key, created: bool) -> bool {
+        !(created && layout.passes(key, &self.0))
     }
 
     fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool {

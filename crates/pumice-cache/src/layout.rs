@@ -270,6 +270,13 @@ pub trait Layout: Send + Sync + 'static {
         true
     }
 
+    /// Whether a write makes all that there will be of a chunk that is not stored yet. If so, the chunk is
+    /// stored at once and leaves.
+    fn passes(&self, key: &Self::Key, request: &Self::Write<'_>) -> bool {
+        let _ = (key, request);
+        false
+    }
+
     /// The chunks that will be read next, at most `count`, nearest first: `now` is what is read now,
     /// `recent` the first chunks of the last requests before, oldest first. None of those: the
     /// program says that chunks are read in the order of storage.

@@ -308,8 +308,10 @@ fn estimate<'m, L: Layout, A: Access<L>>(
         }
     };
     let stays = stays.saturating_add(bookkeeping::<L>());
-    let transient =
-        stays > resident_limit || member.goes_direct() || !item.access.worth_keeping(layout, key);
+    let created = matches!(step, Step::Create { .. });
+    let transient = stays > resident_limit
+        || member.goes_direct()
+        || !item.access.worth_keeping(layout, key, created);
     let straight = |stored| item.access.can_go_direct(layout, key, stored);
     if transient && !item.refused && step.stored().is_some_and(straight) {
         return Task { transient, direct: true, ..Task::new(item, step) };

@@ -56,6 +56,9 @@ use std::sync::Arc;
 /// Memory of chunks up to this size is used again by the thread that lets them go; it keeps a few.
 const RECYCLED: usize = 1 << 20;
 
+/// The address of a chunk that has no place yet.
+pub(crate) const NOWHERE: u64 = 0;
+
 /// A dataset's storage, shape and chunks.
 pub struct DatasetLayout {
     /// The dataset's shape.
@@ -515,6 +518,11 @@ impl Layout for DatasetLayout {
         }
     }
 
+    /// Many rows are read from the file as quickly as from the cache, which they would only fill.
+    fn passes(&self, _key: &Dims, request: &WriteRequest<'_>) -> bool {
+        matches!(request, WriteRequest::Rows { whole: true, .. })
+    }
+
     /// Reads that move on by the same number of chunks each time, counted in the order of storage,
     /// will go on like that.
     fn successors(&self, recent: &[Dims], now: &[Dims], count: usize) -> Vec<Dims> {
@@ -580,7 +588,7 @@ fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &LoggedChunk) -> Result<Enc
         Some((cells, values)) => sparse.encode_fresh(cells, values)?,
         None => sparse.encode(key, chunk.view(sparse.element_size()))?,
     };
-    let mut tag = ChunkRecord::dense(0, 0);
+    let mut tag = ChunkRecord::dense(encoded.place.unwrap_or(NOWHERE), 0);
     tag.sections.extend(encoded.sections);
     Ok(Encoded { bytes: encoded.bytes, rest: encoded.values, tag })
 }

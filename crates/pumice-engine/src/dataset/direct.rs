@@ -6,7 +6,7 @@
 //! nobody waits.
 
 use super::DatasetState;
-use crate::layout::{ChunkTable, Storage};
+use crate::layout::{ChunkTable, NOWHERE, Storage};
 use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
@@ -63,6 +63,8 @@ impl DatasetState {
         self.begin_write()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
+        // Whatever chunk the record may have been of, these bytes get a place of their own.
+        let record = ChunkRecord { address: NOWHERE, ..record };
         match &self.layout.storage {
             Storage::Sparse(sparse, _) => sparse.check_stored(&key, bytes, &record)?,
             Storage::VariableLength(layout, _) => layout.check_stored(&key, bytes, &record)?,

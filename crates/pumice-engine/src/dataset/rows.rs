@@ -4,12 +4,15 @@
 //! come, and values are appended to those of their chunk. A chunk that is new takes both as they are.
 
 use super::DatasetState;
-use crate::layout::{Source, Storage};
+use crate::layout::{Source, Storage, WriteRequest};
+use crate::{Error, Result};
+use pumice_cache::Executor;
 use pumice_filter::location::{RowCells, RowEncoder};
-use pumice_filter::{Work, run_widely};
+use pumice_filter::{Work, run_widely, widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of values that are copied as a block.
 const BLOCK: usize = 64;
@@ -17,42 +20,130 @@ const BLOCK: usize = 64;
 /// The most chunks side by side: each has some memory of its own while rows come.
 const MOST_CHUNKS: u64 = 1 << 12;
 
-/// Runs numbered tasks on some threads.
-type Run<'r> = &'r dyn Fn(usize, &(dyn Fn(usize) + Sync));
+/// Fewer bytes of values are left in the cache, where they may be wanted soon.
+const MANY: usize = 1 << 20;
 
 /// The cells of a chunk and their values, in the memory's type.
-pub(super) struct Encoded {
-    pub(super) chunk: Dims,
-    pub(super) cells: RowCells,
-    pub(super) values: Vec<u8>,
+struct Encoded {
+    chunk: Dims,
+    cells: RowCells,
+    values: Vec<u8>,
 }
 
 impl DatasetState {
-    /// The chunks of compressed rows, made by tasks that `run` runs; `None` if points are no such rows, have
-    /// many neighbours in them, or chunks would not take them.
-    pub(super) fn encode_rows(
+    /// Writes compressed rows; `false` if points are no such rows, have many neighbours in them, or
+    /// chunks would not take them, and nothing is written.
+    ///
+    /// Bands of chunks are written one by one. Many rows that are all there will be of a band are stored
+    /// as soon as they are encoded, while another thread encodes the next band.
+    pub(super) fn write_rows(
         &self,
         points: &Points<'_>,
         grid: &ChunkGrid,
         source: &Source<'_>,
-        run: Run<'_>,
-    ) -> Option<Vec<Encoded>> {
-        match &self.layout.storage {
-            Storage::Sparse(sparse, _) if sparse.takes_rows() => {}
-            _ => return None,
+    ) -> Result<bool> {
+        let filtered = match &self.layout.storage {
+            Storage::Sparse(sparse, _) if sparse.takes_rows() => sparse.filters_values(),
+            _ => return Ok(false),
+        };
+        let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
+        let executor = self.cache().executor();
+        if grid.counts()[1] > MOST_CHUNKS || !is_scattered(&rows, &*executor) {
+            return Ok(false);
         }
-        let rows = RowGrid::new(points, grid)?;
-        if grid.counts()[1] > MOST_CHUNKS || !rows.is_scattered() {
-            return None;
-        }
-        let bands: Vec<OnceLock<_>> = (0..rows.bands()).map(|_| OnceLock::new()).collect();
-        run(bands.len(), &|band| {
-            let encoded = run_widely(Band { rows: &rows, number: band, grid, source });
-            let _ = bands[band].set(encoded);
+        let many = source.bytes().len() >= MANY;
+        let line = Line { state: self, bands: Mutex::default(), pen: Mutex::new(Ok(())) };
+        executor.run(rows.bands(), &|band| {
+            if line.has_failed() {
+                return;
+            }
+            let whole = many && rows.is_whole(band);
+            let request = |Encoded { chunk, cells, values }| {
+                (chunk, WriteRequest::Rows { part: Some((cells, values)), whole, source })
+            };
+            let parts = run_widely(Band { rows: &rows, number: band, grid, source });
+            line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);
         });
-        let bands = bands.into_iter().map(|band| band.into_inner().flatten());
-        Some(bands.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+        line.finish().map(|()| true)
     }
+}
+
+/// What is to be written of a band.
+type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
+
+/// Bands that are ready to be written.
+struct Line<'s> {
+    state: &'s DatasetState,
+    bands: Mutex<Vec<Requests<'s>>>,
+    /// Whoever writes holds it; with the first error.
+    pen: Mutex<Result<()>>,
+}
+
+impl<'s> Line<'s> {
+    /// Adds a band and writes what can be written without waiting for another thread: where values are
+    /// stored as they are, a file takes them from one thread at a time.
+    fn add(&self, band: Result<Requests<'s>>, filtered: bool) {
+        match band {
+            Ok(band) if filtered => {
+                if let Err(error) = self.write(band) {
+                    fail(&mut lock(&self.pen), error);
+                }
+            }
+            Ok(band) => {
+                lock(&self.bands).push(band);
+                if let Ok(mut pen) = self.pen.try_lock() {
+                    self.write_all(&mut pen);
+                }
+            }
+            Err(error) => fail(&mut lock(&self.pen), error),
+        }
+    }
+
+    fn write(&self, band: Requests<'s>) -> Result<()> {
+        self.state.cache().write(&self.state.cached, band)
+    }
+
+    fn write_all(&self, pen: &mut Result<()>) {
+        let next = || lock(&self.bands).pop();
+        while pen.is_ok()
+            && let Some(band) = next()
+        {
+            *pen = self.write(band);
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.pen.try_lock().is_ok_and(|pen| pen.is_err())
+    }
+
+    /// Writes what is left.
+    fn finish(self) -> Result<()> {
+        self.write_all(&mut lock(&self.pen));
+        self.pen.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the first error.
+fn fail(result: &mut Result<()>, error: Error) {
+    if result.is_ok() {
+        *result = Err(error);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether columns ascend and most cells have no neighbour in their row.
+fn is_scattered(rows: &RowGrid<'_>, executor: &dyn Executor) -> bool {
+    let (neighbours, wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
+    executor.run(rows.bands(), &|band| match widely(|| rows.neighbours(band)) {
+        Some(found) => {
+            neighbours.fetch_add(found, Ordering::Relaxed);
+        }
+        None => wrong.store(true, Ordering::Relaxed),
+    });
+    !wrong.into_inner() && 2 * neighbours.into_inner() <= rows.columns().len()
 }
 
 /// A chunk whose rows are coming.
@@ -70,11 +161,12 @@ struct Band<'a> {
 }
 
 impl Work for Band<'_> {
-    type Output = Option<Vec<Encoded>>;
+    type Output = Result<Vec<Encoded>>;
 
     #[inline(always)]
     fn run(self) -> Self::Output {
         encode_band(self.rows, self.number, self.grid, self.source)
+            .ok_or_else(|| Error::Internal("rows of chunks with too many cells".into()))
     }
 }
 
@@ -97,13 +189,13 @@ fn encode_band(
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
-    let whole = rows.split(band, Pieces { columns, bytes, element, chunks: &mut chunks });
+    rows.split(band, Pieces { columns, bytes, element, chunks: &mut chunks });
     let filled = chunks.into_iter().enumerate().filter(|(_, chunk)| !chunk.values.is_empty());
     let encoded = filled.map(|(number, Growing { encoder, values })| {
         let chunk = Dims::from_slice(&[band as u64, number as u64]);
         Encoded { chunk, cells: encoder.finish(), values }
     });
-    whole.then(|| encoded.collect())
+    Some(encoded.collect())
 }
 
 /// The chunks that pieces of rows go to.

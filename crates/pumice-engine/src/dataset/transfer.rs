@@ -5,7 +5,6 @@
 //! caller's buffer anyway. Questions about defined cells, and erasing, may name a vast array of which
 //! little is stored: they visit stored chunks only.
 
-use super::rows::Encoded;
 use super::{DatasetState, virtuality};
 use crate::buffer::Output;
 use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
@@ -200,12 +199,8 @@ impl DatasetState {
         let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
         let (grid, executor) = (self.grid(&self.dims())?, self.cache().executor());
         let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);
-        if let Some(parts) = self.encode_rows(points, &grid, &source, &run) {
-            let source = &source;
-            let requests = parts.into_iter().map(|Encoded { chunk, cells, values }| {
-                (chunk, WriteRequest::Rows { part: Some((cells, values)), source })
-            });
-            return self.cache().write(&self.cached, requests);
+        if self.write_rows(points, &grid, &source)? {
+            return Ok(());
         }
         if let Some(bands) = points.in_bands(bytes, memory_type.size(), &grid, &run)? {
             let source = &source;

@@ -41,7 +41,7 @@ impl HeapChunk {
     }
 
     fn elements(&self) -> &[u8] {
-        self.entries.values.as_deref().unwrap_or_default()
+        self.entries.values()
     }
 
     /// Forgets everything but the defined cells.
@@ -52,9 +52,7 @@ impl HeapChunk {
 
     /// Gives back memory that is not used.
     pub fn condense(&mut self) {
-        if let Some(values) = &mut self.entries.values {
-            values.shrink_to_fit();
-        }
+        self.entries.condense();
         self.heap.shrink_to_fit();
     }
 
@@ -111,7 +109,7 @@ impl HeapChunk {
             return Ok(());
         }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
-        if let Some(elements) = &mut self.entries.values {
+        if let Some(elements) = self.entries.values_mut() {
             heaped::load(datatype, elements, &mut heap, &mut InMemory(&self.heap))?;
         }
         (self.heap, self.waste) = (heap, 0);

@@ -41,8 +41,9 @@ struct Fresh {
 }
 
 impl Fresh {
-    fn decode(&self) -> CellSet {
-        self.cells.to_set().expect("cells as they have been encoded")
+    fn decoded(&self) -> SparseChunk {
+        let cells = self.cells.to_set().expect("cells as they have been encoded");
+        SparseChunk { values: Some(self.values.clone()), ..SparseChunk::new(cells, None) }
     }
 }
 
@@ -71,9 +72,7 @@ impl LoggedChunk {
     /// The chunk as it is after all writes; elements have `element` bytes.
     pub fn view(&self, element: usize) -> &SparseChunk {
         if let Some(fresh) = &self.fresh {
-            let values = || Some(fresh.values.to_vec());
-            let decoded = || Box::new(SparseChunk::new(fresh.decode(), values()));
-            return self.merged.get_or_init(decoded);
+            return self.merged.get_or_init(|| Box::new(fresh.decoded()));
         }
         if self.cells.is_empty() {
             return &self.base;
@@ -121,9 +120,9 @@ impl LoggedChunk {
     pub fn footprint(&self) -> (usize, usize) {
         let (used, allocated) = self.base.footprint();
         if let Some(Fresh { cells, values }) = &self.fresh {
-            // Twice, as a reader may decode it.
+            // Cells twice, as a reader may decode them.
             let cells = 2 * (used + cells.heap_bytes());
-            return (cells + 2 * values.len(), cells + 2 * values.capacity());
+            return (cells + values.len(), cells + values.capacity());
         }
         if self.cells.is_empty() {
             return (used, allocated);
@@ -137,7 +136,7 @@ impl LoggedChunk {
     pub fn condense(&mut self, element: usize) {
         match &mut self.fresh {
             Some(fresh) => Arc::get_mut(&mut fresh.values).into_iter().for_each(Vec::shrink_to_fit),
-            None => self.settle(element).values.iter_mut().for_each(Vec::shrink_to_fit),
+            None => self.settle(element).condense(),
         }
     }
 
@@ -149,10 +148,7 @@ impl LoggedChunk {
             self.cells.clear();
             self.values.clear();
         } else if let Some(fresh) = fresh {
-            let cells = fresh.decode();
-            // It is shared only as long as it is being written.
-            let values = Arc::try_unwrap(fresh.values).unwrap_or_else(|shared| shared.to_vec());
-            self.base = SparseChunk::new(cells, Some(values));
+            self.base = fresh.decoded();
         }
     }
 }
@@ -190,7 +186,7 @@ mod tests {
 
     /// Cells and values as a dictionary has them.
     fn listed(chunk: &SparseChunk) -> BTreeMap<u64, u16> {
-        let values = chunk.values.as_deref().unwrap().as_chunks::<2>().0;
+        let values = chunk.values().as_chunks::<2>().0;
         let cells = chunk.cells.runs().flat_map(|run| run.start..run.end());
         cells.zip(values.iter().map(|value| u16::from_le_bytes(*value))).collect()
     }

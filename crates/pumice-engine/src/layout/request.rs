@@ -143,6 +143,8 @@ pub enum WriteRequest<'a> {
     Rows {
         /// The cells and their values in the memory's type; taken by the chunk.
         part: Option<(RowCells, Vec<u8>)>,
+        /// Whether these are all the rows of a chunk, among many: if it is new, it is stored at once.
+        whole: bool,
         /// How values are converted.
         source: &'a Source<'a>,
     },

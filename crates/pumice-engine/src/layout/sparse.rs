@@ -11,7 +11,7 @@ use super::RECYCLED;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
 use super::request::{ReadRequest, Source, Taken, WriteRequest};
-use super::sparse_chunk::{SparseChunk, collect};
+use super::sparse_chunk::{SparseChunk, StoredCells, collect};
 use super::sparse_points;
 use super::table::ChunkTable;
 use crate::{Error, Result};
@@ -46,6 +46,8 @@ pub struct EncodedSections {
     pub values: Option<Arc<Vec<u8>>>,
     /// The sections in them.
     pub sections: [SectionRecord; 2],
+    /// Where the chunk is stored, if nothing but its values is to be written anew.
+    pub place: Option<u64>,
 }
 
 impl Sparse {
@@ -69,6 +71,11 @@ impl Sparse {
     /// The filters of a section.
     pub fn pipeline(&self, section: usize) -> &Pipeline {
         if section == LOCATIONS { &self.locations } else { &self.values }
+    }
+
+    /// Whether values are stored otherwise than they are.
+    pub fn filters_values(&self) -> bool {
+        !self.values.is_empty()
     }
 
     /// Bytes of an element.
@@ -96,15 +103,18 @@ impl Sparse {
 
     /// Encodes both sections.
     pub fn encode(&self, key: &Dims, chunk: &SparseChunk) -> Result<EncodedSections> {
-        let values = chunk.values.as_deref().ok_or_else(|| {
+        let values = chunk.values.as_ref().ok_or_else(|| {
             Error::Internal("a chunk without resident values was to be written".into())
         })?;
         let (locations, filters) = self.pipelines(key);
-        let cells = match &chunk.stored {
-            Some(stored) => stored.clone(),
-            None => locations.encode_cells(self.geometry.chunk(), &chunk.cells)?,
+        let Some(StoredCells { cells, address }) = &chunk.stored else {
+            let cells = locations.encode_cells(self.geometry.chunk(), &chunk.cells)?;
+            return with_values(cells, filters, values);
         };
-        with_values(cells, filters, values)
+        let encoded = with_values(cells.clone(), filters, values)?;
+        // Values that are stored as they are take the place of those that were there.
+        let place = filters.is_empty().then_some(*address);
+        Ok(EncodedSections { place, ..encoded })
     }
 
     /// Encodes a chunk that was written whole.
@@ -113,14 +123,7 @@ impl Sparse {
             Some(encoded) => encoded,
             None => self.locations.encode_cells(self.geometry.chunk(), &cells.to_set()?)?,
         };
-        if !self.values.is_empty() {
-            return with_values(cells, &self.values, values);
-        }
-        let EncodedCells { bytes, unfiltered, mask } = cells;
-        let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
-        let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
-        let second = SectionRecord { offset, unfiltered, filter_mask: 0 };
-        Ok(EncodedSections { bytes, values: Some(values.clone()), sections: [first, second] })
+        with_values(cells, &self.values, values)
     }
 
     /// Whether sections that somebody else has made can be stored as a chunk: they must decode, and
@@ -172,12 +175,15 @@ impl Sparse {
         let values = self.decode_values(filters, tail, &values.0, record.address, &cells)?;
         // Partial chunks may have other filters by the time they are stored again.
         let keep = changed && self.plain.is_none() && !head.is_empty();
-        let stored = keep.then(|| EncodedCells {
-            bytes: head.to_vec(),
-            unfiltered: section.unfiltered,
-            mask: section.filter_mask,
+        let stored = keep.then(|| StoredCells {
+            cells: EncodedCells {
+                bytes: head.to_vec(),
+                unfiltered: section.unfiltered,
+                mask: section.filter_mask,
+            },
+            address: record.address,
         });
-        self.mask(key, SparseChunk { cells, values: Some(values), stored })
+        self.mask(key, SparseChunk { stored, ..SparseChunk::new(cells, Some(values)) })
     }
 
     fn decode_values(
@@ -225,7 +231,7 @@ impl Sparse {
                 sparse_points::scatter(chunk, element, part, target)
             }
             ReadRequest::Cells { cells, origin, place, values, sink, taken } => {
-                let held = chunk.values.as_deref().unwrap_or_default();
+                let held = chunk.values();
                 let wanted = cells.as_ref().filter(|cells| !cells.covers(dims));
                 **taken = match (place, wanted) {
                     (Some(place), None) if place.len() as u64 == chunk.cells.len() => {
@@ -405,7 +411,7 @@ impl Sparse {
                 chunk.define(element, cells, values);
                 Ok(Outcome::Keep)
             }
-            WriteRequest::Rows { part, source } => match part.take() {
+            WriteRequest::Rows { part, source, .. } => match part.take() {
                 Some((cells, values)) => self.gather_rows(chunk, cells, values, source),
                 None => Ok(Outcome::Unchanged),
             },
@@ -456,21 +462,24 @@ impl Sparse {
 }
 
 /// Puts values behind locations.
-fn with_values(cells: EncodedCells, filters: &Pipeline, values: &[u8]) -> Result<EncodedSections> {
+fn with_values(
+    cells: EncodedCells,
+    filters: &Pipeline,
+    values: &Arc<Vec<u8>>,
+) -> Result<EncodedSections> {
     let EncodedCells { mut bytes, unfiltered, mask } = cells;
     let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
     let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
-    let mut filter_mask = 0;
+    let second = SectionRecord { offset, unfiltered, filter_mask: 0 };
     if filters.is_empty() {
-        bytes.put_bytes(values);
-    } else {
-        let (encoded, mask) = filters.encode_slice(values)?;
-        filter_mask = mask;
-        bytes.put_bytes(&encoded);
-        scratch::give(encoded);
+        let values = Some(Arc::clone(values));
+        return Ok(EncodedSections { bytes, values, sections: [first, second], place: None });
     }
-    let second = SectionRecord { offset, unfiltered, filter_mask };
-    Ok(EncodedSections { bytes, values: None, sections: [first, second] })
+    let (encoded, filter_mask) = filters.encode_slice(values)?;
+    bytes.put_bytes(&encoded);
+    scratch::give(encoded);
+    let second = SectionRecord { filter_mask, ..second };
+    Ok(EncodedSections { bytes, values: None, sections: [first, second], place: None })
 }
 
 /// Makes cells undefined.

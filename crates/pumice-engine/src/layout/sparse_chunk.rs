@@ -8,6 +8,7 @@ use crate::Result;
 use pumice_filter::EncodedCells;
 use pumice_space::{CellSet, Run, Segment, Selection};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// From this share of a chunk on, one in so many cells, a part of it is found as a set.
 const MUCH: u64 = 32;
@@ -17,17 +18,26 @@ const MUCH: u64 = 32;
 pub struct SparseChunk {
     /// Which cells are defined.
     pub cells: CellSet,
-    /// Their values, or `None` if they are not resident.
-    pub values: Option<Vec<u8>>,
+    /// Their values, or `None` if they are not resident. They are shared while they are being written.
+    pub values: Option<Arc<Vec<u8>>>,
     /// The locations as they are stored, as long as no cell has come or gone: who only changes
     /// values need not encode them again.
-    pub stored: Option<EncodedCells>,
+    pub stored: Option<StoredCells>,
+}
+
+/// Locations as they are stored.
+#[derive(Clone, Debug)]
+pub struct StoredCells {
+    /// The section.
+    pub cells: EncodedCells,
+    /// Where the chunk is stored.
+    pub address: u64,
 }
 
 impl SparseChunk {
     /// A chunk with these cells and their values.
     pub fn new(cells: CellSet, values: Option<Vec<u8>>) -> Self {
-        Self { cells, values, stored: None }
+        Self { cells, values: values.map(Arc::new), stored: None }
     }
 
     /// A chunk of `cells` cells, none of them defined.
@@ -39,13 +49,24 @@ impl SparseChunk {
     pub fn footprint(&self) -> (usize, usize) {
         let (used, allocated) =
             self.values.as_ref().map_or((0, 0), |values| (values.len(), values.capacity()));
-        let stored = self.stored.as_ref().map_or(0, |stored| stored.bytes.len());
+        let stored = self.stored.as_ref().map_or(0, |stored| stored.cells.bytes.len());
         let cells = self.cells.heap_bytes() + stored + size_of::<Self>();
         (used + cells, allocated + cells)
     }
 
-    fn values(&self) -> &[u8] {
-        self.values.as_deref().unwrap_or_default()
+    /// The values that are resident.
+    pub fn values(&self) -> &[u8] {
+        self.values.as_ref().map_or(&[], |values| values.as_slice())
+    }
+
+    /// The values, to be changed; if they are being written, a copy of them.
+    pub fn values_mut(&mut self) -> Option<&mut Vec<u8>> {
+        self.values.as_mut().map(Arc::make_mut)
+    }
+
+    /// Gives back memory that is not used.
+    pub fn condense(&mut self) {
+        self.values.iter_mut().filter_map(Arc::get_mut).for_each(Vec::shrink_to_fit);
     }
 
     /// Places the defined cells among `segments`; the caller has put the fill value everywhere.
@@ -136,31 +157,38 @@ impl SparseChunk {
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).
     pub fn define(&mut self, element: usize, cells: CellSet, values: Vec<u8>) {
         if self.cells.is_empty() || cells.is_full() {
-            (self.cells, self.values, self.stored) = (cells, Some(values), None);
+            *self = Self::new(cells, Some(values));
             return;
         }
         if self.overwrite(element, &cells, &values) {
             return;
         }
-        let held = self.values.get_or_insert_default();
+        let held = self.values();
         let union = self.cells.union(&cells);
         let mut merged = Vec::with_capacity(union.len() as usize * element);
         for piece in self.cells.splice(&cells) {
-            let from = if piece.new { &values } else { &*held };
+            let from = if piece.new { &values } else { held };
             let start = piece.position as usize * element;
             merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
         }
-        (self.cells, self.values, self.stored) = (union, Some(merged), None);
+        *self = Self::new(union, Some(merged));
     }
 
-    /// Replaces the values of `cells`, if all of them are defined already.
+    /// Replaces the values of those of `cells` that are defined already. Returns whether all are.
     pub fn overwrite(&mut self, element: usize, cells: &CellSet, values: &[u8]) -> bool {
-        let known: u64 = self.cells.overlaps(cells.runs()).map(|piece| piece.len).sum();
-        if known != cells.len() {
-            return false;
-        }
-        overwrite(&self.cells, self.values.get_or_insert_default(), element, cells, values);
-        true
+        let held = Arc::make_mut(self.values.get_or_insert_default());
+        let mut cursor = self.cells.cursor();
+        let (mut before, mut known) = (0, 0);
+        cells.for_each_run(|run| {
+            cursor.for_each(run, |piece| {
+                let from = (before + piece.cell - run.start) as usize * element;
+                let (to, len) = (piece.position as usize * element, piece.len as usize * element);
+                held[to..to + len].copy_from_slice(&values[from..from + len]);
+                known += piece.len;
+            });
+            before += run.len;
+        });
+        known == before
     }
 
     /// The values of `cells`, the fill value for those that are not defined.
@@ -184,13 +212,13 @@ impl SparseChunk {
         if left.len() == self.cells.len() {
             return false;
         }
-        if let Some(held) = &self.values {
+        if let Some(held) = self.values.take() {
             let mut values = Vec::with_capacity(left.len() as usize * element);
             for kept in self.cells.kept(cells) {
                 let start = kept.start as usize * element;
                 values.extend_from_slice(&held[start..start + kept.len as usize * element]);
             }
-            self.values = Some(values);
+            self.values = Some(Arc::new(values));
         }
         (self.cells, self.stored) = (left, None);
         true
@@ -205,16 +233,6 @@ impl SparseChunk {
             values.extend_from_slice(&held[start..start + piece.len as usize * element]);
         }
         values
-    }
-}
-
-/// Replaces the values of cells that are all defined already.
-fn overwrite(held: &CellSet, old: &mut [u8], element: usize, cells: &CellSet, new: &[u8]) {
-    let mut from = 0;
-    for piece in held.overlaps(cells.runs()) {
-        let (to, len) = (piece.position as usize * element, piece.len as usize * element);
-        old[to..to + len].copy_from_slice(&new[from..from + len]);
-        from += len;
     }
 }
 

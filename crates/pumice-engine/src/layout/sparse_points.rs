@@ -153,7 +153,7 @@ pub(super) fn scatter(
     part: &PointPart<'_>,
     target: &Target<'_>,
 ) -> Result<()> {
-    let values = chunk.values.as_deref().unwrap_or_default();
+    let values = chunk.values();
     let cells = part.cells64().into_iter();
     for (cell, memory) in cells.zip(part.memory().flatten()) {
         if let Some(position) = chunk.cells.position(cell) {

@@ -2,12 +2,14 @@
 //!
 //! A chunk whose stored size can vary (filters, sparse) is written to fresh space each time, and
 //! its old space is given back: committed metadata never names bytes that are being replaced. A
-//! dense chunk without filters keeps its place.
+//! dense chunk without filters keeps its place, and so does a sparse one of which only values change
+//! that are stored as they are.
 //!
 //! Storing takes two steps: [`reserve`](ChunkTable::reserve) finds room, and
 //! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
 //! names space that has not been written.
 
+use super::NOWHERE;
 use super::blocks::Blocks;
 use crate::Result;
 use crate::index::{ChunkIndex, IndexKind};
@@ -147,7 +149,7 @@ impl ChunkTable {
     ) -> Result<()> {
         let (mut ops, mut rest) = (Vec::with_capacity(chunks.len()), bytes);
         for (key, record) in chunks {
-            let offset = self.reserve(key, record.clone())?;
+            let offset = self.reserve(key, ChunkRecord { address: NOWHERE, ..record.clone() })?;
             places.push(offset);
             let (bytes, later) = rest.split_at(record.size as usize);
             ops.push(WriteOp { offset, bytes });
@@ -167,11 +169,11 @@ impl ChunkTable {
     }
 
     /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
-    /// [`enter`](Self::enter) or [`cancel`](Self::cancel).
+    /// [`enter`](Self::enter) or [`cancel`](Self::cancel). A record that the index names keeps its place.
     pub fn reserve(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        if self.in_place
+        if (self.in_place || record.address != NOWHERE)
             && let Some(old) = self.index().lookup(&*self.medium, key)?
-            && old.size == record.size
+            && (self.in_place && old.size == record.size || old == record)
         {
             return Ok(old.address);
         }

@@ -156,9 +156,11 @@ impl VariableLength {
 
     /// Encodes all sections.
     pub fn encode(&self, key: &Dims, chunk: &HeapChunk) -> Result<Encoded<ChunkRecord>> {
-        let elements = chunk.entries.values.as_deref().ok_or_else(|| {
-            Error::Internal("a chunk without resident values was to be written".into())
-        })?;
+        if chunk.entries.values.is_none() {
+            let what = "a chunk without resident values was to be written";
+            return Err(Error::Internal(what.into()));
+        }
+        let elements = chunk.entries.values();
         let mut tag = ChunkRecord::dense(0, 0);
         let mut bytes = Vec::new();
         if let Some(locations) = &self.locations {

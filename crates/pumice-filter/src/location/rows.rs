@@ -14,7 +14,7 @@ use std::ops::Range;
 const STEP: usize = 16;
 
 /// One row in so many is compared with the one before it, at so many columns.
-const SAMPLED: u32 = 8;
+const SAMPLED: u32 = 16;
 const COLUMNS: usize = 4;
 
 /// Encodes the cells of a chunk that is a part of a matrix.

@@ -7,9 +7,6 @@ use std::ops::Range;
 /// Columns that are compared at a time.
 const BLOCK: usize = 32;
 
-/// Rows that are looked at to find out about all.
-const SAMPLED: usize = 64;
-
 /// Compressed rows of a matrix in chunks.
 ///
 /// ```
@@ -19,17 +16,18 @@ const SAMPLED: usize = 64;
 /// let points = Points::compressed_rows(&[0u32, 2, 5][..], &[1u32, 4, 0, 2, 5][..])?;
 /// let rows = RowGrid::new(&points, &grid).unwrap();
 /// let mut pieces = Vec::new();
-/// assert!(rows.split(0, |chunk, row, cells| pieces.push((chunk, row, cells))));
+/// rows.split(0, |chunk, row, cells| pieces.push((chunk, row, cells)));
 /// assert_eq!(pieces, [(0, 0, 0..1), (1, 0, 1..2), (0, 1, 2..4), (1, 1, 4..5)]);
-/// assert!(rows.is_scattered());
+/// assert_eq!(rows.neighbours(0), Some(0));
 /// # Ok::<(), pumice_space::SpaceError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct RowGrid<'a> {
     pointers: Column<'a>,
     columns: &'a [u32],
-    /// How many rows there are, and the columns that each may have.
+    /// How many rows there are, how many the array has, and the columns that each may have.
     lines: usize,
+    rows: u64,
     width: u64,
     /// The sides of a chunk.
     height: usize,
@@ -63,14 +61,14 @@ impl<'a> RowGrid<'a> {
         let (&[rows, width], &[height, side]) = (grid.dims(), grid.chunk()) else { return None };
         let lines = pointers.len().checked_sub(1)?;
         let across = usize::try_from(*grid.counts().get(1)?).ok()?;
-        let small = u32::try_from(grid.cells_per_chunk()).is_ok();
+        let small = u32::try_from(grid.cells_per_chunk()).is_ok() && width <= 1 << 32;
         let fits = small && lines as u64 <= rows && u32::try_from(columns.len()).is_ok();
         let few = lines.checked_mul(across).is_some_and(|places| places <= columns.len());
         if !fits || !few || height == 0 || side == 0 {
             return None;
         }
         let (height, side) = (usize::try_from(height).ok()?, u32::try_from(side).ok()?);
-        Some(Self { pointers, columns, lines, width, height, side, across })
+        Some(Self { pointers, columns, lines, rows, width, height, side, across })
     }
 
     /// How many bands of chunks have rows.
@@ -78,16 +76,35 @@ impl<'a> RowGrid<'a> {
         self.lines.div_ceil(self.height)
     }
 
-    /// Whether most cells have no neighbour in their row, by a sample of the rows.
-    pub fn is_scattered(&self) -> bool {
-        let pointer = |row: usize| self.pointers.at(row).unwrap_or(0) as usize;
-        let (mut cells, mut touching) = (0, 0);
-        for row in (0..self.lines).step_by((self.lines / SAMPLED).max(1)) {
-            let line = self.columns.get(pointer(row)..pointer(row + 1)).unwrap_or_default();
-            cells += line.len();
-            touching += line.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == 1).count();
+    /// Whether no rows of a band will come later: all that the array has are here.
+    pub fn is_whole(&self, band: usize) -> bool {
+        let end = band.saturating_add(1).saturating_mul(self.height) as u64;
+        end.min(self.rows) <= self.lines as u64
+    }
+
+    /// How many cells of a band follow a neighbour in their row; `None` if the columns of a row do not
+    /// ascend inside the array.
+    #[inline(always)]
+    pub fn neighbours(&self, band: usize) -> Option<usize> {
+        let rows = self.rows_of(band);
+        let mut start = self.pointer(rows.start);
+        let mut neighbours = 0;
+        // The largest number there is lies below no limit of a chunk.
+        let width = self.width.min(u64::from(u32::MAX));
+        for row in rows {
+            let end = self.pointer(row + 1);
+            let line = self.columns.get(start..end)?;
+            if line.last().is_some_and(|&last| u64::from(last) >= width) {
+                return None;
+            }
+            let (ascends, here) = compare(line);
+            if !ascends {
+                return None;
+            }
+            neighbours += here as usize;
+            start = end;
         }
-        2 * touching <= cells
+        Some(neighbours)
     }
 
     /// The columns of all cells.
@@ -97,26 +114,29 @@ impl<'a> RowGrid<'a> {
 
     /// How many cells a band has.
     pub fn count(&self, band: usize) -> usize {
-        let first = band.saturating_mul(self.height);
-        let pointer = |row: usize| self.pointers.at(row.min(self.lines)).unwrap_or(0) as usize;
-        pointer(first.saturating_add(self.height)).saturating_sub(pointer(first))
+        let rows = self.rows_of(band);
+        self.pointer(rows.end).saturating_sub(self.pointer(rows.start))
     }
 
-    /// Shows the rows of a band, each in as many pieces as there are chunks that it has cells
-    /// in. `false` if the columns of a row do not ascend inside the array; the rows after it are
-    /// not shown.
+    fn pointer(&self, row: usize) -> usize {
+        self.pointers.at(row).unwrap_or(0) as usize
+    }
+
+    fn rows_of(&self, band: usize) -> Range<usize> {
+        let first = band.saturating_mul(self.height).min(self.lines);
+        first..first.saturating_add(self.height).min(self.lines)
+    }
+
+    /// Shows the rows of a band of which [`neighbours`](Self::neighbours) are known, each in as many
+    /// pieces as there are chunks that it has cells in.
     #[inline(always)]
-    pub fn split(&self, band: usize, mut to: impl TakeRows) -> bool {
-        let first = band.saturating_mul(self.height);
-        let rows = first..first.saturating_add(self.height).min(self.lines);
-        let pointer = |row: usize| self.pointers.at(row).unwrap_or(0) as usize;
-        let mut start = pointer(first);
+    pub fn split(&self, band: usize, mut to: impl TakeRows) {
+        let rows = self.rows_of(band);
+        let first = rows.start;
+        let mut start = self.pointer(first);
         for row in rows {
-            let end = pointer(row + 1);
-            let Some(line) = self.columns.get(start..end) else { return false };
-            if !ascends(line) || line.last().is_some_and(|&last| u64::from(last) >= self.width) {
-                return false;
-            }
+            let end = self.pointer(row + 1);
+            let line = self.columns.get(start..end).unwrap_or_default();
             let (mut at, mut limit) = (0, 0u32);
             for chunk in 0..self.across {
                 limit = limit.saturating_add(self.side);
@@ -126,20 +146,18 @@ impl<'a> RowGrid<'a> {
                 }
                 at += here;
             }
-            // What is not below the last limit is as large as a number can be.
-            if at < line.len() {
-                return false;
-            }
             start = end;
         }
-        true
     }
 }
 
-/// Whether columns ascend without repetition; all are looked at, so that many are compared at once.
+/// Whether columns ascend without repetition, and how many follow a neighbour; all are looked at, so
+/// that many are compared at once.
 #[inline(always)]
-fn ascends(line: &[u32]) -> bool {
-    line.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]))
+fn compare(line: &[u32]) -> (bool, u32) {
+    line.windows(2).fold((true, 0), |(all, neighbours), pair| {
+        (all & (pair[0] < pair[1]), neighbours + u32::from(pair[1].wrapping_sub(pair[0]) == 1))
+    })
 }
 
 /// How many of some columns that ascend are below a limit.
