@@ -66,7 +66,7 @@ fn many_rows_are_what_was_written() {
         let dataset = new.create("d").unwrap();
         let mut model = Model::new();
         // The last band of chunks is not complete; then all rows, some of them to chunks that are there.
-        let part = rows(EDGE - 300, 1, runs);
+        let part = rows(EDGE - 200, 1, runs);
         assert!(part.values.len() >= 1 << 18, "{} cells are not many", part.values.len());
         write(&dataset, &mut model, &part);
         check(&dataset, &model);
@@ -126,7 +126,8 @@ fn new_values_without_filters_take_the_place_of_the_old_ones() {
     // A cell that comes needs another place.
     let file = File::options().edit_in(store.clone()).unwrap();
     let cell = (0..EDGE).map(|column| (3, column)).find(|cell| !model.contains_key(cell)).unwrap();
-    let points = Points::columns([&[cell.0][..], &[cell.1][..]]).unwrap();
+    let (row, column) = ([cell.0], [cell.1]);
+    let points = Points::columns([&row[..], &column[..]]).unwrap();
     file.dataset("d").unwrap().write_at(&points, &[9.0f32]).unwrap();
     file.close().unwrap();
     model.insert(cell, 9.0);
