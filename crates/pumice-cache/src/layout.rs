@@ -403,6 +403,11 @@ impl<T> Encoded<T> {
     pub fn pieces(&self) -> [&[u8]; 2] {
         [&self.bytes, self.rest.as_ref().map_or(&[], |rest| rest.as_slice())]
     }
+
+    /// How many bytes there are to store.
+    pub fn size(&self) -> u64 {
+        self.pieces().iter().map(|piece| piece.len() as u64).sum()
+    }
 }
 
 /// A chunk to find room for.

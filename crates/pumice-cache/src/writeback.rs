@@ -228,7 +228,7 @@ fn placement<K: Clone, T>(key: &K, pieces: [&[u8]; 2], tag: T) -> Placement<K, T
 /// How to write what is to be stored from `offset` on.
 fn puts<'b>(offset: u64, [bytes, rest]: [&'b [u8]; 2]) -> impl Iterator<Item = Put<'b>> {
     let more = Put { offset: offset + bytes.len() as u64, bytes: rest };
-    [Put { offset, bytes }, more].into_iter().take(1 + usize::from(!rest.is_empty()))
+    [Put { offset, bytes }, more].into_iter().filter(|put| !put.bytes.is_empty())
 }
 
 /// Writes chunks of datasets in one store, in the order in which they lie there.

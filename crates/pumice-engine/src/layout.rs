@@ -88,8 +88,8 @@ pub enum Storage {
 /// A chunk in memory.
 #[derive(Clone)]
 pub enum Chunk {
-    /// Every cell.
-    Dense(Vec<u8>),
+    /// Every cell; shared with its stored form, while that is being written, if no filter changes it.
+    Dense(Arc<Vec<u8>>),
     /// The defined cells.
     Sparse(LoggedChunk),
     /// Cells with variable-length data.
@@ -167,7 +167,9 @@ impl Layout for DatasetLayout {
         part: Part,
     ) -> Result<Chunk> {
         match &self.storage {
-            Storage::Dense(dense, _) => Ok(Chunk::Dense(dense.decode(key, bytes, &stored.tag)?)),
+            Storage::Dense(dense, _) => {
+                Ok(Chunk::Dense(dense.decode(key, bytes, &stored.tag)?.into()))
+            }
             Storage::Sparse(sparse, table) => {
                 let changed = table.medium().is_writable();
                 let chunk = sparse.decode(key, &bytes, &stored.tag, part, changed)?;
@@ -189,7 +191,7 @@ impl Layout for DatasetLayout {
             Storage::Dense(dense, _) => {
                 // Cells beyond the extent hold the fill value as well, in case the extent grows.
                 let fill = fill || self.geometry.is_partial(key);
-                Ok(Chunk::Dense(dense.new_chunk(fill)?))
+                Ok(Chunk::Dense(dense.new_chunk(fill)?.into()))
             }
             Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
             Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
@@ -283,7 +285,9 @@ impl Layout for DatasetLayout {
         request: &mut WriteRequest<'_>,
     ) -> Result<Outcome> {
         match (&self.storage, chunk) {
-            (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.gather(cells, request),
+            (Storage::Dense(dense, _), Chunk::Dense(cells)) => {
+                dense.gather(&mut Arc::<Vec<u8>>::make_mut(cells)[..], request)
+            }
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.gather(chunk, request),
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
                 layout.gather(chunk, request)
@@ -374,7 +378,12 @@ impl Layout for DatasetLayout {
 
     fn condense(&self, chunk: &mut Chunk) {
         match chunk {
-            Chunk::Dense(values) => values.shrink_to_fit(),
+            Chunk::Dense(values) => {
+                // While it is being stored, it stays as it is.
+                if let Some(values) = Arc::get_mut(values) {
+                    values.shrink_to_fit();
+                }
+            }
             Chunk::Sparse(chunk) => chunk.condense(self.geometry.element_size()),
             Chunk::Heap(chunk) => chunk.condense(),
         }
@@ -412,6 +421,7 @@ impl Layout for DatasetLayout {
     /// The next chunk that this thread decodes is likely to be as large.
     fn recycle(&self, chunk: Chunk) {
         if let Chunk::Dense(cells) = chunk
+            && let Ok(cells) = Arc::try_unwrap(cells)
             && cells.capacity() <= RECYCLED
         {
             scratch::give(cells);
@@ -578,8 +588,12 @@ fn without_heap() -> Error {
     Error::Internal("values of variable length in a chunk without a heap".into())
 }
 
-fn encode_dense(dense: &Dense, key: &Dims, cells: &[u8]) -> Result<Encoded<ChunkRecord>> {
-    let (bytes, filter_mask) = dense.encode(key, cells)?;
+fn encode_dense(dense: &Dense, key: &Dims, cells: &Arc<Vec<u8>>) -> Result<Encoded<ChunkRecord>> {
+    if dense.unfiltered(key) {
+        let rest = Some(Arc::clone(cells));
+        return Ok(Encoded { bytes: Vec::new(), rest, tag: ChunkRecord::dense(0, 0) });
+    }
+    let (bytes, filter_mask) = dense.pipeline().encode_slice(cells)?;
     Ok(Encoded::new(bytes, ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) }))
 }
 

@@ -70,7 +70,7 @@ impl DatasetState {
         let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
         let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
         let geometry = geometry.with_dims(dims);
-        let empty = Chunk::Dense(dense.new_chunk(true)?);
+        let empty = Chunk::Dense(dense.new_chunk(true)?.into());
         // Chunks at the edge can have another form: one of each.
         let mut forms = [None, None];
         let chunk = geometry.chunk();
@@ -81,7 +81,7 @@ impl DatasetState {
                 forms[which] = Some(recoder.encode(key, &empty)?);
             }
             let Some(encoded) = &forms[which] else { return Ok(()) };
-            let size = encoded.bytes.len() as u64;
+            let size = encoded.size();
             let address = table.reserve(key, ChunkRecord { size, ..encoded.tag.clone() })?;
             changes.rewritten.push((key.clone(), address));
             places[which].push(address);
@@ -103,7 +103,13 @@ fn put_forms(
     let mut writes = Vec::with_capacity(places.iter().map(Vec::len).sum());
     for (form, places) in forms.iter().zip(&*places) {
         let Some(form) = form else { continue };
-        writes.extend(places.iter().map(|&offset| WriteOp { offset, bytes: &form.bytes }));
+        for &place in places {
+            let mut offset = place;
+            for bytes in form.pieces().into_iter().filter(|piece| !piece.is_empty()) {
+                writes.push(WriteOp { offset, bytes });
+                offset += bytes.len() as u64;
+            }
+        }
     }
     writes.sort_by_key(|write| write.offset);
     table.medium().put(&mut writes)?;

@@ -72,14 +72,6 @@ impl Dense {
         Ok(chunk)
     }
 
-    /// The stored bytes and the mask of skipped filters.
-    pub fn encode(&self, key: &Dims, chunk: &[u8]) -> Result<(Vec<u8>, u32)> {
-        if self.unfiltered(key) {
-            return Ok((chunk.to_vec(), 0));
-        }
-        Ok(self.pipeline.encode_slice(chunk)?)
-    }
-
     /// The cells of a chunk from its stored bytes, whether or not checksums match them.
     pub fn decode_unverified(
         &self,

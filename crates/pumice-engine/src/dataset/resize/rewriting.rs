@@ -183,8 +183,7 @@ impl<'a> Rewriting<'a> {
         let mut writes = Vec::with_capacity(chunks.len());
         for (key, encoded) in &chunks {
             let pieces = encoded.pieces();
-            let size = pieces.iter().map(|piece| piece.len() as u64).sum();
-            let record = ChunkRecord { size, ..encoded.tag.clone() };
+            let record = ChunkRecord { size: encoded.size(), ..encoded.tag.clone() };
             let mut offset = self.table.reserve_elsewhere(key, record)?;
             changes.rewritten.push((key.clone(), offset));
             for bytes in pieces.into_iter().filter(|piece| !piece.is_empty()) {
