@@ -293,8 +293,8 @@ impl<'a> Copying<'a> {
                     self.write(&here.selection()?, &cells)?;
                     continue;
                 }
-                let key = offset.iter().zip(&chunk).map(|(at, side)| at / side).collect();
-                let (stored, mask) = self.to.at(dense.encode(&key, &cells))?;
+                let encoded = dense.pipeline().encode_slice(&cells).map_err(Error::from);
+                let (stored, mask) = self.to.at(encoded)?;
                 self.to.at(self.to.state.write_chunk(offset, &stored, mask))?;
             }
             Ok(())
