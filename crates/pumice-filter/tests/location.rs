@@ -440,6 +440,53 @@ fn shapes_cost_a_few_dozen_bytes() {
     assert!(stored(&[total], &CellSet::from_runs(total, every_third).unwrap()) <= 80);
 }
 
+/// The rows of the table of sizes that can be made again: their sets, by name.
+fn documented_set(name: &str) -> Option<(Vec<u64>, CellSet)> {
+    let (square, total) = (vec![1024, 1024], 1u64 << 20);
+    if let Some(share) = name.strip_prefix("random, ") {
+        let (share, side) = match share.strip_suffix(" of 2048 x 2048") {
+            Some(share) => (share, 2048),
+            None => (share, 1024),
+        };
+        let percent: f64 = share.strip_suffix(" %")?.parse().ok()?;
+        let count = (side * side) as f64 * percent / 100.0;
+        return Some((vec![side; 2], scattered(side * side, count as u64)));
+    }
+    let cells = match name {
+        "one rectangle" => {
+            let rows = (100..400).map(|row| Run { start: row * 1024 + 200, len: 577 });
+            CellSet::from_runs(total, rows).unwrap()
+        }
+        "every cell" => CellSet::full(total),
+        _ => return None,
+    };
+    Some((square, cells))
+}
+
+#[test]
+fn the_documented_sizes_are_those_of_today() {
+    let document = include_str!("../../../docs/format/location-filter.md");
+    let number = |text: &str| text.replace(',', "").parse::<usize>().unwrap();
+    let (_, table) = document.split_once("## Sizes").unwrap();
+    let mut compared = 0;
+    for line in table.lines().filter(|line| line.starts_with("| ")) {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let Some((dims, cells)) = fields.get(1).and_then(|name| documented_set(name)) else {
+            continue;
+        };
+        assert_eq!(number(fields[2]), cells.len() as usize, "{line}");
+        let (length, size) = (plain(&dims, &cells).len(), stored(&dims, &cells));
+        println!("{line} plain {length} stored {size}");
+        // Another random set of as many cells takes a little more or less.
+        let near =
+            |documented: usize, found: usize| documented.abs_diff(found) * 100 <= found + 100;
+        assert!(near(number(fields[3]), length), "{line}: the plain form has {length} bytes");
+        assert!(near(number(fields[4]), size), "{line}: stored in {size} bytes");
+        compared += 1;
+    }
+    assert_eq!(compared, 10, "rows of the table of sizes");
+}
+
 #[test]
 fn rectangles_cost_by_their_number_not_by_their_rows() {
     let mut random = Random(5);
