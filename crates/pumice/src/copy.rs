@@ -4,7 +4,6 @@
 
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
 use crate::{Dataset, DatasetBuilder, Defined};
-use pumice_engine::buffer::Output;
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
@@ -24,12 +23,12 @@ pub enum Keep {
     /// Those that are defined and selected.
     Selected(Selection),
     /// Those that are defined and have another value than this one, which is one element of a
-    /// datatype; see [`Keep::except`].
+    /// datatype; see [`Keep::except`]. A value that the dataset's type cannot have excludes nothing.
     Except(Datatype, Vec<u8>),
     /// Those that are defined and have another value than this one, of any datatype: also strings,
     /// sequences and what has them. Null and an empty string or sequence are the same here.
     ExceptValue(Value),
-    /// Those whose cell in another dataset of the same shape, of integers, is not zero.
+    /// Those whose cell in another dataset of the same shape, of numbers, is not zero.
     Where(Dataset),
 }
 
@@ -93,19 +92,19 @@ impl Dataset {
         self.at(pumice_engine::copy::attributes(&self.owner().0, from, &to.owner().0, onto))
     }
 
-    /// The excluded value as an element of the dataset's type.
+    /// The excluded value as an element of the dataset's type; none if no element can have it.
     fn excluded(&self, keep: &Keep) -> Result<Option<Vec<u8>>> {
-        let (datatype, value) = match keep {
-            Keep::Except(datatype, value) => (datatype, value),
-            Keep::ExceptValue(value) if !self.datatype().has_varlen() => {
-                let value = std::slice::from_ref(value);
-                return Ok(Some(Heaped::from_values(self.datatype(), value)?.elements));
+        let own = self.datatype();
+        match keep {
+            Keep::Except(datatype, value) => equal_element(datatype, value, own),
+            Keep::ExceptValue(value) if !own.has_varlen() => {
+                let made = Heaped::from_values(own, std::slice::from_ref(value))?;
+                let elements = made.elements.clone();
+                let same = made.values(own)?.iter().all(|made| is_same(value, made));
+                Ok(same.then_some(elements))
             }
-            _ => return Ok(None),
-        };
-        let mut element = vec![0; self.datatype().size()];
-        Conversion::new(datatype, self.datatype())?.convert(value, &mut element)?;
-        Ok(Some(element))
+            _ => Ok(None),
+        }
     }
 }
 
@@ -124,6 +123,9 @@ impl<'a> Copying<'a> {
         {
             let what = format!("a mask of shape {:?} for {:?}", mask.shape(), from.shape());
             return from.at(Err(Error::Invalid(what)));
+        }
+        if let Keep::Selected(selection) = keep {
+            from.at(selection.check(&from.shape()).map_err(Error::from))?;
         }
         Ok(Self { from, to, keep, excluded: from.at(from.excluded(keep))? })
     }
@@ -259,10 +261,11 @@ impl<'a> Copying<'a> {
     /// Takes out cells for which a mask has zero.
     fn retain_where(&self, found: &mut Defined<u8>, mask: &Dataset) -> Result<()> {
         let points = Points::list(found.rank, &found.coordinates)?;
-        let mut flags = vec![0u8; found.coordinates.len() / found.rank.max(1)];
-        let output = Output::new(&mut flags);
-        mask.at(mask.state.read_points(&points, &u8::datatype(), output))?;
-        retain(found, self.from.datatype().size(), |cell, _| flags[cell] != 0);
+        let wanted: Vec<bool> = match mask.datatype() {
+            Datatype::Float(_) => mask.read_at::<f64>(&points)?.iter().map(|&x| x != 0.0).collect(),
+            _ => mask.read_at::<i64>(&points)?.iter().map(|&flag| flag != 0).collect(),
+        };
+        retain(found, self.from.datatype().size(), |cell, _| wanted[cell]);
         Ok(())
     }
 
@@ -365,6 +368,38 @@ impl<'a> Copying<'a> {
 
     fn write(&self, cells: &Selection, bytes: &[u8]) -> Result<()> {
         self.to.at(self.to.state.write(cells, self.from.datatype(), bytes))
+    }
+}
+
+/// The element of the datatype `to` that equals `value`. Where it would have to be clipped, or rounded
+/// to an integer, there is none.
+fn equal_element(from: &Datatype, value: &[u8], to: &Datatype) -> Result<Option<Vec<u8>>> {
+    let mut element = vec![0; to.size()];
+    Conversion::new(from, to)?.convert(value, &mut element)?;
+    let number =
+        |datatype: &Datatype| matches!(datatype, Datatype::Integer(_) | Datatype::Float(_));
+    let float = |datatype: &Datatype| matches!(datatype, Datatype::Float(_));
+    if !number(from) || !number(to) || float(from) && float(to) {
+        return Ok(Some(element));
+    }
+    let mut back = vec![0; from.size()];
+    Conversion::new(to, from)?.convert(&element, &mut back)?;
+    Ok((back == value).then_some(element))
+}
+
+/// Whether an element that was made of a value has that value.
+fn is_same(value: &Value, made: &Value) -> bool {
+    match (value, made) {
+        (Value::Integer(value), Value::Integer(made)) => value == made,
+        (Value::Enum(_, value), Value::Enum(_, made)) => value == made,
+        (Value::Text(value), Value::Text(made)) => value == made,
+        (Value::Array(values), Value::Array(made)) => {
+            values.iter().zip(made).all(|(value, made)| is_same(value, made))
+        }
+        (Value::Compound(values), Value::Compound(made)) => {
+            values.iter().zip(made).all(|(value, made)| is_same(&value.1, &made.1))
+        }
+        _ => true,
     }
 }
 

@@ -229,3 +229,29 @@ fn rows_that_nobody_has_looked_at_survive_a_smaller_extent() {
         assert_eq!(dataset.count_defined(..).unwrap(), 64 * 14);
     }
 }
+
+#[test]
+fn a_sum_that_the_dataset_cannot_hold_is_an_error() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<u8>().shape([4]).sparse().create("d").unwrap();
+    let twice =
+        |value: i64| Coo { shape: vec![4], columns: vec![vec![1, 1]], values: vec![value; 2] };
+    dataset.write_coo([twice(60)], Duplicates::Sum).unwrap();
+    dataset.write_coo([twice(67)], Duplicates::Sum).unwrap();
+    assert_eq!(dataset.read::<u8>(1).unwrap(), [254]);
+    let error = dataset.write_coo([twice(1)], Duplicates::Sum).unwrap_err().to_string();
+    assert!(error.contains("the sum at [1] is too large"), "{error}");
+    assert_eq!(dataset.read::<u8>(1).unwrap(), [254]);
+}
+
+#[test]
+fn pointers_of_a_vast_matrix_are_an_error_not_the_end() {
+    let file = File::in_memory().unwrap();
+    let matrix = file.new_dataset::<f32>().shape([1 << 42, 1 << 42]).sparse().create("m").unwrap();
+    matrix.write_point(&[1 << 41, 7], 1.5f32).unwrap();
+    for lines in [Lines::Rows, Lines::Columns] {
+        let error = matrix.read_compressed::<f32>(lines).unwrap_err().to_string();
+        assert!(error.contains("no memory"), "{error}");
+    }
+    assert_eq!(matrix.read_coo::<f32>().unwrap().columns, [[1 << 41], [7]]);
+}

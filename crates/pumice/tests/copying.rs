@@ -302,3 +302,56 @@ fn references_to_objects_stay_within_their_file() {
     assert!(error.to_string().contains("into another file"), "{error}");
     assert!(other.dataset("copy").is_err());
 }
+
+#[test]
+fn a_value_that_no_element_can_have_excludes_nothing() {
+    let file = File::in_memory().unwrap();
+    let bytes = file.new_dataset::<u8>().shape([5]).create("bytes").unwrap();
+    bytes.write(.., &[0u8, 1, 255, 3, 44]).unwrap();
+    let texts = file.new_dataset_of(Datatype::fixed_string(2)).shape([2]).create("texts").unwrap();
+    texts.write_values(.., &[Value::from("ab"), Value::from("c")]).unwrap();
+    let count = |from: &Dataset, keep: Keep| {
+        let builder = file.new_dataset_like(from).sparse().chunk([2]);
+        let copy = from.copy_as(builder, "copy", &keep).unwrap();
+        let count = copy.count_defined(..).unwrap();
+        drop(copy);
+        file.unlink("copy").unwrap();
+        count
+    };
+    for absent in [300, -1] {
+        assert_eq!(count(&bytes, Keep::except(absent)), 5, "{absent}");
+        assert_eq!(count(&bytes, Keep::ExceptValue(Value::Integer(absent.into()))), 5, "{absent}");
+    }
+    for absent in [0.5, 255.1, f64::NAN] {
+        assert_eq!(count(&bytes, Keep::except(absent)), 5, "{absent}");
+    }
+    for present in [0.0, 255.0, 44.0] {
+        assert_eq!(count(&bytes, Keep::except(present)), 4, "{present}");
+        assert_eq!(count(&bytes, Keep::except(present as i64)), 4, "{present}");
+        let present = Value::Integer(present as i128);
+        assert_eq!(count(&bytes, Keep::ExceptValue(present.clone())), 4, "{present:?}");
+    }
+    assert_eq!(count(&texts, Keep::ExceptValue(Value::from("abc"))), 2);
+    assert_eq!(count(&texts, Keep::ExceptValue(Value::from("ab"))), 1);
+}
+
+#[test]
+fn masks_of_any_numbers_keep_what_is_not_zero() {
+    let file = File::in_memory().unwrap();
+    let from = file.new_dataset::<u8>().shape([6]).create("from").unwrap();
+    let signed = file.new_dataset::<i32>().shape([6]).create("signed").unwrap();
+    signed.write(.., &[0, -1, 256, 0, 7, i32::MIN]).unwrap();
+    let wide = file.new_dataset::<u64>().shape([6]).create("wide").unwrap();
+    wide.write(.., &[0, 1 << 63, 1 << 32, 0, u64::MAX, 1]).unwrap();
+    let float = file.new_dataset::<f32>().shape([6]).create("float").unwrap();
+    float.write(.., &[0.0, -0.25, 0.25, 0.0, f32::NAN, 1e-30]).unwrap();
+    for mask in [signed, wide, float] {
+        let builder = file.new_dataset_like(&from).sparse().chunk([4]);
+        let name = format!("by {}", mask.path());
+        let copy = from.copy_as(builder, &name, &Keep::Where(mask)).unwrap();
+        assert_eq!(copy.defined_columns::<u64>(..).unwrap(), [[1, 2, 4, 5]], "{name}");
+    }
+    let builder = file.new_dataset_like(&from).sparse().chunk([4]);
+    let outside = Keep::Selected(Selection::point(&[6]).unwrap());
+    assert!(from.copy_as(builder, "outside", &outside).is_err());
+}

@@ -17,6 +17,10 @@ struct Setup {
     shape: Vec<u64>,
     chunk: Vec<u64>,
     unlimited: Vec<bool>,
+    /// How much further than its shape each limited axis can grow.
+    room: Vec<u64>,
+    /// Whether partial chunks are stored without filters.
+    plain_edges: bool,
     filters: Filters,
     /// A number of [`datatypes`].
     datatype: usize,
@@ -107,7 +111,8 @@ fn setup() -> impl Strategy<Value = Setup> {
             3 => 1..=6,
             _ => 1..=4,
         };
-        let axis = (side, 1..=7u64, prop::bool::weighted(0.4));
+        let room = prop_oneof![2 => Just(0u64), 1 => 1..=9u64];
+        let axis = (side, 1..=7u64, prop::bool::weighted(0.4), room);
         let filters = prop_oneof![
             Just(Filters::Default),
             Just(Filters::None),
@@ -117,17 +122,29 @@ fn setup() -> impl Strategy<Value = Setup> {
         let cache = prop_oneof![Just(0u64), Just(500), Just(64 << 20)];
         let single = prop::bool::weighted(0.1);
         let axes = prop::collection::vec(axis, rank);
-        (axes, filters, any::<usize>(), cache, 1..=2usize, single).prop_map(
-            |(axes, filters, datatype, cache, threads, single)| {
+        let rest = (any::<usize>(), cache, 1..=2usize, single, prop::bool::weighted(0.25));
+        (axes, filters, rest).prop_map(
+            |(axes, filters, (datatype, cache, threads, single, plain_edges))| {
                 let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
                 let unlimited: Vec<bool> = axes.iter().map(|axis| axis.2 && !single).collect();
-                let chunk = axes.iter().map(|&(side, chunk, free)| match (single, free) {
+                let room = axes.iter().map(|axis| if single { 0 } else { axis.3 }).collect();
+                let chunk = axes.iter().map(|&(side, chunk, free, room)| match (single, free) {
                     (true, _) => side,
                     (false, true) => chunk,
-                    (false, false) => chunk.min(side),
+                    (false, false) => chunk.min(side + room),
                 });
                 let chunk = chunk.collect();
-                Setup { shape, chunk, unlimited, filters, datatype, cache, threads }
+                Setup {
+                    shape,
+                    chunk,
+                    unlimited,
+                    room,
+                    plain_edges,
+                    filters,
+                    datatype,
+                    cache,
+                    threads,
+                }
             },
         )
     })
@@ -156,8 +173,9 @@ fn step(rank: usize) -> impl Strategy<Value = Step> {
 
 fn create(path: &Path, setup: &Setup, context: &Context) -> (File, Dataset) {
     let file = File::options().context(context).create(path).unwrap();
-    let max = setup.shape.iter().zip(&setup.unlimited);
-    let max: Vec<Option<u64>> = max.map(|(&side, &free)| (!free).then_some(side)).collect();
+    let max = setup.shape.iter().zip(&setup.room).zip(&setup.unlimited);
+    let max: Vec<Option<u64>> =
+        max.map(|((&side, &room), &free)| (!free).then_some(side + room)).collect();
     let datatype = setup.datatype();
     let fill = vec![0xFF; datatype.size()];
     let builder = file.new_dataset_of(datatype).shape(setup.shape.clone()).max_shape(max);
@@ -173,6 +191,7 @@ fn create(path: &Path, setup: &Setup, context: &Context) -> (File, Dataset) {
             builder.location_filters(locations).value_filters(vec![])
         }
     };
+    let builder = if setup.plain_edges { builder.dont_filter_partial_chunks() } else { builder };
     let dataset = builder.create("group/cells").unwrap();
     (file, dataset)
 }
@@ -210,6 +229,32 @@ fn cells_of(start: &[u64], count: &[u64]) -> Vec<Vec<u64>> {
             .collect();
     }
     cells
+}
+
+/// A block, every other cell of it along each axis, or the block and the first cell of all; with the
+/// cells in row-major order.
+fn selected(start: &[u64], count: &[u64], kind: u64) -> (Selection, Vec<Vec<u64>>) {
+    let rank = start.len();
+    let block = Selection::block(start, count).unwrap();
+    let selection = match kind % 4 {
+        1 => {
+            let half: Vec<u64> = count.iter().map(|count| count.div_ceil(2)).collect();
+            Selection::hyperslab(start, &vec![2; rank], &half, &vec![1; rank]).unwrap()
+        }
+        2 => {
+            let first = Selection::point(&vec![0; rank]).unwrap();
+            let ends: Vec<u64> =
+                start.iter().zip(count).map(|(start, count)| start + count).collect();
+            block.or(&first, &ends).unwrap()
+        }
+        _ => block,
+    };
+    let mut cells = cells_of(start, count);
+    cells.push(vec![0; rank]);
+    cells.retain(|cell| selection.contains(cell));
+    cells.sort();
+    cells.dedup();
+    (selection, cells)
 }
 
 fn inside(cells: &Cells, start: &[u64], count: &[u64]) -> Cells {
@@ -254,10 +299,9 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
     match step {
         Step::WriteBlock(block, seed) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
-            let cells = cells_of(&start, &count);
+            let (selection, cells) = selected(&start, &count, *seed as u64);
             let values = elements(*seed, cells.len(), size);
-            let block = Selection::block(&start, &count).unwrap();
-            dataset.write_bytes(block, &values.concat()).unwrap();
+            dataset.write_bytes(selection, &values.concat()).unwrap();
             model.extend(cells.into_iter().zip(values));
         }
         Step::WritePoints(points, seed) => {
@@ -270,8 +314,9 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         }
         Step::EraseBlock(block) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
-            dataset.erase(Selection::block(&start, &count).unwrap()).unwrap();
-            for cell in cells_of(&start, &count) {
+            let (selection, cells) = selected(&start, &count, block[0].0);
+            dataset.erase(selection).unwrap();
+            for cell in cells {
                 model.remove(&cell);
             }
         }
@@ -289,18 +334,19 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
             }
         }
         Step::Resize(sides) => {
-            let axes = sides.iter().zip(&setup.shape).zip(&setup.unlimited);
-            let sides: Vec<u64> = axes
-                .map(|((&new, &limit), &free)| new % (if free { 2 * limit } else { limit } + 1))
-                .collect();
+            let limits = setup.shape.iter().zip(&setup.room).zip(&setup.unlimited);
+            let limits =
+                limits.map(|((&side, &room), &free)| if free { 2 * side } else { side + room });
+            let sides: Vec<u64> =
+                sides.iter().zip(limits).map(|(&new, limit)| new % (limit + 1)).collect();
             dataset.resize(&sides).unwrap();
             model.retain(|cell, _| cell.iter().zip(&sides).all(|(c, side)| c < side));
         }
         Step::Read(block) => {
             let Some((start, count)) = fit_block(block, &shape) else { return };
-            let expected = cells_of(&start, &count);
-            let expected = expected.iter().flat_map(|cell| value_of(model, cell));
-            let found = dataset.read_bytes(Selection::block(&start, &count).unwrap()).unwrap();
+            let (selection, cells) = selected(&start, &count, block[0].1);
+            let expected = cells.iter().flat_map(|cell| value_of(model, cell));
+            let found = dataset.read_bytes(selection).unwrap();
             assert_eq!(found, expected.collect::<Vec<_>>());
         }
         Step::ReadPoints(points) => {

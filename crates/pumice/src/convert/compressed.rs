@@ -3,6 +3,7 @@
 use super::duplicates::{Duplicates, Number};
 use crate::blocks::BLOCK_CELLS;
 use crate::{Dataset, Defined};
+use pumice_engine::buffer::zeroed;
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
 use pumice_types::Element;
@@ -93,9 +94,9 @@ impl<T> Compressed<T> {
 
 impl<T: Element> Compressed<T> {
     /// Sorts defined cells by line, and by index within a line.
-    fn of(lines: Lines, first: u64, count: u64, found: &Defined<T>) -> Self {
+    fn of(lines: Lines, first: u64, count: u64, found: &Defined<T>) -> Result<Self> {
         let (line_axis, index_axis) = (lines.axis(), 1 - lines.axis());
-        let mut pointers = vec![0u64; count as usize + 1];
+        let mut pointers: Vec<u64> = zeroed(count as usize + 1)?;
         let cells = || found.coordinates.chunks_exact(2).zip(&found.values);
         for (point, _) in cells() {
             pointers[(point[line_axis] - first) as usize + 1] += 1;
@@ -103,7 +104,8 @@ impl<T: Element> Compressed<T> {
         for line in 0..count as usize {
             pointers[line + 1] += pointers[line];
         }
-        let mut next = pointers.clone();
+        let mut next: Vec<u64> = zeroed(pointers.len())?;
+        next.copy_from_slice(&pointers);
         let mut indices = vec![0; found.values.len()];
         let mut values = found.values.clone();
         for (point, &value) in cells() {
@@ -114,7 +116,7 @@ impl<T: Element> Compressed<T> {
         }
         let mut compressed = Self { lines, first, pointers, indices, values };
         compressed.sort_lines();
-        compressed
+        Ok(compressed)
     }
 
     /// Sorts lines that chunks were not visited in the order of.
@@ -184,7 +186,7 @@ impl Dataset {
         if count >= isize::MAX as u64 / 8 {
             return self.at(Err(Error::Invalid(format!("no memory for {count} pointers"))));
         }
-        Ok(Compressed::of(lines, 0, count, &self.read_defined::<T>(..)?))
+        self.at(Compressed::of(lines, 0, count, &self.read_defined::<T>(..)?))
     }
 
     fn require_matrix(&self) -> Result<()> {
@@ -220,7 +222,7 @@ impl<T: Element> CompressedBlocks<T> {
             return Ok(None);
         }
         let found = self.dataset.read_defined::<T>(&cells)?;
-        Ok(Some(Compressed::of(self.lines, self.next, count, &found)))
+        self.dataset.at(Compressed::of(self.lines, self.next, count, &found)).map(Some)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Dataset;
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
-use pumice_types::Element;
+use pumice_types::{Conversion, Datatype, Element};
 use std::cmp::Ordering;
 
 /// What becomes of a cell that is named more than once, or is defined already.
@@ -15,8 +15,8 @@ pub enum Duplicates {
     Last,
     /// The first value counts; what is defined already stays.
     First,
-    /// The sum of all values, and of what is defined already. A sum that the type cannot hold is an
-    /// error.
+    /// The sum of all values, and of what is defined already. A sum that the given or the dataset's
+    /// type cannot hold is an error.
     Sum,
     /// It is an error.
     Error,
@@ -70,8 +70,35 @@ impl Dataset {
         let (mut coordinates, mut values) =
             self.at(unite(rank, &points.to_list(), values, rule))?;
         self.settle(rank, &mut coordinates, &mut values, rule)?;
+        if rule == Duplicates::Sum {
+            self.at(self.require_room(rank, &coordinates, &values))?;
+        }
         let points = self.at(Points::list(rank, &coordinates).map_err(Error::from))?;
         self.write_at(&points, &values)
+    }
+
+    /// Refuses sums of integers that the dataset's own integers cannot hold.
+    fn require_room<T: Number>(
+        &self,
+        rank: usize,
+        coordinates: &[u64],
+        values: &[T],
+    ) -> Result<()> {
+        let (given, own) = (T::datatype(), self.datatype());
+        let integers = matches!((&given, own), (Datatype::Integer(_), Datatype::Integer(_)));
+        if given == *own || !integers {
+            return Ok(());
+        }
+        let mut elements: Vec<u8> = self.buffer(values.len() * own.size())?;
+        let mut back: Vec<T> = self.buffer(values.len())?;
+        Conversion::new(&given, own)?.convert(bytemuck::cast_slice(values), &mut elements)?;
+        Conversion::new(own, &given)?.convert(&elements, bytemuck::cast_slice_mut(&mut back))?;
+        let same =
+            |cell: &usize| bytemuck::bytes_of(&values[*cell]) == bytemuck::bytes_of(&back[*cell]);
+        match (0..values.len()).find(|cell| !same(cell)) {
+            Some(cell) => Err(too_large(&coordinates[cell * rank..(cell + 1) * rank])),
+            None => Ok(()),
+        }
     }
 
     /// Brings cells that are defined already into account. Points ascend and do not repeat.
@@ -113,7 +140,11 @@ impl Dataset {
 }
 
 fn sum<T: Number>(at: &[u64], one: T, other: T) -> Result<T> {
-    one.plus(other).ok_or_else(|| Error::Invalid(format!("the sum at {at:?} is too large")))
+    one.plus(other).ok_or_else(|| too_large(at))
+}
+
+fn too_large(at: &[u64]) -> Error {
+    Error::Invalid(format!("the sum at {at:?} is too large"))
 }
 
 /// Makes one cell of those that are named more than once; the result is in row-major order.
