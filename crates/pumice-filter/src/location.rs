@@ -9,7 +9,8 @@
 //! for a set of cells, are carried verbatim.
 //!
 //! [`encode_cells`] and [`decode_cells`] go between a [`CellSet`] and the encoded side without the
-//! plain form. Both ways give the same bytes, and both verify a checksum.
+//! plain form. With the same [`Aim`], which is [`Aim::Short`] on the long way, both ways give the same
+//! bytes; both verify a checksum.
 
 mod compact;
 mod list;
@@ -45,32 +46,49 @@ pub(crate) const MOST_MEMORY: u64 = 512 << 20;
 /// Bytes of a checksum.
 const CHECKSUM: usize = 4;
 
+/// What matters where a set of cells can be written in several ways. Nothing here matters to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// That little is left once a compressor has followed.
+    Short,
+    /// That it is read fast: nothing follows, and bytes are read faster than bits.
+    Fast,
+}
+
 /// Encodes the set of defined cells of a chunk of shape `dims`: replaces `out` by the bytes that the
 /// filter makes of the section's plain form. Returns the length of the plain form, checksum included.
 ///
 /// ```
+/// use pumice_filter::location::{Aim, encode_cells};
 /// use pumice_space::CellSet;
 ///
 /// let cells = CellSet::from_sorted_cells(1 << 20, (0..1000).map(|n| n * n))?;
 /// let mut out = Vec::new();
-/// let plain = pumice_filter::location::encode_cells(&[1024, 1024], &cells, &mut out)?;
+/// let plain = encode_cells(&[1024, 1024], &cells, Aim::Short, &mut out)?;
 /// assert!(plain > 8000);
 /// assert!(out.len() < 1500);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn encode_cells(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
+pub fn encode_cells(
+    dims: &[u64],
+    cells: &CellSet,
+    aim: Aim,
+    out: &mut Vec<u8>,
+) -> Result<u64, FilterError> {
     if let Some((total, runs)) = compactible(dims, cells) {
-        let length = match list::encode(dims, cells, runs, out) {
+        let length = match list::encode(dims, cells, runs, aim, out) {
             Some(length) => Some(length),
             None => {
                 let toggles = toggles_of(cells, runs);
                 let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
-                compact::encode(dims, total, toggles, out);
+                compact::encode(dims, total, toggles, aim, out);
                 length
             }
         };
         match length {
             Some(length) if (out.len() as u64) < length => return Ok(length),
+            // The plain form has few bytes for boxes, and is slow to read.
+            Some(_) if aim == Aim::Fast => return encode_cells(dims, cells, Aim::Short, out),
             Some(_) => {}
             None => return shorter_of_both(dims, cells, out),
         }
@@ -98,12 +116,12 @@ fn shorter_of_both(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u
 ///
 /// ```
 /// use pumice_bytes::Budget;
-/// use pumice_filter::location::{decode_cells, encode_cells};
+/// use pumice_filter::location::{Aim, decode_cells, encode_cells};
 /// use pumice_space::CellSet;
 ///
 /// let cells = CellSet::from_sorted_cells(20, [3, 4, 11])?;
 /// let mut out = Vec::new();
-/// encode_cells(&[4, 5], &cells, &mut out)?;
+/// encode_cells(&[4, 5], &cells, Aim::Short, &mut out)?;
 /// let (dims, back) = decode_cells(&out, &mut Budget::new(1 << 20))?.expect("not verbatim");
 /// assert_eq!((dims.as_slice(), back), (&[4, 5][..], cells));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -236,8 +254,8 @@ impl Filter for Location {
         if let Some((dims, cells)) = canonical(input)
             && let Some((total, runs)) = compactible(&dims, &cells)
         {
-            if list::encode(&dims, &cells, runs, out).is_none() {
-                compact::encode(&dims, total, toggles_of(&cells, runs), out);
+            if list::encode(&dims, &cells, runs, Aim::Short, out).is_none() {
+                compact::encode(&dims, total, toggles_of(&cells, runs), Aim::Short, out);
             }
             if out.len() < input.len() {
                 return Ok(());

@@ -3,7 +3,7 @@
 //! The section is the plain form of [`location`], with its checksum. If the location filter comes
 //! first in the pipeline, cells go to and from its encoded side directly.
 
-use crate::location::{CellVisitor, RowCells};
+use crate::location::{Aim, CellVisitor, RowCells};
 use crate::{Filter, FilterError, Pipeline, location, scratch};
 use pumice_bytes::Budget;
 use pumice_space::{CellSet, Dims};
@@ -66,7 +66,7 @@ impl Pipeline {
             return Ok(EncodedCells { bytes, unfiltered, mask });
         }
         let mut encoded = scratch::take(cells.heap_bytes());
-        let unfiltered = location::encode_cells(dims, cells, &mut encoded)?;
+        let unfiltered = location::encode_cells(dims, cells, self.location_aim(), &mut encoded)?;
         let (bytes, mask) = if encoded.len() as u64 >= unfiltered && self.specs()[0].optional {
             // As the filter itself would have been: skipped.
             let (bytes, mask) =
@@ -160,6 +160,12 @@ impl Pipeline {
         let first = usize::from(self.begins_with_location());
         let possible = self.decoded_bound_until(first, stored, mask) as u64;
         Budget::new(memory(unfiltered.min(possible), most_cells))
+    }
+
+    /// What matters where locations are written: without another filter behind them, how fast they are
+    /// read.
+    pub fn location_aim(&self) -> Aim {
+        if self.specs().len() == 1 { Aim::Fast } else { Aim::Short }
     }
 
     /// Whether the location filter comes first.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
-use pumice_filter::location::{self, RowEncoder, decode_cells, encode_cells};
+use pumice_filter::location::{self, Aim, RowEncoder, decode_cells, encode_cells};
 use pumice_filter::{Filter, FilterSpec, Pipeline};
 use pumice_space::{CellSet, Run, Selection, serial};
 use std::ops::Range;
@@ -39,9 +39,16 @@ fn check(dims: &[u64], cells: &CellSet) {
     assert!(filter().decode(&[], &encoded, plain.len() - 1, &mut Vec::new()).is_err());
 
     let mut fast = vec![9; 5];
-    assert_eq!(encode_cells(dims, cells, &mut fast).unwrap(), plain.len() as u64);
+    assert_eq!(encode_cells(dims, cells, Aim::Short, &mut fast).unwrap(), plain.len() as u64);
     assert_eq!(fast, encoded);
     if let Some((found, set)) = decode_cells(&encoded, &mut Budget::new(1 << 30)).unwrap() {
+        assert_eq!((found.as_slice(), &set), (dims, cells));
+    }
+    // In the form that is read fastest, too.
+    assert_eq!(encode_cells(dims, cells, Aim::Fast, &mut fast).unwrap(), plain.len() as u64);
+    assert!(fast.len() <= plain.len() + 1);
+    assert_eq!(decode(&fast, plain.len()), plain);
+    if let Some((found, set)) = decode_cells(&fast, &mut Budget::new(1 << 30)).unwrap() {
         assert_eq!((found.as_slice(), &set), (dims, cells));
     }
     for specs in [vec![FilterSpec::location(), FilterSpec::zstd(3)], vec![FilterSpec::deflate(1)]] {
@@ -62,6 +69,14 @@ fn check(dims: &[u64], cells: &CellSet) {
 /// A matrix row by row, the chunk's first column being `first`, among columns of other cells; whether it
 /// is encoded so.
 fn check_rows(dims: [u64; 2], cells: &CellSet, first: u32) -> bool {
+    let short = vec![FilterSpec::location(), FilterSpec::zstd(3)];
+    let short = check_rows_of(dims, cells, first, Pipeline::new(short).unwrap());
+    let fast = Pipeline::new(vec![FilterSpec::location()]).unwrap();
+    assert_eq!(fast.location_aim(), Aim::Fast);
+    short & check_rows_of(dims, cells, first, fast)
+}
+
+fn check_rows_of(dims: [u64; 2], cells: &CellSet, first: u32, pipeline: Pipeline) -> bool {
     let (mut columns, mut rows) = (vec![7; first as usize % 20], Vec::new());
     for row in 0..dims[0] {
         let start = columns.len();
@@ -71,7 +86,7 @@ fn check_rows(dims: [u64; 2], cells: &CellSet, first: u32) -> bool {
     }
     columns.extend(vec![9; first as usize % 30]);
     let encode = |rows: &[(u32, Range<usize>)]| {
-        let mut encoder = RowEncoder::new(dims, first, 10).unwrap();
+        let mut encoder = RowEncoder::new(dims, first, 10, pipeline.location_aim()).unwrap();
         rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
         encoder.finish()
     };
@@ -81,13 +96,12 @@ fn check_rows(dims: [u64; 2], cells: &CellSet, first: u32) -> bool {
     let twice = encode(&[rows.clone(), rows.clone()].concat());
     assert!(cells.is_empty() || !twice.is_final());
 
-    let pipeline = Pipeline::new(vec![FilterSpec::location()]).unwrap();
     let by_set = pipeline.encode_cells(&dims, cells).unwrap();
     let by_rows = pipeline.encode_rows(&located).unwrap();
     if let Some(by_rows) = &by_rows {
         assert_eq!((by_rows.unfiltered, by_rows.mask), (by_set.unfiltered, by_set.mask));
         let (bytes, total) = (&by_rows.bytes, dims[0] * dims[1]);
-        let back = pipeline.decode_cells(bytes, 0, by_rows.unfiltered, total).unwrap();
+        let back = pipeline.decode_cells(bytes, by_rows.mask, by_rows.unfiltered, total).unwrap();
         assert_eq!((back.0.as_slice(), &back.1), (&dims[..], cells));
     }
     let others = Pipeline::new(vec![FilterSpec::zstd(1)]).unwrap();
@@ -364,7 +378,7 @@ fn chunks_too_large_for_the_compact_form_are_carried_verbatim() {
     let cells = CellSet::from_sorted_cells(total, (0..1000).map(|n| n * 1_000_003)).unwrap();
     check(&[1 << 20, 1 << 30], &cells);
     let mut out = Vec::new();
-    encode_cells(&[1 << 20, 1 << 30], &cells, &mut out).unwrap();
+    encode_cells(&[1 << 20, 1 << 30], &cells, Aim::Short, &mut out).unwrap();
     assert_eq!(out[0], 0);
 }
 
@@ -521,7 +535,7 @@ fn the_documented_examples_are_written_and_read() {
 
 fn check_example(dims: &[u64], cells: &CellSet, bytes: &[u8], plain: u64) {
     let mut out = Vec::new();
-    assert_eq!(encode_cells(dims, cells, &mut out).unwrap(), plain);
+    assert_eq!(encode_cells(dims, cells, Aim::Short, &mut out).unwrap(), plain);
     assert_eq!(out, bytes);
     let set = decode_cells(bytes, &mut Budget::new(1 << 20)).unwrap();
     assert_eq!(set, Some((dims.into(), cells.clone())));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use pumice_bytes::{Budget, lookup3};
-use pumice_filter::location::{CellVisitor, decode_cells, encode_cells, visit_cells};
+use pumice_filter::location::{Aim, CellVisitor, decode_cells, encode_cells, visit_cells};
 use pumice_space::{CellSet, Run};
 
 /// Collects what it is shown, and has enough of it after some pieces.
@@ -71,12 +71,16 @@ fn sets() -> impl Strategy<Value = (Vec<u64>, CellSet)> {
     })
 }
 
+fn aims() -> impl Strategy<Value = Aim> {
+    prop_oneof![Just(Aim::Short), Just(Aim::Fast)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn all_cells_are_shown((dims, set) in sets()) {
+    fn all_cells_are_shown((dims, set) in sets(), aim in aims()) {
         let mut out = Vec::new();
-        encode_cells(&dims, &set, &mut out).unwrap();
+        encode_cells(&dims, &set, aim, &mut out).unwrap();
         let mut seen = Collector::default();
         if visit_cells(&out, &mut Budget::new(1 << 24), &mut seen).unwrap() {
             prop_assert_eq!(seen.dims, dims);
@@ -89,10 +93,11 @@ proptest! {
     #[test]
     fn damaged_forms_are_refused_or_show_what_they_decode_to(
         (dims, set) in sets(),
+        aim in aims(),
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut out = Vec::new();
-        encode_cells(&dims, &set, &mut out).unwrap();
+        encode_cells(&dims, &set, aim, &mut out).unwrap();
         let end = out.len().saturating_sub(4);
         for (at, byte) in changes {
             if end > 1 {
@@ -116,9 +121,13 @@ proptest! {
     }
 
     #[test]
-    fn who_has_seen_enough_is_shown_no_more((dims, set) in sets(), pieces in 0usize..3) {
+    fn who_has_seen_enough_is_shown_no_more(
+        (dims, set) in sets(),
+        aim in aims(),
+        pieces in 0usize..3,
+    ) {
         let mut out = Vec::new();
-        encode_cells(&dims, &set, &mut out).unwrap();
+        encode_cells(&dims, &set, aim, &mut out).unwrap();
         let mut seen = Collector { pieces: Some(pieces), ..Collector::default() };
         let all = visit_cells(&out, &mut Budget::new(1 << 24), &mut seen).unwrap();
         let expected = cells_of(&set);

@@ -4,10 +4,11 @@
 //! come, and values are appended to those of their chunk. A chunk that is new takes both as they are.
 
 use super::DatasetState;
+use crate::layout::sparse::LOCATIONS;
 use crate::layout::{Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::Executor;
-use pumice_filter::location::{RowCells, RowEncoder};
+use pumice_filter::location::{Aim, RowCells, RowEncoder};
 use pumice_filter::{Work, run_widely, widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
@@ -42,8 +43,10 @@ impl DatasetState {
         grid: &ChunkGrid,
         source: &Source<'_>,
     ) -> Result<bool> {
-        let filtered = match &self.layout.storage {
-            Storage::Sparse(sparse, _) if sparse.takes_rows() => sparse.filters_values(),
+        let (filtered, aim) = match &self.layout.storage {
+            Storage::Sparse(sparse, _) if sparse.takes_rows() => {
+                (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim())
+            }
             _ => return Ok(false),
         };
         let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
@@ -61,7 +64,7 @@ impl DatasetState {
             let request = |Encoded { chunk, cells, values }| {
                 (chunk, WriteRequest::Rows { part: Some((cells, values)), whole, source })
             };
-            let parts = run_widely(Band { rows: &rows, number: band, grid, source });
+            let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim });
             line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);
         });
         line.finish().map(|()| true)
@@ -158,6 +161,7 @@ struct Band<'a> {
     number: usize,
     grid: &'a ChunkGrid,
     source: &'a Source<'a>,
+    aim: Aim,
 }
 
 impl Work for Band<'_> {
@@ -165,18 +169,14 @@ impl Work for Band<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        encode_band(self.rows, self.number, self.grid, self.source)
+        encode_band(self)
             .ok_or_else(|| Error::Internal("rows of chunks with too many cells".into()))
     }
 }
 
 #[inline(always)]
-fn encode_band(
-    rows: &RowGrid<'_>,
-    band: usize,
-    grid: &ChunkGrid,
-    source: &Source<'_>,
-) -> Option<Vec<Encoded>> {
+fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
+    let Band { rows, number: band, grid, source, aim } = band;
     let (&[height, side], &[_, across]) = (grid.chunk(), &*grid.counts()) else { return None };
     let element = source.element_size();
     // If they are spread evenly, a little more than each gets.
@@ -185,7 +185,7 @@ fn encode_band(
     let mut chunks = Vec::new();
     for chunk in 0..across {
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
-        let encoder = RowEncoder::new([height, side], first, room)?;
+        let encoder = RowEncoder::new([height, side], first, room, aim)?;
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());

@@ -175,7 +175,7 @@ fn merge(chunk: &mut SparseChunk, element: usize, cells: &[u64], values: &[u8]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pumice_filter::location::RowEncoder;
+    use pumice_filter::location::{Aim, RowEncoder};
     use std::collections::BTreeMap;
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
@@ -228,7 +228,7 @@ mod tests {
         let mut columns: Vec<u32> = (0..200u32).map(|at| at * at * 7919 % 199).collect();
         columns.chunks_mut(4).for_each(|row| row.sort_unstable());
         columns.chunks_mut(4).for_each(|row| (0..4).for_each(|at| row[at] += at as u32));
-        let mut encoder = RowEncoder::new([400, 250], 0, 200).unwrap();
+        let mut encoder = RowEncoder::new([400, 250], 0, 200, Aim::Short).unwrap();
         (0..50).for_each(|row| encoder.row(row as u32, &columns, 4 * row..4 * row + 4));
         let located = encoder.finish();
         let mut logged = LoggedChunk::new(SparseChunk::empty(100_000));

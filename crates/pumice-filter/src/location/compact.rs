@@ -17,12 +17,12 @@
 //! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
 
 use super::list;
-use super::numbers::{self, BLOCK, MOST_BITS, Numbers, Packer};
+use super::numbers::{self, BLOCK, MOST_BITS, Numbers, Wanted};
 use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
 use super::toggles::{self, Axis};
 use super::varint::{put_varint, varint};
-use super::{CellVisitor, MOST_RUNS, NAME, corrupt};
+use super::{Aim, CellVisitor, MOST_RUNS, NAME, corrupt};
 use crate::{FilterError, scratch};
 use pumice_bytes::{Budget, Lookup3, Reader, Writer};
 use pumice_space::{CellSet, Dims, MAX_RANK, Run};
@@ -43,32 +43,37 @@ pub(super) fn cells_of(dims: &[u64]) -> Option<u64> {
 }
 
 /// Replaces `out` by the compact form of a set, given as toggles.
-pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, out: &mut Vec<u8>) {
-    let Plan { kind, complement, axes, toggles } = plan(dims, cells, set);
+pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, aim: Aim, out: &mut Vec<u8>) {
+    let Plan { kind, complement, axes, toggles } = plan(dims, cells, set, aim);
     put_header(dims, kind as u8 + if complement { COMPLEMENT } else { 0 }, axes, out);
     let (runs, _) = toggles.as_chunks::<2>();
     match kind {
         Kind::Bitmap => put_bitmap(cells, runs, out),
-        Kind::Cells => put_cells(runs, out),
-        Kind::Runs => put_runs(runs, out),
+        Kind::Cells => put_cells(cells, runs, aim, out),
+        Kind::Runs => put_runs(runs, aim, out),
     }
     out.put_checksum(0);
     scratch::give_words(toggles);
 }
 
 /// Replaces `out` by the compact form of a set whose cells are the given gaps apart.
-pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], out: &mut Vec<u8>) {
+pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], aim: Aim, out: &mut Vec<u8>) {
     put_header(dims, Kind::Cells as u8, 0, out);
     put_varint(gaps.len() as u64, out);
-    numbers::encode(gaps, out);
+    numbers::encode(gaps, Wanted::of_cells(aim, dims.iter().product(), gaps), out);
     out.put_checksum(0);
 }
 
-/// As [`encode_gaps`], from gaps that have been packed.
-pub(super) fn encode_packed(dims: &[u64], gaps: &Packer, out: &mut Vec<u8>) {
+/// As [`encode_gaps`], from a stream of `count` gaps that `put` appends.
+pub(super) fn encode_stream(
+    dims: &[u64],
+    count: usize,
+    put: impl FnOnce(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
     put_header(dims, Kind::Cells as u8, 0, out);
-    put_varint(gaps.count() as u64, out);
-    numbers::put_packed(gaps, out);
+    put_varint(count as u64, out);
+    put(out);
     out.put_checksum(0);
 }
 
@@ -111,7 +116,7 @@ fn set_bits(words: &mut [[u8; 8]], start: u64, end: u64) {
     set(&mut words[last], to);
 }
 
-fn put_cells(runs: &[[u64; 2]], out: &mut Vec<u8>) {
+fn put_cells(cells: u64, runs: &[[u64; 2]], aim: Aim, out: &mut Vec<u8>) {
     let mut gaps = scratch::take_words(2 * runs.len());
     gaps.clear();
     let mut next = 0;
@@ -123,11 +128,11 @@ fn put_cells(runs: &[[u64; 2]], out: &mut Vec<u8>) {
         next = *end;
     }
     put_varint(gaps.len() as u64, out);
-    numbers::encode(gaps.as_slice(), out);
+    numbers::encode(gaps.as_slice(), Wanted::of_cells(aim, cells, &gaps), out);
     scratch::give_words(gaps);
 }
 
-fn put_runs(runs: &[[u64; 2]], out: &mut Vec<u8>) {
+fn put_runs(runs: &[[u64; 2]], aim: Aim, out: &mut Vec<u8>) {
     put_varint(runs.len() as u64, out);
     let mut numbers = scratch::take_words(runs.len());
     numbers.clear();
@@ -137,10 +142,10 @@ fn put_runs(runs: &[[u64; 2]], out: &mut Vec<u8>) {
         next = end + 1;
         gap
     }));
-    numbers::encode(numbers.as_slice(), out);
+    numbers::encode(numbers.as_slice(), Wanted::of_runs(aim), out);
     numbers.clear();
     numbers.extend(runs.iter().map(|[start, end]| end - start - 1));
-    numbers::encode(numbers.as_slice(), out);
+    numbers::encode(numbers.as_slice(), Wanted::of_runs(aim), out);
     scratch::give_words(numbers);
 }
 
@@ -242,14 +247,49 @@ fn show(
     }
     match body {
         Body::Cells(numbers, count) if shape.is_list(count) => {
-            numbers.for_each_cell(shape.cells, |cells| visitor.cells(cells), || checksum.step())
+            numbers.for_each_cell(shape.cells, |cells| visitor.cells(cells), checksum)
         }
         Body::Bits(bits) => shape.visit(bits, runs, budget, visitor),
         Body::Cells(numbers, _) => shape.visit(Cells::new(numbers), runs, budget, visitor),
+        Body::Runs(gaps, lengths, _) if shape.is_plain() => {
+            visit_runs(gaps, lengths, shape.cells, visitor, checksum)
+        }
         Body::Runs(gaps, lengths, _) => {
             shape.visit(Runs::new(gaps, lengths), runs, budget, visitor)
         }
     }
+}
+
+/// Shows runs, all of them below `cells`, block by block; `false` if the visitor has seen enough.
+fn visit_runs(
+    mut gaps: Numbers<'_>,
+    mut lengths: Numbers<'_>,
+    cells: u64,
+    visitor: &mut dyn CellVisitor,
+    checksum: &mut Lookup3<'_>,
+) -> Result<bool, FilterError> {
+    let (mut starts, mut sizes, mut runs) = ([0; BLOCK], [0; BLOCK], [[0; 2]; BLOCK]);
+    let mut next = 0u64;
+    while gaps.left() > 0 {
+        let (starts, sizes) = (gaps.block(&mut starts)?, lengths.block(&mut sizes)?);
+        let runs = &mut runs[..starts.len()];
+        for ((run, gap), less) in runs.iter_mut().zip(starts).zip(sizes) {
+            checksum.step();
+            // Each is below 2^48, and there are few of them: no sum overflows.
+            let start = next + gap;
+            let end = start + less + 1;
+            *run = [start, end];
+            next = end + 1;
+        }
+        // They ascend, so that the last one tells for all; what is beyond is touched by none.
+        if next > cells + 1 {
+            return Err(outside(format!("a run up to {}", next - 1)));
+        }
+        if !visitor.runs(runs) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Refuses sets that have to be carried verbatim.

@@ -4,6 +4,7 @@
 //! would write something else (a difference along an axis, runs, the complement, a bitmap) are left to
 //! it.
 
+use super::Aim;
 use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, SAMPLES, choose};
@@ -15,34 +16,34 @@ pub(super) const MOST_CELLS: usize = 1 << 26;
 
 /// Replaces `out` by the compact form of a set of `runs` runs that is best written cell by cell, and
 /// gives the length of its plain form; `None` for other sets.
-pub(super) fn encode(dims: &[u64], set: &CellSet, runs: u64, out: &mut Vec<u8>) -> Option<u64> {
+pub(super) fn encode(
+    dims: &[u64],
+    set: &CellSet,
+    runs: u64,
+    aim: Aim,
+    out: &mut Vec<u8>,
+) -> Option<u64> {
     let small = set.cells() <= u64::from(u32::MAX);
     let scattered = set.len() <= 2 * runs && runs > 1;
     if !small || !scattered || choose(set.cells(), set.len(), runs) != (Kind::Cells, false) {
         return None;
     }
     if let Some(list) = set.as_list() {
-        return encode_list(dims, set.cells(), list, runs, out);
+        return encode_list(dims, list, runs, aim, out);
     }
     let mut list = scratch::take_numbers(set.len() as usize);
     list.clear();
     set.for_each_run(|run| list.extend(run.start as u32..(run.start + run.len) as u32));
-    let length = encode_list(dims, set.cells(), &list, runs, out);
+    let length = encode_list(dims, &list, runs, aim, out);
     scratch::give_numbers(list);
     length
 }
 
-fn encode_list(
-    dims: &[u64],
-    cells: u64,
-    list: &[u32],
-    runs: u64,
-    out: &mut Vec<u8>,
-) -> Option<u64> {
+fn encode_list(dims: &[u64], list: &[u32], runs: u64, aim: Aim, out: &mut Vec<u8>) -> Option<u64> {
     if repeats(dims, list) {
         return None;
     }
-    let length = plain_length(dims, cells, list, runs)?;
+    let length = plain_length(dims, dims.iter().product(), list, runs)?;
     let mut gaps = scratch::take_numbers(list.len());
     gaps.resize(list.len(), 0);
     if let (Some(gap), Some(first)) = (gaps.first_mut(), list.first()) {
@@ -51,7 +52,7 @@ fn encode_list(
     for (gap, pair) in gaps.iter_mut().skip(1).zip(list.windows(2)) {
         *gap = pair[1] - pair[0] - 1;
     }
-    compact::encode_gaps(dims, &gaps, out);
+    compact::encode_gaps(dims, &gaps, aim, out);
     scratch::give_numbers(gaps);
     Some(length)
 }

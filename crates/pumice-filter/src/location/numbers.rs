@@ -10,14 +10,15 @@
 //! | 2 bytes | numbers with a pattern: [`bytes`] | one byte each, for the compressor to work on |
 
 mod bytes;
+mod gaps;
 mod packed;
 
-pub(super) use packed::Packer;
+pub(super) use gaps::Gaps;
 
 use super::compact::outside;
-use super::{NAME, corrupt};
+use super::{Aim, NAME, corrupt};
 use crate::{FilterError, Work, run_widely};
-use pumice_bytes::Reader;
+use pumice_bytes::{Lookup3, Reader};
 
 use super::varint::{put_varint, varint};
 
@@ -30,6 +31,23 @@ pub(super) const MOST_BITS: u32 = 48;
 const CONSTANT: u8 = 0;
 const PACKED: u8 = 1;
 const BYTES: u8 = 2;
+
+/// Work that is done beside decoding numbers, in small steps. A loop works with a copy, which it keeps in
+/// registers.
+pub(super) trait Beside: Clone {
+    fn step(&mut self);
+}
+
+impl Beside for () {
+    fn step(&mut self) {}
+}
+
+impl Beside for Lookup3<'_> {
+    #[inline(always)]
+    fn step(&mut self) {
+        Lookup3::step(self);
+    }
+}
 
 /// A number as a list of them holds it.
 pub(super) trait Number: Copy + PartialEq {
@@ -76,13 +94,47 @@ impl Number for u64 {
     }
 }
 
-/// Appends `values` in the form that is likely to be shortest in the end.
-pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
-    run_widely(Encode { values, out });
+/// Which form numbers that are not all the same shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The one that is likely to be shortest once a compressor has followed.
+    Compressible,
+    /// Bytes, if all numbers are below 2^16.
+    Bytes,
+    Packed,
+}
+
+impl Wanted {
+    /// For the gaps between cells of a chunk of `cells` cells.
+    pub(super) fn of_cells<N: Number>(aim: Aim, cells: u64, gaps: &[N]) -> Self {
+        let large = || gaps.iter().map(|gap| usize::from(gap.wide() >= 255)).sum();
+        match aim {
+            Aim::Short => Self::Compressible,
+            Aim::Fast if bytes_pay(cells, gaps.len(), large()) => Self::Bytes,
+            Aim::Fast => Self::Packed,
+        }
+    }
+
+    /// For gaps and lengths of runs, a few bytes for many cells.
+    pub(super) fn of_runs(aim: Aim) -> Self {
+        if aim == Aim::Fast { Self::Bytes } else { Self::Compressible }
+    }
+}
+
+/// Whether gaps, of which some do not fit a byte, shall be bytes to be read fast: not where a bitmap would
+/// be shorter, nor where many take three bytes.
+fn bytes_pay(cells: u64, count: usize, large: usize) -> bool {
+    count as u64 <= cells / 8 && large <= count / 8
+}
+
+/// Appends `values` in the form that is wanted.
+pub(super) fn encode<N: Number>(values: &[N], wanted: Wanted, out: &mut Vec<u8>) {
+    run_widely(Encode { values, wanted, out });
 }
 
 struct Encode<'a, N> {
     values: &'a [N],
+    wanted: Wanted,
     out: &'a mut Vec<u8>,
 }
 
@@ -91,33 +143,31 @@ impl<N: Number> Work for Encode<'_, N> {
 
     #[inline(always)]
     fn run(self) {
-        encode_in(self.values, self.out);
+        encode_in(self.values, self.wanted, self.out);
     }
 }
 
 #[inline(always)]
-fn encode_in<N: Number>(values: &[N], out: &mut Vec<u8>) {
+fn encode_in<N: Number>(values: &[N], wanted: Wanted, out: &mut Vec<u8>) {
     let first = values.first().copied();
     if values.iter().all(|value| Some(*value) == first) {
         out.push(CONSTANT);
         put_varint(first.map_or(0, N::wide), out);
         return;
     }
+    if wanted == Wanted::Bytes && N::union(values) >> 16 == 0 {
+        out.push(BYTES);
+        return bytes::encode(values, out);
+    }
     let parameters = packed::parameters(values);
     // Compressors do worse than estimated on short random numbers, and take longer.
-    if bytes::estimated_bits(values) < parameters.bits / 10 * 9 {
+    if wanted == Wanted::Compressible && bytes::estimated_bits(values) < parameters.bits / 10 * 9 {
         out.push(BYTES);
         bytes::encode(values, out);
     } else {
         out.push(PACKED);
         packed::encode(values, &parameters, out);
     }
-}
-
-/// Appends numbers that have been packed.
-pub(super) fn put_packed(packer: &Packer, out: &mut Vec<u8>) {
-    out.push(PACKED);
-    packer.put(out);
 }
 
 /// A stream that is being read.
@@ -152,20 +202,24 @@ impl<'a> Numbers<'a> {
             list.extend_from_slice(block);
             true
         };
-        self.for_each_cell(cells, take, || ())?;
+        self.for_each_cell(cells, take, &mut ())?;
         Ok(list)
     }
 
-    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did. Calls
-    /// `beside` now and then, for work that can be done in small steps.
+    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did. Goes on
+    /// with other work beside.
     pub(super) fn for_each_cell(
         mut self,
         cells: u64,
         mut take: impl FnMut(&[u32]) -> bool,
-        beside: impl FnMut(),
+        beside: &mut impl Beside,
     ) -> Result<bool, FilterError> {
-        if let Form::Packed(packed) = self.form {
-            return packed.for_each_cell(self.left, cells, take, beside);
+        match self.form {
+            Form::Packed(packed) => return packed.for_each_cell(self.left, cells, take, beside),
+            Form::Bytes(bytes) if bytes.are_narrow() => {
+                return bytes.for_each_cell(cells, take, beside);
+            }
+            _ => {}
         }
         let (mut block, mut found) = ([0; BLOCK], [0; BLOCK]);
         let mut next = 0u64;
@@ -229,7 +283,12 @@ mod tests {
 
     fn round_trip(values: &[u64]) -> Vec<u64> {
         let mut out = Vec::new();
-        encode::<u64>(values, &mut out);
+        for wanted in [Wanted::Bytes, Wanted::Packed] {
+            encode::<u64>(values, wanted, &mut out);
+            assert_eq!(read(&out, values.len()).unwrap(), values);
+            out.clear();
+        }
+        encode::<u64>(values, Wanted::Compressible, &mut out);
         read(&out, values.len()).unwrap()
     }
 
@@ -247,6 +306,10 @@ mod tests {
 
     fn number() -> impl Strategy<Value = u64> {
         (0..MOST_BITS + 1, any::<u64>()).prop_map(|(bits, value)| value & ((1 << bits) - 1))
+    }
+
+    fn wanted() -> impl Strategy<Value = Wanted> {
+        prop_oneof![Just(Wanted::Compressible), Just(Wanted::Bytes), Just(Wanted::Packed),]
     }
 
     proptest! {
@@ -277,11 +340,12 @@ mod tests {
         #[test]
         fn damage_gives_numbers_or_an_error(
             values in proptest::collection::vec(0u64..2000, 2..600),
+            wanted in wanted(),
             changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
             count in 0usize..700,
         ) {
             let mut out = Vec::new();
-            encode(&values, &mut out);
+            encode(&values, wanted, &mut out);
             for (at, byte) in changes {
                 let at = at.index(out.len());
                 out[at] = byte;
@@ -316,13 +380,14 @@ mod tests {
             bits in 0u32..22,
             values in proptest::collection::vec(any::<u64>(), 0..1500),
             spare in 0u64..3,
+            wanted in wanted(),
             change in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
         ) {
             let values: Vec<u64> = values.iter().map(|value| value & ((1 << bits) - 1)).collect();
             let cells = (values.iter().sum::<u64>() + values.len() as u64 + spare).saturating_sub(1);
             let cells = cells.min(u64::from(u32::MAX));
             let mut out = Vec::new();
-            encode(&values, &mut out);
+            encode(&values, wanted, &mut out);
             if let Some((at, byte)) = change {
                 let at = at.index(out.len());
                 out[at] = byte;

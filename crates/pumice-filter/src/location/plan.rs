@@ -4,6 +4,7 @@
 //! (cells, runs, cells of the chunk) as if the set were random; sets with a pattern come out shorter
 //! than estimated, in every form.
 
+use super::Aim;
 use super::toggles::{self, Axis};
 use crate::scratch;
 
@@ -30,14 +31,19 @@ pub(super) struct Plan {
 }
 
 /// Plans the writing of a set of cells of a chunk of shape `dims` with `cells` cells.
-pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>) -> Plan {
+pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>, aim: Aim) -> Plan {
+    // To undo a difference takes as long as to read the runs that it saves.
+    let share = |toggles: usize| match aim {
+        Aim::Short => toggles * 3 / 4,
+        Aim::Fast => toggles / 16,
+    };
     let mut axes = 0;
     for axis in (0..dims.len().saturating_sub(1)).rev().filter(|axis| dims[*axis] > 1) {
         let steps = Axis::new(dims, axis);
         if !worth_trying(&set, steps) {
             continue;
         }
-        if let Some(shorter) = toggles::difference(&set, steps, set.len() * 3 / 4) {
+        if let Some(shorter) = toggles::difference(&set, steps, share(set.len())) {
             axes |= 1 << axis;
             scratch::give_words(std::mem::replace(&mut set, shorter));
         }

@@ -4,10 +4,10 @@
 //! comes out is the form of [`list`](super::list). Rows tell without a further look how many blocks the
 //! plain form has.
 
-use super::compact;
-use super::numbers::{BLOCK, Packer};
+use super::numbers::{BLOCK, Gaps};
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
+use super::{Aim, compact};
 use std::ops::Range;
 
 /// Gaps that are made at a time.
@@ -20,9 +20,9 @@ const COLUMNS: usize = 4;
 /// Encodes the cells of a chunk that is a part of a matrix.
 ///
 /// ```
-/// use pumice_filter::location::RowEncoder;
+/// use pumice_filter::location::{Aim, RowEncoder};
 ///
-/// let mut encoder = RowEncoder::new([100, 1000], 5000, 0).unwrap();
+/// let mut encoder = RowEncoder::new([100, 1000], 5000, 0, Aim::Short).unwrap();
 /// let columns: Vec<u32> = (0..500).map(|at| 5000 + at % 5 * 190 + at % 97).collect();
 /// for row in 0..100 {
 ///     encoder.row(row, &columns, 5 * row as usize..5 * row as usize + 5);
@@ -38,7 +38,7 @@ pub struct RowEncoder {
     /// Gaps that have not been packed, and as many again as are made at a time.
     gaps: [u32; BLOCK + STEP],
     filled: usize,
-    packer: Packer,
+    packed: Gaps,
     /// The cell after the last.
     next: u32,
     /// Whether the first cell is the chunk's first.
@@ -67,7 +67,7 @@ pub struct RowCells {
 impl RowEncoder {
     /// For a chunk of `dims` cells, fewer than 2^32, that begins at `first_column` and will have about
     /// `count` cells.
-    pub fn new(dims: [u64; 2], first_column: u32, count: usize) -> Option<Self> {
+    pub fn new(dims: [u64; 2], first_column: u32, count: usize, aim: Aim) -> Option<Self> {
         let total = dims[0].checked_mul(dims[1])?;
         u32::try_from(total).ok()?;
         Some(Self {
@@ -75,7 +75,7 @@ impl RowEncoder {
             first_column,
             gaps: [0; BLOCK + STEP],
             filled: 0,
-            packer: Packer::new(count),
+            packed: Gaps::new(count, aim),
             next: 0,
             from_zero: false,
             before: None,
@@ -130,7 +130,7 @@ impl RowEncoder {
             range.start += len;
             self.filled += len;
             if self.filled == BLOCK {
-                self.packer.block(&self.gaps[..BLOCK]);
+                self.packed.block(&self.gaps[..BLOCK]);
                 self.filled = 0;
             }
         }
@@ -158,24 +158,25 @@ impl RowEncoder {
     /// The cells.
     #[inline(always)]
     pub fn finish(mut self) -> RowCells {
-        self.packer.block(&self.gaps[..self.filled]);
-        let mut bytes = Vec::with_capacity(self.packer.len() + 64);
-        compact::encode_packed(&self.dims, &self.packer, &mut bytes);
+        self.packed.block(&self.gaps[..self.filled]);
+        let mut bytes = Vec::with_capacity(self.packed.len() + 64);
+        let put = |out: &mut Vec<u8>| self.packed.put(out);
+        compact::encode_stream(&self.dims, self.packed.count(), put, &mut bytes);
         let unfiltered = self.plain_length().filter(|length| (bytes.len() as u64) < *length);
         RowCells { bytes, unfiltered }
     }
 
     /// The length of the plain form, if these are scattered cells, best written as they are.
     fn plain_length(&self) -> Option<u64> {
-        let (count, zeros) = (self.packer.count() as u64, self.packer.zeros);
+        let (count, zeros) = (self.packed.count() as u64, self.packed.zeros);
         let total = self.dims[0] * self.dims[1];
         // Cells that do not ascend make a gap that is far too large.
         let ascend =
-            self.packer.sum + count == u64::from(self.next) && u64::from(self.next) <= total;
+            self.packed.sum + count == u64::from(self.next) && u64::from(self.next) <= total;
         let alike = 3 * self.repeated >= self.sampled.max(1);
         let runs = count - zeros + u64::from(self.from_zero);
         let scattered = count <= 2 * runs && runs > 1;
-        if !ascend || !self.irregular || alike || !scattered || !self.packer.is_shortest() {
+        if !ascend || !self.irregular || alike || !scattered || !self.packed.is_best(total) {
             return None;
         }
         if choose(total, count, runs) != (Kind::Cells, false) {

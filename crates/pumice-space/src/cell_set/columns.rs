@@ -249,7 +249,7 @@ impl CellSet {
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
     by: u64,
-    factor: u64,
+    factor: u32,
     shift: u32,
 }
 
@@ -262,13 +262,14 @@ impl Division {
         // Larger divisors leave all such numbers as they are.
         let by = by.min(Self::MOST);
         let shift = 31 + by.next_power_of_two().trailing_zeros();
-        Self { by, factor: (1u64 << shift).div_ceil(by), shift }
+        // Below 2^32: the divisor is more than half of the power of two.
+        Self { by, factor: (1u64 << shift).div_ceil(by) as u32, shift }
     }
 
     /// Quotient and remainder.
     #[inline(always)]
     pub fn of(self, number: u32) -> (u64, u64) {
-        let quotient = (u64::from(number) * self.factor) >> self.shift;
+        let quotient = (u64::from(number) * u64::from(self.factor)) >> self.shift;
         (quotient, u64::from(number) - quotient * self.by)
     }
 }

@@ -1,4 +1,5 @@
-//! Numbers with a pattern as bytes, so that a compressor finds the pattern.
+//! Numbers as bytes: those with a pattern, so that a compressor finds it, or small ones that shall be read
+//! fast.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -6,7 +7,14 @@
 //! | 1 | width `w` of large numbers in bytes: what the largest, minus 255, needs, 1 at least; 0 if there are none |
 //! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
 
-use super::{MOST_BITS, Number};
+mod cells;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "bytes/narrow.rs"]
+mod wide;
+
+use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::{NAME, corrupt};
 use pumice_bytes::Reader;
@@ -21,16 +29,68 @@ pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
     let values = values.iter().map(|value| value.wide());
     out.extend(values.clone().map(|value| value.min(LARGE) as u8));
     let large: Vec<u64> = values.filter_map(|value| value.checked_sub(LARGE)).collect();
-    let width = width(&large);
+    put_large(&large, out);
+}
+
+/// Appends the width of large numbers and their planes.
+#[inline(always)]
+fn put_large<N: Number>(large: &[N], out: &mut Vec<u8>) {
+    let width = width(large);
     out.push(width as u8);
     for byte in 0..width {
-        out.extend(large.iter().map(|value| (value >> (8 * byte)) as u8));
+        out.extend(large.iter().map(|value| (value.wide() >> (8 * byte)) as u8));
+    }
+}
+
+/// Small numbers as bytes, as they come.
+#[derive(Clone, Debug)]
+pub(super) struct ByteList {
+    small: Vec<u8>,
+    /// The large ones, less 255.
+    large: Vec<u32>,
+}
+
+impl ByteList {
+    /// With room for about `room` numbers.
+    pub(super) fn new(room: usize) -> Self {
+        Self { small: Vec::with_capacity(room), large: Vec::with_capacity(room / 8) }
+    }
+
+    /// For how many numbers there is room.
+    pub(super) fn room(&self) -> usize {
+        self.small.capacity()
+    }
+
+    /// Appends a block: [`BLOCK`] numbers or fewer.
+    #[inline(always)]
+    pub(super) fn block(&mut self, block: &[u32]) {
+        self.small.extend(block.iter().map(|number| (*number).min(LARGE as u32) as u8));
+        // All are written, without a decision, and those that are not large are overwritten.
+        let mut large = [0; BLOCK + 1];
+        let mut found = 0;
+        for number in block {
+            large[found.min(BLOCK)] = number.wrapping_sub(LARGE as u32);
+            found += usize::from(*number >= LARGE as u32);
+        }
+        self.large.extend_from_slice(&large[..found.min(BLOCK)]);
+    }
+
+    /// Bytes of the stream, about.
+    pub(super) fn len(&self) -> usize {
+        self.small.len() + 2 * self.large.len()
+    }
+
+    /// Appends the stream, without its form.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.small);
+        put_large(&self.large, out);
     }
 }
 
 /// Bytes that the largest number needs; at least one, so that 0 means that there is none.
-fn width(large: &[u64]) -> usize {
-    let union = large.iter().fold(0, |union, value| union | value);
+#[inline(always)]
+fn width<N: Number>(large: &[N]) -> usize {
+    let union = N::union(large);
     match large.is_empty() {
         true => 0,
         false => (union.checked_ilog2().unwrap_or(0) / 8 + 1) as usize,
@@ -137,7 +197,7 @@ pub(super) struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     pub(super) fn open(reader: &mut Reader<'a>, count: usize) -> Result<Self, FilterError> {
         let small = reader.take(count).map_err(corrupt)?;
-        let number = small.iter().filter(|byte| u64::from(**byte) == LARGE).count();
+        let number = count_large(small);
         let width = usize::from(reader.u8().map_err(corrupt)?);
         if width > MOST_WIDTH || (width > 0) != (number > 0) {
             let expected = format!("a width fit for {number} large number(s)");
@@ -161,20 +221,26 @@ impl<'a> Bytes<'a> {
         for (value, small) in values.iter_mut().zip(small) {
             *value = u64::from(*small);
         }
-        if small.contains(&(LARGE as u8)) {
-            self.add_large(values);
+        let mut places = [0; BLOCK + 64];
+        let found = cells::find_large(small, &mut places);
+        for (byte, plane) in self.large.iter_mut().enumerate() {
+            for (place, more) in places[..found].iter().zip(*plane) {
+                if let Some(value) = values.get_mut(usize::from(*place)) {
+                    *value += u64::from(*more) << (8 * byte);
+                }
+            }
+            *plane = plane.get(found..).unwrap_or_default();
         }
         Ok(())
     }
+}
 
-    fn add_large(&mut self, values: &mut [u64]) {
-        for value in values.iter_mut().filter(|value| **value == LARGE) {
-            for (byte, plane) in self.large.iter_mut().enumerate() {
-                if let Some((first, rest)) = plane.split_first() {
-                    *value += u64::from(*first) << (8 * byte);
-                    *plane = rest;
-                }
-            }
-        }
-    }
+/// How many of these bytes stand for large numbers.
+fn count_large(small: &[u8]) -> usize {
+    // As many as a byte can count at a time, so that a register holds many counters.
+    let counts = small.chunks(128).map(|part| {
+        let count: u8 = part.iter().map(|byte| u8::from(u64::from(*byte) == LARGE)).sum();
+        usize::from(count)
+    });
+    counts.sum()
 }

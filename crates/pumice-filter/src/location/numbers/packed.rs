@@ -21,7 +21,7 @@ mod wide;
 #[path = "packed/narrow.rs"]
 mod wide;
 
-pub(in crate::location) use packer::Packer;
+pub(super) use packer::Packer;
 
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;

@@ -7,6 +7,7 @@ use super::{BLOCK, GROUP, MOST_WIDE, Packed, wide, word_at};
 use crate::FilterError;
 use crate::location::NAME;
 use crate::location::compact::outside;
+use crate::location::numbers::Beside;
 use crate::wide::{Wide, Work, run_widely};
 
 struct EachCell<'a, T, B> {
@@ -14,10 +15,10 @@ struct EachCell<'a, T, B> {
     count: usize,
     cells: u64,
     take: T,
-    beside: B,
+    beside: &'a mut B,
 }
 
-impl<T: FnMut(&[u32]) -> bool, B: FnMut()> Work for EachCell<'_, T, B> {
+impl<T: FnMut(&[u32]) -> bool, B: Beside> Work for EachCell<'_, T, B> {
     type Output = Result<bool, FilterError>;
 
     #[inline(always)]
@@ -28,14 +29,14 @@ impl<T: FnMut(&[u32]) -> bool, B: FnMut()> Work for EachCell<'_, T, B> {
 
 impl Packed<'_> {
     /// Shows the `count` cells that the numbers are the gaps between, all of them below `cells`, which
-    /// is below 2^32, block by block, until `take` says `false`; whether it never did. Calls `beside` for
-    /// every eight numbers or so.
+    /// is below 2^32, block by block, until `take` says `false`; whether it never did. Takes a step `beside`
+    /// for every eight numbers or so.
     pub(in super::super) fn for_each_cell(
         self,
         count: usize,
         cells: u64,
         take: impl FnMut(&[u32]) -> bool,
-        beside: impl FnMut(),
+        beside: &mut impl Beside,
     ) -> Result<bool, FilterError> {
         run_widely(EachCell { packed: self, count, cells, take, beside })
     }
@@ -46,7 +47,7 @@ impl Packed<'_> {
         count: usize,
         cells: u64,
         mut take: impl FnMut(&[u32]) -> bool,
-        mut beside: impl FnMut(),
+        beside: &mut impl Beside,
     ) -> Result<bool, FilterError> {
         let mut ones = Ones::new(self.unary.bytes, count)?;
         let (mut left, mut begin, mut next) = (count, 0, 0);
@@ -59,8 +60,8 @@ impl Packed<'_> {
                 // The low bits of later blocks may be read, too; they are masked out.
                 let low = Low { bits: low_bits, bytes: self.low };
                 next = match has.filter(|_| low_bits <= MOST_WIDE) {
-                    Some(has) => sum_wide(has, block, begin as u32, low, next, &mut beside),
-                    None => sum_low(block, begin as u32, low, next, &mut beside),
+                    Some(has) => sum_wide(has, block, begin as u32, low, next, beside),
+                    None => sum_low(block, begin as u32, low, next, beside),
                 };
                 next += upper << low_bits;
             }
@@ -196,13 +197,7 @@ fn ones_up_to(word: u64) -> u64 {
 /// `begin` and the ones between, shifted up by the low bits; `next`; the low bits so far; and one for each
 /// number before. Returns the cell after the last, less its upper part. Cells that do not fit are cut
 /// off.
-fn sum_low(
-    list: &mut [u32],
-    begin: u32,
-    low: Low<'_>,
-    next: u64,
-    beside: &mut impl FnMut(),
-) -> u64 {
+fn sum_low(list: &mut [u32], begin: u32, low: Low<'_>, next: u64, beside: &mut impl Beside) -> u64 {
     match low.bits {
         1 => sum_low_fixed::<1>(list, begin, low.bytes, next, beside),
         2 => sum_low_fixed::<2>(list, begin, low.bytes, next, beside),
@@ -228,7 +223,7 @@ fn sum_wide(
     begin: u32,
     low: Low<'_>,
     next: u64,
-    beside: &mut impl FnMut(),
+    beside: &mut impl Beside,
 ) -> u64 {
     let (done, next) = wide::sum_low(has, list, begin, low, next, beside);
     let rest = Low { bytes: &low.bytes[done / GROUP * low.bits as usize..], ..low };
@@ -240,14 +235,15 @@ fn sum_low_fixed<const BITS: usize>(
     mut begin: u32,
     low: &[u8],
     mut next: u64,
-    beside: &mut impl FnMut(),
+    beside: &mut impl Beside,
 ) -> u64 {
     // As in `add_low_fixed`.
     let groups = (low.len().saturating_sub(8) / BITS).min(list.len() / GROUP);
     let (groups, rest) = list.split_at_mut(groups * GROUP);
     let mut bytes = low;
+    let mut other = beside.clone();
     for group in groups.as_chunks_mut::<GROUP>().0 {
-        beside();
+        other.step();
         let window = &bytes[..BITS + 8];
         for (number, cell) in group.iter_mut().enumerate() {
             let (bit, number) = (number * BITS, number as u32);
@@ -261,6 +257,7 @@ fn sum_low_fixed<const BITS: usize>(
         begin = begin.wrapping_add(GROUP as u32);
         bytes = &bytes[BITS..];
     }
+    *beside = other;
     sum_low_any(rest, begin, Low { bits: BITS as u32, bytes }, next)
 }
 
@@ -305,7 +302,7 @@ mod tests {
                 let low = Low { bits: low_bits, bytes: &low[..bytes] };
                 for next in [0, 77, u64::from(u32::MAX) - 50] {
                     let (mut a, mut b) = (ones.clone(), ones.clone());
-                    let wide = sum_wide(has, &mut a, 1000, low, next, &mut || ());
+                    let wide = sum_wide(has, &mut a, 1000, low, next, &mut ());
                     assert_eq!(wide, sum_low_any(&mut b, 1000, low, next));
                     assert_eq!(a, b, "{low_bits} {count}");
                 }

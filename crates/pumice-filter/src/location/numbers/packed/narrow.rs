@@ -1,6 +1,7 @@
 //! In place of `wide` where there is no such processor.
 
 use super::cells::Low;
+use crate::location::numbers::Beside;
 use crate::wide::Wide;
 
 /// Leaves everything to the caller; nobody has a `Wide` to come here with.
@@ -10,7 +11,7 @@ pub(super) fn sum_low(
     _: u32,
     _: Low<'_>,
     next: u64,
-    _: &mut impl FnMut(),
+    _: &mut impl Beside,
 ) -> (usize, u64) {
     (0, next)
 }

@@ -8,11 +8,12 @@
 
 use super::cells::Low;
 use super::{GROUP, MOST_WIDE};
+use crate::location::numbers::Beside;
 use crate::wide::Wide;
 use std::arch::x86_64::*;
 
 /// As [`sum_low_any`](super::cells::sum_low_any), of as many whole groups as can be done; says how many
-/// numbers that was, too. There are [`MOST_WIDE`] low bits at most. Calls `beside` for every group.
+/// numbers that was, too. There are [`MOST_WIDE`] low bits at most. Takes a step `beside` for every group.
 #[inline]
 pub(super) fn sum_low(
     _: Wide,
@@ -20,7 +21,7 @@ pub(super) fn sum_low(
     begin: u32,
     low: Low<'_>,
     next: u64,
-    beside: &mut impl FnMut(),
+    beside: &mut impl Beside,
 ) -> (usize, u64) {
     debug_assert!(low.bits <= MOST_WIDE);
     // SAFETY: the processor has AVX2, or nobody could have passed a `Wide`.
@@ -59,7 +60,7 @@ fn sum_groups(
     begin: u32,
     low: Low<'_>,
     next: u64,
-    beside: &mut impl FnMut(),
+    beside: &mut impl Beside,
 ) -> (usize, u64) {
     let (low_bits, bits) = (low.bits, low.bits as usize);
     // A register has two halves, each of which gets the same sixteen bytes.
@@ -74,9 +75,10 @@ fn sum_groups(
     let mut sum = _mm256_add_epi32(_mm256_set1_epi32(next as i32), numbers);
     let mut done = 0;
     let mut rest = low.bytes;
+    let mut other = beside.clone();
     for group in list.as_chunks_mut::<GROUP>().0 {
         let Some(window) = rest.first_chunk::<16>() else { break };
-        beside();
+        other.step();
         let window = _mm256_broadcastsi128_si256(load_half(window));
         let each = _mm256_srlv_epi32(_mm256_shuffle_epi8(window, bytes), shifts);
         let each = _mm256_and_si256(each, mask);
@@ -93,6 +95,7 @@ fn sum_groups(
         rest = &rest[bits.min(rest.len())..];
         done += GROUP;
     }
+    *beside = other;
     // A block has few numbers of few bits: what they add up to is far below 2^32.
     let added = (_mm256_extract_epi32::<0>(sum) as u32).wrapping_sub(next as u32);
     (done, next + u64::from(added))

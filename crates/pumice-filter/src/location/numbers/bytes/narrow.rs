@@ -1,0 +1,15 @@
+//! In place of `wide` where there is no such processor.
+
+use super::cells::{self, Places};
+use crate::location::numbers::{BLOCK, Beside};
+use crate::wide::Wide;
+
+/// Nobody has a `Wide` to come here with.
+pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> usize {
+    cells::find_large(block, places)
+}
+
+/// As above.
+pub(super) fn sum(_: Wide, list: &mut [u32; BLOCK], next: u32, beside: &mut impl Beside) -> u32 {
+    cells::sum(list, next, beside)
+}
