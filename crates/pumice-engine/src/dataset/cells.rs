@@ -11,9 +11,9 @@ use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
-use pumice_filter::widely;
+use pumice_filter::{Work, run_widely};
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Coordinate, Dims, Run, RunWriter, Selection, put_cells};
+use pumice_space::{CellSet, Coordinate, Dims, RunWriter, Selection, put_cells};
 use pumice_types::{Conversion, Element};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -215,7 +215,7 @@ impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
     fn cells(&mut self, cells: &[u32]) -> bool {
         let (dims, origin) = (self.dims, self.origin);
         let Some(mut columns) = self.rest(cells.len() as u64) else { return false };
-        widely(|| put_cells(cells, dims, origin, &mut columns));
+        run_widely(PutCells { cells, dims, origin, columns: &mut columns });
         drop(columns);
         self.done += cells.len();
         true
@@ -225,12 +225,42 @@ impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
         let (dims, origin) = (self.dims, self.origin);
         let Some(mut columns) = self.rest(0) else { return false };
         let mut writer = RunWriter::new(dims, origin, &mut columns);
-        let fits =
-            widely(|| runs.iter().all(|&[start, end]| writer.put(Run { start, len: end - start })));
+        let fits = run_widely(PutRuns { runs, writer: &mut writer });
         let done = writer.done();
         drop(columns);
         self.done += done;
         fits
+    }
+}
+
+/// Work that is too much for a closure to be compiled for wide registers.
+struct PutCells<'a, 'c, C> {
+    cells: &'a [u32],
+    dims: &'a [u64],
+    origin: &'a [u64],
+    columns: &'a mut [&'c mut [C]],
+}
+
+impl<C: Coordinate> Work for PutCells<'_, '_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        put_cells(self.cells, self.dims, self.origin, self.columns);
+    }
+}
+
+struct PutRuns<'a, 'w, 'c, C> {
+    runs: &'a [[u64; 2]],
+    writer: &'a mut RunWriter<'w, 'c, C>,
+}
+
+impl<C: Coordinate> Work for PutRuns<'_, '_, '_, C> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.writer.put_all(self.runs)
     }
 }
 

@@ -192,6 +192,56 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
         self.put_any(run)
     }
 
+    /// As [`put`](Self::put), many runs, each given as its first cell and the cell after its last.
+    ///
+    /// ```
+    /// use pumice_space::RunWriter;
+    ///
+    /// let (mut rows, mut columns) = ([0u32; 5], [0u32; 5]);
+    /// let mut both = [&mut rows[..], &mut columns[..]];
+    /// let mut writer = RunWriter::new(&[4, 5], &[8, 0], &mut both);
+    /// assert!(writer.put_all(&[[3, 6], [10, 12]]));
+    /// assert_eq!((rows, columns), ([8, 8, 9, 10, 10], [3, 4, 0, 0, 1]));
+    /// ```
+    #[inline(always)]
+    pub fn put_all(&mut self, mut runs: &[[u64; 2]]) -> bool {
+        loop {
+            runs = runs.get(self.put_short(runs)..).unwrap_or_default();
+            let Some((&[start, end], rest)) = runs.split_first() else { return true };
+            if !self.put_any(Run { start, len: end - start }) {
+                return false;
+            }
+            runs = rest;
+        }
+    }
+
+    /// Writes runs until one is not a short one inside a row of a matrix; says how many were.
+    #[inline(always)]
+    fn put_short(&mut self, runs: &[[u64; 2]]) -> usize {
+        let Self { width, division, near, .. } = *self;
+        let ([rows, columns], &[top, left]) = (&mut *self.columns, self.origin) else { return 0 };
+        let (mut done, mut taken) = (self.done, 0);
+        for &[start, end] in runs {
+            let (row, column) = division.of(start as u32);
+            let len = end - start;
+            let short = len <= STRIDE as u64 && column + len <= width && end <= near;
+            let to = done..done + STRIDE;
+            let (Some(rows), Some(columns), true) =
+                (rows.get_mut(to.clone()), columns.get_mut(to), short)
+            else {
+                break;
+            };
+            rows.fill(C::sum(top, row as u32));
+            for (at, to) in columns.iter_mut().enumerate() {
+                *to = C::sum(left, column as u32 + at as u32);
+            }
+            done += len as usize;
+            taken += 1;
+        }
+        self.done = done;
+        taken
+    }
+
     /// Writes any run, and no more than that.
     #[cold]
     fn put_any(&mut self, run: Run) -> bool {

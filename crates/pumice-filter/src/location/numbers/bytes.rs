@@ -17,6 +17,7 @@ mod wide;
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::{NAME, corrupt};
+use crate::wide::Wide;
 use pumice_bytes::Reader;
 
 /// Stands for a number that is not below it.
@@ -222,7 +223,10 @@ impl<'a> Bytes<'a> {
             *value = u64::from(*small);
         }
         let mut places = [0; BLOCK + 64];
-        let found = cells::find_large(small, &mut places);
+        let found = match (small.first_chunk(), Wide::detect()) {
+            (Some(block), Some(has)) => wide::find_large(has, block, &mut places),
+            _ => cells::find_large(small, &mut places),
+        };
         for (byte, plane) in self.large.iter_mut().enumerate() {
             for (place, more) in places[..found].iter().zip(*plane) {
                 if let Some(value) = values.get_mut(usize::from(*place)) {
