@@ -249,6 +249,30 @@ proptest! {
     }
 
     #[test]
+    fn cells_of_a_list_in_a_block_are_those_whose_coordinates_are(
+        (rows, width) in (1u64..300, 1u64..40),
+        every in 3u64..50,
+        (top, left, height, across) in (0u64..300, 0u64..40, 1u64..300, 1u64..40),
+    ) {
+        let cells: Vec<u32> = (0..rows * width)
+            .filter(|cell| cell.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32 < (1 << 32) / every)
+            .map(|cell| cell as u32)
+            .collect();
+        let set = CellSet::from_list(rows * width, cells.clone()).unwrap();
+        let inside = |cell: &u32| {
+            let (row, column) = (u64::from(*cell) / width, u64::from(*cell) % width);
+            (top..top + height).contains(&row) && (left..left + across).contains(&column)
+        };
+        let expected: Vec<u32> =
+            (0..).zip(&cells).filter(|(_, cell)| inside(cell)).map(|(at, _)| at).collect();
+        if let Some(found) = set.list_in_block(&[rows, width], &[top, left], &[height, across]) {
+            prop_assert_eq!(found, expected);
+        } else {
+            prop_assert!(set.as_list().is_none() || 8 * height < cells.len() as u64);
+        }
+    }
+
+    #[test]
     fn any_selection_becomes_the_set_of_its_cells(
         (dims, modelled) in model::dims().prop_flat_map(|dims| {
             (Just(dims.clone()), model::selection(dims))

@@ -131,8 +131,17 @@ impl SparseChunk {
                 found.extend_from_slice(&held[range.start * element..range.end * element]);
             }
         };
-        // What is not asked for is not looked at.
         let (total, runs) = (self.cells.cells(), wanted.runs(dims));
+        // A tall block of a chunk with few cells: these are looked at, and not the block's many rows.
+        if let (Some(list), Some((start, count))) = (self.cells.as_list(), wanted.as_block(dims))
+            && let Some(positions) = self.cells.list_in_block(dims, &start, &count)
+        {
+            let positions = positions.into_iter().map(|at| at as usize);
+            positions.clone().for_each(|at| take(at..at + 1));
+            let cells = positions.map(|at| list[at]).collect();
+            return Ok((CellSet::from_list(total, cells)?, found));
+        }
+        // What is not asked for is not looked at.
         let cells = match (self.cells.as_list(), self.cells.list_ranges(wanted.runs(dims))) {
             (Some(list), Some(ranges)) => {
                 let mut cells = Vec::new();

@@ -288,6 +288,59 @@ impl CellSet {
     }
 }
 
+/// Cells of a list that are compared at once.
+const COMPARED: usize = 64;
+
+/// How many cells are compared in the time in which one is sought.
+const SOUGHT: u64 = 8;
+
+impl CellSet {
+    /// The positions of the cells that lie in a block of a matrix of shape `dims`, given by its first
+    /// cell and its shape; `None` if the set's form is no list, or if the block's rows are better sought
+    /// one by one.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_list(4000, vec![3, 110, 131, 180, 310])?;
+    /// assert_eq!(set.list_in_block(&[80, 50], &[1, 10], &[70, 1]), Some(vec![1, 4]));
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn list_in_block(&self, dims: &[u64], start: &[u64], count: &[u64]) -> Option<Vec<u32>> {
+        let (Form::Cells(list), &[_, width]) = (&self.form, dims) else { return None };
+        let (&[top, left], &[height, across]) = (start, count) else { return None };
+        let list = list.cells();
+        if self.cells > Division::MOST
+            || width == 0
+            || height.saturating_mul(SOUGHT) < list.len() as u64
+        {
+            return None;
+        }
+        let division = Division::by(width);
+        let [top, left, height, across] =
+            [top, left, height, across].map(|at| at.min(1 << 31) as u32);
+        let (narrow, last) = (width as u32, u64::from(top) + u64::from(height));
+        let inside = |cell: u32| {
+            let row = division.of(cell).0 as u32;
+            let column = cell.wrapping_sub(row.wrapping_mul(narrow));
+            (row.wrapping_sub(top) < height) & (column.wrapping_sub(left) < across)
+        };
+        let first = list.partition_point(|cell| u64::from(*cell) < u64::from(top) * width);
+        let end = list.partition_point(|cell| u64::from(*cell) < last.saturating_mul(width));
+        let mut found = Vec::new();
+        for (part, at) in list[first..end].chunks(COMPARED).zip((first as u32..).step_by(COMPARED))
+        {
+            // All are looked at, so that many are compared at once; few parts have any.
+            if part.iter().fold(false, |any, cell| any | inside(*cell)) {
+                found.extend(
+                    part.iter().zip(at..).filter(|(cell, _)| inside(**cell)).map(|(_, at)| at),
+                );
+            }
+        }
+        Some(found)
+    }
+}
+
 /// A division by multiplication: exact for numbers below [`MOST`](Self::MOST), without branches, many
 /// at once.
 ///
