@@ -28,6 +28,15 @@ impl DatasetState {
         let _still = self.written_back()?;
         let chunk = self.layout.geometry.chunk();
         let mut all = table.all()?;
+        // Where all chunks have a place from the start, those that the extent may yet reach have one, too.
+        let dims = self.dims();
+        let inside = |key: &Dims| {
+            key.iter()
+                .zip(chunk)
+                .zip(&dims)
+                .all(|((&at, &side), &dim)| at < dim.div_ceil(side.max(1)))
+        };
+        all.retain(|(key, _)| inside(key));
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         for (key, _) in &mut all {
             key.iter_mut().zip(chunk).for_each(|(axis, side)| *axis = axis.saturating_mul(*side));

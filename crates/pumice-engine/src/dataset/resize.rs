@@ -8,7 +8,11 @@
 //! Two steps, so that a resize happens or does not: first every chunk that must change is written
 //! in its new form to space that nothing refers to (`resize/rewriting.rs`); only when that is done,
 //! index, extent and cache change together. What is changed in memory and lies outside is never
-//! written.
+//! written. Of the second step, only taking chunks out of the index can fail: then the extent is the
+//! old one, chunks that were taken out so far read as the fill value, and the resize can be repeated.
+//!
+//! A resize costs what there is to change: growing looks at the chunks along the old edge, shrinking at
+//! all chunks that are stored.
 
 mod rewriting;
 
@@ -20,6 +24,9 @@ use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
 use rewriting::{Affected, Rewriting};
 use std::collections::BTreeSet;
 use std::sync::RwLockReadGuard;
+
+/// Chunks along an edge that are looked up one by one.
+const LONGEST_BORDER: u64 = 1 << 16;
 
 /// What becomes of a chunk.
 pub(super) enum Fate {
@@ -66,9 +73,10 @@ impl Changes {
 }
 
 impl DatasetState {
-    /// Changes the extent to `dims`. On an error the extent is the old one, and no cell has changed;
-    /// only where the places of chunks follow from their coordinates, cells that were to go may be gone,
-    /// since a chunk has no other place there.
+    /// Changes the extent to `dims`. On an error the extent is the old one, no cell of the new extent has
+    /// changed, and the call can be repeated. Cells that were to go may be gone: where the places of
+    /// chunks follow from their coordinates, since a chunk has no other place there, and where the index
+    /// failed half way.
     pub fn resize(&self, dims: &[u64]) -> Result<()> {
         self.medium().require_writable()?;
         self.check_resize(dims)?;
@@ -81,14 +89,15 @@ impl DatasetState {
         if grows_only && !self.early && !self.recodes() {
             return self.grow(table, dims);
         }
+        let border = if grows_only { self.border(dims) } else { None };
         let exclusive = self.cache().exclusive(&self.cached);
         let mut changes = Changes::default();
-        if let Err(error) = self.prepare(table, &exclusive, dims, &mut changes) {
+        if let Err(error) = self.prepare(table, &exclusive, dims, border.as_deref(), &mut changes) {
             changes.cancel(table);
             return Err(error);
         }
         let dropped = std::mem::take(&mut changes.dropped);
-        self.apply(table, &exclusive, dims, changes)?;
+        self.apply(table, &exclusive, dims, border, changes)?;
         if dropped.is_empty() { Ok(()) } else { self.discard(dropped) }
     }
 
@@ -109,12 +118,42 @@ impl DatasetState {
         let extent = Extent::with_max(dims, geometry.max_dims())?;
         let _change = self.medium().change();
         let (old, new) = (counts(&self.dims(), geometry.chunk()), counts(dims, geometry.chunk()));
+        self.set_extent(&extent)?;
         if old != new {
             table.index().resize(&new)?;
         }
-        self.set_extent(&extent)?;
         geometry.set_dims(dims);
         Ok(())
+    }
+
+    /// Chunks that growing to `dims` may change: those that the old edge cuts along axes that grow. None
+    /// if there are so many that what is stored is rather listed.
+    fn border(&self, dims: &[u64]) -> Option<Vec<Dims>> {
+        if !self.recodes() {
+            return Some(Vec::new());
+        }
+        let (old, geometry) = (self.dims(), &self.layout.geometry);
+        let counts = counts(&old, geometry.chunk());
+        let mut keys = Vec::new();
+        for axis in 0..dims.len() {
+            if dims[axis] == old[axis] || old[axis].is_multiple_of(geometry.chunk()[axis].max(1)) {
+                continue;
+            }
+            let others = counts.iter().enumerate().filter(|(other, _)| *other != axis);
+            let along = others.map(|(_, &count)| count).try_fold(1, u64::checked_mul)?;
+            if along.saturating_add(keys.len() as u64) > LONGEST_BORDER {
+                return None;
+            }
+            let mut key: Dims = counts.iter().map(|_| 0).collect();
+            key[axis] = counts[axis] - 1;
+            for _ in 0..along {
+                keys.push(key.clone());
+                next_beside(&mut key, &counts, axis);
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        Some(keys)
     }
 
     /// Writes chunks that must change in their new form.
@@ -123,6 +162,7 @@ impl DatasetState {
         table: &ChunkTable,
         exclusive: &Exclusive<'_, DatasetLayout>,
         dims: &[u64],
+        border: Option<&[Dims]>,
         changes: &mut Changes,
     ) -> Result<()> {
         let old = self.dims();
@@ -132,7 +172,10 @@ impl DatasetState {
         if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
             return Ok(());
         }
-        let affected = self.affected(table, exclusive, dims)?;
+        let affected = match border {
+            Some(border) => self.affected_of(table, exclusive, dims, border)?,
+            None => self.affected(table, exclusive, dims)?,
+        };
         if affected.is_empty() {
             return Ok(());
         }
@@ -169,31 +212,69 @@ impl DatasetState {
         Ok(affected)
     }
 
+    /// The same of these chunks alone.
+    fn affected_of(
+        &self,
+        table: &ChunkTable,
+        exclusive: &Exclusive<'_, DatasetLayout>,
+        dims: &[u64],
+        keys: &[Dims],
+    ) -> Result<Vec<Affected>> {
+        let mut affected = Vec::new();
+        for (key, record) in keys.iter().zip(table.lookup(keys)?) {
+            let fate = self.fate(key, dims)?;
+            let in_memory = exclusive.peek(key, |chunk| self.layout.footprint(chunk).allocated);
+            let bytes = match (record, in_memory) {
+                (Some(record), _) => {
+                    let stored = self.layout.stored(record);
+                    stored.len.saturating_mul(2).saturating_add(stored.decoded)
+                }
+                (None, Some(bytes)) => bytes.saturating_mul(2),
+                (None, None) => continue,
+            };
+            if !matches!(fate, Fate::Same) {
+                affected.push(Affected { key: key.clone(), fate, bytes });
+            }
+        }
+        Ok(affected)
+    }
+
     /// Lets index, cache and header follow the new extent.
     fn apply(
         &self,
         table: &ChunkTable,
         exclusive: &Exclusive<'_, DatasetLayout>,
         dims: &[u64],
+        border: Option<Vec<Dims>>,
         changes: Changes,
     ) -> Result<()> {
         let geometry = &self.layout.geometry;
-        let extent = Extent::with_max(dims, geometry.max_dims())?;
+        let (old, extent) = (self.dims(), Extent::with_max(dims, geometry.max_dims())?);
         // All that are concerned and in memory, whether changed or not.
-        let mut keys = exclusive.resident_keys();
+        let mut keys = border.unwrap_or_else(|| exclusive.resident_keys());
         keys.retain(|key| !matches!(self.fate(key, dims), Ok(Fate::Same)));
         // Whoever writes one of them back has to end before index and space change.
         let held = exclusive.hold(&keys);
         let change = self.medium().change();
-        // As far as it goes even if one fails: each chunk is whole in itself.
-        let (mut result, left) = changes.enter(table, &change);
-        for key in changes.gone {
-            result = result.and(table.remove_during(&change, &key));
+        if let Err(error) = self.set_extent(&extent) {
+            changes.cancel(table);
+            return Err(error);
         }
+        // First what goes: if that fails half way, all that is left has its old form.
+        for (done, key) in changes.gone.iter().enumerate() {
+            if let Err(error) = table.remove_during(&change, key) {
+                let removed: BTreeSet<_> = changes.gone[..done].iter().collect();
+                held.discard(|key| removed.contains(key));
+                changes.cancel(table);
+                self.set_extent(&Extent::with_max(&old, geometry.max_dims())?)?;
+                return Err(error);
+            }
+        }
+        // As far as it goes even if one fails: each chunk is whole in itself.
+        let (result, left) = changes.enter(table, &change);
         // Of what could not be stored anew, the image in memory is all there is.
         held.discard(|key| !left.contains(key));
         table.index().resize(&counts(dims, geometry.chunk()))?;
-        self.set_extent(&extent)?;
         geometry.set_dims(dims);
         result
     }
@@ -255,6 +336,17 @@ impl DatasetState {
             Storage::External(_) => Ok(()),
             Storage::Dense(..) | Storage::Sparse(..) | Storage::VariableLength(..) => Ok(()),
         }
+    }
+}
+
+/// The next chunk in order of rows that is in the same place along `axis`.
+fn next_beside(key: &mut Dims, counts: &[u64], axis: usize) {
+    for other in (0..counts.len()).rev().filter(|other| *other != axis) {
+        key[other] += 1;
+        if key[other] < counts[other] {
+            return;
+        }
+        key[other] = 0;
     }
 }
 
