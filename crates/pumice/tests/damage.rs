@@ -8,6 +8,8 @@
 //!   as they were, or there is an error. Values without checksum may be wrong, on the right cells.
 //! - With a right checksum over wrong bytes the first promise still holds.
 
+#[path = "damage/clock.rs"]
+mod clock;
 #[path = "damage/memory.rs"]
 mod memory;
 #[path = "damage/specimen.rs"]
@@ -23,12 +25,12 @@ use std::fmt::Arguments;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use walk::{Contents, Walker};
 
 /// The most memory that a file of some kilobytes may make us take at once.
 const MEMORY: u64 = 1 << 30;
-/// The longest that one damaged file may take.
+/// The longest that a thread may compute for one damaged file.
 const TIME: Duration = Duration::from_secs(10);
 
 thread_local! {
@@ -265,10 +267,10 @@ impl<'a> Cases<'a> {
 
     /// Does something with a damaged file.
     fn watch<T>(&mut self, case: Arguments<'_>, action: impl FnOnce(&Walker) -> T) -> Option<T> {
-        let (start, panics) = (Instant::now(), PANICS.get());
+        let (start, panics) = (clock::computed(), PANICS.get());
         memory::reset();
         let done = catch_unwind(AssertUnwindSafe(|| action(&self.walker)));
-        let (time, memory) = (start.elapsed(), memory::peak());
+        let (time, memory) = (clock::computed().saturating_sub(start), memory::peak());
         self.count += 1;
         self.most_memory = self.most_memory.max(memory);
         self.longest = self.longest.max(time);
