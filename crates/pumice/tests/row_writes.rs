@@ -21,8 +21,8 @@ fn rows(lines: u32, seed: u32, runs: bool) -> Rows {
     let mut rows = Rows { pointers: vec![0], columns: Vec::new(), values: Vec::new() };
     let mut state = seed;
     for row in 0..lines {
-        let mut column = 0;
-        while row % 7 != 3 {
+        let mut column = if row % 7 == 3 { EDGE } else { 0 };
+        loop {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (step, len) = if runs { (20, 1 + state % 9) } else { (9, 1) };
             column += (state >> 20) % step;
