@@ -372,6 +372,24 @@ fn whatever_three_threads_do_each_finds_its_cells_as_it_left_them() {
     });
 }
 
+#[test]
+fn threads_whose_requests_go_direct_by_extents_find_their_cells_as_they_left_them() {
+    check(|| {
+        // Nothing fits, one chunk fits, or all requests pass.
+        let (resident, bypass) = [(0, false), (1, false), (2, true)][thread_rng().gen_range(0..3)];
+        let config = Config::default().executor(Arc::new(Threads(2)));
+        let config = config.resident_limit(resident * CHUNK).active_limit((resident + 1) * CHUNK);
+        let toy = Toy { direct: true, extents: true, bypass, ..Toy::new(CELLS) };
+        let bench = Bench::new(config, toy);
+        thread::scope(|scope| {
+            for own in 0..2 {
+                let bench = &bench;
+                scope.spawn(move || play(bench, own));
+            }
+        });
+    });
+}
+
 /// Does a few things to cell `own` of two chunks.
 fn play(bench: &Bench, own: usize) {
     let mut model = [FILL; 2];

@@ -115,7 +115,10 @@ impl Player<'_> {
         match self.random.below(3) {
             0 => drop(cache.prefetch(dataset, chunks)),
             1 => cache.will_read(dataset, chunks),
-            _ => dataset.set_options(DatasetOptions::default().hint(hint)),
+            _ => {
+                let direct = self.bench.toy.direct && self.random.below(2) == 0;
+                dataset.set_options(DatasetOptions::default().hint(hint).direct(direct));
+            }
         }
     }
 
@@ -129,14 +132,15 @@ impl Player<'_> {
     fn store(&mut self, value: u8) {
         let Bench { cache, dataset, .. } = self.bench;
         let mut cells = [value; CELLS];
-        cache.write_stored(dataset, &OWN.0, &image(&cells), ()).unwrap();
+        let toy = &self.bench.toy;
+        cache.write_stored(dataset, &OWN.0, &toy.image(&cells), ()).unwrap();
         assert_eq!(self.bench.get(OWN.0).unwrap(), cells);
         if self.random.below(2) == 0 {
             cells[3] = value.wrapping_add(1);
             self.bench.put(OWN.0, 3, &cells[3..4]).unwrap();
         }
         let (_, bytes) = cache.read_stored(dataset, &OWN.0).unwrap().unwrap();
-        assert_eq!(bytes, image(&cells));
+        assert_eq!(bytes, toy.image(&cells));
     }
 
     /// Some chunks, each once.
@@ -261,10 +265,24 @@ fn every_thread_finds_its_cells_as_it_left_them() {
 
 #[test]
 fn every_thread_finds_its_cells_when_requests_go_direct() {
-    let toy = Toy { direct: true, bypass: true, ..Toy::new(CELLS) };
-    play(Config::default(), toy);
-    let toy = Toy { direct: true, ..Toy::new(CELLS) };
-    play(Config::default().resident_limit(64).active_limit(64), toy);
+    for extents in [false, true] {
+        let toy = Toy { direct: true, extents, bypass: true, ..Toy::new(CELLS) };
+        play(Config::default(), toy);
+        let toy = Toy { direct: true, extents, ..Toy::new(CELLS) };
+        play(Config::default().resident_limit(64).active_limit(64), toy);
+    }
+}
+
+#[test]
+fn every_thread_finds_its_cells_when_some_requests_go_direct_by_extents() {
+    let chunk = 2 * CELLS as u64 + BOOK;
+    for threads in [1, 2] {
+        let config = Config::default().executor(Arc::new(Rayon::new(threads).unwrap()));
+        // Players let requests go past the cache now and then.
+        let config = config.resident_limit(3 * chunk).active_limit(4 * chunk);
+        let (stats, _) = play(config, Toy { direct: true, extents: true, ..Toy::new(CELLS) });
+        assert!(stats.direct > 0, "{stats:?}");
+    }
 }
 
 #[test]

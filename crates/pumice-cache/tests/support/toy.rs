@@ -1,7 +1,8 @@
 //! A toy layout for the tests: chunks of bytes, some of them defined, on a disk in memory.
 //!
 //! A chunk of `n` cells is stored as `n` bytes that say which cells are defined, then `n` values,
-//! disguised, so that nobody takes stored bytes for decoded ones. Every callback first calls the
+//! disguised, so that nobody takes stored bytes for decoded ones, unless the toy names extents: then
+//! values move straight between the disk and the caller. Every callback first calls the
 //! toy's hook, which may count, wait, fail or panic.
 
 #![allow(dead_code, unreachable_pub)]
@@ -23,6 +24,12 @@ pub const BOOK: u64 = ChunkCache::<Toy>::BOOKKEEPING;
 
 /// What the fill value is.
 pub const FILL: u8 = 0xff;
+
+/// What disguises stored values.
+const DISGUISE: u8 = 0x55;
+
+/// What says of as many cells that they are defined.
+const DEFINED: [u8; 256] = [1; 256];
 
 /// Called with the callback's name and the chunk concerned, if there is one.
 pub type Hook = dyn Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync;
@@ -60,6 +67,8 @@ pub struct Toy {
     pub fetch_hook: std::sync::Mutex<Option<Box<FetchHook>>>,
     pub bypass: bool,
     pub direct: bool,
+    /// Whether direct requests name the extents that have to move.
+    pub extents: bool,
     pub can_drop_values: bool,
     pub living: Arc<Living>,
     /// Extra bytes that a chunk allocates until it is condensed.
@@ -137,6 +146,7 @@ impl Toy {
             fetch_hook: std::sync::Mutex::new(None),
             bypass: false,
             direct: false,
+            extents: false,
             can_drop_values: true,
             living: Arc::default(),
             slack: 0,
@@ -181,7 +191,7 @@ impl Toy {
             let values = (0..self.cells).map(|cell| value(key, cell)).collect();
             let chunk =
                 Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0, alive: None };
-            let bytes = encode(&chunk);
+            let bytes = encode(&chunk, self.disguise());
             let mut disk = self.disk();
             let offset = disk.place((self.id, key), bytes.len() as u64) as usize;
             disk.bytes[offset..offset + bytes.len()].copy_from_slice(&bytes);
@@ -193,9 +203,20 @@ impl Toy {
         let disk = self.disk();
         let &(offset, len) = disk.index.get(&(self.id, key))?;
         let bytes = disk.bytes[offset as usize..][..len as usize].to_vec();
-        let chunk = decode(bytes, self.cells, Part::All);
+        let chunk = decode(bytes, self.cells, Part::All, self.disguise());
         let values = chunk.values.unwrap();
         Some(chunk.mask.iter().zip(values).map(|(m, v)| (*m == 1).then_some(v)).collect())
+    }
+
+    fn disguise(&self) -> u8 {
+        if self.extents { 0 } else { DISGUISE }
+    }
+
+    /// Cells of a chunk as they are stored.
+    pub fn image(&self, values: &[u8]) -> Vec<u8> {
+        let mask = vec![1; values.len()];
+        let chunk = Chunk { mask, values: Some(values.to_vec()), slack: 0, alive: None };
+        encode(&chunk, self.disguise())
     }
 
     /// Counts a chunk among the living whose size has changed.
@@ -219,19 +240,21 @@ impl Disk {
     }
 }
 
-fn encode(chunk: &Chunk) -> Vec<u8> {
+/// Cells that are not defined are stored with the fill value: who reads values alone finds it.
+fn encode(chunk: &Chunk, disguise: u8) -> Vec<u8> {
     let values = chunk.values.as_ref().expect("only chunks with values are encoded");
-    chunk.mask.iter().copied().chain(values.iter().map(|v| v ^ 0x55)).collect()
+    let values = chunk.mask.iter().zip(values).map(|(m, v)| if *m == 1 { *v } else { FILL });
+    chunk.mask.iter().copied().chain(values.map(|v| v ^ disguise)).collect()
 }
 
-fn decode(mut bytes: Vec<u8>, cells: usize, part: Part) -> Chunk {
+fn decode(mut bytes: Vec<u8>, cells: usize, part: Part, disguise: u8) -> Chunk {
     match part {
         Part::Defined => {
             assert_eq!(bytes.len(), cells, "the head is all that is fetched");
             Chunk { mask: bytes, values: None, slack: 0, alive: None }
         }
         Part::All => {
-            let values = bytes.split_off(cells).into_iter().map(|v| v ^ 0x55).collect();
+            let values = bytes.split_off(cells).into_iter().map(|v| v ^ disguise).collect();
             Chunk { mask: bytes, values: Some(values), slack: 0, alive: None }
         }
     }
@@ -315,7 +338,7 @@ impl Layout for Toy {
         part: Part,
     ) -> Result<Chunk, ToyError> {
         self.call("decode", Some(*key))?;
-        let mut chunk = decode(bytes, self.cells, part);
+        let mut chunk = decode(bytes, self.cells, part, self.disguise());
         chunk.slack = self.slack;
         chunk.alive = Alive::new(&self.living, self.footprint(&chunk).allocated);
         Ok(chunk)
@@ -331,7 +354,7 @@ impl Layout for Toy {
 
     fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<()>, ToyError> {
         self.call("encode", Some(*key))?;
-        Ok(Encoded::new(encode(chunk), ()))
+        Ok(Encoded::new(encode(chunk, self.disguise()), ()))
     }
 
     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), ToyError> {
@@ -467,19 +490,27 @@ impl Layout for Toy {
         key: &u64,
         _: Option<&Stored<()>>,
         read: &'r mut Read<'_>,
-        _: &mut Vec<Fetch<'r>>,
+        extents: &mut Vec<Fetch<'r>>,
     ) -> Result<Direct, ToyError> {
         if !self.direct {
             return Ok(Direct::Impossible);
         }
         self.call("direct_read", Some(*key))?;
+        let place = self.disk().index.get(&(self.id, *key)).map(|&(offset, _)| offset);
         let stored = self.stored(*key).unwrap_or_else(|| vec![None; self.cells]);
-        match read {
-            Read::Values { start, out } => {
+        match (read, place.filter(|_| self.extents)) {
+            (Read::Values { start, out }, Some(offset)) => {
+                let offset = offset + (self.cells + *start) as u64;
+                extents.push(Fetch { offset, buffer: out });
+                return Ok(Direct::Extents);
+            }
+            (Read::Values { start, out }, None) => {
                 let values = stored[*start..].iter().map(|value| value.unwrap_or(FILL));
                 out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
             }
-            Read::Defined(out) => out.extend((0..self.cells).filter(|&i| stored[i].is_some())),
+            (Read::Defined(out), _) => {
+                out.extend((0..self.cells).filter(|&i| stored[i].is_some()));
+            }
         }
         Ok(Direct::Done { bytes: self.chunk_bytes() })
     }
@@ -489,7 +520,7 @@ impl Layout for Toy {
         key: &u64,
         _: Option<&Stored<()>>,
         write: &'r mut Write<'_>,
-        _: &mut Vec<Put<'r>>,
+        extents: &mut Vec<Put<'r>>,
     ) -> Result<Direct, ToyError> {
         if !self.direct {
             return Ok(Direct::Impossible);
@@ -500,13 +531,20 @@ impl Layout for Toy {
         let here = (self.id, *key);
         if !disk.index.contains_key(&here) {
             let offset = disk.place(here, size) as usize;
-            disk.bytes[offset..offset + size as usize].fill(0);
+            disk.bytes[offset..offset + self.cells].fill(0);
+            disk.bytes[offset + self.cells..offset + size as usize].fill(FILL ^ self.disguise());
         }
         let offset = disk.index[&here].0 as usize;
+        if let (true, Write::Put { start, data }) = (self.extents, &*write) {
+            let offset = (offset + start) as u64;
+            extents.push(Put { offset, bytes: &DEFINED[..data.len()] });
+            extents.push(Put { offset: offset + self.cells as u64, bytes: data });
+            return Ok(Direct::Extents);
+        }
         let stored = &mut disk.bytes[offset..offset + size as usize];
-        let mut chunk = decode(stored.to_vec(), self.cells, Part::All);
+        let mut chunk = decode(stored.to_vec(), self.cells, Part::All, self.disguise());
         chunk.gather(write);
-        stored.copy_from_slice(&encode(&chunk));
+        stored.copy_from_slice(&encode(&chunk, self.disguise()));
         Ok(Direct::Done { bytes: size })
     }
 
@@ -610,9 +648,7 @@ impl Bench {
     }
 }
 
-/// Cells of a chunk as they are stored.
+/// Cells of a chunk as a toy in disguise stores them.
 pub fn image(values: &[u8]) -> Vec<u8> {
-    let chunk =
-        Chunk { mask: vec![1; values.len()], values: Some(values.to_vec()), slack: 0, alive: None };
-    encode(&chunk)
+    Toy::new(values.len()).image(values)
 }
