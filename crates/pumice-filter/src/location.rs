@@ -17,11 +17,13 @@ mod list;
 mod numbers;
 mod plain_length;
 mod plan;
+mod row_runs;
 mod rows;
 mod streams;
 mod toggles;
 mod varint;
 
+pub use row_runs::RunEncoder;
 pub use rows::{RowCells, RowEncoder};
 
 use crate::{Filter, FilterError, scratch};

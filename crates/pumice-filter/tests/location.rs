@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
-use pumice_filter::location::{self, Aim, RowEncoder, decode_cells, encode_cells};
+use pumice_filter::location::{self, Aim, RowEncoder, RunEncoder, decode_cells, encode_cells};
 use pumice_filter::{Filter, FilterSpec, Pipeline};
 use pumice_space::{CellSet, Run, Selection, serial};
 use std::ops::Range;
@@ -102,6 +102,20 @@ fn check_rows_of(dims: [u64; 2], cells: &CellSet, first: u32, pipeline: Pipeline
         assert_eq!((by_rows.unfiltered, by_rows.mask), (by_set.unfiltered, by_set.mask));
         let (bytes, total) = (&by_rows.bytes, dims[0] * dims[1]);
         let back = pipeline.decode_cells(bytes, by_rows.mask, by_rows.unfiltered, total).unwrap();
+        assert_eq!((back.0.as_slice(), &back.1), (&dims[..], cells));
+    }
+    let encode_runs = |rows: &[(u32, Range<usize>)]| {
+        let mut encoder = RunEncoder::new(dims, first).unwrap();
+        rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
+        encoder.finish()
+    };
+    let runs = encode_runs(&rows);
+    assert_eq!(&runs.to_set().unwrap(), cells);
+    assert!(cells.is_empty() || !encode_runs(&[rows.clone(), rows].concat()).is_final());
+    if let Some(by_runs) = pipeline.encode_rows(&runs).unwrap() {
+        assert_eq!(by_runs.unfiltered, by_set.unfiltered);
+        let (bytes, total) = (&by_runs.bytes, dims[0] * dims[1]);
+        let back = pipeline.decode_cells(bytes, by_runs.mask, by_runs.unfiltered, total).unwrap();
         assert_eq!((back.0.as_slice(), &back.1), (&dims[..], cells));
     }
     let others = Pipeline::new(vec![FilterSpec::zstd(1)]).unwrap();
@@ -553,4 +567,22 @@ impl Random {
         let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
         (high * end.max(1)) >> 32
     }
+}
+
+#[test]
+fn runs_of_a_matrix_are_taken_row_by_row() {
+    let (mut random, dims) = (Random(11), [400, 700]);
+    let (mut columns, mut pointers) = (Vec::new(), vec![0]);
+    for _ in 0..dims[0] {
+        let mut column = random.below(40) as u32;
+        while column + 12 < 700 {
+            columns.extend(column..column + 3 + random.below(9) as u32);
+            column += 14 + random.below(60) as u32;
+        }
+        pointers.push(columns.len());
+    }
+    let mut encoder = RunEncoder::new(dims, 0).unwrap();
+    let rows = pointers.windows(2).enumerate();
+    rows.for_each(|(row, ends)| encoder.row(row as u32, &columns, ends[0]..ends[1]));
+    assert!(encoder.finish().is_final());
 }

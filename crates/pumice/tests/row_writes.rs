@@ -1,7 +1,7 @@
 //! Many compressed rows at once, which are stored while others are encoded, and new values for cells
 //! that are stored without filters.
 
-use pumice::{Dataset, File, MemoryStore, Points, Section};
+use pumice::{Context, Dataset, File, MemoryStore, Points, Section};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -132,4 +132,24 @@ fn new_values_without_filters_take_the_place_of_the_old_ones() {
     file.close().unwrap();
     model.insert(cell, 9.0);
     check(&File::options().open_in(store).unwrap().dataset("d").unwrap(), &model);
+}
+
+#[test]
+fn a_chunk_of_more_cells_than_the_location_filter_takes_is_read_again() {
+    let context = Context::builder().build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
+    let new = file.new_dataset::<u8>().shape([4000, 4000]).chunk([4000, 4000]).sparse();
+    let dataset = new.create("d").unwrap();
+    // More than 2^22 cells without neighbours, in no pattern.
+    let columns = (0..4000).flat_map(|row| (0..1200).map(move |at| 3 * at + (row * at) % 2));
+    let columns: Vec<u32> = columns.collect();
+    let pointers: Vec<u32> = (0..=4000).map(|row| row * 1200).collect();
+    let points = Points::compressed_rows(&pointers[..], &columns[..]).unwrap();
+    dataset.write_at(&points, &vec![7u8; columns.len()]).unwrap();
+    file.flush().unwrap();
+    context.evict().unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), columns.len() as u64);
+    let found = dataset.read_columns::<u32, u8>((1234, ..)).unwrap();
+    assert_eq!(found.coordinates[1], columns[1234 * 1200..1235 * 1200]);
 }

@@ -8,7 +8,7 @@ use crate::layout::sparse::LOCATIONS;
 use crate::layout::{Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::Executor;
-use pumice_filter::location::{Aim, RowCells, RowEncoder};
+use pumice_filter::location::{Aim, RowCells, RowEncoder, RunEncoder};
 use pumice_filter::{Work, run_widely, widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
@@ -21,6 +21,9 @@ const BLOCK: usize = 64;
 /// The most chunks side by side: each has some memory of its own while rows come.
 const MOST_CHUNKS: u64 = 1 << 12;
 
+/// The most cells of a chunk: the location filter writes no more runs.
+const MOST_CELLS: usize = 1 << 22;
+
 /// Fewer bytes of values are left in the cache, where they may be wanted soon.
 const MANY: usize = 1 << 20;
 
@@ -32,8 +35,8 @@ struct Encoded {
 }
 
 impl DatasetState {
-    /// Writes compressed rows; `false` if points are no such rows, have many neighbours in them, or
-    /// chunks would not take them, and nothing is written.
+    /// Writes compressed rows; `false` if points are no such rows, or chunks would not take them, and
+    /// nothing is written.
     ///
     /// Bands of chunks are written one by one. Many rows that are all there will be of a band are stored
     /// as soon as they are encoded, while another thread encodes the next band.
@@ -43,15 +46,21 @@ impl DatasetState {
         grid: &ChunkGrid,
         source: &Source<'_>,
     ) -> Result<bool> {
-        let (filtered, aim) = match &self.layout.storage {
-            Storage::Sparse(sparse, _) if sparse.takes_rows() => {
-                (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim())
-            }
+        let sparse = match &self.layout.storage {
+            Storage::Sparse(sparse, _) if sparse.takes_rows() => sparse,
             _ => return Ok(false),
         };
+        let (filtered, aim) = (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim());
         let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
         let executor = self.cache().executor();
-        if grid.counts()[1] > MOST_CHUNKS || !is_scattered(&rows, &*executor) {
+        let large = |band| rows.count(band) > MOST_CELLS;
+        if grid.counts()[1] > MOST_CHUNKS || (0..rows.bands()).any(large) {
+            return Ok(false);
+        }
+        let Some(neighbours) = neighbours(&rows, &*executor) else { return Ok(false) };
+        let runs = 2 * neighbours > rows.columns().len();
+        // What a compressor follows is shorter with the differences between rows.
+        if runs && aim == Aim::Short {
             return Ok(false);
         }
         let many = source.bytes().len() >= MANY;
@@ -64,7 +73,7 @@ impl DatasetState {
             let request = |Encoded { chunk, cells, values }| {
                 (chunk, WriteRequest::Rows { part: Some((cells, values)), whole, source })
             };
-            let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim });
+            let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim, runs });
             line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);
         });
         line.finish().map(|()| true)
@@ -137,8 +146,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether columns ascend and most cells have no neighbour in their row.
-fn is_scattered(rows: &RowGrid<'_>, executor: &dyn Executor) -> bool {
+/// How many cells follow a neighbour in their row; `None` if columns do not ascend inside the array.
+fn neighbours(rows: &RowGrid<'_>, executor: &dyn Executor) -> Option<usize> {
     let (neighbours, wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
     executor.run(rows.bands(), &|band| match widely(|| rows.neighbours(band)) {
         Some(found) => {
@@ -146,13 +155,20 @@ fn is_scattered(rows: &RowGrid<'_>, executor: &dyn Executor) -> bool {
         }
         None => wrong.store(true, Ordering::Relaxed),
     });
-    !wrong.into_inner() && 2 * neighbours.into_inner() <= rows.columns().len()
+    (!wrong.into_inner()).then(|| neighbours.into_inner())
 }
 
 /// A chunk whose rows are coming.
 struct Growing {
-    encoder: RowEncoder,
+    encoder: Encoder,
     values: Vec<u8>,
+}
+
+/// Cells that are scattered, or mostly stand in runs.
+#[allow(clippy::large_enum_variant, reason = "all of a band are of one kind")]
+enum Encoder {
+    Cells(RowEncoder),
+    Runs(RunEncoder),
 }
 
 /// The rows of chunks side by side.
@@ -162,6 +178,7 @@ struct Band<'a> {
     grid: &'a ChunkGrid,
     source: &'a Source<'a>,
     aim: Aim,
+    runs: bool,
 }
 
 impl Work for Band<'_> {
@@ -176,7 +193,7 @@ impl Work for Band<'_> {
 
 #[inline(always)]
 fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
-    let Band { rows, number: band, grid, source, aim } = band;
+    let Band { rows, number: band, grid, source, aim, runs } = band;
     let (&[height, side], &[_, across]) = (grid.chunk(), &*grid.counts()) else { return None };
     let element = source.element_size();
     // If they are spread evenly, a little more than each gets.
@@ -185,7 +202,11 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
     let mut chunks = Vec::new();
     for chunk in 0..across {
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
-        let encoder = RowEncoder::new([height, side], first, room, aim)?;
+        let dims = [height, side];
+        let encoder = match runs {
+            true => Encoder::Runs(RunEncoder::new(dims, first)?),
+            false => Encoder::Cells(RowEncoder::new(dims, first, room, aim)?),
+        };
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
@@ -193,7 +214,11 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
     let filled = chunks.into_iter().enumerate().filter(|(_, chunk)| !chunk.values.is_empty());
     let encoded = filled.map(|(number, Growing { encoder, values })| {
         let chunk = Dims::from_slice(&[band as u64, number as u64]);
-        Encoded { chunk, cells: encoder.finish(), values }
+        let cells = match encoder {
+            Encoder::Cells(encoder) => encoder.finish(),
+            Encoder::Runs(encoder) => encoder.finish(),
+        };
+        Encoded { chunk, cells, values }
     });
     Some(encoded.collect())
 }
@@ -211,7 +236,10 @@ impl TakeRows for Pieces<'_> {
     fn take(&mut self, chunk: usize, row: u32, range: Range<usize>) {
         let Growing { encoder, values } = &mut self.chunks[chunk];
         let (from, to) = (range.start * self.element, range.end * self.element);
-        encoder.row(row, self.columns, range);
+        match encoder {
+            Encoder::Cells(encoder) => encoder.row(row, self.columns, range),
+            Encoder::Runs(encoder) => encoder.row(row, self.columns, range),
+        }
         // Few values are copied as a block, of which the rest is cut off again.
         let len = values.len() + (to - from);
         match self.bytes.get(from..).and_then(|bytes| bytes.first_chunk::<BLOCK>()) {

@@ -77,6 +77,15 @@ pub(super) fn encode_stream(
     out.put_checksum(0);
 }
 
+/// Replaces `out` by the compact form of runs: the gaps before them, and their lengths less 1.
+pub(super) fn encode_runs(dims: &[u64], gaps: &[u32], lengths: &[u32], out: &mut Vec<u8>) {
+    put_header(dims, Kind::Runs as u8, 0, out);
+    put_varint(gaps.len() as u64, out);
+    numbers::encode(gaps, Wanted::of_runs(Aim::Fast), out);
+    numbers::encode(lengths, Wanted::of_runs(Aim::Fast), out);
+    out.put_checksum(0);
+}
+
 fn put_header(dims: &[u64], kind: u8, axes: u32, out: &mut Vec<u8>) {
     out.clear();
     out.push(COMPACT);
