@@ -18,7 +18,8 @@ use hashbrown::HashTable;
 use crate::layout::{Layout, Part};
 use crate::member::Member;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU32, Condvar, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    Arc, AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard,
+    RwLockWriteGuard,
 };
 
 /// The table's parts, each with its own lock. So many that threads that use different chunks seldom
@@ -45,7 +46,7 @@ pub(crate) struct Slot<L: Layout> {
     /// Whether it was loaded ahead and nobody has used it yet.
     ahead: AtomicBool,
     body: RwLock<Body<L>>,
-    loading: Mutex<Loading>,
+    loading: Mutex<Progress>,
     loaded: Condvar,
 }
 
@@ -55,6 +56,13 @@ pub(crate) struct Fetched {
     pub(crate) bytes: Vec<u8>,
     /// What of the chunk they are.
     pub(crate) part: Part,
+}
+
+/// How far the loading of a chunk is, and how many wait for it: to wake nobody is a call, too.
+#[derive(Debug)]
+struct Progress {
+    loading: Loading,
+    waiting: u32,
 }
 
 /// How far the loading of a chunk is.
@@ -139,8 +147,17 @@ impl<L: Layout> Slot<L> {
     }
 
     fn set(&self, loading: Loading) {
-        *self.loading.lock() = loading;
-        self.loaded.notify_all();
+        let mut progress = self.loading.lock();
+        progress.loading = loading;
+        self.wake(progress);
+    }
+
+    fn wake(&self, progress: MutexGuard<'_, Progress>) {
+        let waiting = progress.waiting > 0;
+        drop(progress);
+        if waiting {
+            self.loaded.notify_all();
+        }
     }
 }
 
@@ -171,7 +188,7 @@ impl<L: Layout> Claim<'_, L> {
 
     /// Takes it up again. `None`: another request has taken it away, it is that one's matter now.
     pub(crate) fn resume(&mut self) -> Option<Fetched> {
-        let fetched = self.slot().loading.lock().resume();
+        let fetched = self.slot().loading.lock().loading.resume();
         if fetched.is_none() {
             self.slot = None;
         }
@@ -234,23 +251,25 @@ impl<L: Layout> Table<L> {
                 }
             }
         };
-        let over = matches!(*slot.loading.lock(), Loading::Over);
+        let over = matches!(slot.loading.lock().loading, Loading::Over);
         if over { Found::Ready(slot) } else { Found::Loading(slot) }
     }
 
     /// Waits until a slot is ready or gone; makes it so if nobody is at it, and returns what was
     /// fetched for it.
     pub(crate) fn wait(&self, slot: &Arc<Slot<L>>) -> Option<Fetched> {
-        let mut loading = slot.loading.lock();
-        while matches!(*loading, Loading::Busy) {
-            loading = slot.loaded.wait(loading);
+        let mut progress = slot.loading.lock();
+        progress.waiting += 1;
+        while matches!(progress.loading, Loading::Busy) {
+            progress = slot.loaded.wait(progress);
         }
-        let fetched = loading.resume();
-        *loading = Loading::Over;
-        drop(loading);
+        progress.waiting -= 1;
+        let fetched = progress.loading.resume();
+        progress.loading = Loading::Over;
         if fetched.is_some() {
+            drop(progress);
             self.remove(slot);
-            slot.loaded.notify_all();
+            slot.wake(slot.loading.lock());
         }
         fetched
     }
@@ -272,7 +291,7 @@ fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot
         id: AtomicU32::new(NOT_RESIDENT),
         ahead: AtomicBool::new(false),
         body: RwLock::new(Body { chunk: None, values: false, version: 0 }),
-        loading: Mutex::new(Loading::Busy),
+        loading: Mutex::new(Progress { loading: Loading::Busy, waiting: 0 }),
         loaded: Condvar::new(),
     }
 }
