@@ -190,8 +190,7 @@ impl<L: Layout> ChunkCache<L> {
         let place = member.order.enter(Kind::Write, keys(&items));
         let served = self.shared.run(items);
         drop(place);
-        self.write_early();
-        self.watch();
+        self.after_write();
         served
     }
 
@@ -208,9 +207,14 @@ impl<L: Layout> ChunkCache<L> {
         let places = enter_all(Kind::Write, &items);
         let served = self.shared.run(items);
         drop(places);
+        self.after_write();
+        served
+    }
+
+    /// What a write leaves to be done beside.
+    pub(crate) fn after_write(&self) {
         self.write_early();
         self.watch();
-        served
     }
 
     /// The parts of a request, those of one dataset together, datasets in their order.

@@ -1,10 +1,11 @@
-//! Sole use of a dataset, for changes of its shape.
+//! Requests of more than one step: sole use of a dataset, for changes of its shape, and writes whose
+//! parts come one by one.
 
 use std::sync::atomic::Ordering;
 
 use crate::access::Reading;
 use crate::budget::{Need, Reservation, Saving};
-use crate::cache::{Shared, writes};
+use crate::cache::{ChunkCache, Dataset, Shared, writes};
 use crate::layout::{Layout, Part};
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};
@@ -100,6 +101,53 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
     pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
         self.shared.flush_members(std::slice::from_ref(self.member), evict)
+    }
+}
+
+/// A write whose parts come one by one, from any thread; made by [`ChunkCache::begin_write`].
+///
+/// To others it is one request, until it is dropped: nobody sees some parts and not the others.
+pub struct WriteInParts<'c, L: Layout> {
+    cache: &'c ChunkCache<L>,
+    member: &'c Arc<Member<L>>,
+    /// Taken only when it ends.
+    place: Option<Place<'c, L::Key>>,
+}
+
+impl<L: Layout> WriteInParts<'_, L> {
+    /// Applies a part; its chunks are among those that were named, and in no other part.
+    pub fn write<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
+    ) -> Result<(), L::Error> {
+        self.cache.shared.run(writes(self.member, parts))
+    }
+}
+
+impl<L: Layout> Drop for WriteInParts<'_, L> {
+    fn drop(&mut self) {
+        drop(self.place.take());
+        self.cache.after_write();
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for WriteInParts<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteInParts").field("dataset", &self.member.id).finish_non_exhaustive()
+    }
+}
+
+impl<L: Layout> ChunkCache<L> {
+    /// Begins a write of these chunks whose parts come one by one. The thread that has it must not use
+    /// the chunks in another way: that would wait for ever.
+    pub fn begin_write<'c>(
+        &'c self,
+        dataset: &'c Dataset<L>,
+        chunks: impl IntoIterator<Item = L::Key>,
+    ) -> Result<WriteInParts<'c, L>, L::Error> {
+        let member = self.member(dataset)?;
+        let place = Some(member.order.enter(Kind::Write, chunks.into_iter().collect()));
+        Ok(WriteInParts { cache: self, member, place })
     }
 }
 

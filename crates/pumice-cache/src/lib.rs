@@ -168,7 +168,7 @@ pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
 pub use cache::{CachedFile, ChunkCache, Dataset};
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;
-pub use exclusive::{Exclusive, Held, Room};
+pub use exclusive::{Exclusive, Held, Room, WriteInParts};
 pub use executor::{Executor, Inline, Rayon};
 pub use layout::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,

@@ -4,6 +4,7 @@
 use pumice::{Context, Dataset, File, MemoryStore, Points, Section};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const EDGE: u32 = 1500;
 
@@ -152,4 +153,31 @@ fn a_chunk_of_more_cells_than_the_location_filter_takes_is_read_again() {
     assert_eq!(dataset.count_defined(..).unwrap(), columns.len() as u64);
     let found = dataset.read_columns::<u32, u8>((1234, ..)).unwrap();
     assert_eq!(found.coordinates[1], columns[1234 * 1200..1235 * 1200]);
+}
+
+#[test]
+fn nobody_sees_some_rows_of_a_write_and_not_the_others() {
+    for plain in [false, true] {
+        let file = File::options().create_in(Arc::new(MemoryStore::default())).unwrap();
+        let new = file.new_dataset::<f32>().shape([64, 64]).chunk([8, 64]).sparse();
+        let new = if plain { new.clear_filters(Section::Values) } else { new };
+        let dataset = new.create("d").unwrap();
+        let pointers: Vec<u32> = (0..=64).map(|row| row * 8).collect();
+        let columns: Vec<u32> = (0..64 * 8).map(|at| at % 8 * 7 + 1).collect();
+        let points = Points::compressed_rows(&pointers[..], &columns[..]).unwrap();
+        let write = |value: u32| dataset.write_at(&points, &[value as f32; 64 * 8]).unwrap();
+        write(0);
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (1..400).for_each(write);
+                ended.store(true, Ordering::Relaxed);
+            });
+            while !ended.load(Ordering::Relaxed) {
+                let values = dataset.read_columns::<u32, f32>(..).unwrap().values;
+                assert_eq!(values.len(), 64 * 8);
+                assert!(values.iter().all(|value| *value == values[0]), "parts of two writes");
+            }
+        });
+    }
 }

@@ -5,9 +5,9 @@
 
 use super::DatasetState;
 use crate::layout::sparse::LOCATIONS;
-use crate::layout::{Source, Storage, WriteRequest};
+use crate::layout::{DatasetLayout, Source, Storage, WriteRequest};
 use crate::{Error, Result};
-use pumice_cache::Executor;
+use pumice_cache::{Executor, WriteInParts};
 use pumice_filter::location::{Aim, RowCells, RowEncoder, RunEncoder};
 use pumice_filter::{Work, run_widely, widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
@@ -38,7 +38,7 @@ impl DatasetState {
     /// Writes compressed rows; `false` if points are no such rows, or chunks would not take them, and
     /// nothing is written.
     ///
-    /// Bands of chunks are written one by one. Many rows that are all there will be of a band are stored
+    /// Bands of chunks are written one by one, as one request. Many rows that are all there will be of a band are stored
     /// as soon as they are encoded, while another thread encodes the next band.
     pub(super) fn write_rows(
         &self,
@@ -64,7 +64,12 @@ impl DatasetState {
             return Ok(false);
         }
         let many = source.bytes().len() >= MANY;
-        let line = Line { state: self, bands: Mutex::default(), pen: Mutex::new(Ok(())) };
+        let full = (0..rows.bands()).filter(|&band| rows.count(band) > 0);
+        let chunk = |band, number| Dims::from_slice(&[band as u64, number]);
+        let chunks =
+            full.flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)));
+        let write = self.cache().begin_write(&self.cached, chunks)?;
+        let line = Line { write, bands: Mutex::default(), pen: Mutex::new(Ok(())) };
         executor.run(rows.bands(), &|band| {
             if line.has_failed() {
                 return;
@@ -85,7 +90,7 @@ type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
 
 /// Bands that are ready to be written.
 struct Line<'s> {
-    state: &'s DatasetState,
+    write: WriteInParts<'s, DatasetLayout>,
     bands: Mutex<Vec<Requests<'s>>>,
     /// Whoever writes holds it; with the first error.
     pen: Mutex<Result<()>>,
@@ -112,7 +117,7 @@ impl<'s> Line<'s> {
     }
 
     fn write(&self, band: Requests<'s>) -> Result<()> {
-        self.state.cache().write(&self.state.cached, band)
+        self.write.write(band)
     }
 
     fn write_all(&self, pen: &mut Result<()>) {
