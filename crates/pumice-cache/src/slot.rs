@@ -34,9 +34,9 @@ pub(crate) const NOT_RESIDENT: u32 = u32::MAX;
 
 /// A place for one chunk.
 ///
-/// Aligned so that what is written at each use, the lock and the count of its users, shares no cache
-/// line with another slot.
-#[repr(align(64))]
+/// Aligned so that what is written at each use, the lock and the count of its users, shares no pair of cache
+/// lines, which are fetched together, with another slot.
+#[repr(align(128))]
 pub(crate) struct Slot<L: Layout> {
     pub(crate) member: Arc<Member<L>>,
     pub(crate) key: L::Key,
@@ -220,8 +220,8 @@ pub(crate) struct Table<L: Layout> {
     shards: Box<[Shard<L>]>,
 }
 
-/// Aligned so that two shards' locks do not share a cache line.
-#[repr(align(64))]
+/// Aligned so that two shards' locks do not share a cache line, nor a pair that is fetched together.
+#[repr(align(128))]
 struct Shard<L: Layout>(Mutex<HashTable<Arc<Slot<L>>>>);
 
 impl<L: Layout> Table<L> {

@@ -42,8 +42,8 @@ pub(crate) struct Told {
     pub(crate) due: bool,
 }
 
-/// Aligned so that two threads' notes do not share a cache line.
-#[repr(align(64))]
+/// Aligned so that two threads' notes do not share a pair of cache lines, which are fetched together.
+#[repr(align(128))]
 struct Stripe<L: Layout>(Mutex<Vec<Touch<L>>>);
 
 pub(super) struct Touches<L: Layout> {
@@ -52,7 +52,7 @@ pub(super) struct Touches<L: Layout> {
 }
 
 /// A bit for each stripe that may have notes. Read at every hit, but written once for many.
-#[repr(align(64))]
+#[repr(align(128))]
 struct Pending(AtomicU32);
 
 impl<L: Layout> Touches<L> {
