@@ -4,14 +4,14 @@
 //! small becomes twice as long, one that is mostly free becomes shorter; it gets its new place with the
 //! next commit, so that those on the way there leave no holes. The header stays where it is.
 //!
-//! Invariant: `header.data_size` is what the segment has in the file, 0 before it has a place.
+//! Invariant: `header.data_size` is what the segment has in the file.
 
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::local_heap::LocalHeap as Header;
-use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_format::{Context, Sizes};
 use std::collections::BTreeMap;
 
 /// The largest data segment that is read.
@@ -40,7 +40,9 @@ impl LocalHeap {
         let sizes = io.sizes();
         let context = Context::new(sizes);
         let address = io.allocate(Header::encoded_length(&context) as u64)?;
-        let header = Header { data_size: 0, free_offset: 0, data_address: UNDEFINED };
+        // As in libhdf5, beside the header: most heaps never need another place.
+        let data_address = io.allocate(FIRST_SEGMENT)?;
+        let header = Header { data_size: FIRST_SEGMENT, free_offset: 0, data_address };
         let free = Some(BTreeMap::from([(ALIGN, FIRST_SEGMENT - ALIGN)]));
         let segment = vec![0; FIRST_SEGMENT as usize];
         Ok(Self { address, header, segment, sizes, free, dirty: true, written: false })
