@@ -173,10 +173,12 @@ fn a_file_that_is_emptied_after_reopening_is_cut() {
             let what = format!("{version:?}, {limit}, {}: {left} of {made}", content.name);
             let has_data =
                 !["groups", "links", "attributes"].iter().any(|w| content.name.contains(w));
+            let outgrows = ["groups in groups", "groups by turns"].contains(&content.name);
             let allowed = match version {
                 // As libhdf5 does, raw data of old files gets blocks of 2048 bytes, and the rest of the
-                // last one is forgotten.
-                LibraryVersion::Earliest if has_data => made,
+                // last one is forgotten; so is the first place of a group's names, which lies beside
+                // its header, when they need a larger one.
+                LibraryVersion::Earliest if has_data || outgrows => made,
                 LibraryVersion::Earliest => empty + 2048,
                 _ => empty,
             };
