@@ -33,12 +33,10 @@ pub struct Lookup3<'a> {
 impl<'a> Lookup3<'a> {
     /// The checksum of `bytes`, none of which has been looked at yet.
     pub fn new(bytes: &'a [u8]) -> Self {
-        // The start value folds the length in; HDF5's seed is zero.
-        let start = 0xDEAD_BEEFu32.wrapping_add(bytes.len() as u32);
         // The last block, even a full one, is mixed in another way, so it is kept apart.
         let whole = bytes.len().saturating_sub(1) / 12 * 12;
         let (head, tail) = bytes.split_at(whole);
-        Self { state: [start; 3], blocks: head.as_chunks().0, tail }
+        Self { state: [start(bytes.len()); 3], blocks: head.as_chunks().0, tail }
     }
 
     /// The same, begun with a number other than zero, as hashes of shared messages are.
@@ -75,6 +73,56 @@ impl<'a> Lookup3<'a> {
         add(&mut state, &padded);
         finish(state)
     }
+
+    /// Appends `bytes` to `out`, while it takes the first steps of the checksum of these and `more` bytes,
+    /// at least one, that will be appended behind them; [`Begun::finish`] takes the others.
+    ///
+    /// ```
+    /// use pumice_bytes::{Lookup3, lookup3};
+    ///
+    /// let mut out = b"before".to_vec();
+    /// let begun = Lookup3::append(b"Four score and seven ", 9, &mut out);
+    /// out.extend(b"years ago");
+    /// assert_eq!(begun.finish(&out), lookup3(b"Four score and seven years ago"));
+    /// ```
+    pub fn append(bytes: &[u8], more: usize, out: &mut Vec<u8>) -> Begun {
+        // Copied by blocks of blocks: the processor does that while a step waits for the one before.
+        const TOGETHER: usize = 8;
+        let mut state = [start(bytes.len() + more); 3];
+        let from = out.len();
+        out.reserve(bytes.len() + more);
+        let (large, rest) = bytes.as_chunks::<{ 12 * TOGETHER }>();
+        for large in large {
+            out.extend_from_slice(large);
+            for block in large.as_chunks().0 {
+                add(&mut state, block);
+                mix(&mut state);
+            }
+        }
+        out.extend_from_slice(rest);
+        Begun { state, next: from + bytes.len() - rest.len() }
+    }
+}
+
+/// A checksum whose first steps were taken by [`Lookup3::append`].
+#[derive(Clone, Debug)]
+pub struct Begun {
+    state: [u32; 3],
+    /// Where the next step is.
+    next: usize,
+}
+
+impl Begun {
+    /// Takes the rest, up to the end of `out`; gives the checksum.
+    pub fn finish(self, out: &[u8]) -> u32 {
+        let rest = Lookup3::new(out.get(self.next..).unwrap_or_default());
+        Lookup3 { state: self.state, ..rest }.finish()
+    }
+}
+
+/// The start value, which has the length folded in; HDF5's seed is zero.
+fn start(len: usize) -> u32 {
+    0xDEAD_BEEFu32.wrapping_add(len as u32)
 }
 
 #[inline(always)]
@@ -122,6 +170,18 @@ mod tests {
         assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);
         let seeded = super::Lookup3::seeded(b"Four score and seven years ago", 1);
         assert_eq!(seeded.finish(), 0xcd62_8161);
+    }
+
+    #[test]
+    fn a_checksum_taken_while_bytes_are_copied_is_that_of_all() {
+        let bytes: Vec<u8> = (0..1000u32).map(|at| (at * at % 251) as u8).collect();
+        for (len, more) in (0..300).step_by(7).flat_map(|len| [(len, 1), (len, 11), (len, 300)]) {
+            let mut out = vec![9; 5];
+            let begun = super::Lookup3::append(&bytes[..len], more, &mut out);
+            out.extend_from_slice(&bytes[len..len + more]);
+            assert_eq!(out[5..], bytes[..len + more]);
+            assert_eq!(begun.finish(&out), lookup3(&bytes[..len + more]), "{len} and {more}");
+        }
     }
 
     #[test]

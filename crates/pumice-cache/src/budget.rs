@@ -38,8 +38,8 @@ use crate::stats::Stats;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
 
-/// So many bytes of chunks are encoded at a time: more would neither keep threads busier nor make
-/// the writes longer by much.
+/// So many bytes of chunks are encoded at a time, if they are chunks enough for all threads: more would
+/// neither keep these busier nor make the writes longer by much.
 const ENCODED: u64 = 8 << 20;
 
 pub(crate) struct Budget<L: Layout> {
@@ -410,16 +410,18 @@ impl<L: Layout> Budget<L> {
         LastResort::Granted(self.take(&mut state, need))
     }
 
-    /// Takes room for the encodings of as many of `slots` as there is room for, if it is any.
+    /// Takes room for the encodings of as many of `slots` as there is room for, if it is any: of no more
+    /// than `enough`, once they take much.
     pub(crate) fn try_encodings(
         &self,
         slots: &[Arc<Slot<L>>],
+        enough: usize,
     ) -> Option<(Reservation<'_, L>, usize)> {
         let mut state = self.state.lock();
         let (mut bytes, mut count) = (0_u64, 0);
         for slot in slots {
             let size = state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used));
-            let full = count > 0 && bytes + size > ENCODED;
+            let full = count >= enough && bytes + size > ENCODED;
             if full || !state.fits(Need::Encode { bytes: bytes + size }) {
                 break;
             }

@@ -17,6 +17,9 @@ use crate::slot::{Body, Slot};
 use crate::stats::Reason;
 use crate::sync::{Arc, RwLockWriteGuard};
 
+/// Chunks for each thread in a batch that is written back.
+const EACH: usize = 8;
+
 impl<L: Layout> Shared<L> {
     /// Room, if it can be had without waiting and without writing.
     pub(crate) fn try_room(&self, need: Need) -> Option<Reservation<'_, L>> {
@@ -61,9 +64,14 @@ impl<L: Layout> Shared<L> {
     /// Room for the encodings of as many of `slots` as there can be, at least one. Waits; to be
     /// called only by one who holds no room.
     pub(crate) fn reserve_encodings(&self, slots: &[Arc<Slot<L>>]) -> (Reservation<'_, L>, usize) {
+        // At the end of a batch, threads wait for each other: it is worth that only if each had several.
+        let enough = match self.executor().threads() {
+            1 => 1,
+            threads => EACH * threads,
+        };
         loop {
             let seen = self.budget.changes();
-            if let Some(reserved) = self.budget.try_encodings(slots) {
+            if let Some(reserved) = self.budget.try_encodings(slots, enough) {
                 return reserved;
             }
             let bytes = slots.first().map_or(0, |slot| self.budget.encoding_size(slot));

@@ -56,6 +56,9 @@ use std::sync::Arc;
 /// Memory of chunks up to this size is used again by the thread that lets them go; it keeps a few.
 const RECYCLED: usize = 1 << 20;
 
+/// Fewer bytes that are written at once are left in the cache, where they may be wanted soon.
+pub(crate) const MANY: usize = 1 << 20;
+
 /// The address of a chunk that has no place yet.
 pub(crate) const NOWHERE: u64 = 0;
 
@@ -194,7 +197,10 @@ impl Layout for DatasetLayout {
                 Ok(Chunk::Dense(dense.new_chunk(fill)?.into()))
             }
             Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
-            Storage::VariableLength(layout, _) => Ok(Chunk::Heap(layout.new_chunk()?)),
+            Storage::VariableLength(layout, _) => {
+                let fill = fill || self.geometry.is_partial(key);
+                Ok(Chunk::Heap(layout.new_chunk(fill)?))
+            }
             Storage::Contiguous(_)
             | Storage::External(_)
             | Storage::Virtual(_)
@@ -362,7 +368,7 @@ impl Layout for DatasetLayout {
         match chunk {
             Chunk::Dense(_) => true,
             Chunk::Sparse(chunk) => chunk.has_values(),
-            Chunk::Heap(chunk) => chunk.entries.values.is_some(),
+            Chunk::Heap(chunk) => chunk.has_values(),
         }
     }
 
@@ -528,9 +534,17 @@ impl Layout for DatasetLayout {
         }
     }
 
-    /// Many rows are read from the file as quickly as from the cache, which they would only fill.
+    /// Many rows, and many lists, are read from the file as quickly as from the cache, which they would only
+    /// fill.
     fn passes(&self, _key: &Dims, request: &WriteRequest<'_>) -> bool {
-        matches!(request, WriteRequest::Rows { whole: true, .. })
+        match request {
+            WriteRequest::Rows { whole, .. } => *whole,
+            WriteRequest::Values { part, source } => {
+                let lists = source.as_lists().and(source.heap());
+                lists.is_some_and(|heap| heap.len() >= MANY) && part.is_whole()
+            }
+            _ => false,
+        }
     }
 
     /// Reads that move on by the same number of chunks each time, counted in the order of storage,

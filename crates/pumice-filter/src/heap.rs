@@ -38,10 +38,8 @@ pub struct HeapObjects {
 
 /// Replaces `out` by the encoded side of objects: `lengths` of them, one after another in `bytes`.
 pub(crate) fn encode_objects(lengths: &[u32], bytes: &[u8], out: &mut Vec<u8>) {
-    out.clear();
-    // First, so that a reader has them where it needs them.
-    out.put_bytes(bytes);
-    planes::put(lengths, out);
+    // Bytes come first, so that a reader has them where it needs them.
+    planes::put(bytes, lengths, out);
     out.put_u8(COMPACT);
 }
 

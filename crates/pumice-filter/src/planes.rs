@@ -2,22 +2,27 @@
 //! there are, their width, and a checksum of everything before it. Where something else stands before
 //! the numbers, the checksum covers it too.
 
-use pumice_bytes::{Writer, lookup3};
+use pumice_bytes::{Lookup3, Writer, lookup3};
 
 /// Bytes behind the planes: count, width, checksum.
-pub(crate) const TRAILER: usize = 8 + 1 + 4;
+pub(crate) const TRAILER: usize = 8 + 1 + CHECKSUM;
+const CHECKSUM: usize = 4;
 
-/// Appends numbers to what is in `out`, and the checksum of all of it.
-pub(crate) fn put(numbers: &[u32], out: &mut Vec<u8>) {
+/// Replaces `out` by `before`, numbers, and the checksum of both.
+pub(crate) fn put(before: &[u8], numbers: &[u32], out: &mut Vec<u8>) {
     let largest = numbers.iter().copied().max().unwrap_or(0);
     let width = largest.to_le_bytes().iter().rposition(|&byte| byte != 0).map_or(1, |top| top + 1);
-    out.reserve(width * numbers.len() + TRAILER + 1);
+    let length = width * numbers.len() + TRAILER;
+    out.clear();
+    out.reserve(before.len() + length + 1);
+    let checksum = Lookup3::append(before, length - CHECKSUM, out);
     for plane in 0..width {
         out.extend(numbers.iter().map(|number| (number >> (8 * plane)) as u8));
     }
     out.put_u64(numbers.len() as u64);
     out.put_u8(width as u8);
-    out.put_checksum(0);
+    let checksum = checksum.finish(out);
+    out.put_u32(checksum);
 }
 
 /// What stands before the numbers, and the numbers; or what is wrong.

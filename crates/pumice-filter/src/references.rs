@@ -113,8 +113,7 @@ impl Pipeline {
 }
 
 fn encode_counts(counts: &[u32], out: &mut Vec<u8>) {
-    out.clear();
-    planes::put(counts, out);
+    planes::put(&[], counts, out);
     out.put_u8(COMPACT);
 }
 

@@ -278,27 +278,31 @@ impl<T: Element> Sequences<T> {
 /// References of `size` bytes to the parts of a heap between offsets, which count base elements.
 pub fn references(offsets: &[u64], base: usize, size: u32) -> Result<Vec<u8>, TypeError> {
     let mut elements = Vec::new();
-    append_references(offsets, base, size, &mut elements)?;
+    let first = offsets.first().map_or(0, |&first| first.saturating_mul(base as u64));
+    append_references(offsets, base, size, first, &mut elements)?;
     Ok(elements)
 }
 
-/// As [`references`], behind what is in `elements`.
+/// As [`references`], behind what is in `elements`, to values the first of which begins at byte `place` of
+/// the heap.
 pub fn append_references(
     offsets: &[u64],
     base: usize,
     size: u32,
+    place: u64,
     elements: &mut Vec<u8>,
 ) -> Result<(), TypeError> {
     let (start, size) = (elements.len(), size as usize);
     let bytes = offsets.len().saturating_sub(1) * size;
     if size == WIDE {
         elements.reserve(bytes);
-        return append_wide(offsets, base as u64, elements);
+        return append_wide(offsets, base as u64, place, elements);
     }
     elements.resize(start + bytes, 0);
-    let places = elements[start..].chunks_exact_mut(size.max(1));
-    for (ends, place) in offsets.windows(2).zip(places) {
-        put_reference(place, ends[1] - ends[0], ends[0] * base as u64)?;
+    let mut next = place;
+    for (ends, to) in offsets.windows(2).zip(elements[start..].chunks_exact_mut(size.max(1))) {
+        put_reference(to, ends[1] - ends[0], next)?;
+        next += (ends[1] - ends[0]) * base as u64;
     }
     Ok(())
 }
@@ -307,17 +311,23 @@ pub fn append_references(
 const WIDE: usize = 16;
 
 /// References of 16 bytes: as there may be many, without a look at each byte.
-fn append_wide(offsets: &[u64], base: u64, elements: &mut Vec<u8>) -> Result<(), TypeError> {
+fn append_wide(
+    offsets: &[u64],
+    base: u64,
+    place: u64,
+    elements: &mut Vec<u8>,
+) -> Result<(), TypeError> {
     let too_long = |count: u64| {
         let reason = format!("{count} base elements in a reference of {WIDE} byte(s)");
         TypeError::invalid("variable-length", reason)
     };
+    let mut next = place.saturating_add(1);
     for ends in offsets.windows(2) {
         let count = ends[1] - ends[0];
         let count = u32::try_from(count).map_err(|_| too_long(count))?;
-        let place = ends[0].saturating_mul(base).saturating_add(1);
-        let reference = u128::from(count) | u128::from(place) << 32;
+        let reference = u128::from(count) | u128::from(next) << 32;
         elements.extend_from_slice(&reference.to_le_bytes());
+        next = next.saturating_add(u64::from(count).saturating_mul(base));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use super::DatasetState;
 use crate::layout::sparse::LOCATIONS;
-use crate::layout::{DatasetLayout, Source, Storage, WriteRequest};
+use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::{Executor, WriteInParts};
 use pumice_filter::location::{Aim, RowCells, RowEncoder, RunEncoder};
@@ -23,9 +23,6 @@ const MOST_CHUNKS: u64 = 1 << 12;
 
 /// The most cells of a chunk: the location filter writes no more runs.
 const MOST_CELLS: usize = 1 << 22;
-
-/// Fewer bytes of values are left in the cache, where they may be wanted soon.
-const MANY: usize = 1 << 20;
 
 /// The cells of a chunk and their values, in the memory's type.
 struct Encoded {

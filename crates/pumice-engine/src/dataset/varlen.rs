@@ -8,8 +8,13 @@ use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
 use crate::layout::{Lists, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
+use pumice_filter::widely;
 use pumice_space::{CellSet, Dims, Selection, plan};
-use pumice_types::{Conversion, Datatype, Heaped, VarLen, heaped, references};
+use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of text that a thread looks through at a time.
+const TEXT_PIECE: usize = 1 << 20;
 
 /// The defined cells of one chunk, with their values and what these refer to.
 pub struct DefinedHeaped {
@@ -103,12 +108,17 @@ impl DatasetState {
     }
 
     /// Writes strings or sequences, which lie one after another in `heap`, to the selected cells: each
-    /// from one of `offsets`, which count values of the file's type, to the next.
+    /// from one of `offsets`, which count values of the file's type, to the next. Strings with a null
+    /// byte are refused.
     pub fn write_lists(&self, selection: &Selection, offsets: &[u64], heap: &[u8]) -> Result<()> {
         self.medium().require_writable()?;
-        let Datatype::VarLen(VarLen { base, size, .. }) = &self.datatype else {
+        let Datatype::VarLen(VarLen { base, size, kind }) = &self.datatype else {
             return Err(Error::Invalid(format!("{} is no sequence", self.datatype)));
         };
+        if matches!(kind, VarLenKind::String { .. }) && self.has_null(heap) {
+            let what = "a string with a null byte, which HDF5 takes for its end";
+            return Err(Error::Invalid(what.into()));
+        }
         let lists = Lists { offsets, base: base.size(), size: *size };
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             let elements = references(offsets, lists.base, lists.size)?;
@@ -117,6 +127,20 @@ impl DatasetState {
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let bytes = lists.len().saturating_mul(self.datatype.size());
         self.write_from(selection, bytes, &Source::lists(lists, conversion, heap))
+    }
+
+    /// Whether there is a null byte; on all threads, as there may be much text.
+    fn has_null(&self, text: &[u8]) -> bool {
+        let (pieces, found) = (text.chunks(TEXT_PIECE), AtomicBool::new(false));
+        let pieces: Vec<&[u8]> = pieces.collect();
+        self.cache().executor().run(pieces.len(), &|number| {
+            // By blocks, without a decision for every byte.
+            let any = |block: &[u8]| block.iter().fold(false, |any, &byte| any | (byte == 0));
+            if widely(|| pieces[number].chunks(4096).any(any)) {
+                found.store(true, Ordering::Relaxed);
+            }
+        });
+        found.into_inner()
     }
 
     /// Writes elements, which take `bytes` in memory, to structured chunks.

@@ -4,34 +4,104 @@
 //! The elements are [heaped]: no value has an allocation of its own. A value
 //! that is overwritten or erased leaves its bytes behind as waste, until so much is wasted that the
 //! heap is made anew. In a chunk of a dense dataset every cell is defined.
+//!
+//! Of a chunk that was written at once, only the counts of its lists are kept, which is all that is stored
+//! of its elements; these are made when somebody asks for them.
 
-use super::request::{Piece, Source, Target};
+use super::request::{Lists, Piece, Source, Target};
 use super::sparse_chunk::{SparseChunk, collect};
 use crate::{Error, Result};
+use pumice_filter::references;
 use pumice_space::{CellSet, Run, Segment};
 use pumice_types::heaped::{self, InMemory};
 use pumice_types::{Datatype, Heaped};
+use std::sync::OnceLock;
 
 /// Cells, elements and heap.
 #[derive(Clone, Debug)]
 pub struct HeapChunk {
-    /// Cells and elements.
-    pub entries: SparseChunk,
+    /// Cells and elements; not there only as long as there are `counts`.
+    entries: OnceLock<SparseChunk>,
     /// What the elements refer to; empty while they are not resident.
     pub heap: Vec<u8>,
     /// Bytes of the heap that nothing refers to.
     waste: u64,
+    /// Of a chunk that was written at once and not changed since.
+    counts: Option<Counts>,
+}
+
+/// Lists that follow each other in a heap and fill it.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// The cell of each.
+    pub cells: CellSet,
+    /// One more than the number of values of each.
+    pub counts: Vec<u32>,
+    /// Bytes of a value.
+    pub base: u32,
+}
+
+impl Counts {
+    /// Cells and elements.
+    fn entries(&self) -> SparseChunk {
+        let mut elements = vec![0; self.counts.len() * references::SIZE];
+        let mut place = 1u64;
+        for (count, element) in self.counts.iter().zip(elements.as_chunks_mut().0) {
+            let count = count.saturating_sub(1);
+            let reference = u128::from(count) | u128::from(place) << 32;
+            *element = reference.to_le_bytes();
+            place += u64::from(count) * u64::from(self.base);
+        }
+        SparseChunk::new(self.cells.clone(), Some(elements))
+    }
 }
 
 impl HeapChunk {
     /// A chunk of these entries, all of whose heap is in use.
     pub fn new(entries: SparseChunk, heap: Vec<u8>) -> Self {
-        Self { entries, heap, waste: 0 }
+        Self { entries: entries.into(), heap, waste: 0, counts: None }
     }
 
-    /// Bytes in memory, used and allocated.
+    /// Cells and elements.
+    pub fn entries(&self) -> &SparseChunk {
+        self.entries.get_or_init(|| match &self.counts {
+            Some(counts) => counts.entries(),
+            None => SparseChunk::empty(0),
+        })
+    }
+
+    /// The same, to be changed.
+    fn entries_mut(&mut self) -> &mut SparseChunk {
+        self.entries();
+        self.counts = None;
+        self.entries.get_mut().expect("entries that were there or have been made")
+    }
+
+    /// The counts of a chunk that was written at once and not changed since.
+    pub fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
+    }
+
+    /// The defined cells.
+    pub fn cells(&self) -> &CellSet {
+        self.counts.as_ref().map_or_else(|| &self.entries().cells, |counts| &counts.cells)
+    }
+
+    /// Whether elements are resident.
+    pub fn has_values(&self) -> bool {
+        self.counts.is_some() || self.entries().values.is_some()
+    }
+
+    /// Bytes in memory, used and allocated; elements that a reader may ask for are counted.
     pub fn footprint(&self) -> (usize, usize) {
-        let (used, allocated) = self.entries.footprint();
+        let (used, allocated) = match &self.counts {
+            Some(Counts { cells, counts, .. }) => {
+                let elements = counts.len() * (size_of::<u32>() + references::SIZE);
+                let all = 2 * cells.heap_bytes() + elements + size_of::<Self>();
+                (all, all)
+            }
+            None => self.entries().footprint(),
+        };
         (used + self.heap.len(), allocated + self.heap.capacity())
     }
 
@@ -41,18 +111,21 @@ impl HeapChunk {
     }
 
     fn elements(&self) -> &[u8] {
-        self.entries.values()
+        self.entries().values()
     }
 
     /// Forgets everything but the defined cells.
     pub fn drop_values(&mut self) -> bool {
-        (self.heap, self.waste) = (Vec::new(), 0);
-        self.entries.values.take().is_some()
+        let had = self.has_values();
+        *self = Self::new(SparseChunk::new(self.cells().clone(), None), Vec::new());
+        had
     }
 
     /// Gives back memory that is not used.
     pub fn condense(&mut self) {
-        self.entries.condense();
+        if self.counts.is_none() {
+            self.entries_mut().condense();
+        }
         self.heap.shrink_to_fit();
     }
 
@@ -64,17 +137,57 @@ impl HeapChunk {
         source: &Source<'_>,
     ) -> Result<()> {
         let heap = source.heap().ok_or_else(no_heap)?;
-        let (cells, mut elements) = collect(self.entries.cells.cells(), segments, source)?;
+        let total = self.cells().cells();
+        let mut all = segments.clone();
+        // Lists that follow each other move as one, and references to them are made once, if ever.
+        if let (Some(lists), Some(segment), None) = (source.as_lists(), all.next(), all.next()) {
+            let cells = CellSet::from_runs(total, [Run { start: segment.cell, len: segment.len }])?;
+            if (cells.is_full() || self.cells().is_empty())
+                && lists.size as usize == references::SIZE
+            {
+                return self.begin(cells, lists, &segment, heap);
+            }
+            self.count_waste(datatype, &cells)?;
+            let elements = lists.append(&segment, heap, &mut self.heap)?;
+            self.entries_mut().define(datatype.size(), cells, elements);
+            return Ok(());
+        }
+        let (cells, mut elements) = collect(total, segments, source)?;
         self.count_waste(datatype, &cells)?;
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
-        self.entries.define(datatype.size(), cells, elements);
+        self.entries_mut().define(datatype.size(), cells, elements);
+        Ok(())
+    }
+
+    /// Defines `cells` with the lists of a segment; no others are defined.
+    fn begin(
+        &mut self,
+        cells: CellSet,
+        lists: &Lists<'_>,
+        segment: &Segment,
+        from: &[u8],
+    ) -> Result<()> {
+        let (ends, bytes) = lists.slice(segment, from)?;
+        let mut counts = vec![0; segment.len as usize];
+        let mut most = 0;
+        for (count, ends) in counts.iter_mut().zip(ends.windows(2)) {
+            let values = ends[1] - ends[0];
+            most = values.max(most);
+            *count = (values as u32).wrapping_add(1);
+        }
+        let (true, Ok(base)) = (most < u64::from(u32::MAX), u32::try_from(lists.base)) else {
+            return Err(Error::Invalid("a list of 2^32 - 1 values, or more".into()));
+        };
+        let heap = bytes.to_vec();
+        let counts = Some(Counts { cells, counts, base });
+        *self = Self { entries: OnceLock::new(), heap, waste: 0, counts };
         Ok(())
     }
 
     /// Makes cells undefined.
     pub fn erase(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<()> {
         self.count_waste(datatype, cells)?;
-        self.entries.erase(datatype.size(), cells);
+        self.entries_mut().erase(datatype.size(), cells);
         Ok(())
     }
 
@@ -83,7 +196,7 @@ impl HeapChunk {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
-        self.entries.define(datatype.size(), cells.clone(), elements);
+        self.entries_mut().define(datatype.size(), cells.clone(), elements);
         Ok(())
     }
 
@@ -94,7 +207,7 @@ impl HeapChunk {
         }
         let (size, held) = (datatype.size(), self.elements());
         let mut waste = 0;
-        for piece in self.entries.cells.overlaps(cells.runs()) {
+        for piece in self.cells().overlaps(cells.runs()) {
             let start = piece.position as usize * size;
             let gone = &held[start..start + piece.len as usize * size];
             waste += heaped::payload_bytes(datatype, gone, &self.heap)?;
@@ -109,8 +222,9 @@ impl HeapChunk {
             return Ok(());
         }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
-        if let Some(elements) = self.entries.values_mut() {
-            heaped::load(datatype, elements, &mut heap, &mut InMemory(&self.heap))?;
+        let old = std::mem::take(&mut self.heap);
+        if let Some(elements) = self.entries_mut().values_mut() {
+            heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))?;
         }
         (self.heap, self.waste) = (heap, 0);
         Ok(())
@@ -127,7 +241,7 @@ impl HeapChunk {
         let (size, held) = (datatype.size(), self.elements());
         let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
         let heap = &mut piece.bytes;
-        let mut cursor = self.entries.cells.cursor();
+        let mut cursor = self.cells().cursor();
         let mut done = Ok(());
         for segment in segments {
             piece.first = piece.first.min(segment.memory);
@@ -150,7 +264,7 @@ impl HeapChunk {
 
     /// The part of the chunk that lies in `wanted`.
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
-        let (cells, mut elements) = self.entries.extract(datatype.size(), wanted);
+        let (cells, mut elements) = self.entries().extract(datatype.size(), wanted);
         let mut heap = Vec::new();
         heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
         Ok((cells, Heaped { elements, heap }))

@@ -6,6 +6,7 @@
 //! order of the elements, and then numbers, lengths and places follow from the counts alone: such
 //! sections are made and read without a look at single objects.
 
+use super::heap_chunk::Counts;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
 use pumice_filter::heap::HeapObjects;
@@ -58,6 +59,22 @@ impl HeapSections<'_> {
         };
         let heap = self.heap.encode_heap(&objects.lengths, &objects.bytes)?;
         Ok([references, heap])
+    }
+
+    /// The same of lists that fill `heap`, if they can be stored by their counts alone.
+    pub(super) fn encode_counts(
+        &self,
+        Counts { counts, base, .. }: &Counts,
+        heap: &[u8],
+    ) -> Result<Option<[EncodedCells; 2]>> {
+        let small = heap.len() as u64 <= u64::from(u32::MAX);
+        let few = counts.len() <= PER_COLLECTION << 16;
+        if !(small && few && self.references.begins_with_references()) {
+            return Ok(None);
+        }
+        let references = self.references.encode_references(counts)?;
+        let lengths: Vec<u32> = counts.iter().map(|count| (count - 1) * base).collect();
+        Ok(Some([references, self.heap.encode_heap(&lengths, heap)?]))
     }
 
     /// Elements and the heap that they refer to, from the sections `first` and `first + 1` of a chunk.

@@ -372,6 +372,36 @@ impl Lists<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Where `len` of them begin, from number `first` on, and where the last ends.
+    fn ends(&self, first: u64, len: u64) -> Result<&[u64]> {
+        let ends = self.offsets.get(first as usize..=(first + len) as usize);
+        ends.ok_or_else(|| {
+            let (held, needed) = (self.len(), first + len);
+            Error::Invalid(format!("{held} list(s), but the selection needs {needed}"))
+        })
+    }
+
+    /// Where the lists at a segment's place begin and end, and their values, which lie in `from`.
+    pub fn slice<'b>(&self, segment: &Segment, from: &'b [u8]) -> Result<(&[u64], &'b [u8])> {
+        let ends = self.ends(segment.memory, segment.len)?;
+        let byte = |end: u64| usize::try_from(end).ok()?.checked_mul(self.base);
+        let (first, last) = (ends[0], ends[ends.len() - 1]);
+        let range = byte(first).zip(byte(last));
+        let bytes = range.and_then(|(start, end)| from.get(start..end)).ok_or_else(|| {
+            Error::Invalid(format!("{last} value(s) of lists, but {} byte(s)", from.len()))
+        })?;
+        Ok((ends, bytes))
+    }
+
+    /// Adds the lists at a segment's place, which lie in `from`, to `heap`; gives references to them.
+    pub fn append(&self, segment: &Segment, from: &[u8], heap: &mut Vec<u8>) -> Result<Vec<u8>> {
+        let (ends, bytes) = self.slice(segment, from)?;
+        let mut elements = Vec::new();
+        append_references(ends, self.base, self.size, heap.len() as u64, &mut elements)?;
+        heap.extend_from_slice(bytes);
+        Ok(elements)
+    }
 }
 
 impl<'a> Source<'a> {
@@ -394,6 +424,11 @@ impl<'a> Source<'a> {
     /// What the elements refer to, if they have variable-length parts.
     pub fn heap(&self) -> Option<&'a [u8]> {
         self.heap
+    }
+
+    /// The lists, if what the elements refer to lies one after another.
+    pub fn as_lists(&self) -> Option<&Lists<'a>> {
+        self.lists.as_ref()
     }
 
     /// Bytes of heap that `count` elements refer to, on average.
@@ -457,12 +492,9 @@ impl<'a> Source<'a> {
             to.extend_from_slice(self.slice(memory, len)?);
             return Ok(());
         };
-        let ends = lists.offsets.get(memory as usize..=(memory + len) as usize);
-        let ends = ends.ok_or_else(|| {
-            let (held, needed) = (lists.len(), memory + len);
-            Error::Invalid(format!("{held} list(s), but the selection needs {needed}"))
-        })?;
-        Ok(append_references(ends, lists.base, lists.size, to)?)
+        let ends = lists.ends(memory, len)?;
+        let place = ends[0].saturating_mul(lists.base as u64);
+        Ok(append_references(ends, lists.base, lists.size, place, to)?)
     }
 
     /// Writes the values of a line, converted, to its cells in `chunk`.

@@ -134,10 +134,11 @@ impl VariableLength {
         }
     }
 
-    /// A chunk without defined cells; of a dense dataset, with the fill value everywhere.
-    pub fn new_chunk(&self) -> Result<HeapChunk> {
+    /// A chunk without defined cells; of a dense dataset, with the fill value everywhere if `fill`: without,
+    /// it is about to get all its values.
+    pub fn new_chunk(&self, fill: bool) -> Result<HeapChunk> {
         let cells = self.geometry.cells_per_chunk();
-        if self.is_sparse() {
+        if self.is_sparse() || !fill {
             return Ok(HeapChunk::new(SparseChunk::empty(cells), Vec::new()));
         }
         let bytes = self.geometry.chunk_bytes();
@@ -156,21 +157,26 @@ impl VariableLength {
 
     /// Encodes all sections.
     pub fn encode(&self, key: &Dims, chunk: &HeapChunk) -> Result<Encoded<ChunkRecord>> {
-        if chunk.entries.values.is_none() {
+        if !chunk.has_values() {
             let what = "a chunk without resident values was to be written";
             return Err(Error::Internal(what.into()));
         }
-        let elements = chunk.entries.values();
         let mut tag = ChunkRecord::dense(0, 0);
         let mut bytes = Vec::new();
         if let Some(locations) = &self.locations {
             let locations = self.pipeline(key, locations);
             let EncodedCells { bytes: encoded, unfiltered, mask } =
-                locations.encode_cells(self.geometry.chunk(), &chunk.entries.cells)?;
+                locations.encode_cells(self.geometry.chunk(), chunk.cells())?;
             bytes = encoded;
             tag.sections.push(SectionRecord { offset: 0, unfiltered, filter_mask: mask });
         }
-        for encoded in self.sections(key).encode(elements, &chunk.heap)? {
+        let sections = self.sections(key);
+        let counts = chunk.counts().map(|counts| sections.encode_counts(counts, &chunk.heap));
+        let encoded = match counts.transpose()?.flatten() {
+            Some(encoded) => encoded,
+            None => sections.encode(chunk.entries().values(), &chunk.heap)?,
+        };
+        for encoded in encoded {
             let (offset, unfiltered) = (bytes.len() as u64, encoded.unfiltered);
             let filter_mask = encoded.mask;
             tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
@@ -185,7 +191,7 @@ impl VariableLength {
     pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let pipelines = self.pipelines().map(|pipeline| self.pipeline(key, pipeline));
         check_sections(record, pipelines)?;
-        let cells = self.decode(key, bytes.to_vec(), record, Part::All)?.entries.cells.len();
+        let cells = self.decode(key, bytes.to_vec(), record, Part::All)?.cells().len();
         let references = record.sections[usize::from(self.is_sparse())].unfiltered;
         // Decoding drops cells beyond the extent; their references have been announced all the same.
         let inside = cells.saturating_mul(self.geometry.element_size() as u64).saturating_add(4);
@@ -254,7 +260,7 @@ impl VariableLength {
             ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 let wanted = CellSet::from_selection(cells, dims)?;
-                **found = Some(chunk.entries.cells.intersection(&wanted));
+                **found = Some(chunk.cells().intersection(&wanted));
                 Ok(())
             }
             ReadRequest::DefinedValues { .. } => Err(Error::Invalid(
@@ -310,7 +316,7 @@ impl VariableLength {
             }
             WriteRequest::Erase { cells } if self.is_sparse() => {
                 chunk.erase(&self.datatype, cells)?;
-                if chunk.entries.cells.is_empty() {
+                if chunk.cells().is_empty() {
                     return Ok(Outcome::Delete);
                 }
             }

@@ -59,12 +59,6 @@ impl Dataset {
                 return self.at(Err(Error::Invalid(format!("{other} is no string of any length"))));
             }
         }
-        // By blocks, without a decision for every byte.
-        let has_null = |block: &[u8]| block.iter().fold(false, |found, &byte| found | (byte == 0));
-        if strings.bytes().chunks(4096).any(has_null) {
-            let what = "a string with a null byte, which HDF5 takes for its end";
-            return self.at(Err(Error::Invalid(what.into())));
-        }
         let selection = self.selection(selection)?;
         self.make_room()?;
         self.at(self.state.write_lists(&selection, strings.offsets(), strings.bytes()))
