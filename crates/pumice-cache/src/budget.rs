@@ -319,8 +319,7 @@ impl<L: Layout> Budget<L> {
             let Resident { slot, reduced, dirty, written, .. } = resident;
             let partial = *dirty && *written > 0.0;
             let identity = if *reduced { !slot.hash } else { slot.hash };
-            let hint = slot.member.options().hint;
-            let usage = Usage { write: *dirty, partial, hint, ..Usage::of(slot.member.id) };
+            let usage = Usage { write: *dirty, partial, ..slot.member.usage() };
             policy.admit(id, identity, resident.weight(), usage);
         }
         state.policy = policy;
@@ -564,8 +563,7 @@ impl<L: Layout> Budget<L> {
             resident.reduced = true;
             let weight = resident.weight();
             state.policy.evict(id);
-            let usage = Usage { hint: slot.member.options().hint, ..Usage::of(slot.member.id) };
-            state.policy.admit(id, !slot.hash, weight, usage);
+            state.policy.admit(id, !slot.hash, weight, slot.member.usage());
         }
     }
 
@@ -588,7 +586,7 @@ impl<L: Layout> Budget<L> {
         let mut state = self.lock_settled();
         for task in tasks {
             let (member, identity) = (task.item.member, task.item.hash);
-            task.transient = member.options().preemption > 0 && state.policy.lets_pass(identity);
+            task.transient = member.options().preemption.counts() && state.policy.lets_pass(identity);
             if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
                 curve.access(member.id, identity, task.stays, false);
             }

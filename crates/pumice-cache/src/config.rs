@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::adaptive::{Sizing, Surroundings, System};
 use crate::error::CacheError;
 use crate::executor::{Executor, Inline, Rayon};
-use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, WeightedLru};
+use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weight, WeightedLru};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
 ///
@@ -136,9 +136,10 @@ pub enum PolicyKind {
     Lirs,
     /// Least recently used.
     Lru,
-    /// Two-stage least recently used: first the dataset, then its chunk.
+    /// Two-stage least recently used: of a dataset that has more than its share, the chunk used longest
+    /// ago.
     TwoStage,
-    /// Least recently used, complete chunks first, as in HDF5 with its default `rdcc_w0`.
+    /// Least recently used, complete chunks first, as in HDF5: by each dataset's `rdcc_w0`.
     WeightedLru,
     /// W-TinyLFU: by frequency of use.
     TinyLfu,
@@ -167,8 +168,8 @@ impl PolicyKind {
         match self {
             PolicyKind::Lirs => Box::new(Lirs::new(capacity)),
             PolicyKind::Lru => Box::new(Lru::new()),
-            PolicyKind::TwoStage => Box::new(TwoStage::new()),
-            PolicyKind::WeightedLru => Box::new(WeightedLru::default()),
+            PolicyKind::TwoStage => Box::new(TwoStage::new(capacity)),
+            PolicyKind::WeightedLru => Box::new(WeightedLru::new()),
             PolicyKind::TinyLfu => Box::new(TinyLfu::new(capacity)),
             PolicyKind::Random => Box::new(Random::new()),
         }
@@ -200,13 +201,13 @@ pub struct DatasetOptions {
     pub(crate) maximum: u64,
     pub(crate) direct: bool,
     pub(crate) hint: Hint,
-    pub(crate) preemption: u8,
+    pub(crate) preemption: Weight,
 }
 
 impl Default for DatasetOptions {
     fn default() -> Self {
-        let hint = Hint::Normal;
-        DatasetOptions { minimum: 0, maximum: u64::MAX, direct: false, hint, preemption: 191 }
+        let (hint, preemption) = (Hint::Normal, Weight::default());
+        DatasetOptions { minimum: 0, maximum: u64::MAX, direct: false, hint, preemption }
     }
 }
 
@@ -238,12 +239,16 @@ impl DatasetOptions {
         self
     }
 
-    /// Says whether chunks that were read or written as a whole shall leave before others: at 0 they
-    /// do not, above it they do as the policy has it. 0.75 unless said otherwise, as in HDF5, where
-    /// the weight is also the part of a dataset's own cache that is searched for them; one order of
-    /// all datasets' chunks has no such part for each.
+    /// Says how much it counts that a chunk was read or written as a whole: HDF5's `rdcc_w0`, from 0 to 1,
+    /// 0.75 unless said otherwise.
+    ///
+    /// To [`PolicyKind::WeightedLru`] it is what it is to HDF5: complete chunks leave first as long as
+    /// they are among the oldest part of this size of the dataset's chunks. To [`PolicyKind::Lirs`], which
+    /// lets complete chunks go until they have come back once, it only matters whether it is 0: then
+    /// they stay like others, and large reads leave what they bring in the cache. The other policies do not ask
+    /// whether chunks are complete.
     pub fn preemption(mut self, weight: f64) -> Self {
-        self.preemption = (weight.clamp(0.0, 1.0) * 255.0) as u8;
+        self.preemption = Weight::new(weight);
         self
     }
 

@@ -174,6 +174,6 @@ pub use layout::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
     StoreId, Stored,
 };
-pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, WeightedLru};
+pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
 pub use stats::Stats;
 pub use stored::StoredChunk;

@@ -59,7 +59,8 @@ impl Links {
         self.0.get(member as usize).is_some_and(|link| link.next != OUT)
     }
 
-    fn after(&self, member: u32) -> Option<u32> {
+    /// The member that follows towards the back.
+    pub(crate) fn after(&self, member: u32) -> Option<u32> {
         let next = self.0[member as usize].next;
         (next < OUT).then_some(next)
     }

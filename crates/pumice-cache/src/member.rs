@@ -1,7 +1,7 @@
 //! What the cache keeps for each registered dataset.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
@@ -11,7 +11,7 @@ use crate::config::DatasetOptions;
 use crate::layout::{Footprint, Layout, Part};
 use crate::list::Ends;
 use crate::order::Order;
-use crate::policy::Hint;
+use crate::policy::{Hint, Usage, Weight};
 use crate::stats::{Counters, Stats};
 use crate::sync::{Arc, Mutex};
 
@@ -64,6 +64,12 @@ impl<L: Layout> Member<L> {
         self.options.store(options);
     }
 
+    /// What is known of any use of its chunks.
+    pub(crate) fn usage(&self) -> Usage {
+        let DatasetOptions { hint, preemption: weight, .. } = self.options();
+        Usage { hint, weight, ..Usage::of(self.id) }
+    }
+
     /// What a chunk is called among those that are not stored.
     pub(crate) fn name<'k>(&self, hash: u64, key: &'k L::Key) -> Name<'k, L::Key> {
         Name { hash, dataset: self.id, shape: self.shape.load(Ordering::Relaxed), key }
@@ -114,7 +120,7 @@ struct Options {
     maximum: AtomicU64,
     direct: AtomicBool,
     hint: AtomicU8,
-    preemption: AtomicU8,
+    preemption: AtomicU32,
 }
 
 impl Options {
@@ -125,7 +131,7 @@ impl Options {
             maximum: AtomicU64::new(maximum),
             direct: AtomicBool::new(direct),
             hint: AtomicU8::new(hint as u8),
-            preemption: AtomicU8::new(preemption),
+            preemption: AtomicU32::new(preemption.bits()),
         }
     }
 
@@ -137,7 +143,7 @@ impl Options {
             maximum: self.maximum.load(Ordering::Relaxed),
             direct: self.direct.load(Ordering::Relaxed),
             hint: hints.into_iter().find(|known| *known as u8 == hint).unwrap_or_default(),
-            preemption: self.preemption.load(Ordering::Relaxed),
+            preemption: Weight::from_bits(self.preemption.load(Ordering::Relaxed)),
         }
     }
 
@@ -147,6 +153,6 @@ impl Options {
         self.maximum.store(maximum, Ordering::Relaxed);
         self.direct.store(direct, Ordering::Relaxed);
         self.hint.store(hint as u8, Ordering::Relaxed);
-        self.preemption.store(preemption, Ordering::Relaxed);
+        self.preemption.store(preemption.bits(), Ordering::Relaxed);
     }
 }

@@ -4,6 +4,7 @@
 //! which it may remember chunks that have left, and weights in bytes. It does not decide when to
 //! evict, and never refuses a chunk: the cache does both.
 
+mod datasets;
 mod foresight;
 mod lirs;
 mod lru;
@@ -11,6 +12,7 @@ mod memory;
 mod passes;
 mod random;
 mod recency_set;
+mod timeline;
 mod tiny_lfu;
 mod two_stage;
 mod weighted_lru;
@@ -37,6 +39,49 @@ pub enum Hint {
     Once,
 }
 
+/// HDF5's `rdcc_w0`: the part of a dataset's chunks, from the one used longest ago on, among which complete
+/// ones leave before others. From 0, none, to 1, all; 0.75 unless said otherwise, as in HDF5.
+///
+/// ```
+/// use pumice_cache::Weight;
+/// assert_eq!(Weight::default(), Weight::new(0.75));
+/// assert_eq!((Weight::new(7.0).value(), Weight::new(f64::NAN).value()), (1.0, 0.0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Weight(u32);
+
+impl Weight {
+    /// A weight; what is less than 0 or no number counts as 0, what is more than 1 as 1.
+    pub fn new(weight: f64) -> Self {
+        let weight = if weight.is_nan() { 0.0 } else { weight.clamp(0.0, 1.0) as f32 };
+        Weight(weight.to_bits())
+    }
+
+    /// From 0 to 1.
+    pub fn value(self) -> f64 {
+        f32::from_bits(self.0).into()
+    }
+
+    /// Whether it counts at all that a chunk is complete.
+    pub(crate) fn counts(self) -> bool {
+        self.value() > 0.0
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Weight(bits)
+    }
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Weight::new(0.75)
+    }
+}
+
 /// One use of a chunk, as a [`Policy`] is told of it.
 ///
 /// ```
@@ -58,6 +103,8 @@ pub struct Usage {
     pub partial: bool,
     /// What the program tells.
     pub hint: Hint,
+    /// How much it counts that the chunk is complete: HDF5's `rdcc_w0` of its dataset.
+    pub weight: Weight,
 }
 
 impl Usage {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use pumice_cache::simulate::{optimum, replay, replay_with};
 use pumice_cache::trace::{Access, Trace};
-use pumice_cache::{Hint, Lirs, Policy, PolicyKind, Usage};
+use pumice_cache::{Hint, Lirs, Policy, PolicyKind, TwoStage, Usage, Weight, WeightedLru};
 
 /// What can happen to a policy. Chunks are picked by number modulo those that there are.
 #[derive(Clone, Debug)]
@@ -49,10 +49,11 @@ fn usages() -> impl Strategy<Value = Usage> {
         1 => Just(Hint::Random),
         1 => Just(Hint::Once),
     ];
-    (0..4_u64, any::<bool>(), prop::bool::weighted(0.2), hints).prop_map(
-        |(dataset, write, done, hint)| {
+    let weights = prop_oneof![Just(0.0), Just(0.75), 0.0..=1.0];
+    (0..4_u64, any::<bool>(), prop::bool::weighted(0.2), hints, weights).prop_map(
+        |(dataset, write, done, hint, weight)| {
             let partial = write && !done;
-            Usage { dataset, write, done, partial, hint }
+            Usage { dataset, write, done, partial, hint, weight: Weight::new(weight) }
         },
     )
 }
@@ -236,6 +237,104 @@ fn sorted(ids: &[u32]) -> Vec<u32> {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
     ids
+}
+
+/// Of the datasets that hold more than an equal share and more than one chunk, the one used longest ago
+/// loses its oldest chunk, otherwise the one used longest ago of all; found by looking at all there is.
+struct Allotted {
+    capacity: u64,
+    /// Number, dataset, weight; by last use.
+    chunks: Vec<(u32, u64, u64)>,
+    /// By last use.
+    datasets: Vec<u64>,
+}
+
+impl Allotted {
+    fn used(&mut self, dataset: u64) {
+        self.datasets.retain(|other| *other != dataset);
+        self.datasets.push(dataset);
+    }
+
+    fn order(&self) -> Vec<u32> {
+        let (mut left, mut order) = (self.chunks.clone(), Vec::new());
+        while !left.is_empty() {
+            let of = |dataset: u64| left.iter().filter(move |chunk| chunk.1 == dataset);
+            let here: Vec<u64> =
+                self.datasets.iter().copied().filter(|set| of(*set).count() > 0).collect();
+            let share = self.capacity / here.len() as u64;
+            let over = |set: &&u64| {
+                of(**set).count() > 1 && of(**set).map(|chunk| chunk.2).sum::<u64>() > share
+            };
+            let dataset = *here.iter().find(over).unwrap_or(&here[0]);
+            let place = left.iter().position(|chunk| chunk.1 == dataset).unwrap();
+            order.push(left.remove(place).0);
+        }
+        order
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn two_stage_takes_the_oldest_chunk_of_a_dataset_that_has_more_than_its_share(
+        steps in prop::collection::vec((0..12_u32, 0..4_u64, 0..30_u64, 0..4_u8), 1..80),
+        capacity in 0..200_u64,
+    ) {
+        let mut policy = TwoStage::new(capacity);
+        let mut model = Allotted { capacity, chunks: Vec::new(), datasets: Vec::new() };
+        for (id, dataset, weight, action) in steps {
+            let place = model.chunks.iter().position(|chunk| chunk.0 == id);
+            match (place, action) {
+                (None, _) => {
+                    policy.admit(id, id.into(), weight, Usage::of(dataset));
+                    model.chunks.push((id, dataset, weight));
+                    model.used(dataset);
+                }
+                (Some(place), 0) => {
+                    policy.evict(id);
+                    model.chunks.remove(place);
+                }
+                (Some(place), 1) => {
+                    policy.reweigh(id, weight);
+                    model.chunks[place].2 = weight;
+                }
+                (Some(place), _) => {
+                    let chunk = model.chunks.remove(place);
+                    policy.touch(id, Usage::of(chunk.1));
+                    model.chunks.push(chunk);
+                    model.used(chunk.1);
+                }
+            }
+            prop_assert_eq!(order(&policy), model.order());
+        }
+    }
+}
+
+#[test]
+fn a_weight_is_the_part_of_a_dataset_in_which_complete_chunks_are_looked_for() {
+    // Of each dataset eight chunks, of which the fifth and the last are complete.
+    let order_with = |weights: [f64; 2]| {
+        let mut policy = WeightedLru::new();
+        for id in 0..16 {
+            let (dataset, number) = (u64::from(id / 8), id % 8);
+            let weight = Weight::new(weights[dataset as usize]);
+            let done = matches!(number, 4 | 7);
+            policy.admit(id, id.into(), 1, Usage { done, weight, ..Usage::of(dataset) });
+        }
+        order(&policy)
+    };
+    let all: Vec<u32> = (0..16).collect();
+    let first = |first: &[u32]| {
+        let rest = all.iter().filter(|id| !first.contains(id));
+        first.iter().chain(rest).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(order_with([0.0, 0.0]), all);
+    assert_eq!(order_with([0.4, 0.4]), all, "four of eight are looked at");
+    assert_eq!(order_with([0.5, 0.0]), first(&[4]));
+    assert_eq!(order_with([0.0, 0.5]), first(&[12]));
+    assert_eq!(order_with([0.75, 1.0]), first(&[4, 12, 15]));
+    assert_eq!(order_with([1.0, 1.0]), first(&[4, 7, 12, 15]));
 }
 
 #[test]

@@ -64,8 +64,9 @@ impl<L: Layout> Resident<L> {
         let options = self.slot.member.options();
         // Of a sparse chunk it is never known what is to come.
         let partial = write && !done && share > 0.0;
-        let done = done && options.preemption > 0;
-        Usage { dataset: self.slot.member.id, write, done, partial, hint: options.hint }
+        let (hint, weight) = (options.hint, options.preemption);
+        let done = done && weight.counts();
+        Usage { dataset: self.slot.member.id, write, done, partial, hint, weight }
     }
 }
 
