@@ -419,6 +419,7 @@ impl Layout for DatasetLayout {
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
         match &self.storage {
+            Storage::Dense(dense, _) => dense.scatter_stored(key, bytes, &stored.tag, request),
             Storage::Sparse(sparse, _) => sparse.scatter_stored(key, bytes, &stored.tag, request),
             _ => Ok(false),
         }
@@ -525,7 +526,9 @@ impl Layout for DatasetLayout {
     fn worth_keeping(&self, key: &Dims, request: &ReadRequest<'_>) -> bool {
         match (&self.storage, request) {
             (Storage::Dense(dense, _), ReadRequest::Values { part, target }) => {
-                !(part.is_whole() && target.is_noop() && dense.unfiltered(key))
+                let passes = part.is_whole() && target.is_noop() && dense.unfiltered(key);
+                // What was not verified would answer reads that ask for more.
+                !passes && !target.is_unverified()
             }
             // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
             // than putting it down. Kept, a scan would go through memory once more.

@@ -4,8 +4,8 @@
 use super::DatasetState;
 use super::resize::Changes;
 use crate::Result;
-use crate::layout::{Chunk, ChunkTable, Recoder, Storage};
-use pumice_cache::Encoded;
+use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
+use pumice_cache::{Encoded, Exclusive};
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
 use pumice_store::WriteOp;
@@ -47,10 +47,11 @@ impl DatasetState {
             Storage::VariableLength(_, table) => return table.index().place(&*self.medium),
             _ => return Ok(()),
         };
+        let exclusive = self.cache().exclusive(&self.cached);
         table.index().allocate(&*self.medium)?;
         let (dims, mut changes) = (self.dims(), Changes::default());
         let none = Dims::from_elem(0, dims.len());
-        if let Err(error) = self.fill_new(table, &none, &dims, &mut changes) {
+        if let Err(error) = self.fill_new(table, &exclusive, &none, &dims, &mut changes) {
             changes.cancel(table);
             return Err(error);
         }
@@ -59,10 +60,11 @@ impl DatasetState {
     }
 
     /// Stores chunks of the fill value where `dims` has chunks that `old` has not, to be entered
-    /// into the index together with other changes.
+    /// into the index together with other changes. The cache counts what that takes, and keeps none of them.
     pub(super) fn fill_new(
         &self,
         table: &ChunkTable,
+        exclusive: &Exclusive<'_, DatasetLayout>,
         old: &[u64],
         dims: &[u64],
         changes: &mut Changes,
@@ -70,6 +72,8 @@ impl DatasetState {
         let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
         let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
         let geometry = geometry.with_dims(dims);
+        // One chunk, and its two forms.
+        let _room = exclusive.room(geometry.chunk_bytes().saturating_mul(3))?;
         let empty = Chunk::Dense(dense.new_chunk(true)?.into());
         // Chunks at the edge can have another form: one of each.
         let mut forms = [None, None];

@@ -167,7 +167,7 @@ impl DatasetState {
     ) -> Result<()> {
         let old = self.dims();
         if self.early {
-            self.fill_new(table, &old, dims, changes)?;
+            self.fill_new(table, exclusive, &old, dims, changes)?;
         }
         if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
             return Ok(());

@@ -7,7 +7,7 @@
 
 use super::{DatasetState, virtuality};
 use crate::buffer::Output;
-use crate::layout::{ChunkTable, Dense, ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan};
 use pumice_types::{Conversion, Datatype, Transform};
@@ -76,19 +76,14 @@ impl DatasetState {
             conversion = conversion.then(transform, memory_type)?;
         }
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
-        let target = &target;
+        let target = &target.unverified(options.unverified);
         if let Storage::Virtual(sources) = &self.layout.storage {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
         }
         let parts = self.parts(selection, &dims, options)?;
         let requests = parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target }));
-        match &self.layout.storage {
-            Storage::Dense(dense, table) if options.unverified => {
-                self.read_unverified(dense, table, requests)
-            }
-            _ => self.cache().read(&self.cached, requests),
-        }
+        self.cache().read(&self.cached, requests)
     }
 
     /// Writes elements of `memory_type` to the selected cells, which become defined.
@@ -137,26 +132,6 @@ impl DatasetState {
             Some((places, shape)) => plan(selection, dims, &grid, places, shape)?,
             None => plan(selection, dims, &grid, &Selection::all(), &selection.shape(dims))?,
         })
-    }
-
-    /// Reads past checksums. What was not verified stays out of the cache, where it would answer
-    /// reads that ask for more.
-    fn read_unverified<'a>(
-        &self,
-        dense: &Dense,
-        table: &ChunkTable,
-        requests: impl Iterator<Item = (Dims, ReadRequest<'a>)>,
-    ) -> Result<()> {
-        let _still = self.written_back()?;
-        for (key, mut request) in requests {
-            let Some(record) = table.lookup(std::slice::from_ref(&key))?.pop().flatten() else {
-                dense.scatter_absent(&mut request)?;
-                continue;
-            };
-            let bytes = table.read(&record)?;
-            dense.scatter(&dense.decode_unverified(&key, bytes, &record)?, &mut request)?;
-        }
-        Ok(())
     }
 
     /// Reads cells that are named one by one into `output`, in their order. Undefined ones give the

@@ -72,20 +72,22 @@ impl Dense {
         Ok(chunk)
     }
 
-    /// The cells of a chunk from its stored bytes, whether or not checksums match them.
-    pub fn decode_unverified(
+    /// Serves a read from the stored bytes of a chunk, whether or not checksums match them, if it wants
+    /// that; tells whether it does. Such a chunk is not kept: it would answer reads that ask for more.
+    pub fn scatter_stored(
         &self,
         key: &Dims,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         record: &ChunkRecord,
-    ) -> Result<Vec<u8>> {
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        if !is_unverified(request) || self.unfiltered(key) {
+            return Ok(false);
+        }
         let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
-        let chunk = if self.unfiltered(key) {
-            bytes
-        } else {
-            self.pipeline.decode_unverified(&bytes, record.filter_mask, limit)?
-        };
-        self.check_decoded(chunk, record)
+        let chunk = self.pipeline.decode_unverified(bytes, record.filter_mask, limit)?;
+        self.scatter(&self.check_decoded(chunk, record)?, request)?;
+        Ok(true)
     }
 
     /// The cells of a chunk from its stored bytes.
@@ -218,6 +220,11 @@ impl Dense {
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
+}
+
+/// Whether a read wants values even if a checksum does not match them.
+pub(super) fn is_unverified(request: &ReadRequest<'_>) -> bool {
+    matches!(request, ReadRequest::Values { target, .. } if target.is_unverified())
 }
 
 /// Zeroed memory, or an error where there is not enough.

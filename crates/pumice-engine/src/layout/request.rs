@@ -174,6 +174,8 @@ pub struct Target<'a> {
     filled: bool,
     /// What the elements refer to: pieces of heap, if these are wanted.
     pieces: Option<Mutex<Vec<Piece>>>,
+    /// Whether values are wanted even if a checksum does not match them.
+    unverified: bool,
 }
 
 /// What some elements refer to.
@@ -202,13 +204,23 @@ impl<'a> Target<'a> {
         let mut converted = vec![0; conversion.target_size()];
         conversion.convert(fill, &mut converted)?;
         let filled = output.is_zeroed() && converted.iter().all(|&byte| byte == 0);
-        Ok(Self { output, conversion, fill: converted, filled, pieces: None })
+        Ok(Self { output, conversion, fill: converted, filled, pieces: None, unverified: false })
     }
 
     /// A target for elements of one type with variable-length parts, as the file has them, and for
     /// what they refer to.
     pub(crate) fn heaped(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
         Ok(Self { pieces: Some(Mutex::default()), ..Self::new(output, conversion, fill)? })
+    }
+
+    /// The same for values that are wanted even if a checksum does not match them, or not.
+    pub(crate) fn unverified(self, unverified: bool) -> Self {
+        Self { unverified, ..self }
+    }
+
+    /// Whether values are wanted even if a checksum does not match them.
+    pub(crate) fn is_unverified(&self) -> bool {
+        self.unverified
     }
 
     /// The place at which the piece of heap begins that a chunk will bring, if pieces are wanted.
