@@ -317,7 +317,9 @@ impl<L: Layout> Writing<'_, L> {
         was_dirty: bool,
     ) -> Result<Outcome, L::Error> {
         let member = &slot.member;
-        let Body { chunk: Some(chunk), values, version } = &mut *body else {
+        // Before the chunk is changed: it may share memory with its encoding.
+        shared.forget_early(slot, &mut body);
+        let Body { chunk: Some(chunk), values, version, .. } = &mut *body else {
             return Ok(Outcome::Keep);
         };
         let result = shield(|| {

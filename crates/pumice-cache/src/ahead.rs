@@ -1,5 +1,5 @@
 //! Work ahead of requests, on threads that are idle: chunks that will be read are loaded, chunks that
-//! will have to be written are written.
+//! will have to be written are written or, if they may still be changed, encoded.
 //!
 //! Nothing here is ever waited for by a request except in its turn: loading ahead takes a read's
 //! place in the order, and only if it need not wait for it; it takes room only if it need not wait
@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::access::Ahead;
+use crate::budget::{Cold, Reservation, Saving};
 use crate::cache::{ChunkCache, Dataset, Shared};
 use crate::layout::Layout;
 use crate::member::Member;
@@ -147,7 +148,7 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.executor().spawn(Box::new(move || shared.load_ahead(&member, keys)))
     }
 
-    /// Lets an idle thread write chunks that will have to be written, if there are many of them.
+    /// Lets an idle thread write or encode chunks that will have to be written, if there are many of them.
     pub(crate) fn write_early(&self) {
         let executor = self.shared.executor();
         if executor.threads() == 1 || !self.shared.budget.many_dirty(DIRTY) {
@@ -199,15 +200,45 @@ impl<L: Layout> Shared<L> {
         self.trim_member(member);
     }
 
-    /// Writes the coldest dirty chunks that have been written as a whole, until few are left.
+    /// Writes the coldest dirty chunks that have been written as a whole, until few are left: nobody is
+    /// expected to change them again, and clean they can leave at once. Of others, sparse ones, it cannot
+    /// be known whether they are complete: the coldest are only encoded, or written if the cache is full.
     fn write_early(&self) {
         while let Some(cold) = self.budget.cold_dirty(WRITTEN, BATCH) {
-            let slots = cold.slots().to_vec();
-            let members = slots.iter().map(|slot| &slot.member.counters);
-            members.for_each(|counters| counters.rare().written_early.add(1));
-            if self.save(cold).is_err() {
-                return self.budget.mark_stuck(&slots);
+            if !self.save_early(cold) {
+                return;
             }
         }
+        while let Some(cold) = self.budget.cold_open(WRITTEN) {
+            let done = match cold {
+                Cold::Leaving(cold) => self.save_early(cold),
+                Cold::Staying(cold, room) => self.encode_early(cold, room),
+            };
+            if !done {
+                return;
+            }
+        }
+    }
+
+    /// Writes chunks, and tells whether that went well.
+    fn save_early(&self, cold: Saving<'_, L>) -> bool {
+        let slots = cold.slots().to_vec();
+        let members = slots.iter().map(|slot| &slot.member.counters);
+        members.for_each(|counters| counters.rare().written_early.add(1));
+        let saved = self.save(cold).is_ok();
+        if !saved {
+            self.budget.mark_stuck(&slots);
+        }
+        saved
+    }
+
+    /// Encodes chunks and keeps their encodings with them; tells whether all are kept. What fails is met
+    /// again by who has to write the chunk.
+    fn encode_early(&self, cold: Saving<'_, L>, mut room: Reservation<'_, L>) -> bool {
+        cold.slots().iter().all(|slot| {
+            let kept = matches!(self.keep_encoded(slot, &mut room), Ok(true));
+            slot.member.counters.rare().encoded_early.add(u64::from(kept));
+            kept
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The books: what is held, what is dirty, what may leave, and who waits for room.
 //!
 //! Everything the cache holds is either *resident* (decoded chunks in slots, at their measured
-//! size) or *in flight* (reserved by running operations for bytes being fetched, chunks being
+//! size, with what was encoded of them early) or *in flight* (reserved by running operations for bytes being fetched, chunks being
 //! decoded, encodings being written). Both together stay within the active limit:
 //!
 //! - A [`Reservation`] is made before memory is taken. Its holder never waits for room, so those
@@ -15,32 +15,31 @@
 //! what it ranks are the residents. Only integers are handled under the lock.
 
 mod choice;
+mod entries;
 mod guards;
 mod resident;
+mod room;
 mod saves;
 mod touches;
 
 pub(crate) use choice::{Demand, Dirty};
+pub(crate) use entries::Condition;
 pub(crate) use guards::{Reservation, Saving, Victims};
 pub(crate) use resident::{Visit, bookkeeping, encoding_size};
+pub(crate) use room::{LastResort, Need};
+pub(crate) use saves::Cold;
 
 use resident::Resident;
 use touches::Touches;
 
 use crate::adaptive::{Adaptive, Curve};
-use crate::layout::{Footprint, Layout};
+use crate::layout::Layout;
 use crate::list::Links;
-use crate::member::Member;
-use crate::plan::Task;
 use crate::policy::{Policy, Usage};
-use crate::slot::{NOT_RESIDENT, Slot};
+use crate::slot::Slot;
 use crate::stats::Stats;
-use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::trace::{Access, Recorder};
-
-/// So many bytes of chunks are encoded at a time, if they are chunks enough for all threads: more would
-/// neither keep these busier nor make the writes longer by much.
-const ENCODED: u64 = 8 << 20;
 
 pub(crate) struct Budget<L: Layout> {
     state: Apart<Mutex<State<L>>>,
@@ -84,60 +83,20 @@ struct State<L: Layout> {
     dirty: usize,
     /// What the dirty chunks take.
     dirty_bytes: u64,
+    /// What was encoded early of chunks and is kept with them.
+    encoded: u64,
     /// Room that only encodings may take: the largest to expect of the chunks that are dirty or
     /// may become so.
     spare: u64,
     /// Reservations held: their holders never wait for room.
     operations: usize,
-    /// Evictions under way: they may wait for room to encode.
+    /// Evictions and saves under way: they may wait for room to encode.
     evictions: usize,
     /// Counts uses.
     clock: u64,
     /// Counts events that those who wait may be waiting for.
     changes: u64,
     waiting: usize,
-}
-
-/// What room is wanted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// To bring chunks in; if one of them may become dirty, its encoding must have room besides.
-    Load { bytes: u64, encoding: u64 },
-    /// To write chunks back.
-    Encode { bytes: u64 },
-}
-
-impl Need {
-    pub(crate) fn bytes(self) -> u64 {
-        match self {
-            Need::Load { bytes, .. } | Need::Encode { bytes } => bytes,
-        }
-    }
-}
-
-/// What one is told who has found nothing that could leave.
-pub(crate) enum LastResort<'b, L: Layout> {
-    /// There was nobody to wait for: room over the limit.
-    Granted(Reservation<'b, L>),
-    /// Something has changed: it is worth trying again.
-    Changed,
-    /// There is nobody to wait for, and what is left are chunks that could not be written back.
-    Stuck,
-}
-
-/// What a resident chunk is like at the moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Condition {
-    pub(crate) footprint: Footprint,
-    pub(crate) dirty: bool,
-    pub(crate) saving: bool,
-}
-
-impl Condition {
-    /// Whether it may leave as it is.
-    pub(crate) fn clean(&self) -> bool {
-        !self.dirty && !self.saving
-    }
 }
 
 impl<L: Layout> State<L> {
@@ -262,6 +221,7 @@ impl<L: Layout> Budget<L> {
             awaiting: 0,
             dirty: 0,
             dirty_bytes: 0,
+            encoded: 0,
             spare: 0,
             operations: 0,
             evictions: 0,
@@ -368,269 +328,5 @@ impl<L: Layout> Budget<L> {
         let mut state = self.changed.wait(state);
         state.waiting -= 1;
         state
-    }
-
-    /// A mark to be given to [`force_or_wait`](Self::force_or_wait).
-    pub(crate) fn changes(&self) -> u64 {
-        self.state.lock().changes
-    }
-
-    /// Takes room if there is.
-    pub(crate) fn try_reserve(&self, need: Need) -> Option<Reservation<'_, L>> {
-        let mut state = self.state.lock();
-        state.fits(need).then(|| self.take(&mut state, need))
-    }
-
-    fn take(&self, state: &mut State<L>, need: Need) -> Reservation<'_, L> {
-        state.take(need);
-        Reservation { budget: self, bytes: need.bytes() }
-    }
-
-    /// For one who has found nothing that could leave: takes room over the limit if nobody works,
-    /// otherwise waits until something has changed since `seen`.
-    ///
-    /// Evictions count as work, except for who must encode: they may be waiting for room to encode
-    /// themselves.
-    pub(crate) fn force_or_wait(&self, need: Need, seen: u64) -> LastResort<'_, L> {
-        let loads = matches!(need, Need::Load { .. });
-        let mut state = self.state.lock();
-        loop {
-            if state.changes != seen {
-                return LastResort::Changed;
-            }
-            if state.operations == 0 && !(loads && state.evictions > 0) {
-                break;
-            }
-            state = self.wait(state);
-        }
-        if loads && state.residents.iter().flatten().any(|resident| resident.stuck) {
-            return LastResort::Stuck;
-        }
-        LastResort::Granted(self.take(&mut state, need))
-    }
-
-    /// Takes room for the encodings of as many of `slots` as there is room for, if it is any: of no more
-    /// than `enough`, once they take much.
-    pub(crate) fn try_encodings(
-        &self,
-        slots: &[Arc<Slot<L>>],
-        enough: usize,
-    ) -> Option<(Reservation<'_, L>, usize)> {
-        let mut state = self.state.lock();
-        let (mut bytes, mut count) = (0_u64, 0);
-        for slot in slots {
-            let size = state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used));
-            let full = count >= enough && bytes + size > ENCODED;
-            if full || !state.fits(Need::Encode { bytes: bytes + size }) {
-                break;
-            }
-            bytes += size;
-            count += 1;
-        }
-        (count > 0).then(|| (self.take(&mut state, Need::Encode { bytes }), count))
-    }
-
-    /// How many bytes the encoding of a chunk is expected to take.
-    pub(crate) fn encoding_size(&self, slot: &Slot<L>) -> u64 {
-        let mut state = self.state.lock();
-        state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used))
-    }
-
-    /// How many resident bytes must leave for the need to be met, beyond those that are leaving.
-    pub(crate) fn shortage(&self, need: Need) -> u64 {
-        let state = self.state.lock();
-        state.beyond(need, state.doomed)
-    }
-
-    /// How many resident bytes there are beyond the resident limit and those that are leaving.
-    pub(crate) fn excess(&self) -> u64 {
-        self.state.lock().excess()
-    }
-
-    /// Whether there were enough uses to look at the size.
-    pub(crate) fn due(&self) -> bool {
-        self.state.lock().due(1)
-    }
-
-    /// Enters a chunk that has just been put into its slot; of the reservation, `estimate` was
-    /// meant for it.
-    pub(crate) fn admit(
-        &self,
-        reservation: &mut Reservation<'_, L>,
-        estimate: u64,
-        slot: &Arc<Slot<L>>,
-        footprint: Footprint,
-        visit: Visit,
-    ) {
-        let mut state = self.lock_settled();
-        let estimate = estimate.min(reservation.bytes);
-        reservation.bytes -= estimate;
-        state.flight -= estimate;
-        slot.member.counters.resident.add(footprint.allocated);
-        state.clock += 1;
-        let mut resident = Resident {
-            slot: Arc::clone(slot),
-            footprint,
-            dirty: false,
-            saving: false,
-            doomed: false,
-            reduced: false,
-            stuck: false,
-            used: state.clock,
-            awaited: 0,
-            read: 0.0,
-            written: 0.0,
-            complete: false,
-        };
-        let usage = resident.usage(visit);
-        if self.recorder.on() && !slot.is_ahead() {
-            record(&self.recorder, slot.hash, resident.weight(), usage);
-        }
-        let weight = resident.weight();
-        if slot.is_ahead() {
-            resident.awaited = weight;
-            state.awaiting += weight;
-        }
-        state.resident += weight;
-        state.note_peak();
-        let id = state.free.pop().unwrap_or_else(|| {
-            state.residents.push(None);
-            (state.residents.len() - 1) as u32
-        });
-        state.residents[id as usize] = Some(resident);
-        state.links.push_back(&mut slot.member.residents.lock(), id);
-        slot.id.store(id, Ordering::Relaxed);
-        state.policy.admit(id, slot.hash, weight, usage);
-        if let Some(curve) = &mut state.curve {
-            curve.access(slot.member.id, slot.hash, weight, false);
-        }
-        if visit.write {
-            state.set_dirty(id);
-        }
-    }
-
-    /// Notes that a chunk whose body is locked is about to be changed, and tells whether it was
-    /// dirty before. `None`, unless `forced`: there would be no room to encode it.
-    pub(crate) fn begin_change(&self, slot: &Slot<L>, forced: bool) -> Option<bool> {
-        let mut state = self.state.lock();
-        let id = slot.id();
-        let Some(resident) = state.get(slot) else { return Some(false) };
-        let (was_dirty, encoding) = (resident.dirty, encoding_size(resident.footprint.used));
-        let room = state.fits(Need::Load { bytes: 0, encoding });
-        if !(was_dirty || forced || room) {
-            return None;
-        }
-        state.set_dirty(id);
-        Some(was_dirty)
-    }
-
-    /// Notes a chunk's new size, and that it was changed if it was.
-    pub(crate) fn charge(&self, slot: &Slot<L>, footprint: Footprint, dirty: bool) {
-        let mut state = self.state.lock();
-        let id = slot.id();
-        let Some(resident) = state.get(slot) else { return };
-        let before = std::mem::replace(&mut resident.footprint, footprint).allocated;
-        let (doomed, was_dirty) = (resident.doomed, resident.dirty);
-        let after = footprint.allocated;
-        if was_dirty {
-            state.dirty_bytes = state.dirty_bytes - before + after;
-        }
-        state.resident = state.resident - before + after;
-        if doomed {
-            state.doomed = state.doomed - before + after;
-        }
-        state.note_peak();
-        slot.member.counters.resident.add(after);
-        slot.member.counters.resident.subtract(before);
-        if before != after {
-            state.policy.reweigh(id, after + bookkeeping::<L>());
-        }
-        if dirty {
-            state.set_dirty(id);
-        }
-        if after < before {
-            self.announce(state);
-        }
-    }
-
-    /// Notes that a chunk has lost its values and is of use only for its defined cells: it takes a
-    /// new place among the chunks, and the policy remembers the old one for the whole chunk.
-    pub(crate) fn reduce(&self, slot: &Slot<L>, footprint: Footprint) {
-        self.charge(slot, footprint, false);
-        let mut state = self.lock_settled();
-        let id = slot.id();
-        if let Some(resident) = state.get(slot) {
-            resident.reduced = true;
-            let weight = resident.weight();
-            state.policy.evict(id);
-            state.policy.admit(id, !slot.hash, weight, slot.member.usage());
-        }
-    }
-
-    /// Notes a use of a chunk that does not stay.
-    pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
-        if self.recorder.on() {
-            let usage =
-                Usage { write: visit.write, done: visit.whole(), ..Usage::of(slot.member.id) };
-            record(&self.recorder, slot.hash, bytes + bookkeeping::<L>(), usage);
-        }
-    }
-
-    /// Asks the policy which chunks shall pass, of a read of more than can be kept.
-    pub(crate) fn let_pass<'t, 'm: 't, A: 't>(
-        &self,
-        tasks: impl Iterator<Item = &'t mut Task<'m, L, A>>,
-    ) where
-        L: 'm,
-    {
-        let mut state = self.lock_settled();
-        for task in tasks {
-            let (member, identity) = (task.item.member, task.item.hash);
-            task.transient = member.options().preemption.counts() && state.policy.lets_pass(identity);
-            if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
-                curve.access(member.id, identity, task.stays, false);
-            }
-        }
-    }
-
-    /// A dataset's resident chunks.
-    pub(crate) fn slots(&self, member: &Member<L>) -> Vec<Arc<Slot<L>>> {
-        let state = self.state.lock();
-        let ids = state.links.iter(&member.residents.lock()).collect::<Vec<_>>();
-        let slot = |id: u32| state.residents[id as usize].as_ref().map(|one| Arc::clone(&one.slot));
-        ids.into_iter().filter_map(slot).collect()
-    }
-
-    pub(crate) fn condition(&self, slot: &Slot<L>) -> Option<Condition> {
-        let mut state = self.state.lock();
-        let resident = state.get(slot)?;
-        let Resident { footprint, dirty, saving, .. } = *resident;
-        Some(Condition { footprint, dirty, saving })
-    }
-
-    /// Strikes a chunk off. `evicted`: to make room; otherwise it has ceased to be or is closed.
-    pub(crate) fn strike(&self, slot: &Slot<L>, evicted: bool) {
-        let mut state = self.state.lock();
-        let id = slot.id();
-        let Some(resident) = state.get(slot) else { return };
-        let (weight, doomed) = (resident.weight(), resident.doomed);
-        let bytes = resident.footprint.allocated;
-        state.awaiting -= resident.awaited;
-        state.set_clean(id);
-        if doomed {
-            state.doomed -= weight;
-        }
-        state.resident -= weight;
-        slot.member.counters.resident.subtract(bytes);
-        match evicted {
-            true => state.policy.evict(id),
-            false => state.policy.remove(id),
-        }
-        slot.id.store(NOT_RESIDENT, Ordering::Relaxed);
-        state.links.remove(&mut slot.member.residents.lock(), id);
-        let gone = state.residents[id as usize].take();
-        state.free.push(id);
-        self.announce(state);
-        drop(gone);
     }
 }

@@ -169,6 +169,7 @@ impl<L: Layout> Shared<L> {
         reason: Reason,
     ) {
         let chunk = body.chunk.take();
+        body.early = None;
         if chunk.is_some() {
             slot.member.counters.count_eviction(reason);
         }

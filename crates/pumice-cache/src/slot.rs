@@ -15,7 +15,7 @@
 
 use hashbrown::HashTable;
 
-use crate::layout::{Layout, Part};
+use crate::layout::{Encoded, Layout, Part};
 use crate::member::Member;
 use crate::sync::{
     Arc, AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard,
@@ -95,6 +95,8 @@ pub(crate) struct Body<L: Layout> {
     pub(crate) values: bool,
     /// Counts the changes to the chunk.
     pub(crate) version: u64,
+    /// The chunk as it is, encoded before it has to be.
+    pub(crate) early: Option<Arc<Encoded<L::Tag>>>,
 }
 
 impl<L: Layout> Body<L> {
@@ -290,7 +292,7 @@ fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot
         hash,
         id: AtomicU32::new(NOT_RESIDENT),
         ahead: AtomicBool::new(false),
-        body: RwLock::new(Body { chunk: None, values: false, version: 0 }),
+        body: RwLock::new(Body { chunk: None, values: false, version: 0, early: None }),
         loading: Mutex::new(Progress { loading: Loading::Busy, waiting: 0 }),
         loaded: Condvar::new(),
     }

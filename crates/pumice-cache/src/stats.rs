@@ -53,12 +53,14 @@ pub struct Stats {
     pub prefetch_wasted: u64,
     /// Chunks written back by an idle thread before they had to be.
     pub written_early: u64,
+    /// Chunks encoded by an idle thread before they had to be, and kept both ways.
+    pub encoded_early: u64,
     /// Chunks that have changes that are not written back now.
     pub dirty: u64,
     /// Chunks of requests that are running or waiting now, once for each of these. Reads of one
     /// chunk that is in memory are done too soon to be seen here.
     pub pinned: u64,
-    /// Bytes that chunks take now.
+    /// Bytes that chunks take now, with what was encoded of them early.
     pub resident: u64,
     /// Bytes that the cache takes beside, to keep those chunks: they count for the limits as well.
     /// Zero for one dataset.
@@ -100,6 +102,7 @@ impl AddAssign for Stats {
         self.prefetch_useful += other.prefetch_useful;
         self.prefetch_wasted += other.prefetch_wasted;
         self.written_early += other.written_early;
+        self.encoded_early += other.encoded_early;
         self.dirty += other.dirty;
         self.pinned += other.pinned;
         self.resident += other.resident;
@@ -137,6 +140,7 @@ pub(crate) struct Rare {
     pub(crate) prefetch_useful: Counter,
     pub(crate) prefetch_wasted: Counter,
     pub(crate) written_early: Counter,
+    pub(crate) encoded_early: Counter,
 }
 
 /// Why a chunk leaves.
@@ -185,6 +189,7 @@ impl Counters {
             prefetch_useful: rare(|rare| &rare.prefetch_useful),
             prefetch_wasted: rare(|rare| &rare.prefetch_wasted),
             written_early: rare(|rare| &rare.written_early),
+            encoded_early: rare(|rare| &rare.encoded_early),
             dirty: self.dirty.value(),
             resident: self.resident.value(),
             ..Stats::default()

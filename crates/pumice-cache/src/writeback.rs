@@ -4,13 +4,16 @@
 //! A chunk that is being written back stays in its slot and stays readable; a write may change it
 //! as soon as it is encoded. Its version tells afterwards whether what was written is still what
 //! is in the slot. A chunk whose encoding, placing or writing failed stays dirty.
+//!
+//! A chunk can be encoded before it has to be written: its encoding is then kept with it, counts for the
+//! limits, and is dropped by the next change of the chunk, or when it has been written.
 
-use crate::budget::Saving;
+use crate::budget::{Reservation, Saving};
 use crate::cache::Shared;
 use crate::layout::{Encoded, Layout, Placement, Put};
 use crate::member::Member;
 use crate::shield::shield;
-use crate::slot::Slot;
+use crate::slot::{Body, Slot};
 use crate::stats::Reason;
 use crate::sync::{Arc, Mutex};
 
@@ -21,7 +24,7 @@ const GROUPS: usize = 8;
 struct Ready<L: Layout> {
     slot: Arc<Slot<L>>,
     version: u64,
-    encoded: Encoded<L::Tag>,
+    encoded: Arc<Encoded<L::Tag>>,
 }
 
 impl<L: Layout> Shared<L> {
@@ -145,6 +148,43 @@ impl<L: Layout> Shared<L> {
         if body.version == chunk.version {
             self.budget.clean(&chunk.slot);
         }
+        let early = body.early.is_some();
+        drop(body);
+        // Whoever saves a chunk is alone in that, and so nobody has encoded it anew.
+        if early {
+            self.forget_early(&chunk.slot, &mut chunk.slot.write());
+        }
+    }
+
+    /// Encodes a chunk that others must not save, for whose encoding there is room, and keeps the
+    /// encoding with it, unless it is changed meanwhile or there is no room to keep that. Tells whether
+    /// it is kept.
+    pub(crate) fn keep_encoded(
+        &self,
+        slot: &Arc<Slot<L>>,
+        room: &mut Reservation<'_, L>,
+    ) -> Result<bool, L::Error> {
+        let body = slot.read();
+        let Some(chunk) = &body.chunk else { return Ok(false) };
+        let mut encoded = shield(|| slot.member.layout.encode(&slot.key, chunk))?;
+        let version = body.version;
+        drop(body);
+        encoded.bytes.shrink_to_fit();
+        let mut body = slot.write();
+        // What it shares with the chunk is counted there.
+        let size = encoded.bytes.capacity() as u64;
+        let kept = body.version == version && self.budget.keep_encoding(room, slot, size);
+        if kept {
+            body.early = Some(Arc::new(encoded));
+        }
+        Ok(kept)
+    }
+
+    /// Drops what was encoded early of a chunk.
+    pub(crate) fn forget_early(&self, slot: &Slot<L>, body: &mut Body<L>) {
+        if body.early.take().is_some() {
+            self.budget.drop_encoding(slot);
+        }
     }
 
     /// Writes back a chunk that is in no slot.
@@ -196,7 +236,10 @@ impl<L: Layout> Shared<L> {
 fn encode<L: Layout>(slot: &Arc<Slot<L>>) -> Result<Option<Ready<L>>, L::Error> {
     let body = slot.read();
     let Some(chunk) = &body.chunk else { return Ok(None) };
-    let encoded = shield(|| slot.member.layout.encode(&slot.key, chunk))?;
+    let encoded = match &body.early {
+        Some(early) => Arc::clone(early),
+        None => Arc::new(shield(|| slot.member.layout.encode(&slot.key, chunk))?),
+    };
     Ok(Some(Ready { slot: Arc::clone(slot), version: body.version, encoded }))
 }
 

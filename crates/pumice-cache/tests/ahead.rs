@@ -40,11 +40,39 @@ impl Executor for Later {
 }
 
 fn bench(chunks: u64) -> (Bench, Arc<Later>) {
-    let later = Arc::new(Later::default());
-    let chunk = 512 + BOOK;
-    let config = Config::default().resident_limit(chunks * chunk).active_limit(2 * chunks * chunk);
-    let bench = Bench::new(config.executor(later.clone()), Toy::new(256));
+    let (bench, later) = bench_of(chunks, Toy::new(256));
     bench.toy.store(0..200, |key, _| key as u8);
+    (bench, later)
+}
+
+fn bench_of(chunks: u64, toy: Toy) -> (Bench, Arc<Later>) {
+    let later = Arc::new(Later::default());
+    let chunk = toy.chunk_bytes() + BOOK;
+    let config = Config::default().resident_limit(chunks * chunk).active_limit(2 * chunks * chunk);
+    (Bench::new(config.executor(later.clone()), toy), later)
+}
+
+/// Names chunks as they are encoded.
+fn encodings(toy: &Toy) -> Arc<Mutex<Vec<u64>>> {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&all);
+    toy.set_hook(move |name, key| {
+        if name == "encode" {
+            seen.lock().unwrap().extend(key);
+        }
+        Ok(())
+    });
+    all
+}
+
+/// A cache with 24 dirty chunks of which nobody knows whether they are complete, all but the last of
+/// them not used for long.
+fn open_bench(chunks: u64) -> (Bench, Arc<Later>) {
+    let (bench, later) = bench_of(chunks, Toy { open: true, ..Toy::new(4096) });
+    (0..24).for_each(|key| bench.put(key, 0, &[key as u8; 4096]).unwrap());
+    later.run_all();
+    assert_eq!(bench.stats().encoded_early, 0, "all of them were just used");
+    (0..40).for_each(|_| drop(bench.get(23).unwrap()));
     (bench, later)
 }
 
@@ -215,6 +243,105 @@ fn many_dirty_chunks_are_written_early_and_again_when_they_change() {
     bench.flush().unwrap();
     assert_eq!(bench.toy.stored(key).unwrap()[3], Some(9));
     assert_eq!(bench.stats().write_backs, 32 + 1);
+}
+
+#[test]
+fn cold_chunks_that_may_change_are_encoded_early_and_a_later_change_wins() {
+    let (bench, later) = open_bench(40);
+    let encoded = encodings(&bench.toy);
+    let before = bench.stats();
+    bench.put(23, 0, &[7]).unwrap();
+    assert_eq!(later.run_all(), 1);
+    let early = encoded.lock().unwrap().clone();
+    let stats = bench.stats();
+    assert!(!early.is_empty() && !early.contains(&23), "{early:?}");
+    assert_eq!(stats.encoded_early, early.len() as u64);
+    assert_eq!((stats.write_backs, stats.dirty), (0, 24), "nothing is written");
+    assert!(bench.toy.stored_keys().is_empty());
+    // What is encoded counts, and takes an eighth at most, but for the last.
+    let limit = bench.cache.config().limits().0;
+    let bytes = early.len() as u64 * bench.toy.chunk_bytes();
+    assert_eq!(stats.resident, before.resident + bytes);
+    assert!(bytes - bench.toy.chunk_bytes() < limit / 8, "{bytes} of {limit}");
+    // One is changed again: what was encoded of it goes at once.
+    bench.put(early[0], 3, &[99]).unwrap();
+    assert_eq!(bench.stats().resident, stats.resident - bench.toy.chunk_bytes());
+    bench.flush().unwrap();
+    for key in 0..24 {
+        let stored = bench.toy.stored(key).unwrap();
+        let changed = if key == early[0] { 99 } else { key as u8 };
+        assert_eq!((stored[3], stored[4]), (Some(changed), Some(key as u8)));
+    }
+    let mut all = encoded.lock().unwrap().clone();
+    assert_eq!(all.len(), 25, "all once, and again the one that was changed");
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 24);
+    assert_eq!(bench.stats().resident, before.resident, "what is written is not kept twice");
+}
+
+#[test]
+fn what_was_encoded_early_is_written_when_the_chunk_leaves() {
+    let (bench, later) = open_bench(40);
+    bench.put(23, 0, &[7]).unwrap();
+    later.run_all();
+    let early = bench.stats().encoded_early;
+    assert!(early > 0);
+    let encoded = encodings(&bench.toy);
+    bench.cache.set_limits(0, 20 * (8192 + BOOK)).unwrap();
+    assert_eq!(encoded.lock().unwrap().len() as u64, 24 - early);
+    let stats = bench.stats();
+    assert_eq!((stats.resident, stats.write_backs, stats.evictions), (0, 24, 24));
+    (0..23).for_each(|key| assert_eq!(bench.get(key).unwrap(), [key as u8; 4096]));
+}
+
+#[test]
+fn in_a_full_cache_cold_chunks_that_may_change_are_written_early() {
+    let (bench, later) = open_bench(24);
+    bench.put(23, 0, &[7]).unwrap();
+    assert_eq!(later.run_all(), 1);
+    let stats = bench.stats();
+    assert!(stats.written_early > 0 && stats.encoded_early == 0, "{stats:?}");
+    assert_eq!(stats.dirty + stats.written_early, 24);
+    let written = bench.toy.stored_keys();
+    assert_eq!(written.len() as u64, stats.written_early);
+    bench.put(written[0], 3, &[99]).unwrap();
+    bench.flush().unwrap();
+    assert_eq!(bench.toy.stored(written[0]).unwrap()[3], Some(99));
+}
+
+#[test]
+fn an_early_encoding_that_fails_is_tried_again_by_who_writes() {
+    let (bench, later) = open_bench(40);
+    bench.toy.set_hook(|name, _| match name {
+        "encode" => Err(ToyError::Told(name)),
+        _ => Ok(()),
+    });
+    bench.put(23, 0, &[7]).unwrap();
+    later.run_all();
+    let stats = bench.stats();
+    assert_eq!((stats.encoded_early, stats.dirty, stats.in_flight), (0, 24, 0));
+    assert_eq!(bench.flush(), Err(ToyError::Told("encode")));
+    bench.toy.clear_hook();
+    bench.flush().unwrap();
+    assert_eq!(bench.toy.stored_keys().len(), 24);
+}
+
+#[test]
+fn an_early_encoding_goes_with_a_chunk_that_ceases_to_be() {
+    let (bench, later) = open_bench(40);
+    bench.put(23, 0, &[7]).unwrap();
+    later.run_all();
+    assert!(bench.stats().encoded_early > 0);
+    (0..12).for_each(|key| bench.erase(key, 0, 4096).unwrap());
+    for key in 12..24 {
+        let image = bench.toy.image(&[1; 4096]);
+        bench.cache.write_stored(&bench.dataset, &key, &image, None).unwrap();
+    }
+    assert_eq!((bench.stats().resident, bench.stats().dirty), (0, 0));
+    bench.flush().unwrap();
+    assert!(bench.toy.stored_keys().into_iter().eq(12..24));
+    assert_eq!(bench.get(12).unwrap(), [1; 4096]);
 }
 
 #[test]

@@ -525,7 +525,7 @@ fn chunks_that_are_not_stored_are_not_looked_up_again() {
     // However a chunk comes to be, it is seen.
     bench.put(0, 0, &[1]).unwrap();
     bench.put(1, 0, &[1; 16]).unwrap();
-    bench.cache.write_stored(&bench.dataset, &2, &image(&[1; 16]), ()).unwrap();
+    bench.cache.write_stored(&bench.dataset, &2, &image(&[1; 16]), None).unwrap();
     let exclusive = bench.cache.exclusive(&bench.dataset);
     bench.toy.store([3], |_, _| 1);
     drop(exclusive);

@@ -185,7 +185,7 @@ fn a_stored_chunk_replaces_whatever_was_there() {
     bench.get(0).unwrap(); // clean
     bench.put(1, 0, &[2]).unwrap(); // dirty
     for key in 0..3 {
-        bench.cache.write_stored(&bench.dataset, &key, &image(&[7; 4]), ()).unwrap();
+        bench.cache.write_stored(&bench.dataset, &key, &image(&[7; 4]), None).unwrap();
         assert_eq!(bench.get(key).unwrap(), [7; 4]);
     }
     bench.flush().unwrap();
@@ -200,7 +200,7 @@ fn a_stored_chunk_that_cannot_be_written_leaves_the_chunk_as_it_was() {
         bench.toy.set_hook(
             move |name, _| if name == callback { Err(ToyError::Told(name)) } else { Ok(()) },
         );
-        let failed = bench.cache.write_stored(&bench.dataset, &0, &image(&[7; 4]), ());
+        let failed = bench.cache.write_stored(&bench.dataset, &0, &image(&[7; 4]), None);
         assert_eq!(failed, Err(ToyError::Told(callback)));
         bench.toy.clear_hook();
         assert_eq!(bench.get(0).unwrap(), [2; 4]);

@@ -4,6 +4,10 @@
 
 #![cfg(shuttle)]
 
+#[path = "shuttle/ahead.rs"]
+mod ahead;
+#[path = "shuttle/limits.rs"]
+mod limits;
 #[path = "support/toy.rs"]
 mod toy;
 
@@ -185,41 +189,6 @@ fn changes_survive_eviction_and_flushes() {
             let other = 1 + (own as usize + 2) % 3;
             assert_eq!((stored[0], stored[other]), (Some(1), Some(2)));
         }
-    });
-}
-
-#[test]
-fn what_is_held_stays_within_the_limit() {
-    check(|| {
-        let bench = bench(2, 6);
-        bench.toy.store(0..3, |_, _| 1);
-        thread::scope(|scope| {
-            scope.spawn(|| bench.get_many(0..3).unwrap());
-            scope.spawn(|| bench.put_many(2..4, &[2; CELLS]).unwrap());
-            scope.spawn(|| {
-                bench.put(1, 0, &[3]).unwrap();
-                bench.flush().unwrap();
-            });
-        });
-        let stats = bench.stats();
-        assert!(stats.peak <= 6 * CHUNK, "{}", stats.peak);
-        assert!(stats.resident <= 2 * DATA);
-    });
-}
-
-#[test]
-fn requests_that_together_need_more_than_there_is_take_turns() {
-    check(|| {
-        // Less than any one of them needs.
-        let bench = bench(1, 1);
-        bench.toy.store(0..2, |_, _| 1);
-        thread::scope(|scope| {
-            scope.spawn(|| bench.get_many(0..2).unwrap());
-            scope.spawn(|| bench.put(0, 0, &[2]).unwrap());
-            scope.spawn(|| bench.put(1, 0, &[3]).unwrap());
-        });
-        assert_eq!((bench.get(0).unwrap()[0], bench.get(1).unwrap()[0]), (2, 3));
-        assert!(bench.stats().resident <= DATA);
     });
 }
 
@@ -421,86 +390,6 @@ fn play(bench: &Bench, own: usize) {
 }
 
 #[test]
-fn what_is_loaded_ahead_is_never_older_than_what_was_written() {
-    check(|| {
-        let bench = busy_bench(4, 12);
-        bench.toy.store(0..3, |_, _| 1);
-        bench.cache.prefetch(&bench.dataset, 0..3);
-        thread::scope(|scope| {
-            scope.spawn(|| bench.put_many(0..2, &[2; CELLS]).unwrap());
-            scope.spawn(|| bench.cache.flush(&bench.dataset, true).unwrap());
-            scope.spawn(|| {
-                bench.cache.prefetch(&bench.dataset, [1, 2]);
-                let one = bench.get(1).unwrap();
-                assert!(one == [1; CELLS] || one == [2; CELLS]);
-            });
-        });
-        bench.cache.prefetch(&bench.dataset, 0..3);
-        assert_eq!(bench.get_many(0..3).unwrap(), [[2; CELLS], [2; CELLS], [1; CELLS]]);
-    });
-}
-
-#[test]
-fn a_dataset_is_closed_while_its_chunks_are_loaded_ahead() {
-    check(|| {
-        let Bench { toy, cache, dataset } = busy_bench(4, 12);
-        toy.store(0..3, |_, _| 1);
-        cache.prefetch(&dataset, 0..2);
-        cache.prefetch(&dataset, 1..3);
-        dataset.close().unwrap();
-        assert_eq!(cache.stats().resident, 0);
-        let again = cache.register(Arc::clone(&toy), DatasetOptions::default());
-        cache.prefetch(&again, 0..2);
-        drop(again);
-        assert_eq!(cache.stats().resident, 0);
-    });
-}
-
-#[test]
-fn a_failure_ahead_of_a_read_harms_nobody() {
-    check(|| {
-        let bench = busy_bench(4, 12);
-        bench.toy.store(0..2, |_, _| 1);
-        let first = AtomicBool::new(true);
-        bench.toy.set_hook(move |name, _| {
-            if name == "decode" && first.swap(false, Ordering::Relaxed) {
-                std::panic::resume_unwind(Box::new("told to"));
-            }
-            Ok(())
-        });
-        bench.cache.prefetch(&bench.dataset, 0..2);
-        let failed = bench.get(0).is_err();
-        assert_eq!(bench.get_many(0..2).or_else(|_| bench.get_many(0..2)).unwrap()[1], [1; CELLS]);
-        assert!(!failed || bench.get(0).unwrap() == [1; CELLS]);
-    });
-}
-
-#[test]
-fn what_is_written_early_and_changed_again_is_written_again() {
-    // So large that bookkeeping does not matter: more than half of the limit is dirty.
-    const LARGE: usize = 4096;
-    check(|| {
-        let limit = 4 * (2 * LARGE as u64 + BOOK);
-        let config = Config::default().executor(Arc::new(Threads(2)));
-        let config = config.resident_limit(limit).active_limit(3 * limit);
-        let bench = Bench::new(config, Toy::new(LARGE));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                bench.put_many(0..3, &[1; LARGE]).unwrap();
-                bench.put(0, 0, &[2]).unwrap();
-            });
-            scope.spawn(|| {
-                bench.put(4, 0, &[3; LARGE]).unwrap();
-                bench.put(4, 1, &[4]).unwrap();
-            });
-        });
-        bench.flush().unwrap();
-        let stored = |key: u64| bench.toy.stored(key).unwrap()[..2].to_vec();
-        assert_eq!((stored(0), stored(4)), (vec![Some(2), Some(1)], vec![Some(3), Some(4)]));
-    });
-}
-
-#[test]
 fn a_stored_chunk_is_seen_whole_or_not_at_all() {
     check(|| {
         let bench = bench(1, 6);
@@ -508,7 +397,7 @@ fn a_stored_chunk_is_seen_whole_or_not_at_all() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let bytes = image(&[2; CELLS]);
-                bench.cache.write_stored(&bench.dataset, &0, &bytes, ()).unwrap();
+                bench.cache.write_stored(&bench.dataset, &0, &bytes, None).unwrap();
             });
             scope.spawn(|| bench.put(1, 0, &[3]).unwrap());
             scope.spawn(|| {
@@ -552,70 +441,6 @@ fn writes_of_many_datasets_in_any_order_are_each_seen_whole() {
                 assert_eq!(a, b);
             });
         });
-    });
-}
-
-#[test]
-fn settings_change_under_load() {
-    check(|| {
-        let bench = bench(3, 8);
-        bench.toy.store(0..2, |_, _| 1);
-        thread::scope(|scope| {
-            scope.spawn(|| bench.put_many(1..4, &[2; CELLS]).unwrap());
-            scope.spawn(|| {
-                let config = bench.cache.config().policy(PolicyKind::Lru);
-                bench
-                    .cache
-                    .configure(config.resident_limit(CHUNK).active_limit(5 * CHUNK))
-                    .unwrap();
-            });
-            scope.spawn(|| bench.get_many(0..2).unwrap());
-        });
-        assert!(bench.stats().resident <= DATA);
-        assert_eq!(bench.get_many(0..4).unwrap()[1..], [[2; CELLS]; 3]);
-    });
-}
-
-/// A clock by which half a minute or more may have passed at any look.
-#[derive(Debug)]
-struct Restless(AtomicUsize);
-
-impl Surroundings for Restless {
-    fn now(&self) -> std::time::Duration {
-        let step = thread_rng().gen_range(0..40);
-        std::time::Duration::from_secs((self.0.fetch_add(step, Ordering::Relaxed) + step) as u64)
-    }
-
-    fn memory(&self) -> Option<Memory> {
-        let limit = 1000 * CHUNK;
-        let used = limit - thread_rng().gen_range(0..300) * CHUNK;
-        thread_rng().gen_bool(0.5).then_some(Memory { used, limit })
-    }
-}
-
-#[test]
-fn the_size_is_chosen_anew_under_load() {
-    check(|| {
-        let sizing = Sizing::Adaptive { minimum: CHUNK, maximum: 6 * CHUNK };
-        let config = Config::default().resident_limit(4 * CHUNK).active_limit(10 * CHUNK);
-        let config = config.sizing(sizing).surroundings(Arc::new(Restless(AtomicUsize::new(0))));
-        let bench = Bench::new(config, Toy::new(CELLS));
-        bench.toy.store(0..3, |_, _| 1);
-        thread::scope(|scope| {
-            scope.spawn(|| bench.put_many(1..4, &[2; CELLS]).unwrap());
-            scope.spawn(|| {
-                bench.get_many(0..4).unwrap();
-                assert_eq!(bench.get(0).unwrap(), [1; CELLS]);
-            });
-            scope.spawn(|| {
-                let bytes = 2 * CHUNK;
-                bench.cache.configure(bench.cache.config().resident_limit(bytes)).unwrap();
-                bench.get(2).unwrap();
-            });
-        });
-        assert_eq!(bench.cache.config().limits().0, 2 * CHUNK, "what was told last");
-        assert!(bench.stats().resident <= 2 * CHUNK);
-        assert_eq!(bench.get_many(0..4).unwrap()[1..], [[2; CELLS]; 3]);
     });
 }
 

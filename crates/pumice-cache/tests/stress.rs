@@ -133,7 +133,7 @@ impl Player<'_> {
         let Bench { cache, dataset, .. } = self.bench;
         let mut cells = [value; CELLS];
         let toy = &self.bench.toy;
-        cache.write_stored(dataset, &OWN.0, &toy.image(&cells), ()).unwrap();
+        cache.write_stored(dataset, &OWN.0, &toy.image(&cells), None).unwrap();
         assert_eq!(self.bench.get(OWN.0).unwrap(), cells);
         if self.random.below(2) == 0 {
             cells[3] = value.wrapping_add(1);

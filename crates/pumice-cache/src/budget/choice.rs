@@ -91,7 +91,7 @@ impl<L: Layout> Budget<L> {
             return None;
         }
         state.evictions += 1;
-        let dirty = Saving { budget: self, slots: Vec::new() };
+        let dirty = Saving { budget: self, slots: Vec::new(), counted: false };
         let mut victims = Victims { budget: self, slots: Vec::new(), dirty };
         for id in chosen {
             let Some(resident) = &mut state.residents[id as usize] else { continue };

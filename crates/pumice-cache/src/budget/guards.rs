@@ -23,6 +23,8 @@ pub(crate) struct Victims<'b, L: Layout> {
 pub(crate) struct Saving<'b, L: Layout> {
     pub(super) budget: &'b Budget<L>,
     pub(super) slots: Vec<Arc<Slot<L>>>,
+    /// Whether it counts as work under way, for which others wait rather than exceed the limits.
+    pub(super) counted: bool,
 }
 
 impl<L: Layout> Drop for Reservation<'_, L> {
@@ -63,7 +65,8 @@ impl<L: Layout> Saving<'_, L> {
     /// Takes the first `count` out.
     pub(crate) fn split_front(&mut self, count: usize) -> Self {
         let rest = self.slots.split_off(count);
-        Saving { budget: self.budget, slots: std::mem::replace(&mut self.slots, rest) }
+        let slots = std::mem::replace(&mut self.slots, rest);
+        Saving { budget: self.budget, slots, counted: false }
     }
 
     /// Takes all out.
@@ -74,10 +77,11 @@ impl<L: Layout> Saving<'_, L> {
 
 impl<L: Layout> Drop for Saving<'_, L> {
     fn drop(&mut self) {
-        if self.slots.is_empty() {
+        if self.slots.is_empty() && !self.counted {
             return;
         }
         let mut state = self.budget.state.lock();
+        state.evictions -= usize::from(self.counted);
         for slot in &self.slots {
             if let Some(resident) = state.get(slot) {
                 resident.saving = false;

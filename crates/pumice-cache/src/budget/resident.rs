@@ -8,6 +8,8 @@ use crate::sync::Arc;
 pub(super) struct Resident<L: Layout> {
     pub(super) slot: Arc<Slot<L>>,
     pub(super) footprint: Footprint,
+    /// What was encoded of it early.
+    pub(super) encoded: u64,
     pub(super) dirty: bool,
     /// Somebody is writing it back.
     pub(super) saving: bool,
@@ -46,9 +48,15 @@ impl Visit {
 }
 
 impl<L: Layout> Resident<L> {
-    /// What it counts for in the limits: its memory, and what the cache needs to keep it.
+    /// What it counts for in the limits: its memory, what was encoded of it, and what the cache needs
+    /// to keep it.
     pub(super) fn weight(&self) -> u64 {
-        self.footprint.allocated + bookkeeping::<L>()
+        self.footprint.allocated + self.encoded + bookkeeping::<L>()
+    }
+
+    /// Whether somebody writes it back or lets it leave, or it could not be written back.
+    pub(super) fn busy(&self) -> bool {
+        self.saving || self.doomed || self.stuck
     }
 
     /// Adds a use to what is known of the chunk.

@@ -1,15 +1,29 @@
 //! Who writes which chunks back.
 
-use super::{Budget, Saving};
+use super::{Budget, Need, Reservation, Saving, State, encoding_size};
 use crate::layout::Layout;
 use crate::slot::Slot;
 use crate::sync::Arc;
+
+/// Of the chunks that are next to leave, so many are looked at for what can be encoded early.
+const NEXT: usize = 64;
+/// What was encoded early and is kept may take one in so many bytes of the resident limit.
+const ENCODED: u64 = 8;
+
+/// A chunk that was not used for long and will have to be written.
+pub(crate) enum Cold<'b, L: Layout> {
+    /// The cache is full: it will be written soon.
+    Leaving(Saving<'b, L>),
+    /// It may be changed before; there is room to encode it, and to keep what that gives.
+    Staying(Saving<'b, L>, Reservation<'b, L>),
+}
 
 impl<L: Layout> Budget<L> {
     /// Takes those of `slots` that are dirty for saving, waiting for others who save them. All who
     /// call this for the same chunks must name them in the same order.
     pub(crate) fn begin_saving(&self, slots: Vec<Arc<Slot<L>>>) -> Saving<'_, L> {
-        let mut saving = Saving { budget: self, slots: Vec::with_capacity(slots.len()) };
+        self.state.lock().evictions += 1;
+        let mut saving = Saving { budget: self, slots: Vec::new(), counted: true };
         saving.slots.extend(slots.into_iter().filter(|slot| self.hold(slot, true)));
         saving
     }
@@ -17,7 +31,7 @@ impl<L: Layout> Budget<L> {
     /// Waits until nobody saves the chunk and keeps others from doing so.
     pub(crate) fn hold_saves(&self, slot: &Arc<Slot<L>>) -> Saving<'_, L> {
         let slots = if self.hold(slot, false) { vec![Arc::clone(slot)] } else { Vec::new() };
-        Saving { budget: self, slots }
+        Saving { budget: self, slots, counted: false }
     }
 
     /// Marks a chunk as being saved; `false`: it is not resident, or clean and only dirty counts.
@@ -73,23 +87,61 @@ impl<L: Layout> Budget<L> {
                 return false;
             }
             let Some(resident) = &state.residents[id as usize] else { return true };
-            let busy = resident.saving || resident.doomed || resident.stuck;
-            if resident.dirty && resident.complete && !busy {
+            if resident.dirty && resident.complete && !resident.busy() {
                 excess = excess.saturating_sub(resident.weight());
                 chosen.push(id);
             }
             true
         });
-        let mut saving = Saving { budget: self, slots: Vec::with_capacity(chosen.len()) };
+        self.save_chosen(&mut state, chosen)
+    }
+
+    /// Takes one of the dirty chunks that are next to leave and of which it cannot be known whether
+    /// they are complete, if it was not used for as many uses as there are chunks: as long as the dirty ones
+    /// take more than one in `part` bytes of the resident limit.
+    pub(crate) fn cold_open(&self, part: u64) -> Option<Cold<'_, L>> {
+        let mut state = self.lock_settled();
+        if state.dirty_bytes <= state.resident_limit / part {
+            return None;
+        }
+        let idle = (state.residents.len() - state.free.len()) as u64;
+        let (mut chosen, mut looked) = (None, 0);
+        state.policy.coldest(&mut |id| {
+            looked += 1;
+            let Some(resident) = &state.residents[id as usize] else { return true };
+            let open = !resident.complete && resident.written == 0.0 && resident.encoded == 0;
+            let cold = state.clock - resident.used >= idle;
+            if resident.dirty && open && cold && !resident.busy() {
+                chosen = Some((id, encoding_size(resident.footprint.used)));
+            }
+            chosen.is_none() && looked < NEXT
+        });
+        let (id, bytes) = chosen?;
+        if state.resident.saturating_add(bytes) > state.resident_limit {
+            return self.save_chosen(&mut state, vec![id]).map(Cold::Leaving);
+        }
+        let need = Need::Encode { bytes };
+        if state.encoded >= state.resident_limit / ENCODED || !state.fits(need) {
+            return None;
+        }
+        let saving = self.save_chosen(&mut state, vec![id])?;
+        Some(Cold::Staying(saving, self.take(&mut state, need)))
+    }
+
+    fn save_chosen(&self, state: &mut State<L>, chosen: Vec<u32>) -> Option<Saving<'_, L>> {
+        let mut slots = Vec::with_capacity(chosen.len());
         for id in chosen {
             let Some(resident) = &mut state.residents[id as usize] else { continue };
-            if std::mem::replace(&mut resident.saving, true) {
-                continue;
+            // A policy that names a chunk twice must not have it written twice.
+            if !std::mem::replace(&mut resident.saving, true) {
+                slots.push(Arc::clone(&resident.slot));
             }
-            saving.slots.push(Arc::clone(&resident.slot));
         }
-        drop(state);
-        (!saving.slots.is_empty()).then_some(saving)
+        if slots.is_empty() {
+            return None;
+        }
+        state.evictions += 1;
+        Some(Saving { budget: self, slots, counted: true })
     }
 
     /// Notes that chunks could not be written back, as far as they are still dirty.

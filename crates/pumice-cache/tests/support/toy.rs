@@ -7,9 +7,14 @@
 
 #![allow(dead_code, unreachable_pub)]
 
+mod bench;
+mod living;
+
+pub use bench::Bench;
+pub use living::{Alive, Living};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
@@ -33,6 +38,9 @@ const DEFINED: [u8; 256] = [1; 256];
 
 /// Called with the callback's name and the chunk concerned, if there is one.
 pub type Hook = dyn Fn(&'static str, Option<u64>) -> Result<(), ToyError> + Send + Sync;
+
+/// Counts an encoding among what lives in memory; what is stored has none.
+pub type Mark = Option<Arc<Alive>>;
 
 /// Called with what is fetched.
 pub type FetchHook = dyn Fn(&[Fetch<'_>]) + Send;
@@ -75,6 +83,8 @@ pub struct Toy {
     pub slack: u64,
     /// What a write claims that it may add to a chunk that exists.
     pub growth: u64,
+    /// Whether nobody knows which part of a chunk a write is, as with sparse chunks.
+    pub open: bool,
     /// The most bytes that a write makes a chunk allocate beyond what it uses; how many it does
     /// depends on what is written.
     pub swell: u64,
@@ -86,29 +96,6 @@ pub struct Chunk {
     slack: u64,
     /// Counts the chunk among those that live in the cache.
     alive: Option<Alive>,
-}
-
-/// How many bytes all chunks in memory take, counted by themselves.
-#[derive(Default)]
-pub struct Living {
-    now: AtomicU64,
-    pub peak: AtomicU64,
-}
-
-struct Alive(Arc<Living>, u64);
-
-impl Alive {
-    fn new(living: &Arc<Living>, bytes: u64) -> Option<Self> {
-        let now = living.now.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        living.peak.fetch_max(now, Ordering::SeqCst);
-        Some(Alive(Arc::clone(living), bytes))
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.now.fetch_sub(self.1, Ordering::SeqCst);
-    }
 }
 
 pub enum Read<'a> {
@@ -129,7 +116,12 @@ impl Toy {
     /// A toy that shares another's disk.
     pub fn beside(other: &Toy) -> Self {
         let living = Arc::clone(&other.living);
-        Toy { living, swell: other.swell, ..Toy::on(Arc::clone(&other.disk), other.cells) }
+        Toy {
+            living,
+            swell: other.swell,
+            open: other.open,
+            ..Toy::on(Arc::clone(&other.disk), other.cells)
+        }
     }
 
     fn on(disk: Arc<Mutex<Disk>>, cells: usize) -> Self {
@@ -151,6 +143,7 @@ impl Toy {
             living: Arc::default(),
             slack: 0,
             growth: 0,
+            open: false,
             swell: 0,
         }
     }
@@ -292,17 +285,17 @@ impl Chunk {
 impl Layout for Toy {
     type Key = u64;
     type Chunk = Chunk;
-    type Tag = ();
+    type Tag = Mark;
     type Read<'a> = Read<'a>;
     type Write<'a> = Write<'a>;
     type Error = ToyError;
 
-    fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, ToyError> {
+    fn lookup(&self, keys: &[u64]) -> Result<Lookups<Mark>, ToyError> {
         self.call("lookup", keys.first().copied())?;
         let disk = self.disk();
         let find = |key: &u64| {
             let &(offset, len) = disk.index.get(&(self.id, *key))?;
-            Some(Stored::new(offset, len, ()).head(self.cells as u64))
+            Some(Stored::new(offset, len, None).head(self.cells as u64))
         };
         Ok(keys.iter().map(find).collect())
     }
@@ -334,7 +327,7 @@ impl Layout for Toy {
         &self,
         key: &u64,
         bytes: Vec<u8>,
-        _stored: &Stored<()>,
+        _stored: &Stored<Mark>,
         part: Part,
     ) -> Result<Chunk, ToyError> {
         self.call("decode", Some(*key))?;
@@ -352,12 +345,14 @@ impl Layout for Toy {
         Ok(Chunk { mask, values: Some(vec![0xdd; self.cells]), slack: self.slack, alive })
     }
 
-    fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<()>, ToyError> {
+    fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<Mark>, ToyError> {
         self.call("encode", Some(*key))?;
-        Ok(Encoded::new(encode(chunk, self.disguise()), ()))
+        let bytes = encode(chunk, self.disguise());
+        let mark = Alive::new(&self.living, bytes.len() as u64).map(Arc::new);
+        Ok(Encoded::new(bytes, mark))
     }
 
-    fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), ToyError> {
+    fn insert(&self, placements: &mut [Placement<u64, Mark>]) -> Result<(), ToyError> {
         self.call("insert", None)?;
         let mut disk = self.disk();
         for placement in placements {
@@ -377,7 +372,7 @@ impl Layout for Toy {
         Ok(())
     }
 
-    fn settle(&self, _: &[Placement<u64, ()>], written: bool) -> Result<(), ToyError> {
+    fn settle(&self, _: &[Placement<u64, Mark>], written: bool) -> Result<(), ToyError> {
         self.call(if written { "settle" } else { "give_up" }, None)
     }
 
@@ -428,8 +423,8 @@ impl Layout for Toy {
 
     fn write_share(&self, _: &u64, write: &Write<'_>) -> f32 {
         match write {
-            Write::Put { data, .. } => data.len() as f32 / self.cells as f32,
-            Write::Erase { .. } => 0.0,
+            Write::Put { data, .. } if !self.open => data.len() as f32 / self.cells as f32,
+            Write::Put { .. } | Write::Erase { .. } => 0.0,
         }
     }
 
@@ -477,18 +472,18 @@ impl Layout for Toy {
         self.count_again(chunk);
     }
 
-    fn can_read_direct(&self, _: &u64, _: &Stored<()>, _: &Read<'_>) -> bool {
+    fn can_read_direct(&self, _: &u64, _: &Stored<Mark>, _: &Read<'_>) -> bool {
         self.direct
     }
 
-    fn can_write_direct(&self, _: &u64, _: &Stored<()>, _: &Write<'_>) -> bool {
+    fn can_write_direct(&self, _: &u64, _: &Stored<Mark>, _: &Write<'_>) -> bool {
         self.direct
     }
 
     fn direct_read<'r>(
         &self,
         key: &u64,
-        _: Option<&Stored<()>>,
+        _: Option<&Stored<Mark>>,
         read: &'r mut Read<'_>,
         extents: &mut Vec<Fetch<'r>>,
     ) -> Result<Direct, ToyError> {
@@ -518,7 +513,7 @@ impl Layout for Toy {
     fn direct_write<'r>(
         &self,
         key: &u64,
-        _: Option<&Stored<()>>,
+        _: Option<&Stored<Mark>>,
         write: &'r mut Write<'_>,
         extents: &mut Vec<Put<'r>>,
     ) -> Result<Direct, ToyError> {
@@ -569,82 +564,6 @@ impl Layout for Toy {
 
     fn bypass(&self) -> bool {
         self.bypass
-    }
-}
-
-/// A cache with one toy dataset.
-pub struct Bench {
-    pub toy: Arc<Toy>,
-    pub cache: ChunkCache<Toy>,
-    pub dataset: Dataset<Toy>,
-}
-
-impl Bench {
-    pub fn new(config: Config, toy: Toy) -> Self {
-        let toy = Arc::new(toy);
-        let cache = ChunkCache::new(config);
-        let dataset = cache.register(Arc::clone(&toy), DatasetOptions::default());
-        Bench { toy, cache, dataset }
-    }
-
-    /// Another dataset in the same store.
-    pub fn sibling(&self) -> (Arc<Toy>, Dataset<Toy>) {
-        let toy = Arc::new(Toy::beside(&self.toy));
-        let dataset = self.cache.register(Arc::clone(&toy), DatasetOptions::default());
-        (toy, dataset)
-    }
-
-    /// Limits for `resident` and `active` chunks of the toy.
-    pub fn with_limits(cells: usize, resident: u64, active: u64) -> Self {
-        let bytes = 2 * cells as u64 + BOOK;
-        let config =
-            Config::default().resident_limit(resident * bytes).active_limit(active * bytes);
-        Bench::new(config, Toy::new(cells))
-    }
-
-    pub fn put(&self, key: u64, start: usize, data: &[u8]) -> Result<(), ToyError> {
-        self.cache.write(&self.dataset, [(key, Write::Put { start, data })])
-    }
-
-    pub fn erase(&self, key: u64, start: usize, len: usize) -> Result<(), ToyError> {
-        self.cache.write(&self.dataset, [(key, Write::Erase { start, len })])
-    }
-
-    /// All cells of a chunk.
-    pub fn get(&self, key: u64) -> Result<Vec<u8>, ToyError> {
-        self.get_many([key]).map(|mut chunks| chunks.remove(0))
-    }
-
-    pub fn get_many(&self, keys: impl IntoIterator<Item = u64>) -> Result<Vec<Vec<u8>>, ToyError> {
-        let keys: Vec<_> = keys.into_iter().collect();
-        let mut chunks = vec![vec![0; self.toy.cells]; keys.len()];
-        let parts = keys.into_iter().zip(&mut chunks);
-        self.cache
-            .read(&self.dataset, parts.map(|(key, out)| (key, Read::Values { start: 0, out })))?;
-        Ok(chunks)
-    }
-
-    pub fn put_many(
-        &self,
-        keys: impl IntoIterator<Item = u64>,
-        data: &[u8],
-    ) -> Result<(), ToyError> {
-        let parts = keys.into_iter().map(|key| (key, Write::Put { start: 0, data }));
-        self.cache.write(&self.dataset, parts)
-    }
-
-    pub fn defined(&self, key: u64) -> Result<Vec<usize>, ToyError> {
-        let mut cells = Vec::new();
-        self.cache.read(&self.dataset, [(key, Read::Defined(&mut cells))])?;
-        Ok(cells)
-    }
-
-    pub fn flush(&self) -> Result<(), ToyError> {
-        self.cache.flush(&self.dataset, false)
-    }
-
-    pub fn stats(&self) -> Stats {
-        self.cache.stats()
     }
 }
 
