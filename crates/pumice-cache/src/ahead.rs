@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 
 use crate::access::Ahead;
 use crate::budget::{Cold, Reservation, Saving};
-use crate::cache::{ChunkCache, Dataset, Shared};
+use crate::cache::{ChunkCache, Shared};
+use crate::handles::Dataset;
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::order::Keys;

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use crate::access::Reading;
 use crate::budget::{Need, Reservation, Saving};
-use crate::cache::{ChunkCache, Dataset, Shared, writes};
+use crate::cache::{ChunkCache, Shared, writes};
+use crate::handles::Dataset;
 use crate::layout::{Layout, Part};
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};

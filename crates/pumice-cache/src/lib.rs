@@ -146,6 +146,7 @@ mod error;
 mod evict;
 mod exclusive;
 mod executor;
+mod handles;
 mod layout;
 mod list;
 mod load;
@@ -165,11 +166,12 @@ pub mod trace;
 mod writeback;
 
 pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
-pub use cache::{CachedFile, ChunkCache, Dataset};
+pub use cache::ChunkCache;
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;
 pub use exclusive::{Exclusive, Held, Room, WriteInParts};
 pub use executor::{Executor, Inline, Rayon};
+pub use handles::{CachedFile, Dataset};
 pub use layout::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
     StoreId, Stored,

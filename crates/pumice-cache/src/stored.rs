@@ -6,7 +6,8 @@
 //! the image: if storing fails, nothing is lost.
 
 use crate::absent::PART;
-use crate::cache::{ChunkCache, Dataset, Shared};
+use crate::cache::{ChunkCache, Shared};
+use crate::handles::Dataset;
 use crate::layout::{Fetch, Layout, Part, Stored};
 use crate::load::zeroed;
 use crate::member::Member;

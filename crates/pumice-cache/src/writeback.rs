@@ -209,8 +209,11 @@ impl<L: Layout> Shared<L> {
         dirty.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
         let result = self.save(self.budget.begin_saving(dirty));
         if evict {
-            let slots = members.iter().flat_map(|member| self.budget.slots(member));
-            slots.for_each(|slot| self.leave_whole(&slot, Reason::Flush));
+            for slot in members.iter().flat_map(|member| self.budget.slots(member)) {
+                // Who has just written it early may still have it in hand; now clean, it is taken by none.
+                drop(self.budget.hold_saves(&slot));
+                self.leave_whole(&slot, Reason::Flush);
+            }
         }
         // Requests that ended meanwhile could not let go what was being saved. What cannot be
         // written now is another's, who will learn of it.

@@ -247,20 +247,23 @@ fn play(config: Config, toy: Toy) -> (Stats, u64) {
 #[test]
 fn every_thread_finds_its_cells_as_it_left_them() {
     let chunk = 2 * CELLS as u64 + BOOK;
-    for (resident, active) in [(3, 6), (1, 2), (CHUNKS, 2 * CHUNKS), (0, 4)] {
+    let mut early = 0;
+    for (resident, active) in [(3, 6), (1, 2), (CHUNKS, 2 * CHUNKS), (40, 60), (0, 4)] {
         for threads in [1, 2] {
             let executor = Arc::new(Rayon::new(threads).unwrap());
             let config = Config::default().executor(executor);
             let config = config.resident_limit(resident * chunk).active_limit(active * chunk);
-            for swell in [0, CELLS as u64] {
-                let (stats, limit) = play(config.clone(), Toy { swell, ..Toy::new(CELLS) });
+            for (swell, open) in [(0, false), (CELLS as u64, true)] {
+                let (stats, limit) = play(config.clone(), Toy { swell, open, ..Toy::new(CELLS) });
                 // Alone, a chunk may need to be stored, decoded and encoded, and that is an
                 // estimate.
                 let most = limit.max(4 * (chunk + swell));
                 assert!(stats.peak <= most, "{} of {limit}", stats.peak);
+                early += if open { stats.encoded_early } else { 0 };
             }
         }
     }
+    assert!(early > 0, "idle threads have encoded nothing");
 }
 
 #[test]

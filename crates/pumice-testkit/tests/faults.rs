@@ -2,6 +2,9 @@
 //! reaches the caller, in the call or in the next flush, nothing else is harmed, what was not written
 //! stays in the cache, and later everything can be written. Only a write that made room in the cache, failed
 //! and succeeded when it was tried again is told to nobody: then the next flush has left nothing unwritten.
+//!
+//! External data are in a file of their own, whose calls are not recorded: a disk that is full is one of its own
+//! here.
 
 use pumice::{
     AllocationTime, CacheOptions, Context, Dataset, File, ReadMany, Selection, WriteMany,
@@ -447,4 +450,40 @@ fn a_fault_at_any_call_is_told_and_harms_nothing() {
 #[test]
 fn with_threads_a_fault_at_any_call_is_told_and_harms_nothing() {
     every_fault_of(THREADED, THREADS);
+}
+
+/// Rows of external data that are on a good disk, and all of them.
+const GOOD_ROWS: u64 = 4;
+const ROWS: u64 = 8;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_behind_external_data_is_told_and_harms_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, full) = (folder.path().join("good"), folder.path().join("full"));
+    // Whatever is written there, the disk is full.
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let path = folder.path().join("file.h5");
+    let values: Vec<i32> = (1..=(ROWS * 4) as i32).collect();
+    {
+        let file = File::create(&path).unwrap();
+        let new = file.new_dataset::<i32>().shape([ROWS, 4]);
+        let new = new.external(good.to_str().unwrap(), 0, Some(16 * GOOD_ROWS));
+        let outside = new.external(full.to_str().unwrap(), 0, None).create("outside").unwrap();
+        let inside = file.new_dataset::<i32>().shape([ROWS, 4]).chunk([2, 4]).deflate(1);
+        let inside = inside.create("inside").unwrap();
+        inside.write(.., &values).unwrap();
+        outside.write(0..GOOD_ROWS, &values[..16]).unwrap();
+        let error = outside.write(.., &values).unwrap_err();
+        assert!(format!("{error:?}").contains("StorageFull"), "{error:?}");
+        assert_eq!(outside.read::<i32>(0..GOOD_ROWS).unwrap(), values[..16]);
+        assert_eq!(inside.read::<i32>(..).unwrap(), values);
+        file.close().unwrap();
+    }
+    std::fs::remove_file(&full).unwrap();
+    let file = File::open_rw(&path).unwrap();
+    assert_eq!(file.dataset("inside").unwrap().read::<i32>(..).unwrap(), values);
+    let outside = file.dataset("outside").unwrap();
+    outside.write(.., &values).unwrap();
+    assert_eq!(outside.read::<i32>(..).unwrap(), values);
 }

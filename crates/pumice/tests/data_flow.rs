@@ -1,7 +1,7 @@
 //! The data flow of a read: filters, checksums, conversion, transformation, places in memory. The
 //! first two tests are examples A and B of "HDF5 Data Flow Pipeline for H5Dread".
 
-use pumice::{Dataset, Datatype, File, Selection, Transfer};
+use pumice::{Context, Dataset, Datatype, File, Selection, Transfer};
 
 /// Dataset D. The elements of the region at <1, 1> are a to p; c is 65.
 fn dataset_d(file: &File) -> Dataset {
@@ -107,4 +107,28 @@ fn a_checksum_that_does_not_match_fails_a_read_unless_it_is_not_to_be_verified()
     let found = dataset.read_with::<u16>(.., &unverified).unwrap();
     assert_eq!(found, [0, 1, 2, 3, 99, 5, 6, 7, 8, 9, 10, 11]);
     assert!(dataset.read::<u16>(..).is_err(), "the next read verifies again");
+}
+
+#[test]
+fn a_read_that_does_not_verify_sees_what_is_not_written_yet_and_keeps_nothing() {
+    let context = Context::builder().threads(1).build().unwrap();
+    let store = std::sync::Arc::new(pumice_store::MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
+    let dataset = file.new_dataset::<u16>().shape([12]).chunk([4]).deflate(1).fletcher32();
+    let dataset = dataset.create("d").unwrap();
+    dataset.write(.., &(0..12).collect::<Vec<u16>>()).unwrap();
+    file.flush().unwrap();
+    context.evict().unwrap();
+    dataset.write(4..8, &[50u16; 4]).unwrap();
+    let before = dataset.cache_stats();
+    let found = dataset.read_with::<u16>(.., &Transfer::new().verify(false)).unwrap();
+    assert_eq!(found, [0, 1, 2, 3, 50, 50, 50, 50, 8, 9, 10, 11]);
+    let after = dataset.cache_stats();
+    assert_eq!(
+        (after.dirty, after.write_backs),
+        (1, before.write_backs),
+        "nothing is written for it"
+    );
+    assert_eq!((after.hits, after.misses), (before.hits + 1, before.misses + 2));
+    assert_eq!(after.resident, before.resident, "what was not verified is not kept");
 }

@@ -1,8 +1,9 @@
 //! When the size is looked at: as a request comes, and after it has been served.
 
 use super::{Adaptive, Curve, CurvePoint, Sizing};
-use crate::cache::{ChunkCache, Dataset, Shared};
+use crate::cache::{ChunkCache, Shared};
 use crate::config::Config;
+use crate::handles::Dataset;
 use crate::layout::Layout;
 
 impl Config {

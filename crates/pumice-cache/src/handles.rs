@@ -1,0 +1,101 @@
+//! What the owner of a file or of a dataset has in hand: its place in the cache.
+
+use crate::cache::ChunkCache;
+use crate::config::DatasetOptions;
+use crate::layout::Layout;
+use crate::member::Member;
+use crate::sync::Arc;
+
+/// A file's place in a cache: a name for the datasets registered with it.
+///
+/// Dropping it changes nothing; [`close`](CachedFile::close) takes the file's chunks out of the cache.
+pub struct CachedFile<L: Layout> {
+    pub(crate) cache: ChunkCache<L>,
+    pub(crate) id: u64,
+}
+
+impl<L: Layout> CachedFile<L> {
+    /// The cache it is registered with.
+    pub fn cache(&self) -> &ChunkCache<L> {
+        &self.cache
+    }
+
+    /// Gives a dataset of the file its place in the cache.
+    pub fn register(&self, layout: Arc<L>, options: DatasetOptions) -> Dataset<L> {
+        self.cache.shared.register(&self.cache, Some(self.id), layout, options)
+    }
+
+    /// Writes back what the file's datasets have changed, all of them together, and lets their chunks
+    /// leave the cache.
+    ///
+    /// On an error the place is given back with it, what could not be written is still in the cache,
+    /// and closing can be tried again.
+    pub fn close(self) -> Result<(), (Self, L::Error)> {
+        match self.cache.flush_file(&self, true) {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for CachedFile<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CachedFile").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A dataset's place in a cache.
+///
+/// Dropping it closes the dataset; [`close`](Dataset::close) does the same and tells of errors.
+pub struct Dataset<L: Layout> {
+    pub(crate) cache: ChunkCache<L>,
+    pub(crate) member: Arc<Member<L>>,
+    pub(crate) open: bool,
+}
+
+impl<L: Layout> Dataset<L> {
+    /// The cache it is registered with.
+    pub fn cache(&self) -> &ChunkCache<L> {
+        &self.cache
+    }
+
+    /// Its layout.
+    pub fn layout(&self) -> &Arc<L> {
+        &self.member.layout
+    }
+
+    /// What the cache was told about it.
+    pub fn options(&self) -> DatasetOptions {
+        self.member.options()
+    }
+
+    /// Tells the cache something else about it from now on.
+    pub fn set_options(&self, options: DatasetOptions) {
+        self.member.set_options(options);
+    }
+
+    /// Writes back what was changed and gives the place up.
+    ///
+    /// The place is given up in any case: on an error, changes that could not be written are lost.
+    /// To be able to try again, [`flush`](ChunkCache::flush) first.
+    pub fn close(mut self) -> Result<(), L::Error> {
+        self.open = false;
+        self.cache.shared.close(&self.member)
+    }
+}
+
+impl<L: Layout> Drop for Dataset<L> {
+    fn drop(&mut self) {
+        if self.open {
+            let _ = self.cache.shared.close(&self.member);
+        }
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for Dataset<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (id, options) = (self.member.id, self.options());
+        let mut f = f.debug_struct("Dataset");
+        f.field("id", &id).field("options", &options).finish_non_exhaustive()
+    }
+}
