@@ -473,10 +473,10 @@ fn a_full_disk_behind_external_data_is_told_and_harms_nothing() {
         let inside = file.new_dataset::<i32>().shape([ROWS, 4]).chunk([2, 4]).deflate(1);
         let inside = inside.create("inside").unwrap();
         inside.write(.., &values).unwrap();
-        outside.write(0..GOOD_ROWS, &values[..16]).unwrap();
+        outside.write((0..GOOD_ROWS, ..), &values[..16]).unwrap();
         let error = outside.write(.., &values).unwrap_err();
         assert!(format!("{error:?}").contains("StorageFull"), "{error:?}");
-        assert_eq!(outside.read::<i32>(0..GOOD_ROWS).unwrap(), values[..16]);
+        assert_eq!(outside.read::<i32>((0..GOOD_ROWS, ..)).unwrap(), values[..16]);
         assert_eq!(inside.read::<i32>(..).unwrap(), values);
         file.close().unwrap();
     }
