@@ -124,11 +124,14 @@ impl File {
         let medium = Medium::new(store, user_block, length, sizes, true);
         let medium = Arc::new(with_options(medium, options));
         let mut space = FileSpace::create(&medium, space, length, new_header(low))?;
+        let header = new_header(low);
+        let driver = members::begin(&medium, &mut superblock, &mut space, header, options)?;
         if let Some((metadata, raw)) = options.blocks() {
             medium.put_aside(metadata, raw);
         }
         let least = &options.shared_messages;
-        let extension = share::begin(&medium, &mut space, new_header(low), least)?;
+        let mut extension = share::begin(&medium, &mut space, new_header(low), least)?;
+        (extension.driver, extension.driver_place) = driver;
         superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
         let old = low == LibraryVersion::Earliest && spec == GroupSpec::default();
         let root = match old {
@@ -207,7 +210,7 @@ impl File {
         // A journal is behind the end of the file, and may be all there is of a superblock.
         let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
         if longer
-            && matches!(form, Form::Single(_))
+            && form != Form::Multi
             && let Some(done) = journal_done(&store, writable)?
         {
             (store, found) = (done.clone(), find_superblock(&*done));

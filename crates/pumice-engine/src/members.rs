@@ -1,5 +1,6 @@
 //! Files that are one HDF5 file together: families (pieces of one size), split files (metadata and
-//! raw data) and multi files (one file for each kind of data). Read only.
+//! raw data) and multi files (one file for each kind of data). Families are made and edited, the others
+//! only read.
 //!
 //! They are opened by libhdf5's name for the whole: a family by a pattern such as `run%05d.h5`, a
 //! split file `run` by the name that `run-m.h5` and `run-r.h5` have in common (or `run.meta` and
@@ -8,11 +9,17 @@
 
 use crate::extension::Extension;
 use crate::file::{Cache, File, find_superblock};
+use crate::file_space::FileSpace;
 use crate::medium::Medium;
+use crate::metadata::MetadataIo;
 use crate::version::CreateOptions;
 use crate::{Error, Result};
-use pumice_format::driver_info::{DriverInfo, MultiMember};
-use pumice_store::{Gaps, JoinedStore, Part};
+use pumice_format::driver_info::{self, DriverInfo, MultiMember};
+use pumice_format::messages::kind;
+use pumice_format::object_header::{ObjectHeader, RawMessage};
+use pumice_format::superblock::Superblock;
+use pumice_store::{FamilyStore, FileStore, Gaps, JoinedStore, Locking, Part};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,7 +51,7 @@ pub(crate) enum Form<'p> {
 /// A file that consists of several.
 pub(crate) enum Several {
     /// Pieces of one size, in order.
-    Family { members: Vec<PathBuf> },
+    Family { pattern: Pattern, members: Vec<PathBuf> },
     /// Files by kind of data; the first one has the superblock.
     Multi { whole: PathBuf, members: Vec<MultiMember> },
 }
@@ -55,7 +62,7 @@ impl Several {
         if let Some(pattern) = path.to_str().and_then(Pattern::parse) {
             let names = (0..).map(|number| PathBuf::from(pattern.name(number)));
             let members: Vec<_> = names.take_while(|name| name.is_file()).collect();
-            return (!members.is_empty()).then_some(Self::Family { members });
+            return (!members.is_empty()).then_some(Self::Family { pattern, members });
         }
         let (_, endings) =
             MULTI.iter().find(|(ending, _)| member_path(path, &format!("%s{ending}")).is_file())?;
@@ -69,10 +76,24 @@ impl Several {
         Some(Self::Multi { whole: path.into(), members })
     }
 
+    /// The family that is to be made by this pattern: all by itself if it is to be `new`.
+    pub(crate) fn family(path: &Path, new: bool) -> io::Result<Self> {
+        let Some(pattern) = path.to_str().and_then(Pattern::parse) else {
+            let what = "a family is named by a pattern for its files' numbers, such as run%05d.h5";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        };
+        let members = [0, 1].map(|number| PathBuf::from(pattern.name(number)));
+        if let Some(other) = members.iter().find(|path| new && path.exists()) {
+            let what = format!("{} is there", other.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        Ok(Self::Family { pattern, members: members.into_iter().take(1).collect() })
+    }
+
     /// The file with the superblock.
     pub(crate) fn first(&self) -> PathBuf {
         match self {
-            Self::Family { members } => members.first().cloned().unwrap_or_default(),
+            Self::Family { members, .. } => members.first().cloned().unwrap_or_default(),
             Self::Multi { whole, members } => {
                 members.first().map_or(whole.clone(), |member| member_path(whole, &member.name))
             }
@@ -80,26 +101,50 @@ impl Several {
     }
 
     /// Opens it for reading.
-    pub(crate) fn open(self, cache: Cache) -> Result<Arc<File>> {
+    pub(crate) fn open(self, cache: Cache, options: &CreateOptions) -> Result<Arc<File>> {
         match self {
-            Self::Family { members } => open_family(&members, cache),
-            Self::Multi { whole, members } => open_multi(&whole, &members, cache),
+            Self::Family { members, .. } => {
+                let store = family_store(&members, member_size(&members)?);
+                File::open_store(store, cache, false, Form::Family, options)
+            }
+            Self::Multi { whole, members } => open_multi(&whole, &members, cache, options),
         }
+    }
+
+    /// All files of a family for editing; the first one is open and locked. For members of so many
+    /// bytes if the family is to be made anew.
+    pub(crate) fn writable(
+        self,
+        first: Arc<FileStore>,
+        new_size: Option<u64>,
+        locking: Locking,
+    ) -> Result<Arc<FamilyStore>> {
+        let Self::Family { pattern, members } = self else {
+            let what = "changing a split or multi file; `pumice repack` or `h5repack` makes one file \
+                        of it, which can be changed";
+            return Err(Error::Unsupported(what.into()));
+        };
+        let size = match new_size {
+            Some(size) => size,
+            None => member_size(&members)?,
+        };
+        let name = move |number| PathBuf::from(pattern.name(number));
+        let opened = FamilyStore::open(first, size, locking, name);
+        let failed = |source| Error::Io { action: "open the files of a family".into(), source };
+        Ok(Arc::new(opened.map_err(failed)?))
     }
 }
 
-fn open_family(members: &[PathBuf], cache: Cache) -> Result<Arc<File>> {
+/// Bytes of a family's members: what the file says, or how long the first one is.
+fn member_size(members: &[PathBuf]) -> Result<u64> {
     let first = members.first().and_then(|first| first.metadata().ok());
     let size = first.map_or(0, |metadata| metadata.len()).max(1);
-    let store = family_store(members, size);
-    let store = match driver(&store)? {
-        Some(DriverInfo::Family { member_size }) if member_size != size => {
-            family_store(members, member_size)
-        }
-        Some(DriverInfo::Multi(_)) => return Err(wrong_driver("a family", "a multi file")),
-        _ => store,
-    };
-    File::open_store(store, cache, false, Form::Family, &CreateOptions::default())
+    match driver(&family_store(members, size)) {
+        Ok(Some(DriverInfo::Family { member_size })) => Ok(member_size),
+        Ok(Some(DriverInfo::Multi(_))) => Err(wrong_driver("a family", "a multi file")),
+        // Where a commit was not finished, the file may not say, but then its journal is there.
+        _ => Ok(size),
+    }
 }
 
 fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
@@ -112,7 +157,12 @@ fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
     Arc::new(JoinedStore::new(members.iter().enumerate().map(part).collect(), Gaps::Errors))
 }
 
-fn open_multi(whole: &Path, members: &[MultiMember], cache: Cache) -> Result<Arc<File>> {
+fn open_multi(
+    whole: &Path,
+    members: &[MultiMember],
+    cache: Cache,
+    options: &CreateOptions,
+) -> Result<Arc<File>> {
     let store = multi_store(whole, members);
     let store = match driver(&store)? {
         Some(DriverInfo::Multi(stored)) => {
@@ -125,7 +175,7 @@ fn open_multi(whole: &Path, members: &[MultiMember], cache: Cache) -> Result<Arc
         Some(DriverInfo::Family { .. }) => return Err(wrong_driver("a multi file", "a family")),
         _ => store,
     };
-    File::open_store(store, cache, false, Form::Multi, &CreateOptions::default())
+    File::open_store(store, cache, false, Form::Multi, options)
 }
 
 fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {
@@ -148,6 +198,32 @@ fn driver(store: &Arc<JoinedStore>) -> Result<Option<DriverInfo>> {
 
 fn wrong_driver(named: &str, found: &str) -> Error {
     Error::Invalid(format!("named as {named}, but it is part of {found}"))
+}
+
+/// What is known of the files that a file consists of, and where an older superblock has it.
+type Driver = (Option<DriverInfo>, Option<(u64, u64)>);
+
+/// Says in a new file that it is a family, if it is to be one; an extension of the superblock gets this
+/// header.
+pub(crate) fn begin(
+    medium: &Arc<Medium>,
+    superblock: &mut Superblock,
+    space: &mut FileSpace,
+    header: ObjectHeader,
+    options: &CreateOptions,
+) -> Result<Driver> {
+    let Some(member_size) = options.member_size else { return Ok((None, None)) };
+    let driver = Some(DriverInfo::Family { member_size });
+    if let Some(old) = &mut superblock.old {
+        let block = driver_info::family_block(member_size);
+        let (address, length) = (medium.allocate(block.len() as u64)?, block.len() as u64);
+        medium.stage(address, block);
+        old.driver_address = address;
+        return Ok((driver, Some((address, length))));
+    }
+    let body = driver_info::family_message(member_size);
+    space.extend(medium, header, RawMessage::new(kind::DRIVER_INFO, 0, body))?;
+    Ok((driver, None))
 }
 
 /// Fails if what a file's driver stored says that the file is only a part, and tells what to open.
@@ -193,7 +269,7 @@ fn pattern_of(name: &str) -> Option<String> {
 }
 
 /// A name with a number in it, as in C's `printf`: `%d`, `%5d`, `%05d`.
-struct Pattern {
+pub(crate) struct Pattern {
     before: String,
     zeros: bool,
     width: usize,
@@ -227,6 +303,58 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal;
+    use crate::open_files::{Opening, open_path};
+    use pumice_cache::{ChunkCache, Config};
+    use pumice_store::Store as _;
+
+    fn opened(path: &Path, opening: Opening, options: &CreateOptions) -> Result<Arc<File>> {
+        open_path(path, opening, ChunkCache::new(Config::default()), Locking::default(), options)
+    }
+
+    #[test]
+    fn a_commit_of_a_family_that_was_not_finished_is_finished_by_the_next_opening() {
+        let folder = tempfile::tempdir().unwrap();
+        let pattern = folder.path().join("%d.h5");
+        let options = CreateOptions { member_size: Some(100), ..CreateOptions::default() };
+        drop(opened(&pattern, Opening::Create, &options).unwrap());
+        // The superblock and what follows it, as if the commit had been about to replace them.
+        let Some(several) = Several::find(&pattern) else { panic!("no family") };
+        let first = Arc::new(FileStore::open_writable(several.first()).unwrap());
+        let store = several.writable(first, None, Locking::Off).unwrap();
+        let length = store.len().unwrap();
+        assert!(length > 200, "several members");
+        let mut whole = vec![0; length as usize];
+        store.read_at(0, &mut whole).unwrap();
+        let (head, tail) = whole.split_at(150);
+        journal::write(&*store, length, &[(0, head), (150, tail)]).unwrap();
+        store.write_at(20, &[0xee; 170]).unwrap();
+        drop(store);
+        let file = opened(&pattern, Opening::Read, &CreateOptions::default()).unwrap();
+        assert_eq!(file.superblock().end_of_file, length, "as it is seen");
+        drop(file);
+        drop(opened(&pattern, Opening::Edit, &CreateOptions::default()).unwrap());
+        let members =
+            (0..).map_while(|at| std::fs::read(folder.path().join(format!("{at}.h5"))).ok());
+        assert_eq!(members.flatten().collect::<Vec<u8>>(), whole, "for good");
+    }
+
+    #[test]
+    fn a_family_is_made_where_none_of_it_is_there_and_by_a_pattern_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = CreateOptions { member_size: Some(1000), ..CreateOptions::default() };
+        let (pattern, member) = (folder.path().join("%d.h5"), folder.path().join("1.h5"));
+        std::fs::write(&member, "mine").unwrap();
+        let message = |made: Result<Arc<File>>| made.err().unwrap().to_string();
+        let refused = message(opened(&pattern, Opening::CreateNew, &options));
+        assert!(refused.contains("1.h5"), "{refused}");
+        assert_eq!(std::fs::read(&member).unwrap(), b"mine");
+        assert!(!folder.path().join("0.h5").exists());
+        let refused = message(opened(&folder.path().join("one.h5"), Opening::Create, &options));
+        assert!(refused.contains("run%05d.h5"), "{refused}");
+        let none = CreateOptions { member_size: Some(0), ..CreateOptions::default() };
+        assert!(opened(&folder.path().join("none%d.h5"), Opening::Create, &none).is_err());
+    }
 
     #[test]
     fn patterns_are_those_of_printf() {

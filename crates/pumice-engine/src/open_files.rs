@@ -39,6 +39,10 @@ impl Opening {
         }
     }
 
+    fn creates(self) -> bool {
+        matches!(self, Self::Create | Self::CreateNew)
+    }
+
     fn open(self, path: &Path) -> io::Result<FileStore> {
         match self {
             Self::Read => FileStore::open(path),
@@ -76,15 +80,7 @@ pub fn open_path(
         let action = format!("{} {}", opening.verb(), path.display());
         Error::Io { action, source }
     };
-    let (store, several) = match opening.open(path) {
-        Ok(store) => (store, None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match Several::find(path) {
-            // The file with the superblock stands for all.
-            Some(several) => (opening.open(&several.first()).map_err(failed)?, Some(several)),
-            None => return Err(failed(error)),
-        },
-        Err(error) => return Err(failed(error)),
-    };
+    let (store, several) = find(path, opening, options).map_err(failed)?;
     let store = Arc::new(store);
     let identity = store.identity().map_err(failed)?;
     let mut files = when_closed(identity);
@@ -97,27 +93,76 @@ pub fn open_path(
     if opening == Opening::Edit {
         store.watch().map_err(failed)?;
     }
-    let file = match (opening, several) {
-        (Opening::Read, Some(several)) => several.open(cache),
-        (_, Some(_)) => Err(Error::Unsupported("changing a file that consists of several".into())),
-        (Opening::Read, None) => {
-            File::open_store(store.clone(), cache, false, Form::Single(Some(path)), options)
-        }
-        (Opening::Edit, None) => {
-            File::open_store(store.clone(), cache, true, Form::Single(Some(path)), options)
-        }
-        (Opening::Create | Opening::CreateNew, None) => {
-            // Truncating a file, be it empty, makes some systems write it out when it is closed.
-            if !store.is_empty().map_err(failed)? {
-                store.set_len(0).map_err(failed)?;
-            }
-            File::create(store.clone(), cache, options)
-        }
-    };
-    let file = file.map_err(|error| error.at(&path.display().to_string()))?;
-    file.settle(Place { identity, store, path: path.to_path_buf() });
+    let at_path = |error: Error| error.at(&path.display().to_string());
+    let (file, unlock) =
+        open_locked(&store, several, path, opening, cache, locking, options).map_err(at_path)?;
+    file.settle(Place { identity, unlock, path: path.to_path_buf() });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
+}
+
+/// The file at a path, or the first one where it names several.
+fn find(
+    path: &Path,
+    opening: Opening,
+    options: &CreateOptions,
+) -> io::Result<(FileStore, Option<Several>)> {
+    if opening.creates() && options.member_size.is_some() {
+        let several = Several::family(path, opening == Opening::CreateNew)?;
+        return Ok((opening.open(&several.first())?, Some(several)));
+    }
+    match opening.open(path) {
+        Ok(store) => Ok((store, None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match Several::find(path) {
+            // The file with the superblock stands for all.
+            Some(several) => Ok((opening.open(&several.first())?, Some(several))),
+            None => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// What gives up the locks of an open file.
+type Unlock = Box<dyn Fn() + Send + Sync>;
+
+/// Opens or makes the file in a store that is locked, with the others that belong to it.
+fn open_locked(
+    store: &Arc<FileStore>,
+    several: Option<Several>,
+    path: &Path,
+    opening: Opening,
+    cache: Cache,
+    locking: Locking,
+    options: &CreateOptions,
+) -> Result<(Arc<File>, Unlock)> {
+    let (first, one) = (store.clone(), Form::Single(Some(path)));
+    let unlock: Unlock = Box::new(move || first.unlock());
+    let file = match (opening, several) {
+        (Opening::Read, Some(several)) => several.open(cache, options)?,
+        (Opening::Read, None) => File::open_store(store.clone(), cache, false, one, options)?,
+        (Opening::Edit, None) => File::open_store(store.clone(), cache, true, one, options)?,
+        (Opening::Create | Opening::CreateNew, None) => create(store.clone(), cache, options)?,
+        (_, Some(several)) => {
+            let size = options.member_size.filter(|_| opening.creates());
+            let all = several.writable(store.clone(), size, locking)?;
+            let file = match size {
+                Some(_) => create(all.clone(), cache, options)?,
+                None => File::open_store(all.clone(), cache, true, Form::Family, options)?,
+            };
+            return Ok((file, Box::new(move || all.unlock())));
+        }
+    };
+    Ok((file, unlock))
+}
+
+/// Makes a file in place of what a store has.
+fn create(store: Arc<dyn Store>, cache: Cache, options: &CreateOptions) -> Result<Arc<File>> {
+    let failed = |source| Error::Io { action: "empty the file".into(), source };
+    // Truncating a file, be it empty, makes some systems write it out when it is closed.
+    if !store.is_empty().map_err(failed)? || options.member_size.is_some() {
+        store.set_len(0).map_err(failed)?;
+    }
+    File::create(store, cache, options)
 }
 
 fn share(file: Arc<File>, opening: Opening) -> io::Result<Arc<File>> {
@@ -147,7 +192,7 @@ fn when_closed(identity: Identity) -> MutexGuard<'static, Files> {
 /// Where an open file is in the list; leaving it gives up the lock.
 pub(crate) struct Place {
     identity: Identity,
-    store: Arc<FileStore>,
+    unlock: Unlock,
     path: PathBuf,
 }
 
@@ -161,7 +206,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // Somebody may hold on to the store for a moment longer, say a thread that reads ahead.
-        self.store.unlock();
+        (self.unlock)();
         let (files, closed) = &*OPEN;
         files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.identity);
         closed.notify_all();

@@ -105,6 +105,8 @@ pub struct CreateOptions {
     pub root: GroupSpec,
     /// How room is found.
     pub space: SpaceOptions,
+    /// Bytes of each file of a family, if the file is to be one.
+    pub member_size: Option<u64>,
     /// What commits survive; also for a file that is there.
     pub durability: Durability,
     /// How much memory changed metadata may take, if not as much as usual.

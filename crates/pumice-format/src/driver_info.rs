@@ -1,5 +1,5 @@
 //! What a file driver stored about a file that consists of several: in a block of its own
-//! (superblocks 0 and 1) or in message 0x0014 of the superblock extension. Read only.
+//! (superblocks 0 and 1) or in message 0x0014 of the superblock extension. Families are written, too.
 //!
 //! ```text
 //! block                        message
@@ -11,7 +11,7 @@
 //! ```
 
 use crate::{Context, DecodeError};
-use pumice_bytes::Reader;
+use pumice_bytes::{Reader, Writer as _};
 
 /// Bytes of a block before the driver's own data.
 pub const BLOCK_PREFIX: usize = 16;
@@ -22,6 +22,47 @@ const MAX_SIZE: usize = 1 << 16;
 /// What is stored by kind in a file of several: superblock, B-trees, raw data, global heaps, local
 /// heaps, object headers.
 const KINDS: usize = 6;
+
+/// The driver of families.
+const FAMILY: &[u8; 8] = b"NCSAfami";
+/// Bytes of its data.
+const FAMILY_SIZE: u8 = 8;
+
+/// The block of a family whose members have `member_size` bytes.
+///
+/// ```
+/// use pumice_format::Context;
+/// use pumice_format::driver_info::{DriverInfo, family_block};
+///
+/// let info = DriverInfo::decode_block(&family_block(4096), &Context::default())?;
+/// assert_eq!(info, DriverInfo::Family { member_size: 4096 });
+/// # Ok::<(), pumice_format::DecodeError>(())
+/// ```
+pub fn family_block(member_size: u64) -> Vec<u8> {
+    let mut out = vec![0; 4];
+    out.put_u32(FAMILY_SIZE.into());
+    out.put_bytes(FAMILY);
+    out.put_u64(member_size);
+    out
+}
+
+/// The body of such a family's message.
+///
+/// ```
+/// use pumice_format::Context;
+/// use pumice_format::driver_info::{DriverInfo, family_message};
+///
+/// let info = DriverInfo::decode_message(&family_message(4096), &Context::default())?;
+/// assert_eq!(info, DriverInfo::Family { member_size: 4096 });
+/// # Ok::<(), pumice_format::DecodeError>(())
+/// ```
+pub fn family_message(member_size: u64) -> Vec<u8> {
+    let mut out = vec![0];
+    out.put_bytes(FAMILY);
+    out.put_u16(FAMILY_SIZE.into());
+    out.put_u64(member_size);
+    out
+}
 
 /// What a file driver stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +145,7 @@ fn expect_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
 
 fn decode_data(name: &[u8; 8], mut reader: Reader<'_>) -> Result<DriverInfo, DecodeError> {
     match name {
-        b"NCSAfami" => {
+        FAMILY => {
             let start = reader.clone();
             match reader.u64()? {
                 0 => Err(start.error("members of at least one byte", 0)),

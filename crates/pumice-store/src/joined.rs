@@ -1,6 +1,7 @@
 //! Parts of several files as one store: external raw data, families of files, split files.
 //!
 //! Only external raw data ([`Gaps::Zeros`]) can be written: its files are made, and grow, as needed.
+//! A family that is changed is a [`FamilyStore`](crate::FamilyStore).
 
 use crate::{FileStore, Store};
 use std::io;

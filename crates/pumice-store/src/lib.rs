@@ -22,11 +22,13 @@
 
 #![forbid(unsafe_code)]
 
+mod family;
 mod file;
 mod joined;
 mod lock;
 mod memory;
 
+pub use family::FamilyStore;
 pub use file::FileStore;
 pub use joined::{Gaps, JoinedStore, Part};
 pub use lock::Locking;

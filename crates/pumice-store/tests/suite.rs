@@ -1,12 +1,20 @@
 //! One suite that every store must pass.
 
-use pumice_store::{FileStore, Locking, MemoryStore, ReadOp, Store, WriteOp};
+use pumice_store::{FamilyStore, FileStore, Locking, MemoryStore, ReadOp, Store, WriteOp};
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 fn with_every_store(check: impl Fn(&dyn Store)) {
     check(&MemoryStore::default());
     let folder = tempfile::tempdir().unwrap();
     check(&FileStore::create(folder.path().join("store")).unwrap());
+    for size in [100, 1 << 20] {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().to_path_buf();
+        let name = move |number: u64| directory.join(format!("{number}"));
+        let first = Arc::new(FileStore::create(name(0)).unwrap());
+        check(&FamilyStore::open(first, size, Locking::default(), name).unwrap());
+    }
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn options(operation: &Value) -> Result<FileOptions> {
     if let Some(newest) = library_version(&operation["newest"]) {
         options = options.newest_version(newest);
     }
+    if let Some(bytes) = operation["memb_size"].as_u64() {
+        options = options.family(bytes);
+    }
     options = options.user_block(operation["userblock_size"].as_u64().unwrap_or(0));
     options = options.mark_open(operation["mark_open"] == true);
     options = options.ignore_mark(operation["ignore_mark"] == true);

@@ -6,7 +6,7 @@ use pumice_engine::file::File as Engine;
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
-use pumice_engine::{Result, share};
+use pumice_engine::{Error, Result, share};
 use pumice_store::{Locking, MemoryStore, Store};
 use std::ops::Deref;
 use std::path::Path;
@@ -265,7 +265,8 @@ impl FileOptions {
 
     /// Whether a new file remembers its free space when it is closed, so that it is used after the
     /// file is opened again; only with [`FileSpaceStrategy::FreeSpaceManagers`] and
-    /// [`FileSpaceStrategy::Paged`]. Where pages have less than 4096 bytes, nothing is remembered.
+    /// [`FileSpaceStrategy::Paged`]. Where pages have less than 4096 bytes, only the largest free
+    /// places of metadata are remembered.
     pub fn persist_free_space(mut self, persist: bool) -> Self {
         self.creation.space.persist = persist;
         self
@@ -274,6 +275,27 @@ impl FileOptions {
     /// The smallest free section that a new file remembers: 1 byte unless set.
     pub fn free_space_threshold(mut self, bytes: u64) -> Self {
         self.creation.space.threshold = bytes;
+        self
+    }
+
+    /// Makes a new file a family: files of `member_bytes` each, which are one HDF5 file together, as with
+    /// h5py's `driver="family"`. It is named by a pattern for their numbers, then and later.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let pattern = folder.path().join("run%03d.h5");
+    /// let file = File::options().family(4096).create(&pattern)?;
+    /// file.new_dataset::<u8>().shape([10_000]).create("a")?.write(.., &[7u8; 10_000])?;
+    /// file.close()?;
+    /// assert!(folder.path().join("run002.h5").exists());
+    /// File::edit(&pattern)?.unlink("a")?;
+    /// assert!(!folder.path().join("run001.h5").exists());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn family(mut self, member_bytes: u64) -> Self {
+        self.creation.member_size = Some(member_bytes);
         self
     }
 
@@ -440,6 +462,10 @@ impl FileOptions {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
+        if self.creation.member_size.is_some() {
+            let what = "a family in a store of one's own; it consists of files";
+            return Err(Error::Invalid(what.into()));
+        }
         File::new(Engine::create(store, self.cache(), &self.creation)?)
     }
 
