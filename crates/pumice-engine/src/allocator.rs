@@ -83,6 +83,8 @@ pub struct Allocator {
     fresh: HashMap<u64, u64>,
     /// Given back, but committed metadata may still refer to it: by address, length and set.
     waiting: BTreeMap<u64, (u64, usize)>,
+    /// Bytes of that.
+    waiting_bytes: u64,
     /// What the commit under way makes free.
     committing: BTreeMap<u64, (u64, usize)>,
     /// The first range that could not be given back.
@@ -94,7 +96,19 @@ impl Allocator {
     pub fn new(end: u64) -> Self {
         let (free, fresh, waiting, committing) = Default::default();
         let (rules, alignment, blocks, damage) = Default::default();
-        Self { end, rules, alignment, blocks, free, fresh, waiting, committing, damage }
+        let waiting_bytes = 0;
+        Self {
+            end,
+            rules,
+            alignment,
+            blocks,
+            free,
+            fresh,
+            waiting,
+            waiting_bytes,
+            committing,
+            damage,
+        }
     }
 
     /// Keeps ranges apart by `rules` from now on, with these ranges free.
@@ -143,8 +157,19 @@ impl Allocator {
     /// Gives up blocks: what is left of them is free with the next commit.
     pub fn release(&mut self) {
         for (set, (address, length)) in self.blocks.take().iter_mut().flat_map(Blocks::release) {
-            self.waiting.insert(address, (length, set));
+            self.wait(address, length, set);
         }
+    }
+
+    /// Takes note of a range that is free with the next commit.
+    fn wait(&mut self, address: u64, length: u64, set: usize) {
+        self.waiting.insert(address, (length, set));
+        self.waiting_bytes += length;
+    }
+
+    /// How many bytes the next commit makes free.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     /// Where the used part of the file ends.
@@ -381,7 +406,7 @@ impl Allocator {
         }
         let end = address.checked_add(length).filter(|&end| end <= self.end);
         match end.filter(|&end| !self.overlaps(address, end)) {
-            Some(_) => drop(self.waiting.insert(address, (length, set))),
+            Some(_) => self.wait(address, length, set),
             None => drop(self.damage.get_or_insert((address, length))),
         }
     }
@@ -403,6 +428,7 @@ impl Allocator {
     pub fn begin_commit(&mut self) {
         self.fresh.clear();
         self.committing.append(&mut self.waiting);
+        self.waiting_bytes = 0;
     }
 
     /// The commit has replaced all metadata. Returns the new end of the file, which is lower than

@@ -22,6 +22,13 @@ pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
 
 /// Takes note that something leads to the object at `address` no more.
 pub fn release(file: &File, address: u64) -> Result<()> {
+    let before = file.medium().given_back();
+    let done = release_all(file, address);
+    file.note_deleted(file.medium().given_back().saturating_sub(before));
+    done
+}
+
+fn release_all(file: &File, address: u64) -> Result<()> {
     let mut pending = vec![address];
     while let Some(address) = pending.pop() {
         // What cannot be opened is left where it is: its space cannot be found.
@@ -40,8 +47,9 @@ pub fn release(file: &File, address: u64) -> Result<()> {
 
 /// Deletes an object that has waited for nobody to hold it.
 pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
-    let mut pending = Vec::new();
+    let (before, mut pending) = (file.medium().given_back(), Vec::new());
     delete(file, &file.object(address)?, &mut pending)?;
+    file.note_deleted(file.medium().given_back().saturating_sub(before));
     pending.into_iter().try_for_each(|address| release(file, address))
 }
 

@@ -34,7 +34,7 @@ use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
 use pumice_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
@@ -65,6 +65,8 @@ pub struct File {
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
     /// Objects that no link leads to any more, but somebody holds: deleted when nobody does.
     orphans: Mutex<BTreeSet<u64>>,
+    /// Bytes of deleted objects that the next commit makes free.
+    deleted: AtomicU64,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
     /// This file, for what outlives a call and must not keep it open.
@@ -290,6 +292,7 @@ impl File {
             objects,
             datasets,
             orphans,
+            deleted: AtomicU64::new(0),
             place,
             this: this.clone(),
         })
@@ -478,6 +481,11 @@ impl File {
         let own = 1 + usize::from(dataset.is_some());
         let objects = self.objects();
         objects.by_address.get(&address).is_some_and(|object| Arc::strong_count(object) > own)
+    }
+
+    /// Takes note that objects were deleted whose space, of so many bytes, only a commit makes free.
+    pub(crate) fn note_deleted(&self, bytes: u64) {
+        self.deleted.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Takes note that an object is to be deleted when nobody holds it any more.

@@ -29,6 +29,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// Bytes of deleted objects that a commit is made for.
+const LEAST_GAIN: u64 = 4096;
+
 /// A store with an allocator and staged metadata.
 pub struct Medium {
     store: Arc<dyn Store>,
@@ -67,6 +70,8 @@ struct State {
     superblock: Option<Vec<u8>>,
     /// Where the file ended after the last commit.
     committed_end: u64,
+    /// Bytes of the blocks that the last commit wrote.
+    committed_bytes: usize,
 }
 
 impl Medium {
@@ -74,9 +79,16 @@ impl Medium {
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let (images, staged, pending, superblock) = Default::default();
         let (limit, allocator) = (METADATA_LIMIT, Allocator::new(end));
-        let (spill_at, committed_end) = (limit, end);
-        let state =
-            State { allocator, images, staged, spill_at, pending, superblock, committed_end };
+        let state = State {
+            allocator,
+            images,
+            staged,
+            spill_at: limit,
+            pending,
+            superblock,
+            committed_end: end,
+            committed_bytes: 0,
+        };
         Self {
             store,
             base,
@@ -144,6 +156,17 @@ impl Medium {
     pub(crate) fn has_changed(&self) -> bool {
         let state = self.state();
         !state.images.is_empty() || state.allocator.has_changed()
+    }
+
+    /// How many bytes the next commit makes free.
+    pub(crate) fn given_back(&self) -> u64 {
+        self.state().allocator.waiting_bytes()
+    }
+
+    /// Whether a commit for the sake of so many bytes of space is worth it, and nobody asked for commits
+    /// of his own alone.
+    pub(crate) fn is_worth_a_commit(&self, bytes: u64) -> bool {
+        self.limit < usize::MAX && bytes >= LEAST_GAIN.max(self.state().committed_bytes as u64)
     }
 
     /// Bytes of the blocks that wait for the next commit.

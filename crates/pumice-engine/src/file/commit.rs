@@ -42,6 +42,19 @@ impl File {
         }
     }
 
+    /// Before a dataset is made: if objects were deleted, commits, so that it can have their space. Else
+    /// the file would grow, and forget what was free when it is closed.
+    pub fn reclaim(&self) -> Result<()> {
+        if !self.orphans().is_empty() {
+            let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+            self.delete_orphans()?;
+        }
+        match self.medium.is_worth_a_commit(self.deleted.load(Ordering::Relaxed)) {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+
     /// The same in the middle of a long change, without a commit. Says whether one is needed. No
     /// object may be locked.
     pub(crate) fn spill(&self) -> Result<bool> {
@@ -138,6 +151,7 @@ impl File {
     /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
     fn stage(&self, last: bool) -> Result<Option<Snapshot>> {
         let _still = self.medium.hold_changes();
+        self.deleted.store(0, Ordering::Relaxed);
         self.stage_metadata()?;
         self.heap.stage()?;
         if self.medium.has_changed() {

@@ -125,8 +125,12 @@ impl Implicit {
         Ok(self.first)
     }
 
-    pub(super) fn delete(&mut self, _io: &dyn MetadataIo) -> Result<()> {
-        self.first = UNDEFINED;
+    /// Gives back the space of all chunks, in one piece as it was taken.
+    pub(super) fn delete(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.first != UNDEFINED {
+            io.free_raw(self.first, self.length()?);
+            self.first = UNDEFINED;
+        }
         Ok(())
     }
 
