@@ -299,6 +299,7 @@ impl DatasetState {
         let mut message = self.message.clone();
         match (&mut message, &self.layout.storage) {
             (_, Storage::Contiguous(contiguous)) => {
+                contiguous.stage();
                 return Ok(match contiguous.place() {
                     Place::Compact(data) => Layout::Compact { data },
                     Place::File(address) => Layout::Contiguous {

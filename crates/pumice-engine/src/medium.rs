@@ -220,6 +220,16 @@ impl Medium {
         self.state().images.get(&address).map(|image| image.to_vec())
     }
 
+    /// Whether the next commit writes a block at `address`, or one under way has yet to.
+    pub(crate) fn is_staged(&self, address: u64) -> bool {
+        self.state().images.contains_key(&address)
+    }
+
+    /// Whether the range at `address` was taken since the last commit began: nothing committed refers to it.
+    pub(crate) fn is_fresh(&self, address: u64) -> bool {
+        self.state().allocator.is_fresh(address)
+    }
+
     /// How many bytes the file has in all, wherever they lie: what sizes that it states are
     /// measured against.
     pub fn volume(&self) -> Result<u64> {

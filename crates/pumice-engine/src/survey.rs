@@ -13,6 +13,7 @@ use crate::dense::{Addresses, Dense, Kind};
 use crate::file::File;
 use crate::fractal_heap::FractalHeap;
 use crate::group::Links;
+use crate::index::IndexKind;
 use crate::layout::{Place as Contiguous, Storage};
 use crate::local_heap::LocalHeap;
 use crate::medium::Medium;
@@ -208,7 +209,11 @@ fn elements(file: &File, object: &Arc<Object>, places: &mut Vec<Place>) -> Resul
         });
         places.extend(chunks);
         let recorder = Recorder::new(medium, PlaceKind::ChunkIndex);
-        table.index().delete(&recorder)?;
+        let kind = table.index().kind();
+        // An index without blocks of its own would give back its chunks.
+        if kind != IndexKind::Implicit {
+            table.index().delete(&recorder)?;
+        }
         places.extend(recorder.into_places());
     } else if let Storage::Contiguous(contiguous) = &layout.storage
         && let Contiguous::File(Some(address)) = contiguous.place()

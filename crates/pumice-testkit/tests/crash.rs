@@ -200,6 +200,68 @@ fn a_program_may_end_while_changed_metadata_is_written_before_its_commit() {
     }
 }
 
+/// Strings and references of datasets in which elements refer to what is elsewhere in the file.
+fn referring(file: &File) -> pumice::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in ["in one piece", "in chunks", "filtered"] {
+        let strings = file.dataset(name)?.read_strings(..)?;
+        found.extend(strings.iter().map(|text| String::from_utf8_lossy(text).into_owned()));
+    }
+    for reference in file.dataset("regions")?.read_references(..)?.iter().flatten() {
+        let (dataset, selection) = file.dereference_region(reference)?;
+        found.push(format!("{} of {}", selection.count(&dataset.shape()), dataset.path()));
+    }
+    Ok(found)
+}
+
+/// Makes such datasets, or overwrites some elements of each.
+fn refer(file: &File, number: u64) -> pumice::Result<()> {
+    if number == 0 {
+        file.new_strings().shape([60]).create("in one piece")?;
+        file.new_strings().shape([60]).chunk([16]).create("in chunks")?;
+        file.new_strings().shape([60]).chunk([16]).deflate(1).create("filtered")?;
+        file.new_dataset::<i32>().shape([100]).create("a")?.write(.., &values(1, 100))?;
+        file.new_references(pumice::ReferenceType::Region).shape([20]).create("regions")?;
+    }
+    let range = if number == 0 { 0..60 } else { 7 * number..7 * number + 20 };
+    let texts: Vec<String> = range.clone().map(|cell| format!("{cell} of {number}")).collect();
+    for name in ["in one piece", "in chunks", "filtered"] {
+        file.dataset(name)?.write_strings(range.clone(), &texts)?;
+    }
+    let regions = (0..20).map(|at| file.region_reference("a", 0..at + number + 1).map(Some));
+    let regions: Vec<_> = regions.collect::<pumice::Result<_>>()?;
+    file.dataset("regions")?.write_references(.., &regions)
+}
+
+#[test]
+fn a_program_may_end_while_strings_and_references_are_overwritten() {
+    for (kind, options) in kinds() {
+        let store = Arc::new(RecordingStore::default());
+        let file = options.create_in(store.clone()).unwrap();
+        refer(&file, 0).unwrap();
+        file.flush().unwrap();
+        let mut commits = vec![(0, store.count(), referring(&file).unwrap())];
+        for number in 1..6 {
+            refer(&file, number).unwrap();
+            let before = store.count();
+            file.flush().unwrap();
+            commits.push((before, store.count(), referring(&file).unwrap()));
+        }
+        for count in commits[0].1..=store.count() {
+            let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
+            for torn in [false, true] {
+                let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
+                let copy = Arc::new(MemoryStore::default());
+                store.play(count, torn, &*copy).unwrap();
+                let found = File::options().open_in(copy).and_then(|file| referring(&file));
+                let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
+                let new = commits.get(done + 1).is_some_and(|commit| commit.2 == found);
+                assert!(found == commits[done].2 || new, "{at}: neither old nor new");
+            }
+        }
+    }
+}
+
 /// How many of many ways in which power can fail leave a file that is neither old nor new.
 fn broken_by_power_loss(options: FileOptions) -> usize {
     let store = Arc::new(RecordingStore::default());

@@ -178,8 +178,10 @@ fn storage(
     message: &Layout,
     filters: Filters,
 ) -> Result<Storage> {
+    let refers = datatype.has_references();
     let contiguous = |place| {
-        Storage::Contiguous(Contiguous::new(geometry.clone(), file.medium().clone(), place))
+        let medium = file.medium().clone();
+        Storage::Contiguous(Contiguous::new(geometry.clone(), medium, place, refers))
     };
     Ok(match message {
         Layout::Compact { data } if data.len() as u64 >= geometry.chunk_bytes() => {
@@ -204,7 +206,9 @@ fn storage(
             let index = open_index(file, geometry, index, *address, format)?;
             let pipeline = filters.pipeline(0)?;
             let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
-            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, !filtered))
+            // What elements refer to comes with a commit: until then the old ones stay.
+            let in_place = !filtered && !refers;
+            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, in_place))
         }
         Layout::Structured { sections: 2 | 3, .. } if datatype.has_varlen() => {
             variable_length(file, geometry, datatype, message, &filters)?

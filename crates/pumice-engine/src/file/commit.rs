@@ -11,6 +11,10 @@ use pumice_format::symbol_table_node::Scratch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+/// Bytes of strings and sequences that were overwritten or deleted for which a commit is made, so that others
+/// can have their room.
+const MANY_LEAVING: u64 = 256 << 10;
+
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit.
     pub fn commit(&self) -> Result<()> {
@@ -36,7 +40,9 @@ impl File {
     /// Before a change, and not in the middle of one: if what changed since the last commit takes
     /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
-        match self.spill()? {
+        let leaving = self.heap.leaving_bytes();
+        let worth = leaving >= MANY_LEAVING && self.medium.is_worth_a_commit(leaving);
+        match self.spill()? || worth {
             true => self.commit(),
             false => Ok(()),
         }

@@ -3,6 +3,11 @@
 //!
 //! The whole dataset is one chunk that the cache never holds: requests pass through it, in order,
 //! straight between the file and the caller's buffer. Space is allocated by the first write.
+//!
+//! Elements that refer to the global heap are another matter: what they refer to is in the file only with
+//! the next commit, and a program that ends before it must leave the old ones. So all elements of such a
+//! dataset are *held* in memory from the first change after a commit on, and the next one writes them, as
+//! metadata. Data that are too large for that are overwritten in place all the same.
 
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
@@ -20,8 +25,22 @@ pub struct Contiguous {
     geometry: Arc<Geometry>,
     medium: Arc<Medium>,
     place: Mutex<Place>,
+    /// Whether elements refer to what is elsewhere in the file.
+    refers: bool,
+    /// Such elements that have changed since they were committed, and those of the commit under way.
+    held: Mutex<Option<Held>>,
     /// The external files that have them.
     outside: Option<Arc<JoinedStore>>,
+}
+
+/// The most bytes of elements that are held in memory.
+const MOST_HELD: u64 = 64 << 20;
+
+/// Elements that wait for a commit.
+struct Held {
+    data: Vec<u8>,
+    /// Whether they differ from what was handed to a commit.
+    dirty: bool,
 }
 
 /// Where the elements are.
@@ -35,14 +54,66 @@ pub enum Place {
 
 impl Contiguous {
     /// A layout of elements at `place`.
-    pub fn new(geometry: Arc<Geometry>, medium: Arc<Medium>, place: Place) -> Self {
-        Self { geometry, medium, place: Mutex::new(place), outside: None }
+    pub fn new(geometry: Arc<Geometry>, medium: Arc<Medium>, place: Place, refers: bool) -> Self {
+        let (place, held) = (Mutex::new(place), Mutex::default());
+        Self { geometry, medium, place, refers, held, outside: None }
     }
 
     /// A layout of elements in external files, of which `medium` is made.
     pub fn external(geometry: Arc<Geometry>, medium: Arc<Medium>, files: Arc<JoinedStore>) -> Self {
-        let place = Mutex::new(Place::File(Some(0)));
-        Self { geometry, medium, place, outside: Some(files) }
+        let (place, held) = (Mutex::new(Place::File(Some(0))), Mutex::default());
+        Self { geometry, medium, place, refers: false, held, outside: Some(files) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Elements that are held, as long as the file does not have them.
+    fn held_now(&self) -> Option<MutexGuard<'_, Option<Held>>> {
+        if !self.refers {
+            return None;
+        }
+        let mut held = self.held();
+        if let Some(Held { dirty: false, .. }) = *held
+            && let Place::File(Some(address)) = *self.lock()
+            && !self.medium.is_staged(address)
+        {
+            *held = None;
+        }
+        held.is_some().then_some(held)
+    }
+
+    /// Before a change of elements that the last commit may know: holds them, if that is to be.
+    fn hold(&self) -> Result<()> {
+        let Place::File(Some(address)) = self.place() else { return Ok(()) };
+        if !self.refers || self.bytes() > MOST_HELD || self.held_now().is_some() {
+            return Ok(());
+        }
+        if self.medium.is_fresh(address) {
+            return Ok(());
+        }
+        let mut data = super::dense::zeros(self.bytes())?;
+        Stretch::new(&self.medium, address, 1).read_bytes(0, &mut data)?;
+        *self.held() = Some(Held { data, dirty: true });
+        Ok(())
+    }
+
+    /// Hands elements that are held to the next commit.
+    pub(crate) fn stage(&self) {
+        let Some(mut held) = self.held_now() else { return };
+        if let (Some(held), Place::File(Some(address))) = (held.as_mut(), self.place())
+            && held.dirty
+        {
+            self.medium.stage(address, held.data.clone());
+            held.dirty = false;
+        }
+    }
+
+    /// A copy of the elements, if they are held.
+    pub(crate) fn held_elements(&self) -> Option<Vec<u8>> {
+        let held = self.held_now()?;
+        held.as_ref().map(|held| held.data.clone())
     }
 
     /// Makes external files that are not there: cells between those of a write are read.
@@ -70,6 +141,7 @@ impl Contiguous {
     /// Gives the space back.
     pub fn free(&self) {
         let _change = self.medium.change();
+        *self.held() = None;
         if let Place::File(Some(address)) = std::mem::replace(&mut *self.lock(), Place::File(None))
         {
             self.medium.free_raw(address, self.bytes());
@@ -127,6 +199,12 @@ impl Contiguous {
         extents: &mut Vec<Fetch<'r>>,
     ) -> Result<Direct> {
         let element = self.geometry.element_size();
+        if let Some(held) = self.held_now().as_ref().and_then(|held| held.as_ref()) {
+            for segment in segments() {
+                target.place(segment.memory, within(&held.data, &segment, element)?)?;
+            }
+            return Ok(Direct::Done { bytes: 0 });
+        }
         let address = match &*self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
@@ -148,14 +226,18 @@ impl Contiguous {
     }
 
     fn read_bytes(&self, place: &Place, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let mut copy = |data: &[u8]| {
+            let start = offset as usize;
+            let data = data.get(start..start + buffer.len());
+            let data = data.ok_or_else(|| Error::Internal("compact data too short".into()))?;
+            buffer.copy_from_slice(data);
+            Ok(())
+        };
+        if let Some(held) = self.held_now().as_ref().and_then(|held| held.as_ref()) {
+            return copy(&held.data);
+        }
         match place {
-            Place::Compact(data) => {
-                let start = offset as usize;
-                let data = data.get(start..start + buffer.len());
-                let data = data.ok_or_else(|| Error::Internal("compact data too short".into()))?;
-                buffer.copy_from_slice(data);
-                Ok(())
-            }
+            Place::Compact(data) => copy(data),
             Place::File(Some(address)) => {
                 Stretch::new(&self.medium, *address, 1).read_bytes(offset, buffer)
             }
@@ -188,6 +270,7 @@ impl Contiguous {
         };
         self.allocate(fill)?;
         self.make_files()?;
+        self.hold()?;
         match request {
             WriteRequest::Values { part, source } => {
                 self.write_values(|| part.segments(self.geometry.chunk()), source, extents)
@@ -210,6 +293,14 @@ impl Contiguous {
         extents: &mut Vec<Put<'r>>,
     ) -> Result<Direct> {
         let element = self.geometry.element_size();
+        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
+            for segment in segments() {
+                let place = within_mut(&mut held.data, &segment, element)?;
+                source.copy_to(segment.memory, segment.len, place)?;
+            }
+            held.dirty = true;
+            return Ok(Direct::Done { bytes: 0 });
+        }
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
@@ -241,6 +332,13 @@ impl Contiguous {
 
     fn write_fill(&self, cell: u64, bytes: &[u8]) -> Result<()> {
         let element = self.geometry.element_size();
+        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
+            let len = (bytes.len() / element.max(1)) as u64;
+            let segment = Segment { cell, memory: 0, len };
+            within_mut(&mut held.data, &segment, element)?.copy_from_slice(bytes);
+            held.dirty = true;
+            return Ok(());
+        }
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 let len = (bytes.len() / element.max(1)) as u64;
