@@ -294,6 +294,18 @@ impl DatasetState {
         Ok(())
     }
 
+    /// Moves its data to free space before them, if there is such, and says whether it did. Changes are held
+    /// back, and all is committed.
+    pub(crate) fn move_down(&self) -> Result<bool> {
+        match &self.layout.storage {
+            Storage::Contiguous(contiguous) => contiguous.move_down(),
+            Storage::Dense(_, table)
+            | Storage::Sparse(_, table)
+            | Storage::VariableLength(_, table) => table.move_down(),
+            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_) => Ok(false),
+        }
+    }
+
     /// The layout message with the addresses of now. Stages the index.
     fn current_message(&self) -> Result<Layout> {
         let mut message = self.message.clone();

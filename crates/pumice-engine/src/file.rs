@@ -67,6 +67,8 @@ pub struct File {
     orphans: Mutex<BTreeSet<u64>>,
     /// Bytes of deleted objects that the next commit makes free.
     deleted: AtomicU64,
+    /// Datasets that were made while such space was not free yet.
+    displaced: Mutex<BTreeSet<u64>>,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
     /// This file, for what outlives a call and must not keep it open.
@@ -293,6 +295,7 @@ impl File {
             datasets,
             orphans,
             deleted: AtomicU64::new(0),
+            displaced: Mutex::default(),
             place,
             this: this.clone(),
         })

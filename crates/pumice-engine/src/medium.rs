@@ -29,9 +29,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Bytes of deleted objects that a commit is made for.
-const LEAST_GAIN: u64 = 4096;
-
 /// A store with an allocator and staged metadata.
 pub struct Medium {
     store: Arc<dyn Store>,
@@ -70,8 +67,6 @@ struct State {
     superblock: Option<Vec<u8>>,
     /// Where the file ended after the last commit.
     committed_end: u64,
-    /// Bytes of the blocks that the last commit wrote.
-    committed_bytes: usize,
 }
 
 impl Medium {
@@ -87,7 +82,6 @@ impl Medium {
             pending,
             superblock,
             committed_end: end,
-            committed_bytes: 0,
         };
         Self {
             store,
@@ -163,10 +157,24 @@ impl Medium {
         self.state().allocator.waiting_bytes()
     }
 
-    /// Whether a commit for the sake of so many bytes of space is worth it, and nobody asked for commits
-    /// of his own alone.
-    pub(crate) fn is_worth_a_commit(&self, bytes: u64) -> bool {
-        self.limit < usize::MAX && bytes >= LEAST_GAIN.max(self.state().committed_bytes as u64)
+    /// Whether raw data of `length` bytes would get a place before `address`.
+    pub(crate) fn has_raw_hole_before(&self, address: u64, length: u64) -> bool {
+        let hole = self.state().allocator.next_hole(length, Purpose::Raw);
+        hole.is_some_and(|hole| hole < address)
+    }
+
+    /// Copies raw data within the file.
+    pub(crate) fn copy(&self, from: u64, to: u64, length: u64) -> Result<()> {
+        const PIECE: u64 = 4 << 20;
+        let mut buffer = vec![0; length.min(PIECE) as usize];
+        let mut done = 0;
+        while done < length {
+            let piece = &mut buffer[..(length - done).min(PIECE) as usize];
+            self.fetch(&mut [ReadOp { offset: from + done, buffer: piece }])?;
+            self.put(&mut [WriteOp { offset: to + done, bytes: piece }])?;
+            done += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// Bytes of the blocks that wait for the next commit.

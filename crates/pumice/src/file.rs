@@ -308,9 +308,7 @@ impl FileOptions {
     /// How much memory changed metadata (headers, links, attributes, indexes, heaps) may take
     /// before it is written, about: 32 MiB unless set. What is new is then written to space that
     /// nothing refers to; if that is not enough, the changes up to now are committed, as
-    /// [`File::flush`] does. So they are before a dataset is made, if large objects were deleted since
-    /// the last commit, whose space it can have then. With `usize::MAX` nothing is ever committed but by
-    /// `flush` and `close`.
+    /// [`File::flush`] does.
     ///
     /// ```
     /// use pumice::{File, MemoryStore};

@@ -290,7 +290,7 @@ impl Group {
         path: &str,
         spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
-        self.changing()?.reclaim().map_err(|error| error.at(&self.path))?;
+        self.changing()?;
         let (parent, name) = self.parent_of(path)?;
         let full = parent.child_path(name);
         if group::link(self.engine(), &parent.object, name)?.is_some() {

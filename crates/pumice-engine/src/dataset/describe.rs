@@ -206,9 +206,7 @@ fn storage(
             let index = open_index(file, geometry, index, *address, format)?;
             let pipeline = filters.pipeline(0)?;
             let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
-            // What elements refer to comes with a commit: until then the old ones stay.
-            let in_place = !filtered && !refers;
-            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, in_place))
+            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, !filtered))
         }
         Layout::Structured { sections: 2 | 3, .. } if datatype.has_varlen() => {
             variable_length(file, geometry, datatype, message, &filters)?

@@ -11,9 +11,8 @@ use pumice_format::symbol_table_node::Scratch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Bytes of strings and sequences that were overwritten or deleted for which a commit is made, so that others
-/// can have their room.
-const MANY_LEAVING: u64 = 256 << 10;
+/// From how many bytes of deleted objects on it is worth moving data to where they were.
+const LEAST_GAIN: u64 = 4096;
 
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit.
@@ -40,22 +39,7 @@ impl File {
     /// Before a change, and not in the middle of one: if what changed since the last commit takes
     /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
-        let leaving = self.heap.leaving_bytes();
-        let worth = leaving >= MANY_LEAVING && self.medium.is_worth_a_commit(leaving);
-        match self.spill()? || worth {
-            true => self.commit(),
-            false => Ok(()),
-        }
-    }
-
-    /// Before a dataset is made: if objects were deleted, commits, so that it can have their space. Else
-    /// the file would grow, and forget what was free when it is closed.
-    pub fn reclaim(&self) -> Result<()> {
-        if !self.orphans().is_empty() {
-            let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-            self.delete_orphans()?;
-        }
-        match self.medium.is_worth_a_commit(self.deleted.load(Ordering::Relaxed)) {
+        match self.spill()? {
             true => self.commit(),
             false => Ok(()),
         }
@@ -85,6 +69,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.move_displaced()?;
         self.move_down()?;
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
@@ -96,6 +81,40 @@ impl File {
             true => self.write_mark(false),
             false => Ok(()),
         }
+    }
+
+    /// Notes the datasets that are new in a commit that also deletes much: they could not have the space of
+    /// what is deleted.
+    fn note_displaced(&self) {
+        if self.deleted.swap(0, Ordering::Relaxed) < LEAST_GAIN || self.space().info().persist {
+            return;
+        }
+        let mut displaced = self.displaced.lock().unwrap_or_else(PoisonError::into_inner);
+        for (&address, _) in self.datasets().iter() {
+            if self.medium.is_fresh(address) {
+                displaced.insert(address);
+            }
+        }
+    }
+
+    /// Moves such datasets to the space of what was deleted, which nobody will know of any more, so that
+    /// the file is cut where they were.
+    fn move_displaced(&self) -> Result<()> {
+        let displaced =
+            std::mem::take(&mut *self.displaced.lock().unwrap_or_else(PoisonError::into_inner));
+        let snapshot = {
+            let _still = self.medium.hold_changes();
+            for address in displaced {
+                let Some(dataset) = self.datasets().get(&address).cloned() else { continue };
+                // All is committed where it is: what cannot be moved stays there.
+                if let Ok(true) = dataset.move_down() {
+                    dataset.stage()?;
+                    dataset.object().stage()?;
+                }
+            }
+            self.medium.begin_commit()?
+        };
+        self.finish_commit(snapshot)
     }
 
     /// Moves what the last commit had to put behind space that it has made free, so that the file is
@@ -157,7 +176,7 @@ impl File {
     /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
     fn stage(&self, last: bool) -> Result<Option<Snapshot>> {
         let _still = self.medium.hold_changes();
-        self.deleted.store(0, Ordering::Relaxed);
+        self.note_displaced();
         self.stage_metadata()?;
         self.heap.stage()?;
         if self.medium.has_changed() {

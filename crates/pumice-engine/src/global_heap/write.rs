@@ -19,8 +19,6 @@ use std::sync::{MutexGuard, PoisonError};
 
 /// Bytes of a collection when many objects are written.
 const LARGE_COLLECTION: usize = 64 << 10;
-/// Bytes that an object takes, about, with its header.
-const USUAL_OBJECT: u64 = 32;
 /// How many collections with room are remembered.
 const ROOMY: usize = 64;
 /// Less room than this is not worth remembering.
@@ -83,11 +81,6 @@ impl GlobalHeap {
     pub(crate) fn knows_no_room(&self) -> bool {
         let writing = self.writing();
         writing.open.is_none() && writing.roomy.is_empty()
-    }
-
-    /// About how many bytes of objects leave with the next commit.
-    pub(crate) fn leaving_bytes(&self) -> u64 {
-        self.writing().queued.len() as u64 * USUAL_OBJECT
     }
 
     /// Notes that nothing refers any more to an object.

@@ -148,6 +148,23 @@ impl Contiguous {
         }
     }
 
+    /// Moves the elements to free space before them, if there is such. Says whether there is. Changes are
+    /// held back, and all is committed.
+    pub(crate) fn move_down(&self) -> Result<bool> {
+        let Place::File(Some(old)) = self.place() else { return Ok(false) };
+        if self.held_now().is_some() || !self.medium.has_raw_hole_before(old, self.bytes()) {
+            return Ok(false);
+        }
+        let new = self.medium.allocate_raw(self.bytes())?;
+        if let Err(error) = self.medium.copy(old, new, self.bytes()) {
+            self.medium.free_raw(new, self.bytes());
+            return Err(error);
+        }
+        *self.lock() = Place::File(Some(new));
+        self.medium.free_raw(old, self.bytes());
+        Ok(true)
+    }
+
     /// Where the elements are if they are in a file.
     pub fn medium(&self) -> &Arc<Medium> {
         &self.medium

@@ -258,6 +258,64 @@ impl ChunkTable {
         Ok(all)
     }
 
+    /// Moves chunks to free space before them, as far as there is such, and makes the index anew. Says
+    /// whether any was moved. Changes are held back, and all is committed.
+    pub(crate) fn move_down(&self) -> Result<bool> {
+        let all = self.all()?;
+        let mut index = self.index();
+        let (kind, medium) = (index.kind(), &*self.medium);
+        let mut new = ChunkIndex::create(kind, index.format().clone(), index.shape().clone())?;
+        let mut moved = Vec::new();
+        let result = match (kind, all.first()) {
+            (_, None) => return Ok(false),
+            (IndexKind::Implicit, Some((_, first))) => {
+                let length = first.size.saturating_mul(all.len() as u64);
+                if !medium.has_raw_hole_before(first.address, length) {
+                    return Ok(false);
+                }
+                new.allocate(medium).and_then(|()| copy_slots(medium, &all, &mut new))
+            }
+            _ => self.copy_chunks(&all, &mut new, &mut moved),
+        };
+        if result.is_err() || (moved.is_empty() && kind != IndexKind::Implicit) {
+            // What was taken for the copies is given back.
+            moved.iter().for_each(|(_, at, size)| medium.free_raw(*at, *size));
+            new.delete(medium)?;
+            return result.map(|()| false);
+        }
+        moved.iter().for_each(|(old, _, size)| medium.free_raw(*old, *size));
+        index.delete(medium)?;
+        *index = new;
+        Ok(true)
+    }
+
+    /// Copies chunks to free space before them, the last ones first; the new index names all. Notes old and
+    /// new places and sizes of those that were moved.
+    fn copy_chunks(
+        &self,
+        all: &[(Dims, ChunkRecord)],
+        new: &mut ChunkIndex,
+        moved: &mut Vec<(u64, u64, u64)>,
+    ) -> Result<()> {
+        let medium = &*self.medium;
+        // The index first: the file cannot be cut before what does not find a place.
+        for (key, record) in all {
+            new.insert(medium, key, record.clone())?;
+        }
+        new.commit(medium)?;
+        let mut all: Vec<_> = all.iter().collect();
+        all.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
+        for (key, record) in all {
+            if medium.has_raw_hole_before(record.address, record.size) {
+                let address = medium.allocate_raw(record.size)?;
+                moved.push((record.address, address, record.size));
+                medium.copy(record.address, address, record.size)?;
+                new.insert(medium, key, ChunkRecord { address, ..record.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives back all chunks and the index.
     pub fn free(&self) -> Result<()> {
         // Where chunks have no space of their own, the index gives it back.
@@ -272,4 +330,14 @@ impl ChunkTable {
         }
         self.index().delete(&*self.medium)
     }
+}
+
+/// Copies chunks to the places that they have in a new index.
+fn copy_slots(medium: &Medium, all: &[(Dims, ChunkRecord)], new: &mut ChunkIndex) -> Result<()> {
+    for (key, record) in all {
+        if let Some(place) = new.lookup(medium, key)? {
+            medium.copy(record.address, place.address, record.size)?;
+        }
+    }
+    Ok(())
 }

@@ -60,7 +60,6 @@ impl Medium {
         self.check_unchanged(&state)?;
         self.reset_pressure();
         let images = state.images.clone();
-        state.committed_bytes = state.staged;
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
         state.allocator.begin_commit();
         let end = state.allocator.end();
