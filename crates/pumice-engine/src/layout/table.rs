@@ -264,7 +264,7 @@ impl ChunkTable {
         let all = self.all()?;
         let mut index = self.index();
         let (kind, medium) = (index.kind(), &*self.medium);
-        let mut new = ChunkIndex::create(kind, index.format().clone(), index.shape().clone())?;
+        let mut new = ChunkIndex::create(kind, *index.format(), index.shape().clone())?;
         let mut moved = Vec::new();
         let result = match (kind, all.first()) {
             (_, None) => return Ok(false),
