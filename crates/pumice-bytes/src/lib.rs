@@ -31,7 +31,7 @@ mod writer;
 
 pub use budget::Budget;
 pub use error::DecodeError;
-pub use lookup3::{Begun, Lookup3, lookup3};
+pub use lookup3::{Begun, Lookup3, lookup3, lookup3_each};
 pub use reader::Reader;
 pub use writer::Writer;
 

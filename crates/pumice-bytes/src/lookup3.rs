@@ -10,6 +10,34 @@ pub fn lookup3(bytes: &[u8]) -> u32 {
     Lookup3::new(bytes).finish()
 }
 
+/// The checksums of several parts. As each step of one has to wait for the one before it, three parts of the
+/// same length take hardly longer than one.
+///
+/// ```
+/// use pumice_bytes::{lookup3, lookup3_each};
+///
+/// let parts = [&b"Four score"[..], b"and seven years", b"ago"];
+/// assert_eq!(lookup3_each(parts), parts.map(lookup3));
+/// ```
+pub fn lookup3_each<const N: usize>(parts: [&[u8]; N]) -> [u32; N] {
+    let mut all = parts.map(Lookup3::new);
+    let steps = all.iter().map(|one| one.blocks.len()).min().unwrap_or(0);
+    let mut states = all.each_ref().map(|one| one.state);
+    for step in 0..steps {
+        for (state, one) in states.iter_mut().zip(&all) {
+            if let Some(block) = one.blocks.get(step) {
+                add(state, block);
+                mix(state);
+            }
+        }
+    }
+    for (one, state) in all.iter_mut().zip(states) {
+        one.state = state;
+        one.blocks = one.blocks.get(steps..).unwrap_or_default();
+    }
+    all.map(Lookup3::finish)
+}
+
 /// The checksum of some bytes, computed step by step.
 ///
 /// Each step has to wait for the one before it, so that the processor is idle for the most part. Who goes
@@ -162,7 +190,17 @@ fn finish([mut a, mut b, mut c]: [u32; 3]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::lookup3;
+    use super::{lookup3, lookup3_each};
+
+    #[test]
+    fn parts_of_different_lengths_have_the_checksums_that_they_have_alone() {
+        let bytes: Vec<u8> = (0..200u8).collect();
+        for len in 0..100 {
+            let parts = [&bytes[..len], &bytes[len..2 * len], &bytes[30..150]];
+            assert_eq!(lookup3_each(parts), parts.map(lookup3));
+        }
+        assert_eq!(lookup3_each([]), []);
+    }
 
     #[test]
     fn published_vectors() {
