@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::access::Reading;
 use crate::budget::{Need, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared, writes};
+use crate::executor::Inline;
 use crate::handles::Dataset;
 use crate::layout::{Layout, Part};
 use crate::member::Member;
@@ -122,6 +123,15 @@ impl<L: Layout> WriteInParts<'_, L> {
         parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
     ) -> Result<(), L::Error> {
         self.cache.shared.run(writes(self.member, parts))
+    }
+
+    /// As [`write`](Self::write), by the calling thread alone: for threads that write parts beside each
+    /// other. What does not stay in the cache is stored in few calls.
+    pub fn write_alone<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
+    ) -> Result<(), L::Error> {
+        self.cache.shared.run_on(Arc::new(Inline), writes(self.member, parts))
     }
 }
 

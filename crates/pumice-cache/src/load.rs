@@ -10,7 +10,7 @@ use crate::access::{Access, Served};
 use crate::budget::{Reservation, Visit};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Fetch, Layout, Outcome, Part, StoreId, Stored};
+use crate::layout::{Encoded, Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
 use crate::moves::{Moves, pass};
 use crate::plan::{Step, Task};
@@ -18,6 +18,7 @@ use crate::request::{Retry, Round};
 use crate::slot::{Claim, Fetched, Found, Slot};
 use crate::stats::Reason;
 use crate::sync::Arc;
+use crate::writeback::{Loose, store};
 
 /// So many bytes can be had; for more, lack of memory is an error and not the end.
 const SURE: usize = 64 << 20;
@@ -29,6 +30,21 @@ struct Claimed<'m, 't, L: Layout, A> {
     bytes: Vec<u8>,
     /// Whether these are the stored bytes already.
     fetched: bool,
+}
+
+/// A chunk that does not stay, as it will be stored. Until then nobody else may look for it.
+struct Leaving<'m, 't, L: Layout> {
+    member: &'m Arc<Member<L>>,
+    key: L::Key,
+    encoded: Encoded<L::Tag>,
+    _claim: Claim<'t, L>,
+}
+
+impl<L: Layout> Leaving<'_, '_, L> {
+    fn loose(&self) -> Loose<'_, L> {
+        let Encoded { tag, .. } = &self.encoded;
+        Loose { key: &self.key, pieces: self.encoded.pieces(), tag: tag.clone() }
+    }
 }
 
 impl<L: Layout> Shared<L> {
@@ -53,6 +69,8 @@ impl<L: Layout> Shared<L> {
             let (bytes, part) = (std::mem::take(&mut one.bytes), one.part());
             one.claim.park(Fetched { bytes, part });
         }
+        let mut leaving = Vec::new();
+        let mut brought = Ok(());
         for (number, mut one) in claimed.into_iter().enumerate() {
             if number > 0 {
                 let Some(fetched) = one.claim.resume() else {
@@ -62,9 +80,13 @@ impl<L: Layout> Shared<L> {
                 };
                 one.bytes = fetched.bytes;
             }
-            self.bring(one, room)?;
+            brought = self.bring(one, room, &mut leaving);
+            if brought.is_err() {
+                break;
+            }
         }
-        Ok(())
+        // All at once, as each call to the system costs time of its own.
+        brought.and(store_leaving(leaving))
     }
 
     /// The right to bring the chunk; `None`: it is served already, or somebody else brings it.
@@ -113,11 +135,13 @@ impl<L: Layout> Shared<L> {
         }
     }
 
-    /// Decodes or creates a chunk, handles it and puts it into its slot.
-    fn bring<A: Access<L>>(
+    /// Decodes or creates a chunk, handles it and puts it into its slot, or among those that are to be stored
+    /// and leave.
+    fn bring<'m, 't, A: Access<L>>(
         &self,
-        claimed: Claimed<'_, '_, L, A>,
+        claimed: Claimed<'m, 't, L, A>,
         room: &mut Reservation<'_, L>,
+        leaving: &mut Vec<Leaving<'m, 't, L>>,
     ) -> Result<(), L::Error> {
         let Claimed { claim, mut task, bytes, .. } = claimed;
         let member = task.item.member;
@@ -149,9 +173,11 @@ impl<L: Layout> Shared<L> {
         match (A::WRITES, outcome) {
             (true, Outcome::Delete) => layout.delete(key),
             (_, Outcome::Keep | Outcome::Unchanged) if task.transient => {
-                let saved = if changed { self.save_now(member, key, &chunk) } else { Ok(()) };
+                let encoded = changed.then(|| layout.encode(key, &chunk)).transpose();
                 layout.recycle(chunk);
-                saved
+                let left = |encoded| Leaving { member, key: task.item.key, encoded, _claim: claim };
+                leaving.extend(encoded?.map(left));
+                Ok(())
             }
             _ => {
                 let visit = task.item.access.visit(layout, key);
@@ -184,6 +210,17 @@ impl<L: Layout> Shared<L> {
         drop(body);
         claim.settle();
     }
+}
+
+/// Stores chunks that do not stay.
+fn store_leaving<L: Layout>(leaving: Vec<Leaving<'_, '_, L>>) -> Result<(), L::Error> {
+    let same = |a: &Leaving<'_, '_, L>, b: &Leaving<'_, '_, L>| Arc::ptr_eq(a.member, b.member);
+    let mut result = Ok(());
+    for same in leaving.chunk_by(same) {
+        let chunks: Vec<_> = same.iter().map(Leaving::loose).collect();
+        result = result.and(store(same[0].member, &chunks));
+    }
+    result
 }
 
 /// Reads the stored bytes of all chunks that have any, and moves those that go past the cache, store

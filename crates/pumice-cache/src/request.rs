@@ -107,8 +107,17 @@ impl<'m, L: Layout, A> Round<'m, L, A> {
 impl<L: Layout> Shared<L> {
     /// Serves a request that has its turn; chunks of one dataset stand together.
     pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
+        self.run_on(self.executor(), items)
+    }
+
+    /// As [`run`](Self::run), with the help of these threads.
+    pub(crate) fn run_on<'m, A: Access<L>>(
+        &self,
+        executor: Arc<dyn Executor>,
+        items: Vec<Item<'m, L, A>>,
+    ) -> Result<(), L::Error> {
         let members = tally(&items);
-        let served = self.run_rounds(items, &members);
+        let served = self.run_rounds(executor, items, &members);
         self.review();
         // Also after a failure: what was loaded until then must not stay over the limit. What cannot
         // be written back stays; its own dataset's flush tells.
@@ -120,10 +129,10 @@ impl<L: Layout> Shared<L> {
 
     fn run_rounds<'m, A: Access<L>>(
         &self,
+        executor: Arc<dyn Executor>,
         mut items: Vec<Item<'m, L, A>>,
         asked: &Tally<'m, L>,
     ) -> Result<(), L::Error> {
-        let executor = self.executor();
         // Counted in the first round only.
         let mut asked = Some(asked);
         loop {

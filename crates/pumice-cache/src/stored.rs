@@ -17,7 +17,7 @@ use crate::shield::shield;
 use crate::slot::Slot;
 use crate::stats::Reason;
 use crate::sync::Arc;
-use crate::writeback::store;
+use crate::writeback::{Loose, store};
 
 /// Where and how a chunk is stored, and its stored bytes.
 pub type StoredChunk<T> = (Stored<T>, Vec<u8>);
@@ -112,7 +112,7 @@ impl<L: Layout> Shared<L> {
         let slot = self.table.find(member, hash, key);
         // A dirty image must not be written back over the new bytes.
         let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
-        let stored = shield(|| store(member, key, [bytes, &[]], tag));
+        let stored = shield(|| store(member, &[Loose { key, pieces: [bytes, &[]], tag }]));
         if let Some(slot) = &slot {
             match stored {
                 Ok(()) => self.remove(slot, slot.write(), Reason::Discard),

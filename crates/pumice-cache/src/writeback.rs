@@ -187,17 +187,6 @@ impl<L: Layout> Shared<L> {
         }
     }
 
-    /// Writes back a chunk that is in no slot.
-    pub(crate) fn save_now(
-        &self,
-        member: &Member<L>,
-        key: &L::Key,
-        chunk: &L::Chunk,
-    ) -> Result<(), L::Error> {
-        let encoded = member.layout.encode(key, chunk)?;
-        store(member, key, encoded.pieces(), encoded.tag.clone())
-    }
-
     /// Writes back all dirty chunks of datasets whose writes are held back.
     pub(crate) fn flush_members(
         &self,
@@ -289,17 +278,26 @@ fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
     shield(|| first.member.layout.put(&all))
 }
 
-/// Places and writes a chunk that is in no slot.
+/// A chunk that is in no slot: its bytes, and what the layout needs to know besides.
+pub(crate) struct Loose<'c, L: Layout> {
+    pub(crate) key: &'c L::Key,
+    pub(crate) pieces: [&'c [u8]; 2],
+    pub(crate) tag: L::Tag,
+}
+
+/// Places and writes chunks of a dataset that are in no slot.
 pub(crate) fn store<L: Layout>(
     member: &Member<L>,
-    key: &L::Key,
-    pieces: [&[u8]; 2],
-    tag: L::Tag,
+    chunks: &[Loose<'_, L>],
 ) -> Result<(), L::Error> {
-    let (layout, mut placements) = (&*member.layout, [placement(key, pieces, tag)]);
+    let layout = &*member.layout;
+    let place = |one: &Loose<'_, L>| placement(one.key, one.pieces, one.tag.clone());
+    let mut placements: Vec<_> = chunks.iter().map(place).collect();
     layout.insert(&mut placements)?;
-    let puts: Vec<_> = puts(placements[0].offset, pieces).collect();
-    let written = shield(|| layout.put(&puts));
+    let pairs = chunks.iter().zip(&placements);
+    let mut all: Vec<_> = pairs.flat_map(|(one, placed)| puts(placed.offset, one.pieces)).collect();
+    all.sort_by_key(|put| put.offset);
+    let written = shield(|| layout.put(&all));
     let settled = layout.settle(&placements, written.is_ok());
     written.and(settled)?;
     member.count_stored(&placements);

@@ -345,11 +345,13 @@ impl Layout for DatasetLayout {
                 let count = band.cells.len() as u64;
                 count.saturating_mul(self.geometry.element_size() as u64 + 8)
             }
-            (Storage::Sparse(..), WriteRequest::Rows { part, .. }) => {
-                // Twice, as cells and values may have to be decoded.
-                let bytes =
-                    part.as_ref().map_or(0, |(cells, values)| cells.heap_bytes() + values.len());
-                2 * bytes as u64
+            (
+                Storage::Sparse(..),
+                WriteRequest::Rows { part: Some((cells, values)), whole, .. },
+            ) => {
+                let bytes = (cells.heap_bytes() + values.len()) as u64;
+                // Twice, as cells and values may have to be decoded, unless they are stored at once.
+                if fresh && *whole && cells.is_final() { bytes } else { 2 * bytes }
             }
             (Storage::Sparse(..), WriteRequest::Points { part, .. }) => {
                 let count = part.count() as u64;
