@@ -12,6 +12,7 @@
 //! plain form. With the same [`Aim`], which is [`Aim::Short`] on the long way, both ways give the same
 //! bytes; both verify a checksum.
 
+mod breaks;
 mod compact;
 mod list;
 mod numbers;

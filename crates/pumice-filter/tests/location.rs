@@ -105,7 +105,7 @@ fn check_rows_of(dims: [u64; 2], cells: &CellSet, first: u32, pipeline: Pipeline
         assert_eq!((back.0.as_slice(), &back.1), (&dims[..], cells));
     }
     let encode_runs = |rows: &[(u32, Range<usize>)]| {
-        let mut encoder = RunEncoder::new(dims, first).unwrap();
+        let mut encoder = RunEncoder::new(dims, first, pipeline.location_aim()).unwrap();
         rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
         encoder.finish()
     };
@@ -581,7 +581,7 @@ fn runs_of_a_matrix_are_taken_row_by_row() {
         }
         pointers.push(columns.len());
     }
-    let mut encoder = RunEncoder::new(dims, 0).unwrap();
+    let mut encoder = RunEncoder::new(dims, 0, Aim::Fast).unwrap();
     let rows = pointers.windows(2).enumerate();
     rows.for_each(|(row, ends)| encoder.row(row as u32, &columns, ends[0]..ends[1]));
     assert!(encoder.finish().is_final());

@@ -9,14 +9,14 @@ use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::{Executor, WriteInParts};
 use pumice_filter::location::{Aim, RowCells, RowEncoder, RunEncoder};
-use pumice_filter::{Work, run_widely, widely};
+use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of values that are copied as a block.
-const BLOCK: usize = 64;
+const BLOCK: usize = 128;
 
 /// The most chunks side by side: each has some memory of its own while rows come.
 const MOST_CHUNKS: u64 = 1 << 12;
@@ -35,8 +35,8 @@ impl DatasetState {
     /// Writes compressed rows; `false` if points are no such rows, or chunks would not take them, and
     /// nothing is written.
     ///
-    /// Bands of chunks are written one by one, as one request. Many rows that are all there will be of a band are stored
-    /// as soon as they are encoded, while another thread encodes the next band.
+    /// Bands of chunks are written one by one, as one request. Many rows that are all there will be of a band are
+    /// stored as soon as they are encoded, while another thread encodes the next band.
     pub(super) fn write_rows(
         &self,
         points: &Points<'_>,
@@ -56,17 +56,13 @@ impl DatasetState {
         }
         let Some(neighbours) = neighbours(&rows, &*executor) else { return Ok(false) };
         let runs = 2 * neighbours > rows.columns().len();
-        // What a compressor follows is shorter with the differences between rows.
-        if runs && aim == Aim::Short {
-            return Ok(false);
-        }
         let many = source.bytes().len() >= MANY;
         let full = (0..rows.bands()).filter(|&band| rows.count(band) > 0);
         let chunk = |band, number| Dims::from_slice(&[band as u64, number]);
         let chunks =
             full.flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)));
         let write = self.cache().begin_write(&self.cached, chunks)?;
-        let line = Line { write, bands: Mutex::default(), pen: Mutex::new(Ok(())) };
+        let line = Line { write, outcome: Mutex::new(Ok(())) };
         executor.run(rows.bands(), &|band| {
             if line.has_failed() {
                 return;
@@ -78,69 +74,38 @@ impl DatasetState {
             let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim, runs });
             line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);
         });
-        line.finish().map(|()| true)
+        line.outcome.into_inner().unwrap_or_else(PoisonError::into_inner).map(|()| true)
     }
 }
 
 /// What is to be written of a band.
 type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
 
-/// Bands that are ready to be written.
+/// Where bands are written.
 struct Line<'s> {
     write: WriteInParts<'s, DatasetLayout>,
-    bands: Mutex<Vec<Requests<'s>>>,
-    /// Whoever writes holds it; with the first error.
-    pen: Mutex<Result<()>>,
+    /// With the first error.
+    outcome: Mutex<Result<()>>,
 }
 
 impl<'s> Line<'s> {
-    /// Adds a band and writes what can be written without waiting for another thread: where values are
-    /// stored as they are, a file takes them from one thread at a time.
+    /// Writes a band, with what the thread has in its cache of it. Those that wait for a filter may be helped by
+    /// threads that are idle; where values are stored as they are, few calls to the system count for more.
     fn add(&self, band: Result<Requests<'s>>, filtered: bool) {
-        match band {
-            Ok(band) if filtered => {
-                if let Err(error) = self.write(band) {
-                    fail(&mut lock(&self.pen), error);
-                }
+        let written = band.and_then(|band| match filtered {
+            true => self.write.write(band),
+            false => self.write.write_alone(band),
+        });
+        if let Err(error) = written {
+            let mut outcome = lock(&self.outcome);
+            if outcome.is_ok() {
+                *outcome = Err(error);
             }
-            Ok(band) => {
-                lock(&self.bands).push(band);
-                if let Ok(mut pen) = self.pen.try_lock() {
-                    self.write_all(&mut pen);
-                }
-            }
-            Err(error) => fail(&mut lock(&self.pen), error),
-        }
-    }
-
-    fn write(&self, band: Requests<'s>) -> Result<()> {
-        self.write.write(band)
-    }
-
-    fn write_all(&self, pen: &mut Result<()>) {
-        let next = || lock(&self.bands).pop();
-        while pen.is_ok()
-            && let Some(band) = next()
-        {
-            *pen = self.write(band);
         }
     }
 
     fn has_failed(&self) -> bool {
-        self.pen.try_lock().is_ok_and(|pen| pen.is_err())
-    }
-
-    /// Writes what is left.
-    fn finish(self) -> Result<()> {
-        self.write_all(&mut lock(&self.pen));
-        self.pen.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Keeps the first error.
-fn fail(result: &mut Result<()>, error: Error) {
-    if result.is_ok() {
-        *result = Err(error);
+        lock(&self.outcome).is_err()
     }
 }
 
@@ -151,13 +116,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How many cells follow a neighbour in their row; `None` if columns do not ascend inside the array.
 fn neighbours(rows: &RowGrid<'_>, executor: &dyn Executor) -> Option<usize> {
     let (neighbours, wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
-    executor.run(rows.bands(), &|band| match widely(|| rows.neighbours(band)) {
+    executor.run(rows.bands(), &|band| match run_widely(Neighbours(rows, band)) {
         Some(found) => {
             neighbours.fetch_add(found, Ordering::Relaxed);
         }
         None => wrong.store(true, Ordering::Relaxed),
     });
     (!wrong.into_inner()).then(|| neighbours.into_inner())
+}
+
+/// Looks at the rows of a band.
+struct Neighbours<'a>(&'a RowGrid<'a>, usize);
+
+impl Work for Neighbours<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.0.neighbours(self.1)
+    }
 }
 
 /// A chunk whose rows are coming.
@@ -206,23 +183,33 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
         let dims = [height, side];
         let encoder = match runs {
-            true => Encoder::Runs(RunEncoder::new(dims, first)?),
+            true => Encoder::Runs(RunEncoder::new(dims, first, aim)?),
             false => Encoder::Cells(RowEncoder::new(dims, first, room, aim)?),
         };
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
     rows.split(band, Pieces { columns, bytes, element, chunks: &mut chunks });
-    let filled = chunks.into_iter().enumerate().filter(|(_, chunk)| !chunk.values.is_empty());
-    let encoded = filled.map(|(number, Growing { encoder, values })| {
+    let mut encoded = Vec::with_capacity(chunks.len());
+    let (mut numbers, mut encoders) = (Vec::new(), Vec::new());
+    for (number, Growing { encoder, values }) in chunks.into_iter().enumerate() {
+        if values.is_empty() {
+            continue;
+        }
         let chunk = Dims::from_slice(&[band as u64, number as u64]);
-        let cells = match encoder {
-            Encoder::Cells(encoder) => encoder.finish(),
-            Encoder::Runs(encoder) => encoder.finish(),
-        };
-        Encoded { chunk, cells, values }
-    });
-    Some(encoded.collect())
+        match encoder {
+            Encoder::Cells(encoder) => {
+                encoders.push(encoder);
+                numbers.push((chunk, values));
+            }
+            Encoder::Runs(encoder) => {
+                encoded.push(Encoded { chunk, cells: encoder.finish(), values });
+            }
+        }
+    }
+    let pairs = RowEncoder::finish_all(encoders).into_iter().zip(numbers);
+    encoded.extend(pairs.map(|(cells, (chunk, values))| Encoded { chunk, cells, values }));
+    Some(encoded)
 }
 
 /// The chunks that pieces of rows go to.

@@ -64,17 +64,10 @@ pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], aim: Aim, out: &mut Vec<u8
     out.put_checksum(0);
 }
 
-/// As [`encode_gaps`], from a stream of `count` gaps that `put` appends.
-pub(super) fn encode_stream(
-    dims: &[u64],
-    count: usize,
-    put: impl FnOnce(&mut Vec<u8>),
-    out: &mut Vec<u8>,
-) {
+/// As [`encode_gaps`], up to the stream of `count` gaps, which is to follow, and then a checksum.
+pub(super) fn put_cells_header(dims: &[u64], count: usize, out: &mut Vec<u8>) {
     put_header(dims, Kind::Cells as u8, 0, out);
     put_varint(count as u64, out);
-    put(out);
-    out.put_checksum(0);
 }
 
 /// Replaces `out` by the compact form of runs: the gaps before them, and their lengths less 1.

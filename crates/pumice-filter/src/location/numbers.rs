@@ -13,7 +13,8 @@ mod bytes;
 mod gaps;
 mod packed;
 
-pub(super) use gaps::Gaps;
+pub(super) use bytes::GapList;
+pub(super) use gaps::{Gaps, Totals};
 
 use super::compact::outside;
 use super::{Aim, NAME, corrupt};
@@ -107,7 +108,12 @@ pub(super) enum Wanted {
 impl Wanted {
     /// For the gaps between cells of a chunk of `cells` cells.
     pub(super) fn of_cells<N: Number>(aim: Aim, cells: u64, gaps: &[N]) -> Self {
-        let large = || gaps.iter().map(|gap| usize::from(gap.wide() >= 255)).sum();
+        let large = || {
+            // Few enough at a time for counters of 32 bits, many of which fit a register.
+            let count =
+                |part: &[N]| part.iter().map(|gap| u32::from(gap.wide() >= 255)).sum::<u32>();
+            gaps.chunks(1 << 16).map(|part| count(part) as usize).sum()
+        };
         match aim {
             Aim::Short => Self::Compressible,
             Aim::Fast if bytes_pay(cells, gaps.len(), large()) => Self::Bytes,

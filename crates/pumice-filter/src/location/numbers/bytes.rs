@@ -8,11 +8,14 @@
 //! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
 
 mod cells;
+mod gap_list;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "bytes/narrow.rs"]
 mod wide;
+
+pub(in crate::location) use gap_list::GapList;
 
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
@@ -26,75 +29,42 @@ const LARGE: u64 = 255;
 /// The widest large numbers, in bytes.
 const MOST_WIDTH: usize = MOST_BITS as usize / 8;
 
+#[inline(always)]
 pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
-    let values = values.iter().map(|value| value.wide());
-    out.extend(values.clone().map(|value| value.min(LARGE) as u8));
-    let large: Vec<u64> = values.filter_map(|value| value.checked_sub(LARGE)).collect();
-    put_large(&large, out);
+    out.extend(values.iter().map(|value| value.wide().min(LARGE) as u8));
+    let mut large = Vec::new();
+    for block in values.chunks(BLOCK) {
+        // All are written, without a decision, and those that are not large are overwritten.
+        let mut all = [0; BLOCK + 1];
+        let mut found = 0;
+        for value in block {
+            all[found.min(BLOCK)] = value.wide();
+            found += usize::from(value.wide() >= LARGE);
+        }
+        large.extend_from_slice(&all[..found.min(BLOCK)]);
+    }
+    put_large(&large, LARGE, out);
 }
 
-/// Appends the width of large numbers and their planes.
+/// Appends the width of large numbers and their planes, each less `less`.
 #[inline(always)]
-fn put_large<N: Number>(large: &[N], out: &mut Vec<u8>) {
-    let width = width(large);
+fn put_large<N: Number>(large: &[N], less: u64, out: &mut Vec<u8>) {
+    let less = |value: &N| value.wide() - less;
+    let union = large.iter().fold(0, |union, value| union | less(value));
+    let width = width(large.len(), union);
     out.push(width as u8);
     for byte in 0..width {
-        out.extend(large.iter().map(|value| (value.wide() >> (8 * byte)) as u8));
+        out.extend(large.iter().map(|value| (less(value) >> (8 * byte)) as u8));
     }
 }
 
-/// Small numbers as bytes, as they come.
-#[derive(Clone, Debug)]
-pub(super) struct ByteList {
-    small: Vec<u8>,
-    /// The large ones, less 255.
-    large: Vec<u32>,
-}
-
-impl ByteList {
-    /// With room for about `room` numbers.
-    pub(super) fn new(room: usize) -> Self {
-        Self { small: Vec::with_capacity(room), large: Vec::with_capacity(room / 8) }
-    }
-
-    /// For how many numbers there is room.
-    pub(super) fn room(&self) -> usize {
-        self.small.capacity()
-    }
-
-    /// Appends a block: [`BLOCK`] numbers or fewer.
-    #[inline(always)]
-    pub(super) fn block(&mut self, block: &[u32]) {
-        self.small.extend(block.iter().map(|number| (*number).min(LARGE as u32) as u8));
-        // All are written, without a decision, and those that are not large are overwritten.
-        let mut large = [0; BLOCK + 1];
-        let mut found = 0;
-        for number in block {
-            large[found.min(BLOCK)] = number.wrapping_sub(LARGE as u32);
-            found += usize::from(*number >= LARGE as u32);
-        }
-        self.large.extend_from_slice(&large[..found.min(BLOCK)]);
-    }
-
-    /// Bytes of the stream, about.
-    pub(super) fn len(&self) -> usize {
-        self.small.len() + 2 * self.large.len()
-    }
-
-    /// Appends the stream, without its form.
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.small);
-        put_large(&self.large, out);
-    }
-}
-
-/// Bytes that the largest number needs; at least one, so that 0 means that there is none.
+/// Bytes that the largest of `count` numbers needs, which have these bits together; at least one, so that 0
+/// means that there is none.
 #[inline(always)]
-fn width<N: Number>(large: &[N]) -> usize {
-    let union = N::union(large);
-    match large.is_empty() {
-        true => 0,
-        false => (union.checked_ilog2().unwrap_or(0) / 8 + 1) as usize,
+fn width(count: usize, union: u64) -> usize {
+    match count {
+        0 => 0,
+        _ => (union.checked_ilog2().unwrap_or(0) / 8 + 1) as usize,
     }
 }
 
@@ -160,7 +130,7 @@ fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
     for value in values.iter().map(|value| value.wide()) {
         histogram[value.min(LARGE) as usize] += 1;
         if let Some(large) = value.checked_sub(LARGE) {
-            for byte in &large.to_le_bytes()[..width(&[large])] {
+            for byte in &large.to_le_bytes()[..width(1, large)] {
                 histogram[usize::from(*byte)] += 1;
             }
         }

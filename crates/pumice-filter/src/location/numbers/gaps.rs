@@ -1,18 +1,18 @@
-//! Gaps as they come, block by block, where nobody has them all in memory: packed, or as bytes.
+//! Gaps as they come, block by block, where nobody has them all in memory.
 
-use super::bytes::{ByteList, Estimate};
+use super::bytes::Estimate;
 use super::packed::Packer;
-use super::{BYTES, PACKED, bytes_pay};
+use super::{PACKED, bytes_pay};
 use crate::location::Aim;
 
 /// One block in so many is looked at for a pattern.
 const SAMPLED: usize = 16;
 
-/// Gaps between cells, in the form in which they will be stored.
+/// Gaps between cells, packed.
 #[derive(Clone, Debug)]
 pub(in crate::location) struct Gaps {
     aim: Aim,
-    form: Form,
+    packer: Packer,
     /// What they would take as bytes, compressed.
     estimate: Estimate,
     blocks: usize,
@@ -21,25 +21,23 @@ pub(in crate::location) struct Gaps {
     large: usize,
     count: usize,
     /// The sum of all, and how many are zero.
-    pub(in crate::location) sum: u64,
-    pub(in crate::location) zeros: u64,
+    sum: u64,
+    zeros: u64,
 }
 
-#[derive(Clone, Debug)]
-enum Form {
-    Packed(Packer),
-    Bytes(ByteList),
+/// What a list of gaps has, all in all.
+pub(in crate::location) struct Totals {
+    pub(in crate::location) count: u64,
+    /// The sum of all, and how many are zero.
+    pub(in crate::location) sum: u64,
+    pub(in crate::location) zeros: u64,
 }
 
 impl Gaps {
     /// With room for about `room` of them.
     pub(in crate::location) fn new(room: usize, aim: Aim) -> Self {
-        let form = match aim {
-            Aim::Short => Form::Packed(Packer::new(room)),
-            Aim::Fast => Form::Bytes(ByteList::new(room)),
-        };
-        let (estimate, blocks) = (Estimate::default(), 0);
-        Self { aim, form, estimate, blocks, union: 0, large: 0, count: 0, sum: 0, zeros: 0 }
+        let (packer, estimate) = (Packer::new(room), Estimate::default());
+        Self { aim, packer, estimate, blocks: 0, union: 0, large: 0, count: 0, sum: 0, zeros: 0 }
     }
 
     /// Takes a block: [`BLOCK`](super::BLOCK) gaps, or fewer and then no more.
@@ -55,20 +53,9 @@ impl Gaps {
             _ => block.iter().map(|gap| u64::from(*gap)).sum(),
         };
         self.zeros += u64::from(block.iter().map(|gap| u32::from(*gap == 0)).sum::<u32>());
-        let large = block.iter().map(|gap| u32::from(*gap >= 255)).sum::<u32>() as usize;
-        // The first block tells what all are like; whether that was right is seen in the end.
-        if let Form::Bytes(list) = &self.form
-            && self.count == 0
-            && !bytes_pay(self.sum + block.len() as u64, block.len(), large)
-        {
-            self.form = Form::Packed(Packer::new(list.room()));
-        }
+        self.large += block.iter().map(|gap| u32::from(*gap >= 255)).sum::<u32>() as usize;
         self.count += block.len();
-        self.large += large;
-        match &mut self.form {
-            Form::Packed(packer) => packer.block(block),
-            Form::Bytes(list) => list.block(block),
-        }
+        self.packer.block(block);
         if self.aim == Aim::Short && self.blocks.is_multiple_of(SAMPLED) {
             self.estimate.add(block);
         }
@@ -82,14 +69,15 @@ impl Gaps {
         if constant {
             return false;
         }
-        let as_bytes = bytes_pay(cells, self.count, self.large) && self.union >> 16 == 0;
-        match (&self.form, self.aim) {
-            (Form::Bytes(_), _) => as_bytes,
-            (Form::Packed(_), Aim::Fast) => !as_bytes,
-            (Form::Packed(packer), Aim::Short) => {
-                self.estimate.bits(self.count) >= 8 * packer.len() as u64 / 10 * 9
-            }
+        match self.aim {
+            Aim::Fast => !(bytes_pay(cells, self.count, self.large) && self.union >> 16 == 0),
+            Aim::Short => self.estimate.bits(self.count) >= 8 * self.packer.len() as u64 / 10 * 9,
         }
+    }
+
+    /// Sums and counts.
+    pub(in crate::location) fn totals(&self) -> Totals {
+        Totals { count: self.count as u64, sum: self.sum, zeros: self.zeros }
     }
 
     /// How many there are.
@@ -99,23 +87,13 @@ impl Gaps {
 
     /// Bytes of the stream, about.
     pub(in crate::location) fn len(&self) -> usize {
-        16 + match &self.form {
-            Form::Packed(packer) => packer.len(),
-            Form::Bytes(list) => list.len(),
-        }
+        16 + self.packer.len()
     }
 
     /// Appends the stream.
-    pub(in crate::location) fn put(&self, out: &mut Vec<u8>) {
-        match &self.form {
-            Form::Packed(packer) => {
-                out.push(PACKED);
-                packer.put(out);
-            }
-            Form::Bytes(list) => {
-                out.push(BYTES);
-                list.put(out);
-            }
-        }
+    #[inline(always)]
+    pub(in crate::location) fn put_stream(&self, out: &mut Vec<u8>) {
+        out.push(PACKED);
+        self.packer.put(out);
     }
 }
