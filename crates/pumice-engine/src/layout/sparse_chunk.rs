@@ -217,13 +217,13 @@ impl SparseChunk {
 
     /// Makes `cells` undefined. Returns whether any of them was defined.
     pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
-        let left = self.cells.difference(cells);
+        let (left, kept) = self.cells.without(cells);
         if left.len() == self.cells.len() {
             return false;
         }
         if let Some(held) = self.values.take() {
             let mut values = Vec::with_capacity(left.len() as usize * element);
-            for kept in self.cells.kept(cells) {
+            for kept in kept {
                 let start = kept.start as usize * element;
                 values.extend_from_slice(&held[start..start + kept.len as usize * element]);
             }

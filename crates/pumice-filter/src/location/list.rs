@@ -8,8 +8,14 @@ use super::Aim;
 use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, SAMPLES, choose};
-use crate::scratch;
+use crate::{Work, run_widely, scratch};
 use pumice_space::{CellSet, Division};
+
+/// With so many cells in a row, rows are found by comparing cells and not by dividing them.
+const SEVERAL: u64 = 4;
+
+/// Cells that are compared at a time.
+const BLOCK: usize = 32;
 
 /// The most cells that are read into a list.
 pub(super) const MOST_CELLS: usize = 1 << 26;
@@ -177,6 +183,10 @@ fn first_of_rows(list: &[u32], rows: u64, width: u64) -> Vec<u32> {
     let mut firsts = scratch::take_numbers(rows as usize + 1);
     firsts.clear();
     firsts.resize(rows as usize + 1, u32::MAX);
+    if list.len() as u64 >= rows.saturating_mul(SEVERAL) {
+        run_widely(Rows { list, width, firsts: &mut firsts });
+        return firsts;
+    }
     let division = Division::by(width);
     // The first one of a row comes last, and stays.
     for (at, &cell) in list.iter().enumerate().rev() {
@@ -189,6 +199,44 @@ fn first_of_rows(list: &[u32], rows: u64, width: u64) -> Vec<u32> {
         next = *first;
     }
     firsts
+}
+
+/// Finds where rows begin that have several cells each.
+struct Rows<'a> {
+    list: &'a [u32],
+    width: u64,
+    firsts: &'a mut [u32],
+}
+
+impl Work for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { list, width, firsts } = self;
+        let (mut at, mut stop) = (0, 0u64);
+        for first in firsts {
+            *first = at as u32;
+            stop = stop.saturating_add(width);
+            at += count_below(list, at, u32::try_from(stop).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+/// How many cells from `start` on are below a limit; there are fewer than 2^32 of them.
+#[inline(always)]
+fn count_below(list: &[u32], start: usize, limit: u32) -> usize {
+    let mut at = start;
+    while let Some(block) = list.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
+        // All are compared, as that needs no decisions.
+        let here = block.iter().map(|&cell| u32::from(cell < limit)).sum::<u32>() as usize;
+        at += here;
+        if here < BLOCK {
+            return at - start;
+        }
+    }
+    let rest = list.get(at..).unwrap_or_default();
+    at - start + rest.iter().take_while(|cell| **cell < limit).count()
 }
 
 /// Whether the second list is the first, moved.

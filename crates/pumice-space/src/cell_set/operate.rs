@@ -76,14 +76,10 @@ impl CellSet {
         if let Some(words) = combine_words(self, other, |a, b| a & !b) {
             return from_words(cells, words);
         }
-        if let Form::Cells(list) = &self.form
+        if let Some(list) = self.as_list()
             && is_small(cells)
         {
-            let mut left = Vec::with_capacity(list.cells().len());
-            for kept in self.kept(other) {
-                left.extend_from_slice(&list.cells()[kept.start as usize..kept.end() as usize]);
-            }
-            return CellSet::from_ascending(cells, left);
+            return CellSet::from_ascending(cells, pieces(list, self.kept(other)));
         }
         let mut builder = Builder::new(cells);
         let mut cursor = other.cursor();
@@ -100,6 +96,28 @@ impl CellSet {
             }
         });
         builder.finish()
+    }
+
+    /// The cells of this set that are not in `other`, and where they are among those of this set.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Run};
+    /// let set = CellSet::from_sorted_cells(100, [10, 20, 30, 40])?;
+    /// let (left, kept) = set.without(&CellSet::from_sorted_cells(100, [20, 25])?);
+    /// assert_eq!(left, CellSet::from_sorted_cells(100, [10, 30, 40])?);
+    /// assert_eq!(kept, [Run { start: 0, len: 1 }, Run { start: 2, len: 2 }]);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn without(&self, other: &CellSet) -> (CellSet, Vec<Run>) {
+        let kept: Vec<Run> = self.kept(other).collect();
+        let left = match self.as_list() {
+            // What was found is not looked for again.
+            Some(list) if self.cells >= other.cells && is_small(self.cells) => {
+                CellSet::from_ascending(self.cells, pieces(list, kept.iter().copied()))
+            }
+            _ => self.difference(other),
+        };
+        (left, kept)
     }
 
     /// Cells of the chunk that are not in the set.
@@ -135,6 +153,15 @@ fn union_cells(first: &CellSet, second: &CellSet, a: &CellList, b: &CellList) ->
     }
     all.shrink_to_fit();
     all
+}
+
+/// The parts of a list that runs name.
+fn pieces(list: &[u32], runs: impl Iterator<Item = Run>) -> Vec<u32> {
+    let mut found = Vec::with_capacity(list.len());
+    for run in runs {
+        found.extend_from_slice(&list[run.start as usize..run.end() as usize]);
+    }
+    found
 }
 
 fn union_lists<T: Number>(a: &RunList<T>, b: &RunList<T>, builder: &mut Builder) {
