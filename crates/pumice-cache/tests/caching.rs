@@ -290,6 +290,29 @@ fn a_chunk_larger_than_the_cache_is_handled_and_not_kept() {
 }
 
 #[test]
+fn what_does_not_stay_of_a_part_is_stored_in_one_call() {
+    let config = Config::default().resident_limit(16).active_limit(1 << 20);
+    let executor = Arc::new(Rayon::new(3).unwrap());
+    let bench = Bench::new(config.executor(executor), Toy::new(64));
+    let calls = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&calls);
+    bench.toy.set_hook(move |name, _| {
+        counter.fetch_add(u64::from(name == "put"), Ordering::Relaxed);
+        Ok(())
+    });
+    let write = bench.cache.begin_write(&bench.dataset, 0..40).unwrap();
+    let parts =
+        |keys: std::ops::Range<u64>| keys.map(|key| (key, Write::Put { start: 1, data: &[77] }));
+    write.write_alone(parts(0..20)).unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    write.write_alone(parts(20..40)).unwrap();
+    drop(write);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    assert!((0..40).all(|key| bench.toy.stored(key).unwrap()[1] == Some(77)));
+    assert_eq!(bench.stats().resident, 0);
+}
+
+#[test]
 fn a_chunk_larger_than_the_cache_goes_direct_where_the_layout_can() {
     let toy = Toy { direct: true, ..Toy::new(64) };
     let bench = Bench::new(Config::default().resident_limit(16).active_limit(16), toy);
