@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::perches::Perches;
+
 /// How long the calling thread waits for its helpers without sleeping: waking it takes as long.
 const LINGER: Duration = Duration::from_micros(100);
 
@@ -69,6 +71,8 @@ pub struct Rayon {
     /// Pool threads that are working or about to. Helpers beyond them would queue behind another
     /// request's work, and the request that called for them would wait for nothing.
     busy: Arc<AtomicUsize>,
+    /// Where the pool's threads sleep.
+    perches: Arc<Perches>,
 }
 
 impl Rayon {
@@ -84,7 +88,8 @@ impl Rayon {
                     .build()?,
             ),
         };
-        Ok(Rayon { pool, threads, busy: Arc::default() })
+        let perches = Arc::new(Perches::new(threads - 1));
+        Ok(Rayon { pool, threads, busy: Arc::default(), perches })
     }
 
     /// As many threads as the machine runs at once.
@@ -125,18 +130,22 @@ impl Executor for Rayon {
                 task(index);
             }
         };
+        self.perches.make_way();
         pool.in_place_scope(|scope| {
             for _ in 0..helpers {
                 let release = Release(Arc::clone(&self.busy));
                 let left = &left;
                 scope.spawn(move |_| {
                     let _release = release;
+                    let _awake = self.perches.leave(rayon::current_thread_index());
                     work();
                     left.fetch_sub(1, Ordering::Relaxed);
                 });
             }
             work();
-            linger(&left);
+            if !linger(&left) {
+                self.perches.come_back();
+            }
         });
     }
 
@@ -147,8 +156,11 @@ impl Executor for Rayon {
     fn spawn(&self, task: Box<dyn FnOnce() + Send>) -> bool {
         let Some(pool) = self.pool.as_ref().filter(|_| self.recruit(1) == 1) else { return false };
         let release = Release(Arc::clone(&self.busy));
+        let perches = Arc::clone(&self.perches);
+        perches.make_way();
         pool.spawn(move || {
             let _release = release;
+            let _awake = perches.leave(rayon::current_thread_index());
             // Nobody is there to whom a panic could be told.
             let _ = catch_unwind(AssertUnwindSafe(task));
         });
@@ -157,12 +169,16 @@ impl Executor for Rayon {
 }
 
 /// Waits a little for helpers that are about to finish. Who sleeps is woken late, and may be woken
-/// where the next helper is to run.
-fn linger(left: &AtomicUsize) {
+/// where the next helper is to run. Says whether all have finished.
+fn linger(left: &AtomicUsize) -> bool {
     let start = Instant::now();
-    while left.load(Ordering::Relaxed) > 0 && start.elapsed() < LINGER {
+    while left.load(Ordering::Relaxed) > 0 {
+        if start.elapsed() >= LINGER {
+            return false;
+        }
         std::hint::spin_loop();
     }
+    true
 }
 
 /// Gives a pool thread back, also when its task panics.

@@ -153,6 +153,11 @@ mod load;
 mod member;
 mod moves;
 mod order;
+#[cfg(target_os = "linux")]
+mod perches;
+#[cfg(not(target_os = "linux"))]
+#[path = "perches/elsewhere.rs"]
+mod perches;
 mod plan;
 mod policy;
 mod request;
