@@ -40,7 +40,8 @@
 //!
 //! Decoding never produces more than the `limit` the caller gives, whatever the bytes say.
 
-// Allowed for plugins, which are C, and for wide registers, in the files named `wide.rs`.
+// Allowed for plugins, which are C, for wide registers, in the files named `wide.rs`, and for stores past the
+// caches, in `stream.rs`.
 #![deny(unsafe_code)]
 
 mod bits;
@@ -70,6 +71,7 @@ pub mod scratch;
 mod section;
 mod shuffle;
 mod spec;
+mod stream;
 mod szip;
 mod wide;
 mod zstandard;
@@ -82,4 +84,5 @@ pub use pipeline::{MAX_FILTERS, Pipeline};
 pub use registry::{find, registered_name};
 pub use section::EncodedCells;
 pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
+pub use stream::{stream_copy, stream_fence};
 pub use wide::{Work, run_widely, widely};

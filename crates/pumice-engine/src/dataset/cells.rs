@@ -5,21 +5,27 @@
 //! turns out to have another number of cells (it was changed and waits in the cache, or only a part of
 //! it is asked for), its cells are kept aside and everything is put together in the end.
 
+mod receiver;
+
+use self::receiver::{Parts, Receiver};
 use super::DatasetState;
 use super::transfer::Defined;
 use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
-use pumice_filter::{Work, run_widely};
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Coordinate, Dims, RunWriter, Selection, put_cells};
+use pumice_space::{CellSet, Coordinate, Dims, Selection};
 use pumice_types::{Conversion, Element};
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// What stored bytes can hold at most, as a multiple of their number: no more is believed.
 const MOST_RATIO: u64 = 1 << 12;
+
+/// So many bytes of coordinates are written past the caches: fewer may stay in those that a processor has for
+/// itself. With 32 MB, coordinates came in four fifths to two thirds of the time; with 320 MB it took a tenth
+/// longer than plain stores do, for reasons that are not known.
+const STREAMED: Range<usize> = 2 << 20..64 << 20;
 
 /// Defined cells, one column of coordinates per dimension.
 ///
@@ -88,6 +94,8 @@ struct Sink<'a, C> {
     values: Option<Target<'a>>,
     /// The shape of the array.
     dims: Dims,
+    /// Whether the columns are written past the caches.
+    streams: bool,
     coordinate: std::marker::PhantomData<C>,
 }
 
@@ -102,8 +110,10 @@ impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
             (Some(room), Some(conversion)) => Some(Target::new(room.output(), conversion, fill)?),
             _ => None,
         };
-        let columns = rooms.coordinates.iter_mut().map(Room::output).collect();
-        Ok(Self { columns, values, dims, coordinate: std::marker::PhantomData })
+        let columns: Vec<_> = rooms.coordinates.iter_mut().map(Room::output).collect();
+        let bytes: usize = columns.iter().map(Output::len).sum();
+        let streams = STREAMED.contains(&bytes);
+        Ok(Self { columns, values, dims, streams, coordinate: std::marker::PhantomData })
     }
 
     /// The columns of a chunk's place, which is given to it alone.
@@ -146,16 +156,19 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
         origin: &[u64],
         send: &mut dyn FnMut(&mut dyn CellVisitor) -> Result<bool>,
     ) -> Result<bool> {
-        let columns = self.columns(&place);
-        let mut receiver = Receiver { dims, origin, columns, done: 0 };
+        let (columns, array) = (self.columns(&place), &self.dims);
+        let mut receiver = Receiver::new(dims, origin, columns, array, self.streams);
         // Every place must have been written before it is looked at.
-        Ok(send(&mut receiver)? && receiver.done == place.len() && receiver.is_inside(&self.dims))
+        Ok(send(&mut receiver)? && receiver.finish(&self.dims))
     }
 
     fn put_values(&self, place: Range<usize>, values: &[u8]) -> Result<()> {
         match &self.values {
             Some(target) if values.len() == place.len() * target.stored_size() => {
-                target.place(place.start as u64, values)
+                match self.streams {
+                    true => target.stream(place.start as u64, values),
+                    false => target.place(place.start as u64, values),
+                }
             }
             _ => Err(Error::Internal("values without cells, or without a place".into())),
         }
@@ -170,97 +183,6 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
             Some(target) => target.read_into(place.start as u64, place.len(), read),
             None => Ok(false),
         }
-    }
-}
-
-/// The part of each column that is one chunk's.
-type Parts<'a, C> = SmallVec<[&'a mut [C]; 4]>;
-
-/// Puts the cells of a chunk into columns as they are decoded.
-struct Receiver<'a, C> {
-    dims: &'a [u64],
-    origin: &'a [u64],
-    columns: Parts<'a, C>,
-    done: usize,
-}
-
-impl<C: Coordinate> Receiver<'_, C> {
-    /// What is left of the columns, if it has room for so many cells.
-    fn rest(&mut self, count: u64) -> Option<Parts<'_, C>> {
-        let done = self.done;
-        let fits = |column: &&mut [C]| (column.len() - done) as u64 >= count;
-        let room = self.columns.iter().all(fits);
-        room.then(|| self.columns.iter_mut().map(|column| &mut column[done..]).collect())
-    }
-
-    /// Whether the coordinates of all cells are below these.
-    fn is_inside(&self, dims: &[u64]) -> bool {
-        let sides = self.origin.iter().zip(self.dims);
-        sides.zip(dims).zip(&self.columns).all(|(((origin, side), &size), column)| {
-            // Most chunks lie inside; of the others all cells are looked at, many at once.
-            origin.checked_add(*side).is_some_and(|end| end <= size)
-                || size > 0 && {
-                    let last = C::narrow(size - 1);
-                    column.iter().fold(true, |all, at| all & (*at <= last))
-                }
-        })
-    }
-}
-
-impl<C: Coordinate> CellVisitor for Receiver<'_, C> {
-    fn begin(&mut self, dims: &[u64]) -> bool {
-        dims == self.dims
-    }
-
-    fn cells(&mut self, cells: &[u32]) -> bool {
-        let (dims, origin) = (self.dims, self.origin);
-        let Some(mut columns) = self.rest(cells.len() as u64) else { return false };
-        run_widely(PutCells { cells, dims, origin, columns: &mut columns });
-        drop(columns);
-        self.done += cells.len();
-        true
-    }
-
-    fn runs(&mut self, runs: &[[u64; 2]]) -> bool {
-        let (dims, origin) = (self.dims, self.origin);
-        let Some(mut columns) = self.rest(0) else { return false };
-        let mut writer = RunWriter::new(dims, origin, &mut columns);
-        let fits = run_widely(PutRuns { runs, writer: &mut writer });
-        let done = writer.done();
-        drop(columns);
-        self.done += done;
-        fits
-    }
-}
-
-/// Work that is too much for a closure to be compiled for wide registers.
-struct PutCells<'a, 'c, C> {
-    cells: &'a [u32],
-    dims: &'a [u64],
-    origin: &'a [u64],
-    columns: &'a mut [&'c mut [C]],
-}
-
-impl<C: Coordinate> Work for PutCells<'_, '_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        put_cells(self.cells, self.dims, self.origin, self.columns);
-    }
-}
-
-struct PutRuns<'a, 'w, 'c, C> {
-    runs: &'a [[u64; 2]],
-    writer: &'a mut RunWriter<'w, 'c, C>,
-}
-
-impl<C: Coordinate> Work for PutRuns<'_, '_, '_, C> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.writer.put_all(self.runs)
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::buffer::Output;
 use crate::{Error, Result};
 use pumice_filter::location::{CellVisitor, RowCells};
+use pumice_filter::{stream_copy, stream_fence};
 use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped, append_references};
 use std::ops::Range;
@@ -277,6 +278,18 @@ impl<'a> Target<'a> {
         // SAFETY: as above.
         let place = unsafe { self.output.slice(start, count * size) };
         Ok(self.conversion.convert(values, place)?)
+    }
+
+    /// As [`place`](Self::place), for what is part of a result that no cache holds.
+    pub fn stream(&self, memory: u64, values: &[u8]) -> Result<()> {
+        if !self.conversion.is_noop() {
+            return self.place(memory, values);
+        }
+        let start = memory as usize * self.element_size();
+        // SAFETY: as in `place`; the fence comes before anybody looks.
+        unsafe { stream_copy(values, self.output.slice(start, values.len())) };
+        stream_fence();
+        Ok(())
     }
 
     /// Lets `read` write `count` elements from element `memory` on, if values arrive as they are in the

@@ -1,6 +1,6 @@
 //! Coordinates of cells, one column per dimension.
 
-use super::{CellSet, Form};
+use super::{CellSet, Form, Overlap};
 use crate::{CoordinateWalker, Run};
 
 /// A number that holds coordinates: `u32` or `u64`.
@@ -151,6 +151,11 @@ pub struct RunWriter<'a, 'c, C> {
 /// overwritten by the next.
 const STRIDE: usize = 16;
 
+impl<C> RunWriter<'_, '_, C> {
+    /// The most cells of a short run.
+    pub const SHORT: usize = STRIDE;
+}
+
 impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
     /// A writer of cells of a chunk of shape `dims` that begins at `origin`.
     pub fn new(dims: &[u64], origin: &'a [u64], columns: &'a mut [&'c mut [C]]) -> Self {
@@ -215,9 +220,22 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
         }
     }
 
-    /// Writes runs until one is not a short one inside a row of a matrix; says how many were.
+    /// Writes runs until one is not a short one inside a row of a matrix, or there is no more room than one
+    /// may take; says how many were. The places after them, as many as a short run may take, are
+    /// overwritten.
+    ///
+    /// ```
+    /// use pumice_space::RunWriter;
+    ///
+    /// let (mut rows, mut columns) = ([0u32; 20], [0u32; 20]);
+    /// let mut both = [&mut rows[..], &mut columns[..]];
+    /// let mut writer = RunWriter::new(&[4, 5], &[8, 0], &mut both);
+    /// assert_eq!(writer.put_short(&[[2, 5], [6, 8], [9, 12], [13, 14]]), 2);
+    /// assert_eq!(writer.done(), 5);
+    /// assert_eq!((&rows[..5], &columns[..5]), (&[8, 8, 8, 9, 9][..], &[2, 3, 4, 1, 2][..]));
+    /// ```
     #[inline(always)]
-    fn put_short(&mut self, runs: &[[u64; 2]]) -> usize {
+    pub fn put_short(&mut self, runs: &[[u64; 2]]) -> usize {
         let Self { width, division, near, .. } = *self;
         let ([rows, columns], &[top, left]) = (&mut *self.columns, self.origin) else { return 0 };
         let (mut done, mut taken) = (self.done, 0);
@@ -306,6 +324,7 @@ impl CellSet {
     /// assert_eq!(set.list_in_block(&[80, 50], &[1, 10], &[70, 1]), Some(vec![1, 4]));
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
+    #[inline(always)]
     pub fn list_in_block(&self, dims: &[u64], start: &[u64], count: &[u64]) -> Option<Vec<u32>> {
         let (Form::Cells(list), &[_, width]) = (&self.form, dims) else { return None };
         let (&[top, left], &[height, across]) = (start, count) else { return None };
@@ -335,6 +354,59 @@ impl CellSet {
                 found.extend(
                     part.iter().zip(at..).filter(|(cell, _)| inside(**cell)).map(|(_, at)| at),
                 );
+            }
+        }
+        Some(found)
+    }
+}
+
+impl CellSet {
+    /// The pieces of the set that lie in a block of a matrix of shape `dims`, given by its first cell and its
+    /// shape; `None` if the set's form is no list of runs, or if the block's rows are better sought one by
+    /// one.
+    ///
+    /// ```
+    /// use pumice_space::{CellSet, Overlap, Run};
+    ///
+    /// let runs = (0..80).map(|row| Run { start: 50 * row + 7, len: 4 });
+    /// let set = CellSet::from_runs(4000, runs)?;
+    /// let found = set.runs_in_block(&[80, 50], &[1, 10], &[70, 1]).unwrap();
+    /// assert_eq!((found.len(), found[0]), (70, Overlap { cell: 60, position: 7, len: 1 }));
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn runs_in_block(
+        &self,
+        dims: &[u64],
+        start: &[u64],
+        count: &[u64],
+    ) -> Option<Vec<Overlap>> {
+        let (Form::Small(runs), &[_, width]) = (&self.form, dims) else { return None };
+        let (&[top, left], &[height, across]) = (start, count) else { return None };
+        let first = runs.find(top.saturating_mul(width));
+        let end = runs.find(top.saturating_add(height).saturating_mul(width)) + 1;
+        let entries = runs.entries().get(first..(end + 1).min(runs.entries().len()))?;
+        if self.cells > Division::MOST
+            || width == 0
+            || height.saturating_mul(SOUGHT) < entries.len() as u64
+        {
+            return None;
+        }
+        let (division, right) = (Division::by(width), left.saturating_add(across).min(width));
+        let rows = top..top.saturating_add(height);
+        let mut found = Vec::new();
+        for pair in entries.windows(2) {
+            let (begin, before) = (pair[0].start, u64::from(pair[0].before));
+            let (mut row, mut column) = division.of(begin);
+            let mut position = before;
+            // Hardly any run goes on in the next row.
+            while position < u64::from(pair[1].before) {
+                let len = (u64::from(pair[1].before) - position).min(width - column);
+                let (from, to) = (column.max(left), (column + len).min(right));
+                if from < to && rows.contains(&row) {
+                    let position = position + (from - column);
+                    found.push(Overlap { cell: row * width + from, position, len: to - from });
+                }
+                (row, column, position) = (row + 1, 0, position + len);
             }
         }
         Some(found)
@@ -423,6 +495,39 @@ fn put_run<C: Coordinate>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Selection;
+
+    #[test]
+    fn pieces_of_runs_in_a_block_are_those_that_its_rows_give() {
+        let dims = [60, 47];
+        let (mut random, mut at, mut runs) = (1u64, 0, Vec::new());
+        while at < 60 * 47 - 200 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let len = if random >> 60 == 0 { 150 } else { 4 + (random >> 40) % 9 };
+            runs.push(Run { start: at, len });
+            at += len + 1 + (random >> 50) % 9;
+        }
+        let set = CellSet::from_runs(60 * 47, runs).unwrap();
+        assert!(matches!(set.form, Form::Small(_)));
+        let mut asked = 0;
+        for start in [[0, 0], [0, 46], [7, 13], [59, 3], [30, 0]] {
+            for count in [[1, 1], [60, 1], [20, 5], [60, 47], [9, 47]] {
+                let count = [count[0].min(60 - start[0]), count[1].min(47 - start[1])];
+                let block = Selection::block(&start, &count).unwrap();
+                if let Some(found) = set.runs_in_block(&dims, &start, &count) {
+                    let cells = |pieces: Vec<Overlap>| -> Vec<(u64, u64)> {
+                        let all = pieces.into_iter().flat_map(|piece| {
+                            (0..piece.len).map(move |at| (piece.cell + at, piece.position + at))
+                        });
+                        all.collect()
+                    };
+                    assert_eq!(cells(found), cells(set.overlaps(block.runs(&dims)).collect()));
+                    asked += 1;
+                }
+            }
+        }
+        assert!(asked > 10, "most blocks are tall enough: {asked}");
+    }
 
     #[test]
     fn rows_of_any_width_are_found_without_division() {
