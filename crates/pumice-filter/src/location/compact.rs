@@ -199,15 +199,25 @@ fn parse(content: &[u8]) -> Result<Parsed<'_>, FilterError> {
 /// Reads a compact form. What the set takes in memory is paid for from `budget`.
 pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
     let (content, stored) = split_checksum(input)?;
-    verify(Lookup3::new(content), stored)?;
-    let Parsed { shape, body } = parse(content)?;
+    let checksum = Lookup3::new(content);
+    let Parsed { shape, body } = match parse(content) {
+        // No more memory than the bytes justify, whether they are right or not.
+        Ok(Parsed { shape, body: Body::Cells(numbers, count) })
+            if shape.is_list(count) && count <= content.len() =>
+        {
+            let set = list_of(&shape, numbers, count, budget, checksum, stored)?;
+            return Ok((shape.dims, set));
+        }
+        parsed => {
+            verify(checksum, stored)?;
+            parsed?
+        }
+    };
     let cells = shape.cells;
     let set = match body {
         Body::Bits(bits) => shape.collect(bits, cells / 2, budget)?,
         Body::Cells(numbers, count) if shape.is_list(count) => {
-            budget.spend(4 * count as u64, NAME, 0).map_err(corrupt)?;
-            spend(budget, cells, count as u64)?;
-            CellSet::from_list(cells, numbers.cells(cells)?).map_err(outside)?
+            list_of(&shape, numbers, count, budget, Lookup3::new(content), stored)?
         }
         Body::Cells(numbers, count) => shape.collect(Cells::new(numbers), count as u64, budget)?,
         Body::Runs(gaps, lengths, count) => {
@@ -216,6 +226,26 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
     };
     check_runs(&set)?;
     Ok((shape.dims, set))
+}
+
+/// The set of so many cells as a list; computes the checksum beside.
+fn list_of(
+    shape: &Shape,
+    numbers: Numbers<'_>,
+    count: usize,
+    budget: &mut Budget,
+    mut checksum: Lookup3<'_>,
+    stored: u32,
+) -> Result<CellSet, FilterError> {
+    let cells = shape.cells;
+    let paid = budget.spend(4 * count as u64, NAME, 0).map_err(corrupt);
+    let paid = paid.and_then(|()| spend(budget, cells, count as u64));
+    let list = paid.and_then(|()| numbers.cells(cells, &mut checksum));
+    // Whatever else is wrong, a wrong checksum says why.
+    verify(checksum, stored)?;
+    let set = CellSet::from_list(cells, list?).map_err(outside)?;
+    check_runs(&set)?;
+    Ok(set)
 }
 
 /// Reads a compact form and shows its cells to `visitor`; `false` if it does not want them, or if a
@@ -296,8 +326,8 @@ fn visit_runs(
 
 /// Refuses sets that have to be carried verbatim.
 fn check_runs(set: &CellSet) -> Result<(), FilterError> {
-    // Most chunks have no room for so many runs, so nothing has to be counted.
-    if set.cells() / 2 < MOST_RUNS || set.run_count() <= MOST_RUNS {
+    // Most chunks have no room for so many runs, or fewer cells, so nothing has to be counted.
+    if set.cells().div_ceil(2).min(set.len()) <= MOST_RUNS || set.run_count() <= MOST_RUNS {
         return Ok(());
     }
     Err(FilterError::corrupt(NAME, format!("at most {MOST_RUNS} runs"), set.run_count()))

@@ -201,14 +201,18 @@ impl<'a> Numbers<'a> {
     }
 
     /// The cells that numbers of which none was read are the gaps between, all of them below `cells`,
-    /// which is below 2^32.
-    pub(super) fn cells(self, cells: u64) -> Result<Vec<u32>, FilterError> {
+    /// which is below 2^32. Goes on with other work beside.
+    pub(super) fn cells(
+        self,
+        cells: u64,
+        beside: &mut impl Beside,
+    ) -> Result<Vec<u32>, FilterError> {
         let mut list: Vec<u32> = Vec::with_capacity(self.left);
         let take = |block: &[u32]| {
             list.extend_from_slice(block);
             true
         };
-        self.for_each_cell(cells, take, &mut ())?;
+        self.for_each_cell(cells, take, beside)?;
         Ok(list)
     }
 
@@ -402,7 +406,7 @@ mod tests {
             let numbers = Numbers::open(&mut reader, values.len());
             // Bytes after the numbers are the business of who opens them.
             if reader.is_empty() {
-                let list = numbers.and_then(|numbers| numbers.cells(cells)).ok();
+                let list = numbers.and_then(|numbers| numbers.cells(cells, &mut ())).ok();
                 prop_assert_eq!(list, summed(&out, values.len(), cells));
             }
         }

@@ -15,6 +15,9 @@ pub(super) const GROUP: usize = 8;
 /// Room for the places of all large numbers of a block, and for what is written beside them.
 pub(super) type Places = [u8; BLOCK + 64];
 
+/// The next bytes of a plane: as many as a block can have large numbers, and some that are read with them.
+pub(super) type Plane = [u8; BLOCK + GROUP];
+
 struct EachCell<'a, T, B> {
     bytes: Bytes<'a>,
     cells: u64,
@@ -58,20 +61,15 @@ impl Bytes<'_> {
     ) -> Result<bool, FilterError> {
         let (blocks, rest) = self.small.as_chunks::<BLOCK>();
         let (has, mut next) = (Wide::detect(), 0u64);
-        let (mut list, mut places) = ([0; BLOCK], [0; BLOCK + 64]);
+        let (mut list, mut padded) = ([0; BLOCK], [[0; BLOCK + GROUP]; 2]);
         for block in blocks {
-            for (number, byte) in list.iter_mut().zip(block) {
-                *number = u32::from(*byte);
-            }
-            let found = match has {
-                Some(has) => wide::find_large(has, block, &mut places),
-                None => find_large(block, &mut places),
+            let [low, high] = &mut padded;
+            let planes = [plane(self.large[0], low), plane(self.large[1], high)];
+            let (sum, found) = match has {
+                Some(has) => wide::add_up(has, block, planes, next as u32, &mut list, beside),
+                None => add_up(block, planes, next as u32, &mut list, beside),
             };
-            self.add_narrow(&mut list, &places[..found]);
-            let sum = match has {
-                Some(has) => wide::sum(has, &mut list, next as u32, beside),
-                None => sum(&mut list, next as u32, beside),
-            };
+            self.skip_large(found);
             next += u64::from(sum);
             if next > cells {
                 return Err(outside(format!("a cell beyond {cells}")));
@@ -80,32 +78,58 @@ impl Bytes<'_> {
                 return Ok(false);
             }
         }
-        for (number, byte) in list.iter_mut().zip(rest) {
-            *number = u32::from(*byte);
-        }
-        let found = find_large(rest, &mut places);
-        self.add_narrow(&mut list, &places[..found]);
+        let [low, high] = &mut padded;
+        let planes = [plane(self.large[0], low), plane(self.large[1], high)];
         let list = &mut list[..rest.len()];
-        next += u64::from(sum(list, next as u32, beside));
+        next += u64::from(add_up(rest, planes, next as u32, list, beside).0);
         if next > cells {
             return Err(outside(format!("a cell beyond {cells}")));
         }
         Ok(list.is_empty() || take(list))
     }
 
-    /// Adds what is beyond 255 to the large numbers at these places.
+    /// Moves on behind so many large numbers, which are narrow.
     #[inline(always)]
-    fn add_narrow(&mut self, list: &mut [u32; BLOCK], places: &[u8]) {
-        let [low, high, ..] = &mut self.large;
-        for (place, more) in places.iter().zip(*low) {
-            list[usize::from(*place)] += u32::from(*more);
+    fn skip_large(&mut self, found: usize) {
+        for plane in &mut self.large[..2] {
+            *plane = plane.get(found..).unwrap_or_default();
         }
-        for (place, more) in places.iter().zip(*high) {
-            list[usize::from(*place)] += u32::from(*more) << 8;
-        }
-        *low = low.get(places.len()..).unwrap_or_default();
-        *high = high.get(places.len()..).unwrap_or_default();
     }
+}
+
+/// The next bytes of a plane, with zeros after its end.
+#[inline(always)]
+fn plane<'a>(rest: &'a [u8], padded: &'a mut Plane) -> &'a Plane {
+    match rest.first_chunk() {
+        Some(plane) => plane,
+        None => {
+            padded.fill(0);
+            padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            padded
+        }
+    }
+}
+
+/// Turns a block of gaps, [`BLOCK`] of them or fewer, into cells, the first of which may be `next`. The
+/// planes have what large gaps have beyond 255. Returns how far the cell after the last is from `next`, and
+/// how many gaps were large.
+#[inline(always)]
+pub(super) fn add_up(
+    block: &[u8],
+    [low, high]: [&Plane; 2],
+    next: u32,
+    list: &mut [u32],
+    beside: &mut impl Beside,
+) -> (u32, usize) {
+    let mut places = [0; BLOCK + 64];
+    for (number, byte) in list.iter_mut().zip(block) {
+        *number = u32::from(*byte);
+    }
+    let found = find_large(block, &mut places);
+    for (place, (low, high)) in places[..found].iter().zip(low.iter().zip(high)) {
+        list[usize::from(*place)] += u32::from(*low) | u32::from(*high) << 8;
+    }
+    (sum(list, next, beside), found)
 }
 
 /// Finds the large numbers among those of a block; says how many there are.
@@ -143,21 +167,48 @@ mod tests {
     fn wide_registers_find_and_add_up_the_same() {
         let Some(has) = Wide::detect() else { return };
         let mut random = 7u32;
-        for one_in in [1u32, 2, 5, 20, 1000, u32::MAX] {
-            let block: [u8; BLOCK] = std::array::from_fn(|_| {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                if (random >> 8).is_multiple_of(one_in) { 255 } else { (random >> 24) as u8 }
-            });
+        let mut byte = || {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 24) as u8
+        };
+        for one_in in [1u8, 2, 5, 20, 255] {
+            let block: [u8; BLOCK] =
+                std::array::from_fn(|_| if byte().is_multiple_of(one_in) { 255 } else { byte() });
             let (mut a, mut b) = ([0; BLOCK + 64], [0; BLOCK + 64]);
             let found = find_large(&block, &mut a);
             assert_eq!(wide::find_large(has, &block, &mut b), found);
             assert_eq!(a[..found], b[..found]);
-            for next in [0, 1000, u32::MAX - 70] {
-                let (mut a, mut b) = (block.map(u32::from), block.map(u32::from));
-                let end = sum(&mut a, next, &mut ());
-                assert_eq!(wide::sum(has, &mut b, next, &mut ()), end);
-                assert_eq!(a, b);
+            let planes: [Plane; 2] = std::array::from_fn(|_| std::array::from_fn(|_| byte()));
+            let [low, high] = &planes;
+            for (next, planes) in
+                [(0, [low, high]), (1000, [low, &[0; BLOCK + GROUP]]), (u32::MAX - 70, [high, low])]
+            {
+                let (mut a, mut b) = ([1; BLOCK], [2; BLOCK]);
+                let end = add_up(&block, planes, next, &mut a, &mut ());
+                assert_eq!(wide::add_up(has, &block, planes, next, &mut b, &mut ()), end);
+                assert_eq!((a, end.1), (b, found));
             }
         }
+    }
+
+    #[test]
+    fn every_large_number_gets_its_own_bytes() {
+        let mut block = [3; BLOCK];
+        let at = [0, 1, 7, 8, 200, 254, 255];
+        at.iter().for_each(|at| block[*at] = 255);
+        let low: Plane = std::array::from_fn(|number| (number % 200) as u8 + 1);
+        let high: Plane = std::array::from_fn(|number| (number % 100) as u8 * 2);
+        let mut list = [0; BLOCK];
+        let (_, found) = add_up(&block, [&low, &high], 0, &mut list, &mut ());
+        let gap = |number: usize| match at.iter().position(|at| *at == number) {
+            Some(large) => 255 + large as u32 + 1 + ((2 * large as u32) << 8),
+            None => 3,
+        };
+        let mut next = 0;
+        let cells = std::array::from_fn(|number| {
+            next += gap(number) + 1;
+            next - 1
+        });
+        assert_eq!((list, found), (cells, at.len()));
     }
 }

@@ -1,6 +1,6 @@
 //! In place of `wide` where there is no such processor.
 
-use super::cells::{self, Places};
+use super::cells::{self, Places, Plane};
 use super::gap_list::{self, Piece};
 use crate::location::numbers::{BLOCK, Beside};
 use crate::wide::Wide;
@@ -11,8 +11,15 @@ pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> u
 }
 
 /// As above.
-pub(super) fn sum(_: Wide, list: &mut [u32; BLOCK], next: u32, beside: &mut impl Beside) -> u32 {
-    cells::sum(list, next, beside)
+pub(super) fn add_up(
+    _: Wide,
+    block: &[u8; BLOCK],
+    planes: [&Plane; 2],
+    next: u32,
+    list: &mut [u32; BLOCK],
+    beside: &mut impl Beside,
+) -> (u32, usize) {
+    cells::add_up(block, planes, next, list, beside)
 }
 
 /// As above.

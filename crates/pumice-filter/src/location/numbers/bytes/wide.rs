@@ -1,12 +1,14 @@
-//! Large numbers found thirty-two at a time and sums made eight at a time, where the processor can (AVX2).
+//! Large numbers found thirty-two at a time, spread and added up eight at a time, where the processor can
+//! (AVX2).
 //!
 //! Four million gaps of which one in thirteen is large: one after the other, a third of the time is spent
-//! on finding those, and another on adding up.
+//! on finding those, and another on adding up. With all of that in registers, what takes longest is the
+//! checksum beside it.
 
 #![allow(unsafe_code)]
 
 use super::LARGE;
-use super::cells::{GROUP, Places};
+use super::cells::{GROUP, Places, Plane};
 use super::gap_list::{Piece, STEP as GAPS};
 use crate::location::numbers::{BLOCK, Beside};
 use crate::wide::Wide;
@@ -19,11 +21,18 @@ pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> u
     unsafe { find(block, places) }
 }
 
-/// As [`sum`](super::cells::sum).
+/// As [`add_up`](super::cells::add_up).
 #[inline(always)]
-pub(super) fn sum(_: Wide, list: &mut [u32; BLOCK], next: u32, beside: &mut impl Beside) -> u32 {
+pub(super) fn add_up(
+    _: Wide,
+    block: &[u8; BLOCK],
+    planes: [&Plane; 2],
+    next: u32,
+    list: &mut [u32; BLOCK],
+    beside: &mut impl Beside,
+) -> (u32, usize) {
     // SAFETY: as above.
-    unsafe { sum_groups(list, next, beside) }
+    unsafe { sum_groups(block, planes, next, list, beside) }
 }
 
 /// As [`put_gaps`](super::gap_list::put_gaps).
@@ -140,29 +149,82 @@ fn large(bytes: &[u8; 32]) -> u32 {
     _mm256_movemask_epi8(equal) as u32
 }
 
+/// For every set of places among eight, which of the bytes in a row belongs to each place; none to those
+/// that are not in the set.
+static SPREAD: [[u8; GROUP]; 256] = spread();
+
+const fn spread() -> [[u8; GROUP]; 256] {
+    let mut table = [[0x80; GROUP]; 256];
+    let mut set = 0;
+    while set < table.len() {
+        let (mut place, mut byte) = (0, 0);
+        while place < GROUP {
+            if set >> place & 1 == 1 {
+                table[set][place] = byte;
+                byte += 1;
+            }
+            place += 1;
+        }
+        set += 1;
+    }
+    table
+}
+
+/// Eight bytes in the lower half of a register.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn sum_groups(list: &mut [u32; BLOCK], next: u32, beside: &mut impl Beside) -> u32 {
+fn eight(bytes: &[u8; GROUP]) -> __m128i {
+    _mm_cvtsi64_si128(i64::from_le_bytes(*bytes))
+}
+
+/// The bytes of a plane from `at` on.
+#[inline(always)]
+fn part(plane: &Plane, at: usize) -> &[u8; GROUP] {
+    plane.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; GROUP])
+}
+
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+#[inline]
+fn sum_groups(
+    block: &[u8; BLOCK],
+    [low, high]: [&Plane; 2],
+    next: u32,
+    list: &mut [u32; BLOCK],
+    beside: &mut impl Beside,
+) -> (u32, usize) {
     let (all, upper_half) =
         (_mm256_set1_epi32(GROUP as i32), _mm256_setr_epi32(0, 0, 0, 0, -1, -1, -1, -1));
     let numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let mut before = _mm256_add_epi32(_mm256_set1_epi32(next as i32), numbers);
-    let mut other = beside.clone();
-    for group in list.as_chunks_mut::<GROUP>().0 {
-        other.step();
-        // SAFETY: 32 bytes are there, and any alignment will do.
-        let each = unsafe { _mm256_loadu_si256(group.as_ptr().cast()) };
-        // Sums within each half, then those of the lower half for the upper.
-        let two = _mm256_add_epi32(each, _mm256_slli_si256::<4>(each));
-        let four = _mm256_add_epi32(two, _mm256_slli_si256::<8>(two));
-        let third = _mm256_permutevar8x32_epi32(four, _mm256_set1_epi32(3));
-        let sums = _mm256_add_epi32(four, _mm256_and_si256(third, upper_half));
-        let cells = _mm256_add_epi32(before, sums);
-        // SAFETY: there is room for 32 bytes, and any alignment will do.
-        unsafe { _mm256_storeu_si256(group.as_mut_ptr().cast(), cells) };
-        let last = _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7));
-        before = _mm256_add_epi32(before, _mm256_add_epi32(last, all));
+    let (mut other, mut found) = (beside.clone(), 0);
+    for (bytes, list) in block.as_chunks::<32>().0.iter().zip(list.as_chunks_mut::<32>().0) {
+        let mut mask = large(bytes);
+        let groups = bytes.as_chunks::<GROUP>().0.iter().zip(list.as_chunks_mut::<GROUP>().0);
+        for (number, (small, group)) in groups.enumerate() {
+            // Twelve bytes each, while 32 numbers are hardly more than 36.
+            if number < 3 {
+                other.step();
+            }
+            // What large numbers have beyond 255 stands in a row: each goes to its place.
+            let (which, order) = (mask as u8, eight(&SPREAD[usize::from(mask as u8)]));
+            mask >>= GROUP;
+            let lower = _mm_shuffle_epi8(eight(part(low, found)), order);
+            let upper = _mm_shuffle_epi8(eight(part(high, found)), order);
+            found += which.count_ones() as usize;
+            let beyond = _mm256_cvtepu16_epi32(_mm_unpacklo_epi8(lower, upper));
+            let each = _mm256_add_epi32(_mm256_cvtepu8_epi32(eight(small)), beyond);
+            // Sums within each half, then those of the lower half for the upper.
+            let two = _mm256_add_epi32(each, _mm256_slli_si256::<4>(each));
+            let four = _mm256_add_epi32(two, _mm256_slli_si256::<8>(two));
+            let third = _mm256_permutevar8x32_epi32(four, _mm256_set1_epi32(3));
+            let sums = _mm256_add_epi32(four, _mm256_and_si256(third, upper_half));
+            let cells = _mm256_add_epi32(before, sums);
+            // SAFETY: there is room for 32 bytes, and any alignment will do.
+            unsafe { _mm256_storeu_si256(group.as_mut_ptr().cast(), cells) };
+            let last = _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7));
+            before = _mm256_add_epi32(before, _mm256_add_epi32(last, all));
+        }
     }
     *beside = other;
-    (_mm256_extract_epi32::<0>(before) as u32).wrapping_sub(next)
+    ((_mm256_extract_epi32::<0>(before) as u32).wrapping_sub(next), found)
 }
