@@ -5,13 +5,30 @@
 
 use super::request::{Source, Target, fill_with};
 use crate::Result;
-use pumice_filter::EncodedCells;
+use pumice_filter::{EncodedCells, Work, run_widely};
 use pumice_space::{CellSet, Run, Segment, Selection};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// From this share of a chunk on, one in so many cells, a part of it is found as a set.
 const MUCH: u64 = 32;
+
+/// [`CellSet::list_in_block`], compiled for wide registers.
+struct ListInBlock<'a> {
+    cells: &'a CellSet,
+    dims: &'a [u64],
+    start: &'a [u64],
+    count: &'a [u64],
+}
+
+impl Work for ListInBlock<'_> {
+    type Output = Option<Vec<u32>>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.cells.list_in_block(self.dims, self.start, self.count)
+    }
+}
 
 /// The defined cells of a chunk and their values.
 #[derive(Clone, Debug)]
@@ -133,13 +150,25 @@ impl SparseChunk {
         };
         let (total, runs) = (self.cells.cells(), wanted.runs(dims));
         // A tall block of a chunk with few cells: these are looked at, and not the block's many rows.
-        if let (Some(list), Some((start, count))) = (self.cells.as_list(), wanted.as_block(dims))
-            && let Some(positions) = self.cells.list_in_block(dims, &start, &count)
+        let block = wanted.as_block(dims);
+        if let (Some(list), Some((start, count))) = (self.cells.as_list(), &block)
+            && let Some(positions) =
+                run_widely(ListInBlock { cells: &self.cells, dims, start, count })
         {
             let positions = positions.into_iter().map(|at| at as usize);
             positions.clone().for_each(|at| take(at..at + 1));
             let cells = positions.map(|at| list[at]).collect();
             return Ok((CellSet::from_list(total, cells)?, found));
+        }
+        if let Some((start, count)) = &block
+            && let Some(pieces) = self.cells.runs_in_block(dims, start, count)
+        {
+            let runs = pieces.into_iter().map(|piece| {
+                let start = piece.position as usize;
+                take(start..start + piece.len as usize);
+                Run { start: piece.cell, len: piece.len }
+            });
+            return Ok((CellSet::from_runs(total, runs)?, found));
         }
         // What is not asked for is not looked at.
         let cells = match (self.cells.as_list(), self.cells.list_ranges(wanted.runs(dims))) {
