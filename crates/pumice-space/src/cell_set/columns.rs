@@ -499,20 +499,20 @@ mod tests {
 
     #[test]
     fn pieces_of_runs_in_a_block_are_those_that_its_rows_give() {
-        let dims = [60, 47];
+        let dims = [600, 47];
         let (mut random, mut at, mut runs) = (1u64, 0, Vec::new());
-        while at < 60 * 47 - 200 {
+        while at < 600 * 47 - 200 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let len = if random >> 60 == 0 { 150 } else { 4 + (random >> 40) % 9 };
             runs.push(Run { start: at, len });
-            at += len + 1 + (random >> 50) % 9;
+            at += len + 1 + (random >> 50) % 250;
         }
-        let set = CellSet::from_runs(60 * 47, runs).unwrap();
+        let set = CellSet::from_runs(600 * 47, runs).unwrap();
         assert!(matches!(set.form, Form::Small(_)));
         let mut asked = 0;
-        for start in [[0, 0], [0, 46], [7, 13], [59, 3], [30, 0]] {
-            for count in [[1, 1], [60, 1], [20, 5], [60, 47], [9, 47]] {
-                let count = [count[0].min(60 - start[0]), count[1].min(47 - start[1])];
+        for start in [[0, 0], [0, 46], [70, 13], [599, 3], [300, 0]] {
+            for count in [[1, 1], [600, 1], [200, 5], [600, 47], [90, 47]] {
+                let count = [count[0].min(600 - start[0]), count[1].min(47 - start[1])];
                 let block = Selection::block(&start, &count).unwrap();
                 if let Some(found) = set.runs_in_block(&dims, &start, &count) {
                     let cells = |pieces: Vec<Overlap>| -> Vec<(u64, u64)> {
