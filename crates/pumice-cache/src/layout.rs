@@ -419,8 +419,19 @@ pub struct Placement<K, T> {
     pub len: u64,
     /// What `encode` had to say about them.
     pub tag: T,
+    /// How many of them are the first of the two pieces.
+    pub head: u64,
     /// Where they shall go: filled in by [`Layout::insert`].
     pub offset: u64,
+    /// Whether the first piece is there already, and need not be written: likewise.
+    pub kept: bool,
+}
+
+impl<K, T> Placement<K, T> {
+    /// How many bytes are written.
+    pub fn written(&self) -> u64 {
+        if self.kept { self.len - self.head } else { self.len }
+    }
 }
 
 /// What has come of a request that shall go past the cache.

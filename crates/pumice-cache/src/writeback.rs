@@ -257,12 +257,17 @@ impl<'r, L: Layout> Placed<'r, L> {
 
 fn placement<K: Clone, T>(key: &K, pieces: [&[u8]; 2], tag: T) -> Placement<K, T> {
     let len = pieces.map(|piece| piece.len() as u64).iter().sum();
-    Placement { key: key.clone(), len, tag, offset: 0 }
+    let head = pieces[0].len() as u64;
+    Placement { key: key.clone(), len, tag, head, offset: 0, kept: false }
 }
 
-/// How to write what is to be stored from `offset` on.
-fn puts<'b>(offset: u64, [bytes, rest]: [&'b [u8]; 2]) -> impl Iterator<Item = Put<'b>> {
+/// How to write what is to be stored: all that is not there already.
+fn puts<'b, K, T>(
+    &Placement { offset, kept, .. }: &Placement<K, T>,
+    [bytes, rest]: [&'b [u8]; 2],
+) -> impl Iterator<Item = Put<'b>> + use<'b, K, T> {
     let more = Put { offset: offset + bytes.len() as u64, bytes: rest };
+    let bytes = if kept { &[] } else { bytes };
     [Put { offset, bytes }, more].into_iter().filter(|put| !put.bytes.is_empty())
 }
 
@@ -272,7 +277,7 @@ fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
     let pairs = placed.iter().flat_map(|one| one.chunks.iter().zip(&one.placements));
     let mut all = Vec::new();
     for (chunk, placement) in pairs {
-        all.extend(puts(placement.offset, chunk.encoded.pieces()));
+        all.extend(puts(placement, chunk.encoded.pieces()));
     }
     all.sort_by_key(|put| put.offset);
     shield(|| first.member.layout.put(&all))
@@ -295,7 +300,7 @@ pub(crate) fn store<L: Layout>(
     let mut placements: Vec<_> = chunks.iter().map(place).collect();
     layout.insert(&mut placements)?;
     let pairs = chunks.iter().zip(&placements);
-    let mut all: Vec<_> = pairs.flat_map(|(one, placed)| puts(placed.offset, one.pieces)).collect();
+    let mut all: Vec<_> = pairs.flat_map(|(one, placed)| puts(placed, one.pieces)).collect();
     all.sort_by_key(|put| put.offset);
     let written = shield(|| layout.put(&all));
     let settled = layout.settle(&placements, written.is_ok());
@@ -307,6 +312,6 @@ pub(crate) fn store<L: Layout>(
 impl<L: Layout> Member<L> {
     fn count_stored(&self, placements: &[Placement<L::Key, L::Tag>]) {
         self.counters.write_backs.add(placements.len() as u64);
-        self.counters.bytes_written.add(placements.iter().map(|one| one.len).sum());
+        self.counters.bytes_written.add(placements.iter().map(Placement::written).sum());
     }
 }

@@ -223,7 +223,12 @@ impl Layout for DatasetLayout {
             let placement = &mut placements[at];
             placement.tag.size = placement.len;
             match table.reserve(&placement.key, placement.tag.clone()) {
-                Ok(offset) => placement.offset = offset,
+                Ok(offset) => {
+                    placement.offset = offset;
+                    // Of a sparse chunk that keeps its place, only values have changed.
+                    let named = placement.tag.address != NOWHERE;
+                    placement.kept = named && !table.is_reserved(offset);
+                }
                 Err(error) => {
                     placements[..at].iter().for_each(|placed| table.cancel(placed.offset));
                     return Err(error);

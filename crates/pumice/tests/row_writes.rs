@@ -119,6 +119,10 @@ fn new_values_without_filters_take_the_place_of_the_old_ones() {
         dataset.write_at(&Points::columns([&down[..], &across[..]]).unwrap(), &values).unwrap();
         model.extend(chosen.into_iter().zip(values));
         check(&dataset, &model);
+        file.flush().unwrap();
+        // Every chunk has some of them.
+        let written = dataset.cache_stats().bytes_written;
+        assert_eq!(written, 4 * model.len() as u64, "locations need not be written again");
         drop(dataset);
         file.close().unwrap();
         assert_eq!(store.to_vec().len(), length, "round {round}");

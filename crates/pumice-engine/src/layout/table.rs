@@ -180,6 +180,11 @@ impl ChunkTable {
         self.reserve_new(key, record)
     }
 
+    /// Whether [`reserve`](Self::reserve) has found new room at `address`, which nothing refers to yet.
+    pub fn is_reserved(&self, address: u64) -> bool {
+        self.reserved().contains_key(&address)
+    }
+
     /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
     /// follows from its coordinates.
     pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
