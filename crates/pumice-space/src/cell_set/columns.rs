@@ -368,10 +368,10 @@ impl CellSet {
     /// ```
     /// use pumice_space::{CellSet, Overlap, Run};
     ///
-    /// let runs = (0..80).map(|row| Run { start: 50 * row + 7, len: 4 });
-    /// let set = CellSet::from_runs(4000, runs)?;
-    /// let found = set.runs_in_block(&[80, 50], &[1, 10], &[70, 1]).unwrap();
-    /// assert_eq!((found.len(), found[0]), (70, Overlap { cell: 60, position: 7, len: 1 }));
+    /// let runs = (0..80).map(|row| Run { start: 500 * row + 7, len: 4 });
+    /// let set = CellSet::from_runs(40_000, runs)?;
+    /// let found = set.runs_in_block(&[80, 500], &[1, 10], &[70, 1]).unwrap();
+    /// assert_eq!((found.len(), found[0]), (70, Overlap { cell: 510, position: 7, len: 1 }));
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
     pub fn runs_in_block(
