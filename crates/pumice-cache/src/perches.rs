@@ -1,9 +1,9 @@
 //! Where the pool's threads sleep, so that none of them is woken behind the thread that calls for it.
 //!
-//! A thread is woken where it ran last, or where the one runs that wakes it. Linux looks for an idle
-//! processor only while processors have had little to do (`SIS_UTIL`). After a busy millisecond of any
-//! program it does not, and the helper begins when the caller is done and waits for it: of 24 requests of a
-//! millisecond, 15 on two processors were served by the caller alone, although the other one was idle.
+//! A thread is woken where it ran last, or where the one runs that wakes it. After a busy millisecond of any
+//! program, Linux seems not to look for an idle processor any more, and the helper begins when the caller is
+//! done and waits for it: of 24 requests of a millisecond, 15 on two processors were served by the caller alone,
+//! although the other one was idle.
 //!
 //! So each thread notes its processor when it has no more work. Who calls for helpers forbids its own
 //! processor to those that sleep there, and where they are few to all; a thread allows it to itself again as
