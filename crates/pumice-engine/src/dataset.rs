@@ -236,6 +236,11 @@ impl DatasetState {
         self.stage()
     }
 
+    /// Whether elements wait in memory for a commit.
+    pub(crate) fn holds_elements(&self) -> bool {
+        matches!(&self.layout.storage, Storage::Contiguous(contiguous) if contiguous.holds())
+    }
+
     /// Writes back its dirty chunks.
     pub fn write_back(&self, cache: &Cache) -> Result<()> {
         if self.is_changeable() { cache.flush(&self.cached, false) } else { Ok(()) }

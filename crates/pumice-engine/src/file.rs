@@ -551,7 +551,10 @@ impl File {
             // it is flushed again, which is nothing to do for the others.
             if Arc::strong_count(&dataset) == 2 {
                 dataset.flush(&self.cache)?;
-                datasets.remove(&address);
+                // Elements that wait for a commit are nowhere else.
+                if !dataset.holds_elements() {
+                    datasets.remove(&address);
+                }
             }
         }
         Ok(())

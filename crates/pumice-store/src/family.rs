@@ -36,8 +36,10 @@ pub struct FamilyStore {
     members: RwLock<Vec<Arc<FileStore>>>,
     /// How many members, from the first on, are known to have all of their bytes.
     full: AtomicUsize,
-    /// Whether there are new members that their folder may not know after a loss of power.
+    /// Whether members came or went that their folder may not know of after a loss of power.
     made: AtomicBool,
+    /// Whether members behind one that is not full, which are no part of the store, were emptied.
+    tidy: AtomicBool,
 }
 
 impl FamilyStore {
@@ -72,6 +74,7 @@ impl FamilyStore {
             members: RwLock::new(members),
             full: AtomicUsize::new(0),
             made: AtomicBool::new(false),
+            tidy: AtomicBool::new(false),
         })
     }
 
@@ -110,8 +113,28 @@ impl FamilyStore {
         Ok(members[place].clone())
     }
 
+    /// Before the first change: empties members behind one that is not full. What grows over them reads as
+    /// zeros where it is not written.
+    fn tidy(&self) -> io::Result<()> {
+        if self.tidy.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        let mut behind = false;
+        for member in members.iter() {
+            let length = member.len()?;
+            if behind && length > 0 {
+                member.set_len(0)?;
+            }
+            behind |= length < self.size;
+        }
+        self.tidy.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Gives the first `count` members all of their bytes.
     fn fill(&self, count: usize) -> io::Result<()> {
+        self.tidy()?;
         for place in self.full.load(Ordering::Relaxed)..count {
             let member = self.member(place)?;
             if member.len()? < self.size {
@@ -143,6 +166,7 @@ impl FamilyStore {
             if place + 1 == members.len() && std::fs::remove_file((self.name)(place as u64)).is_ok()
             {
                 members.pop();
+                self.made.store(true, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -302,5 +326,18 @@ mod tests {
         let error = store.check().unwrap_err();
         assert!(error.to_string().contains("changed while it was open"), "{error}");
         assert!(store.write_at(4, b"y").is_err());
+    }
+
+    #[test]
+    fn what_a_member_has_behind_one_that_is_not_full_is_no_part_of_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("0"), b"pu").unwrap();
+        std::fs::write(folder.path().join("1"), b"mice").unwrap();
+        let store = family(&folder, 4);
+        assert_eq!(store.len().unwrap(), 2);
+        store.write_at(9, b"!").unwrap();
+        let mut all = [7; 10];
+        store.read_at(0, &mut all).unwrap();
+        assert_eq!(&all, b"pu\0\0\0\0\0\0\0!");
     }
 }

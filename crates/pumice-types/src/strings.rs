@@ -323,7 +323,7 @@ fn append_wide(
     };
     let mut next = place.saturating_add(1);
     for ends in offsets.windows(2) {
-        let count = ends[1] - ends[0];
+        let count = ends[1].checked_sub(ends[0]).unwrap_or(u64::MAX);
         let count = u32::try_from(count).map_err(|_| too_long(count))?;
         let reference = u128::from(count) | u128::from(next) << 32;
         elements.extend_from_slice(&reference.to_le_bytes());

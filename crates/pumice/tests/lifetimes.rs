@@ -163,3 +163,22 @@ fn deleted_and_shrunk_datasets_give_their_strings_back() {
     }));
     assert_eq!(kept.read_strings(..).unwrap(), texts);
 }
+
+#[test]
+fn strings_that_wait_for_a_commit_are_read_after_thousands_of_other_datasets() -> pumice::Result<()> {
+    let file = File::in_memory()?;
+    file.new_strings().shape([2]).create("s")?.write_strings(.., &["old", "older"])?;
+    for number in 0..5000 {
+        file.new_dataset::<u8>().shape([1]).create(&format!("d{number}"))?;
+    }
+    file.flush()?;
+    file.dataset("s")?.write_strings(0, &["new"])?;
+    for number in 0..5000 {
+        file.dataset(&format!("d{number}"))?;
+    }
+    assert_eq!(file.dataset("s")?.read_strings(..)?, ["new", "older"]);
+    file.dataset("s")?.write_strings(1, &["newer"])?;
+    file.flush()?;
+    assert_eq!(file.dataset("s")?.read_strings(..)?, ["new", "newer"]);
+    Ok(())
+}

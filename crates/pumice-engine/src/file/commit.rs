@@ -69,8 +69,11 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.move_displaced()?;
-        self.move_down()?;
+        // Who has opened it again meanwhile may be about to write where something is.
+        if self.this.strong_count() <= 1 {
+            self.move_displaced()?;
+            self.move_down()?;
+        }
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
             self.space().remember(&self.medium)?;

@@ -84,10 +84,20 @@ impl Contiguous {
         held.is_some().then_some(held)
     }
 
+    /// Whether elements are held that the file does not have.
+    pub(crate) fn holds(&self) -> bool {
+        self.held_now().is_some()
+    }
+
     /// Before a change of elements that the last commit may know: holds them, if that is to be.
     fn hold(&self) -> Result<()> {
         let Place::File(Some(address)) = self.place() else { return Ok(()) };
-        if !self.refers || self.bytes() > MOST_HELD || self.held_now().is_some() {
+        if !self.refers || self.bytes() > MOST_HELD {
+            return Ok(());
+        }
+        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
+            // From now on no commit that ends lets go of them.
+            held.dirty = true;
             return Ok(());
         }
         if self.medium.is_fresh(address) {
@@ -156,9 +166,14 @@ impl Contiguous {
             return Ok(false);
         }
         let new = self.medium.allocate_raw(self.bytes())?;
-        if let Err(error) = self.medium.copy(old, new, self.bytes()) {
+        // The hole may not be aligned as this has to be.
+        let copied = match new < old {
+            true => self.medium.copy(old, new, self.bytes()).map(|()| true),
+            false => Ok(false),
+        };
+        if !matches!(copied, Ok(true)) {
             self.medium.free_raw(new, self.bytes());
-            return Err(error);
+            return copied;
         }
         *self.lock() = Place::File(Some(new));
         self.medium.free_raw(old, self.bytes());

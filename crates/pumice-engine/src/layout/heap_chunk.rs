@@ -171,7 +171,8 @@ impl HeapChunk {
         let mut counts = vec![0; segment.len as usize];
         let mut most = 0;
         for (count, ends) in counts.iter_mut().zip(ends.windows(2)) {
-            let values = ends[1] - ends[0];
+            // Offsets that descend are more than any list has.
+            let values = ends[1].checked_sub(ends[0]).unwrap_or(u64::MAX);
             most = values.max(most);
             *count = (values as u32).wrapping_add(1);
         }
@@ -223,8 +224,13 @@ impl HeapChunk {
         }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
         let old = std::mem::take(&mut self.heap);
-        if let Some(elements) = self.entries_mut().values_mut() {
-            heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))?;
+        let elements = self.entries_mut().values_mut();
+        let made = elements.map_or(Ok(()), |elements| {
+            heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))
+        });
+        if let Err(error) = made {
+            self.heap = old;
+            return Err(error.into());
         }
         (self.heap, self.waste) = (heap, 0);
         Ok(())

@@ -280,17 +280,18 @@ impl ChunkTable {
                 }
                 new.allocate(medium).and_then(|()| copy_slots(medium, &all, &mut new))
             }
-            _ => self.copy_chunks(&all, &mut new, &mut moved),
+            _ => self.copy_chunks(&all, &mut new, &mut moved).map(|()| !moved.is_empty()),
         };
-        if result.is_err() || (moved.is_empty() && kind != IndexKind::Implicit) {
+        if !matches!(result, Ok(true)) {
             // What was taken for the copies is given back.
             moved.iter().for_each(|(_, at, size)| medium.free_raw(*at, *size));
             new.delete(medium)?;
-            return result.map(|()| false);
+            return result;
         }
+        let mut old = std::mem::replace(&mut *index, new);
         moved.iter().for_each(|(old, _, size)| medium.free_raw(*old, *size));
-        index.delete(medium)?;
-        *index = new;
+        // Nothing names the old index any more: if it cannot be read, its space is lost, and nothing else.
+        let _ = old.delete(medium);
         Ok(true)
     }
 
@@ -313,6 +314,11 @@ impl ChunkTable {
         for (key, record) in all {
             if medium.has_raw_hole_before(record.address, record.size) {
                 let address = medium.allocate_raw(record.size)?;
+                if address > record.address {
+                    // The hole is not aligned as this has to be.
+                    medium.free_raw(address, record.size);
+                    continue;
+                }
                 moved.push((record.address, address, record.size));
                 medium.copy(record.address, address, record.size)?;
                 new.insert(medium, key, ChunkRecord { address, ..record.clone() })?;
@@ -337,12 +343,15 @@ impl ChunkTable {
     }
 }
 
-/// Copies chunks to the places that they have in a new index.
-fn copy_slots(medium: &Medium, all: &[(Dims, ChunkRecord)], new: &mut ChunkIndex) -> Result<()> {
+/// Copies chunks to the places that they have in a new index, if these are before the old ones. Says whether
+/// they are.
+fn copy_slots(medium: &Medium, all: &[(Dims, ChunkRecord)], new: &mut ChunkIndex) -> Result<bool> {
     for (key, record) in all {
-        if let Some(place) = new.lookup(medium, key)? {
-            medium.copy(record.address, place.address, record.size)?;
+        let Some(place) = new.lookup(medium, key)? else { continue };
+        if place.address > record.address {
+            return Ok(false);
         }
+        medium.copy(record.address, place.address, record.size)?;
     }
-    Ok(())
+    Ok(true)
 }
