@@ -165,7 +165,8 @@ fn deleted_and_shrunk_datasets_give_their_strings_back() {
 }
 
 #[test]
-fn strings_that_wait_for_a_commit_are_read_after_thousands_of_other_datasets() -> pumice::Result<()> {
+fn strings_that_wait_for_a_commit_are_read_after_thousands_of_other_datasets() -> pumice::Result<()>
+{
     let file = File::in_memory()?;
     file.new_strings().shape([2]).create("s")?.write_strings(.., &["old", "older"])?;
     for number in 0..5000 {
@@ -180,5 +181,23 @@ fn strings_that_wait_for_a_commit_are_read_after_thousands_of_other_datasets() -
     file.dataset("s")?.write_strings(1, &["newer"])?;
     file.flush()?;
     assert_eq!(file.dataset("s")?.read_strings(..)?, ["new", "newer"]);
+    Ok(())
+}
+
+#[test]
+fn strings_that_wait_for_a_commit_count_for_the_limit_of_what_waits() -> pumice::Result<()> {
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().metadata_limit(1 << 20).create_in(store.clone())?;
+    for number in 0..4 {
+        let dataset = file.new_strings().shape([40_000]).create(&format!("s{number}"))?;
+        dataset.write_strings(0, &["old"])?;
+    }
+    file.flush()?;
+    let waiting = || File::options().open_in(store.clone())?.dataset("s0")?.read_strings(0);
+    for number in 0..4 {
+        file.dataset(&format!("s{number}"))?.write_strings(0, &["new"])?;
+    }
+    // Two of them are more than may wait, so that the first ones were committed meanwhile.
+    assert_eq!(waiting()?, ["new"]);
     Ok(())
 }

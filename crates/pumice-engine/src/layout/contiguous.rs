@@ -105,6 +105,7 @@ impl Contiguous {
         }
         let mut data = super::dense::zeros(self.bytes())?;
         Stretch::new(&self.medium, address, 1).read_bytes(0, &mut data)?;
+        self.medium.note_change(data.len());
         *self.held() = Some(Held { data, dirty: true });
         Ok(())
     }
