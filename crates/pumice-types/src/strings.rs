@@ -301,8 +301,9 @@ pub fn append_references(
     elements.resize(start + bytes, 0);
     let mut next = place;
     for (ends, to) in offsets.windows(2).zip(elements[start..].chunks_exact_mut(size.max(1))) {
-        put_reference(to, ends[1] - ends[0], next)?;
-        next += (ends[1] - ends[0]) * base as u64;
+        let count = ends[1].checked_sub(ends[0]).unwrap_or(u64::MAX);
+        put_reference(to, count, next)?;
+        next = next.saturating_add(count.saturating_mul(base as u64));
     }
     Ok(())
 }

@@ -54,10 +54,13 @@ fn make(file: &File, layout: &str, name: &str) {
     new.create(name).unwrap().write(Selection::all(), &values()).unwrap();
 }
 
+fn strings() -> Vec<String> {
+    (0..COUNT / 10).map(|at| format!("string {at} of many")).collect()
+}
+
 fn make_strings(file: &File, name: &str) {
-    let strings: Vec<String> = (0..COUNT / 10).map(|at| format!("string {at} of many")).collect();
     let dataset = file.new_strings().shape([COUNT / 10]).create(name).unwrap();
-    dataset.write_strings(.., &strings).unwrap();
+    dataset.write_strings(.., &strings()).unwrap();
 }
 
 fn length(path: &Path) -> u64 {
@@ -106,6 +109,7 @@ fn a_dataset_in_place_of_a_deleted_one_does_not_make_the_file_grow() {
             file.close().unwrap();
             let now = length(path);
             assert!(now <= before + PIECES, "{message}, time {time}: {before} to {now} bytes");
+            check(path, layout);
         }
     });
 }
@@ -137,10 +141,15 @@ fn without_a_flush_in_between_it_is_moved_when_the_file_is_closed() {
     });
 }
 
-/// What was moved is what was written.
+/// What was moved, and what stands beside it, is what was written.
 fn check(path: &Path, layout: &str) {
     let file = File::open(path).unwrap();
     for name in ["before", "a", "after"] {
+        if layout == "strings" {
+            let found = file.dataset(name).unwrap().read_strings(..).unwrap();
+            assert_eq!(found, strings(), "{name}");
+            continue;
+        }
         let found = file.dataset(name).unwrap().read::<u32>(Selection::all()).unwrap();
         assert_eq!(found, values(), "{layout}: {name}");
     }
