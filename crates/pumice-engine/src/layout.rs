@@ -49,7 +49,7 @@ use pumice_cache::{
 };
 use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
-use pumice_space::{ChunkPart, Dims};
+use pumice_space::Dims;
 use pumice_store::{ReadOp, WriteOp};
 use std::sync::Arc;
 
@@ -510,9 +510,9 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn read_share(&self, key: &Dims, request: &ReadRequest<'_>) -> f32 {
+    fn read_share(&self, _key: &Dims, request: &ReadRequest<'_>) -> f32 {
         match request {
-            ReadRequest::Values { part, .. } => self.share(key, part),
+            ReadRequest::Values { part, .. } => part.share(),
             ReadRequest::Points { .. }
             | ReadRequest::Defined { .. }
             | ReadRequest::Cells { .. }
@@ -521,10 +521,10 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn write_share(&self, key: &Dims, request: &WriteRequest<'_>) -> f32 {
+    fn write_share(&self, _key: &Dims, request: &WriteRequest<'_>) -> f32 {
         match (&self.storage, request) {
             // A sparse chunk is never known to be complete.
-            (Storage::Dense(..), WriteRequest::Values { part, .. }) => self.share(key, part),
+            (Storage::Dense(..), WriteRequest::Values { part, .. }) => part.share(),
             _ => 0.0,
         }
     }
@@ -587,11 +587,6 @@ impl Layout for DatasetLayout {
 }
 
 impl DatasetLayout {
-    /// The share of the chunk's cells that a part of a selection names.
-    fn share(&self, key: &Dims, part: &ChunkPart) -> f32 {
-        part.count() as f32 / self.geometry.cells_inside(key).max(1) as f32
-    }
-
     /// What the cache needs to know of a stored chunk.
     pub(crate) fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
         let (head, decoded) = match record.sections.as_slice() {

@@ -32,7 +32,7 @@ impl ChunkGrid {
             return Err(SpaceError::InvalidShape { axis, reason: "chunk of size zero" });
         }
         let cells = product(chunk).ok_or(SpaceError::Overflow("number of cells of a chunk"))?;
-        Ok(Self { dims: dims.into(), chunk: chunk.into(), cells })
+        Ok(Self { dims: Dims::from_slice(dims), chunk: Dims::from_slice(chunk), cells })
     }
 
     /// Number of dimensions.

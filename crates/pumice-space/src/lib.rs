@@ -48,7 +48,7 @@ pub use error::SpaceError;
 pub use extent::Extent;
 pub use grid::ChunkGrid;
 pub use linear::{CoordinateWalker, Run};
-pub use plan::{ChunkPart, Line, Plan, Segment, Segments, plan};
+pub use plan::{ChunkPart, Line, Plan, Segment, Segments, plan, plan_packed};
 pub use points::{Column, PointBand, PointPart, PointPlan, Points, RowGrid, TakeRows};
 pub use selection::{Hyperslab, HyperslabAxis, Runs, Selection};
 

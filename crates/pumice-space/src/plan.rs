@@ -2,6 +2,7 @@
 //!
 //! | file selection | memory selection | how |
 //! |---|---|---|
+//! | a box in one chunk that is a line there | the selected cells one after another | at once ([`line`]) |
 //! | all, box, hyperslab, one point | one stretch of the buffer, or a box or single-cell hyperslab of the same shape (dimensions of size one aside) | lazily: each chunk by arithmetic when it is asked for ([`product`]) |
 //! | anything | anything of the same count | both sides run by run, sorted by chunk ([`listed`]) |
 //!
@@ -9,11 +10,13 @@
 //! the file selection repeats a point, its segments come in the caller's order too, so that of
 //! several values written to one cell the last one stays.
 
+mod line;
 mod listed;
 mod product;
 
 use crate::extent::{check_rank, same_rank};
 use crate::{CellSet, ChunkGrid, Dims, Run, Selection, SpaceError};
+use line::LinePart;
 use listed::{ListedPart, ListedPlan};
 use product::{ProductPart, ProductPlan, ProductSegments};
 
@@ -45,6 +48,16 @@ impl Line {
     /// One segment.
     pub fn of(first: Segment) -> Self {
         Self { first, count: 1, cell_step: 0, memory_step: 0 }
+    }
+
+    /// Takes the first segment off.
+    #[inline]
+    fn take(&mut self) -> Option<Segment> {
+        self.count = self.count.checked_sub(1)?;
+        let first = self.first;
+        self.first.cell += self.cell_step;
+        self.first.memory = first.memory.wrapping_add(self.memory_step);
+        Some(first)
     }
 
     /// The segments one by one.
@@ -97,6 +110,39 @@ pub fn plan(
     if in_file == 0 {
         return Ok(Plan(Source::Listed(ListedPlan::empty(grid))));
     }
+    split(file, grid, memory, memory_dims)
+}
+
+/// As [`plan`], for a buffer that holds the selected cells one after another.
+///
+/// ```
+/// use pumice_space::{ChunkGrid, Segment, Selection, plan_packed};
+///
+/// let grid = ChunkGrid::new(&[8, 8], &[4, 4])?;
+/// let block = Selection::block(&[1, 4], &[2, 4])?;
+/// let part = plan_packed(&block, &grid)?.next().unwrap();
+/// assert_eq!(part.chunk.as_slice(), [0, 1]);
+/// assert_eq!(part.segments(grid.chunk()).next(), Some(Segment { cell: 4, memory: 0, len: 8 }));
+/// # Ok::<(), pumice_space::SpaceError>(())
+/// ```
+pub fn plan_packed(file: &Selection, grid: &ChunkGrid) -> Result<Plan, SpaceError> {
+    file.check(grid.dims())?;
+    if let Some((chunk, part)) = line::single(file, grid) {
+        return Ok(Plan(Source::One(Some(ChunkPart { chunk, part: Part::Line(part) }))));
+    }
+    if file.count(grid.dims()) == 0 {
+        return Ok(Plan(Source::Listed(ListedPlan::empty(grid))));
+    }
+    split(file, grid, &Selection::all(), &file.shape(grid.dims()))
+}
+
+/// Both selections lie inside their shapes and have equally many cells, at least one.
+fn split(
+    file: &Selection,
+    grid: &ChunkGrid,
+    memory: &Selection,
+    memory_dims: &[u64],
+) -> Result<Plan, SpaceError> {
     if let Some(plan) = ProductPlan::new(file, grid, memory, memory_dims) {
         return Ok(Plan(Source::Product(Box::new(plan))));
     }
@@ -109,6 +155,7 @@ pub struct Plan(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
+    One(Option<ChunkPart>),
     Product(Box<ProductPlan>),
     Listed(ListedPlan),
 }
@@ -117,6 +164,7 @@ impl Plan {
     /// How many chunks are still to come: exact, or too large where a stride skips chunks.
     pub fn chunk_count_hint(&self) -> u64 {
         match &self.0 {
+            Source::One(part) => u64::from(part.is_some()),
             Source::Product(plan) => plan.chunk_count_hint(),
             Source::Listed(plan) => plan.chunk_count(),
         }
@@ -128,13 +176,11 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<ChunkPart> {
         match &mut self.0 {
-            Source::Product(plan) => {
-                let (chunk, part) = plan.next()?;
-                Some(ChunkPart { chunk, part: Part::Product(part) })
-            }
+            Source::One(part) => part.take(),
+            Source::Product(plan) => plan.next(),
             Source::Listed(plan) => {
                 let (chunk, part) = plan.next()?;
-                Some(ChunkPart { chunk, part: Part::Listed(part) })
+                Some(ChunkPart { chunk, part: Part::Listed(Box::new(part)) })
             }
         }
     }
@@ -150,16 +196,19 @@ pub struct ChunkPart {
 
 #[derive(Clone, Debug)]
 enum Part {
-    Product(ProductPart),
-    Listed(ListedPart),
+    Line(LinePart),
+    Product(Box<ProductPart>),
+    Listed(Box<ListedPart>),
 }
 
 impl ChunkPart {
-    /// The selected cells, relative to the chunk. Repeated points are there once.
-    pub fn cells(&self) -> &Selection {
+    /// The selected cells, relative to a chunk of shape `chunk_dims`. Repeated points are there
+    /// once.
+    pub fn cells(&self, chunk_dims: &[u64]) -> Selection {
         match &self.part {
-            Part::Product(part) => &part.cells,
-            Part::Listed(part) => part.cells(),
+            Part::Line(part) => part.cells(chunk_dims),
+            Part::Product(part) => part.cells.clone(),
+            Part::Listed(part) => part.cells().clone(),
         }
     }
 
@@ -169,10 +218,11 @@ impl ChunkPart {
     pub fn cell_set(&self, chunk_dims: &[u64]) -> CellSet {
         let cells = crate::extent::product(chunk_dims).unwrap_or(0);
         let mut collector = match &self.part {
-            Part::Product(_) => CellSet::collect_runs(cells, 0),
+            Part::Line(_) | Part::Product(_) => CellSet::collect_runs(cells, 0),
             Part::Listed(part) => CellSet::collect_runs(cells, part.segments().len() as u64),
         };
         match &self.part {
+            Part::Line(part) => part.runs().for_each(|run| collector.add(run)),
             Part::Product(part) => {
                 part.cells.runs(chunk_dims).for_each(|run| collector.add(run));
             }
@@ -189,6 +239,7 @@ impl ChunkPart {
     /// the caller's order and may repeat. `chunk_dims` is the shape of a whole chunk.
     pub fn segments(&self, chunk_dims: &[u64]) -> Segments<'_> {
         Segments(match &self.part {
+            Part::Line(part) => Steps::Line(part.line),
             Part::Product(part) => Steps::Product(Box::new(part.segments(chunk_dims))),
             Part::Listed(part) => Steps::Listed(part.segments().iter()),
         })
@@ -197,6 +248,7 @@ impl ChunkPart {
     /// How many cells move; points that repeat count each time.
     pub fn count(&self) -> u64 {
         match &self.part {
+            Part::Line(part) => part.count(),
             Part::Product(part) => part.count(),
             Part::Listed(part) => part.segments().iter().map(|segment| segment.len).sum(),
         }
@@ -205,15 +257,26 @@ impl ChunkPart {
     /// Whether every cell of the chunk that lies inside the array is selected.
     pub fn is_whole(&self) -> bool {
         match &self.part {
-            Part::Product(part) => part.whole,
+            Part::Line(part) => part.count() == part.inside,
+            Part::Product(part) => part.count() == part.inside,
             Part::Listed(part) => part.is_whole(),
         }
+    }
+
+    /// The cells that move, per cell of the chunk that lies inside the array.
+    pub fn share(&self) -> f32 {
+        let inside = match &self.part {
+            Part::Line(part) => part.inside,
+            Part::Product(part) => part.inside,
+            Part::Listed(part) => part.inside,
+        };
+        self.count() as f32 / inside.max(1) as f32
     }
 
     /// Whether the segments ascend in cell without repetition; `false` only for points.
     pub fn is_ascending(&self) -> bool {
         match &self.part {
-            Part::Product(_) => true,
+            Part::Line(_) | Part::Product(_) => true,
             Part::Listed(part) => part.ascending,
         }
     }
@@ -225,6 +288,8 @@ pub struct Segments<'a>(Steps<'a>);
 
 #[derive(Clone, Debug)]
 enum Steps<'a> {
+    /// What is left of a line; its count may be zero.
+    Line(Line),
     Product(Box<ProductSegments>),
     Listed(std::slice::Iter<'a, Segment>),
 }
@@ -245,6 +310,10 @@ impl Segments<'_> {
     /// ```
     pub fn next_line(&mut self) -> Option<Line> {
         match &mut self.0 {
+            Steps::Line(line) => {
+                let rest = std::mem::replace(line, Line { count: 0, ..*line });
+                (rest.count > 0).then_some(rest)
+            }
             Steps::Product(steps) => steps.next_line(),
             Steps::Listed(steps) => steps.next().copied().map(Line::of),
         }
@@ -257,6 +326,7 @@ impl Iterator for Segments<'_> {
     #[inline]
     fn next(&mut self) -> Option<Segment> {
         match &mut self.0 {
+            Steps::Line(line) => line.take(),
             Steps::Product(steps) => steps.next(),
             Steps::Listed(steps) => steps.next().copied(),
         }

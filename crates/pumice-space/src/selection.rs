@@ -179,10 +179,12 @@ impl Selection {
     pub fn block(start: &[u64], count: &[u64]) -> Result<Self, SpaceError> {
         check_rank(start.len())?;
         same_rank(start.len(), count.len())?;
-        let axes = start.iter().zip(count).enumerate().map(|(axis, (&start, &block))| {
-            Axis::new(HyperslabAxis { start, stride: 1, count: 1, block }, axis)
-        });
-        Ok(Self(Kind::Product(axes.collect::<Result<_, _>>()?)))
+        let mut axes = Axes::from_elem(Axis::EMPTY, start.len());
+        for (at, axis) in axes.iter_mut().enumerate() {
+            let (start, block) = (start[at], count[at]);
+            *axis = Axis::new(HyperslabAxis { start, stride: 1, count: 1, block }, at)?;
+        }
+        Ok(Self(Kind::Product(axes)))
     }
 
     /// Its rank; `None` for all and none, which fit any.

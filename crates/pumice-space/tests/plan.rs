@@ -5,7 +5,9 @@ mod model;
 
 use model::{Modelled, dims, linear};
 use proptest::prelude::*;
-use pumice_space::{CellSet, ChunkGrid, Segment, Selection, SpaceError, plan};
+use pumice_space::{
+    CellSet, ChunkGrid, ChunkPart, Segment, Selection, SpaceError, plan, plan_packed,
+};
 use std::collections::BTreeMap;
 
 /// Array, chunk and buffer shapes, with a selection of the array.
@@ -45,12 +47,16 @@ fn check(
     memory_dims: &[u64],
     memory_order: &[u64],
 ) {
-    let cells = in_order(file);
-    assert_eq!(cells.len(), memory_order.len());
-    let expected = naive(grid, &cells, memory_order);
     let plan = plan(&file.selection, grid.dims(), grid, memory, memory_dims).unwrap();
-    assert!(plan.chunk_count_hint() >= expected.len() as u64);
+    let hint = plan.chunk_count_hint();
     let parts: Vec<_> = plan.collect();
+    assert!(hint >= parts.len() as u64);
+    check_parts(&in_order(file), grid, &parts, memory_order);
+}
+
+fn check_parts(cells: &[Vec<u64>], grid: &ChunkGrid, parts: &[ChunkPart], memory_order: &[u64]) {
+    assert_eq!(cells.len(), memory_order.len());
+    let expected = naive(grid, cells, memory_order);
     let chunks: Vec<&[u64]> = parts.iter().map(|part| &part.chunk[..]).collect();
     let expected_chunks: Vec<&[u64]> = expected.keys().map(|chunk| &chunk[..]).collect();
     assert_eq!(chunks, expected_chunks, "every chunk once, in order");
@@ -67,9 +73,12 @@ fn check(
         let mut distinct: Vec<u64> = pairs.iter().map(|pair| pair.0).collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let mut selected: Vec<u64> =
-            part.cells().runs(grid.chunk()).flat_map(|run| run.start..run.end()).collect();
-        if part.cells().as_points().is_some() {
+        let mut selected: Vec<u64> = part
+            .cells(grid.chunk())
+            .runs(grid.chunk())
+            .flat_map(|run| run.start..run.end())
+            .collect();
+        if part.cells(grid.chunk()).as_points().is_some() {
             selected.sort_unstable();
         }
         assert_eq!(selected, distinct);
@@ -78,6 +87,7 @@ fn check(
         assert_eq!(part.cell_set(grid.chunk()), set);
         let inside: u64 = grid.clipped(&part.chunk).iter().product();
         assert_eq!(part.is_whole(), distinct.len() as u64 == inside);
+        assert_eq!(part.share(), pairs.len() as f32 / inside as f32);
         if part.is_ascending() {
             assert!(segments.windows(2).all(|pair| pair[0].cell + pair[0].len <= pair[1].cell));
         }
@@ -92,6 +102,8 @@ proptest! {
         let grid = ChunkGrid::new(&dims, &chunk).unwrap();
         let count = file.selection.count(&dims);
         let order: Vec<u64> = (0..count).collect();
+        let parts: Vec<_> = plan_packed(&file.selection, &grid).unwrap().collect();
+        check_parts(&in_order(&file), &grid, &parts, &order);
         let shape = if flat { vec![count] } else { file.selection.shape(&dims).to_vec() };
         check(&file, &grid, &Selection::all(), &shape, &order);
         let inside = Selection::block(&[3], &[count]).unwrap();
@@ -187,7 +199,7 @@ fn of_repeated_points_the_last_comes_last() {
     let part = plan.next().unwrap();
     let pairs: Vec<_> = part.segments(&[4]).map(|step| (step.cell, step.memory)).collect();
     assert_eq!(pairs, [(2, 0), (0, 1), (2, 2)]);
-    assert_eq!((part.count(), part.cells().count(&[4])), (3, 2));
+    assert_eq!((part.count(), part.cells(&[4]).count(&[4])), (3, 2));
     assert!(!part.is_ascending());
 }
 

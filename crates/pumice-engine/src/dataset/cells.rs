@@ -104,7 +104,7 @@ impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
         rooms: &'a mut Rooms<C, T>,
         conversion: Option<Conversion>,
         dims: Dims,
-        fill: &[u8],
+        fill: &'a [u8],
     ) -> Result<Self> {
         let values = match (rooms.values.as_mut(), conversion) {
             (Some(room), Some(conversion)) => Some(Target::new(room.output(), conversion, fill)?),

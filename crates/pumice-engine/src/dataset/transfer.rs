@@ -9,7 +9,10 @@ use super::{DatasetState, virtuality};
 use crate::buffer::Output;
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::{CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan};
+use pumice_space::{
+    CellSet, ChunkGrid, ChunkPart, Dims, Plan, PointPlan, Points, Segment, Selection, plan,
+    plan_packed,
+};
 use pumice_types::{Conversion, Datatype, Transform};
 
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
@@ -130,7 +133,7 @@ impl DatasetState {
         let grid = self.grid(dims)?;
         Ok(match &options.memory {
             Some((places, shape)) => plan(selection, dims, &grid, places, shape)?,
-            None => plan(selection, dims, &grid, &Selection::all(), &selection.shape(dims))?,
+            None => plan_packed(selection, &grid)?,
         })
     }
 
@@ -312,9 +315,8 @@ impl DatasetState {
         if listed && vast() {
             return self.touched_of_stored(selection, dims, &grid);
         }
-        let shape = selection.shape(dims);
-        let parts = plan(selection, dims, &grid, &Selection::all(), &shape)?;
-        Ok(parts.map(|part| (part.chunk.clone(), part.cells().clone())).collect())
+        let cells = |part: ChunkPart| (part.chunk.clone(), part.cells(grid.chunk()));
+        Ok(plan_packed(selection, &grid)?.map(cells).collect())
     }
 
     fn touched_of_stored(
@@ -335,9 +337,8 @@ impl DatasetState {
             let inside = Selection::block(&origin, &grid.clipped(&key))?;
             let cells = selection.and(&inside, dims)?;
             if cells.count(dims) > 0 {
-                let shape = cells.shape(dims);
-                let parts = plan(&cells, dims, grid, &Selection::all(), &shape)?;
-                touched.extend(parts.map(|part| (part.chunk.clone(), part.cells().clone())));
+                let cells_of = |part: ChunkPart| (part.chunk.clone(), part.cells(grid.chunk()));
+                touched.extend(plan_packed(&cells, grid)?.map(cells_of));
             }
         }
         Ok(touched)

@@ -9,7 +9,7 @@ use crate::layout::request::{Piece, piece_of};
 use crate::layout::{Lists, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_filter::widely;
-use pumice_space::{CellSet, Dims, Selection, plan};
+use pumice_space::{CellSet, Dims, Selection, plan_packed};
 use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,8 +52,7 @@ impl DatasetState {
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let output = Output::zeroed(&mut elements);
         let target = Target::heaped(output, conversion, structured.fill())?;
-        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
-        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let parts = plan_packed(selection, &self.grid(&dims)?)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target: &target }));
         self.cache().read(&self.cached, requests)?;
@@ -150,8 +149,7 @@ impl DatasetState {
         if self.check(selection, &dims, &self.datatype, bytes)? == 0 {
             return Ok(());
         }
-        let (grid, shape) = (self.grid(&dims)?, selection.shape(&dims));
-        let parts = plan(selection, &dims, &grid, &Selection::all(), &shape)?;
+        let parts = plan_packed(selection, &self.grid(&dims)?)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)

@@ -47,7 +47,7 @@ impl Geometry {
 
     /// The current extent.
     pub fn dims(&self) -> Dims {
-        self.dims.read().unwrap_or_else(PoisonError::into_inner).clone()
+        Dims::from_slice(&self.dims.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Changes the extent; the caller holds back all input and output of the dataset.
@@ -95,13 +95,6 @@ impl Geometry {
     pub fn is_partial(&self, key: &Dims) -> bool {
         let dims = self.dims.read().unwrap_or_else(PoisonError::into_inner);
         self.inside(key, &dims).as_slice() != self.chunk.as_slice()
-    }
-
-    /// How many cells of the chunk lie inside the extent.
-    pub fn cells_inside(&self, key: &Dims) -> u64 {
-        let dims = self.dims.read().unwrap_or_else(PoisonError::into_inner);
-        let axes = key.iter().zip(&self.chunk).zip(&*dims);
-        axes.map(|((&number, &length), &extent)| clip(number, length, extent)).product()
     }
 
     /// The cells of the chunk beyond the extent, if there are any.

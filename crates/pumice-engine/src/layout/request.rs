@@ -10,6 +10,7 @@ use pumice_filter::location::{CellVisitor, RowCells};
 use pumice_filter::{stream_copy, stream_fence};
 use pumice_space::{CellSet, ChunkPart, Dims, Line, PointBand, PointPart, Segment, Selection};
 use pumice_types::{Conversion, Heaped, append_references};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -116,8 +117,6 @@ pub enum Taken {
 }
 
 /// One chunk's share of a write.
-// The large variant is the common one: a box would cost every write an allocation per chunk.
-#[allow(clippy::large_enum_variant)]
 pub enum WriteRequest<'a> {
     /// Defines cells with values from the caller's buffer.
     Values {
@@ -170,7 +169,7 @@ pub(super) fn points_of_sparse() -> Error {
 pub struct Target<'a> {
     output: Output<'a>,
     conversion: Conversion,
-    fill: Vec<u8>,
+    fill: Cow<'a, [u8]>,
     /// Whether places that get the fill value have it already.
     filled: bool,
     /// What the elements refer to: pieces of heap, if these are wanted.
@@ -201,16 +200,26 @@ impl<'a> Target<'a> {
     /// element of the file's type.
     ///
     /// Not public: who has a target can place values without `unsafe`, so only plans may get one.
-    pub(crate) fn new(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
-        let mut converted = vec![0; conversion.target_size()];
-        conversion.convert(fill, &mut converted)?;
-        let filled = output.is_zeroed() && converted.iter().all(|&byte| byte == 0);
-        Ok(Self { output, conversion, fill: converted, filled, pieces: None, unverified: false })
+    pub(crate) fn new(output: Output<'a>, conversion: Conversion, fill: &'a [u8]) -> Result<Self> {
+        let fill = match conversion.is_noop() && fill.len() == conversion.target_size() {
+            true => Cow::Borrowed(fill),
+            false => {
+                let mut converted = vec![0; conversion.target_size()];
+                conversion.convert(fill, &mut converted)?;
+                Cow::Owned(converted)
+            }
+        };
+        let filled = output.is_zeroed() && fill.iter().all(|&byte| byte == 0);
+        Ok(Self { output, conversion, fill, filled, pieces: None, unverified: false })
     }
 
     /// A target for elements of one type with variable-length parts, as the file has them, and for
     /// what they refer to.
-    pub(crate) fn heaped(output: Output<'a>, conversion: Conversion, fill: &[u8]) -> Result<Self> {
+    pub(crate) fn heaped(
+        output: Output<'a>,
+        conversion: Conversion,
+        fill: &'a [u8],
+    ) -> Result<Self> {
         Ok(Self { pieces: Some(Mutex::default()), ..Self::new(output, conversion, fill)? })
     }
 

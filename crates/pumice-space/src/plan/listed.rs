@@ -26,7 +26,7 @@ pub(super) struct ListedPart {
     range: Range<usize>,
     chunk_dims: Dims,
     /// Cells of the chunk that lie inside the array.
-    inside: u64,
+    pub(super) inside: u64,
     pub(super) ascending: bool,
     cells: OnceLock<Selection>,
 }

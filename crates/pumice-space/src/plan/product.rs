@@ -4,7 +4,8 @@
 //! are a sum over dimensions of "how many selected cells come before" times a stride, because the
 //! memory side is a single stretch or evenly spaced in each dimension.
 
-use super::{Line, Segment};
+use super::line::Fold;
+use super::{ChunkPart, Line, Part, Segment};
 use crate::extent::product;
 use crate::linear::strides;
 use crate::selection::axis::{Axis, AxisSpans};
@@ -43,7 +44,8 @@ struct AxisPart {
 pub(super) struct ProductPart {
     /// Always a product.
     pub(super) cells: Selection,
-    pub(super) whole: bool,
+    /// Cells of the chunk that lie inside the array.
+    pub(super) inside: u64,
     memory: u64,
     strides: Dims,
 }
@@ -82,20 +84,39 @@ impl ProductPlan {
         chunks.fold(1, u64::saturating_mul).saturating_sub(self.given)
     }
 
-    pub(super) fn next(&mut self) -> Option<(Dims, ProductPart)> {
+    pub(super) fn next(&mut self) -> Option<ChunkPart> {
         let parts = self.next.take()?;
         let chunk: Dims = parts.iter().map(|part| part.chunk).collect();
+        let extents = self.grid.dims().iter().zip(self.grid.chunk());
+        let inside = parts
+            .iter()
+            .zip(extents)
+            .map(|(part, (&extent, &size))| extent.saturating_sub(part.chunk * size).min(size));
+        let inside = inside.product();
         let steps = parts.iter().zip(&self.strides);
         let memory = steps.fold(self.base, |sum, (part, stride)| sum + part.index * stride);
-        let extents = self.grid.dims().iter().zip(self.grid.chunk());
-        let whole = parts.iter().zip(extents).all(|(part, (&extent, &size))| {
-            let inside = extent.saturating_sub(part.chunk * size).min(size);
-            part.cells.count() == inside
+        let part = self.line(&parts, memory).map(|line| Part::Line(line.finish(inside)));
+        let part = part.unwrap_or_else(|| {
+            let cells = Selection(Kind::Product(parts.iter().map(|part| part.cells).collect()));
+            let strides = self.strides.clone();
+            Part::Product(Box::new(ProductPart { cells, inside, memory, strides }))
         });
-        let cells = Selection(Kind::Product(parts.iter().map(|part| part.cells).collect()));
         self.next = self.after(parts);
         self.given += 1;
-        Some((chunk, ProductPart { cells, whole, memory, strides: self.strides.clone() }))
+        Some(ChunkPart { chunk, part })
+    }
+
+    /// The cells of a chunk, if they are a line.
+    fn line(&self, parts: &[AxisPart], memory: u64) -> Option<Fold> {
+        let mut fold = Fold::new(memory);
+        let sizes = self.grid.chunk().iter().zip(&self.strides);
+        for (AxisPart { cells, .. }, (&size, &step)) in parts.iter().zip(sizes).rev() {
+            let count = cells.count();
+            if !cells.is_contiguous() || !fold.add(size, cells.first, count, step) {
+                return None;
+            }
+        }
+        Some(fold)
     }
 
     /// The chunk after `parts`.
