@@ -138,7 +138,7 @@ impl RowEncoder {
         }
         let neighbour = above.wrapping_add(1) == row;
         // Few rows begin like the one before, and only those are compared.
-        if other.len() == range.len() && columns.get(other.start) == Some(&first) {
+        if columns.get(other.start) == Some(&first) && other.len() == range.len() {
             self.compare(line, columns.get(other.clone()).unwrap_or_default(), neighbour);
         } else {
             self.irregular = true;

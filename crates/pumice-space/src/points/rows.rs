@@ -87,24 +87,29 @@ impl<'a> RowGrid<'a> {
     #[inline(always)]
     pub fn neighbours(&self, band: usize) -> Option<usize> {
         let rows = self.rows_of(band);
-        let mut start = self.pointer(rows.start);
-        let mut neighbours = 0;
+        let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
+        let all = self.columns.get(first..last)?;
         // The largest number there is lies below no limit of a chunk.
         let width = self.width.min(u64::from(u32::MAX));
+        if all.iter().fold(0, |highest, &at| highest.max(at)) as u64 >= width && !all.is_empty() {
+            return None;
+        }
+        // All cells at once, as rows may be short; then what is so between two rows is taken off.
+        let Pairs { mut descents, mut neighbours } = compare(all);
+        let mut start = first;
         for row in rows {
             let end = self.pointer(row + 1);
-            let line = self.columns.get(start..end)?;
-            if line.last().is_some_and(|&last| u64::from(last) >= width) {
+            if end < start {
                 return None;
             }
-            let (ascends, here) = compare(line);
-            if !ascends {
-                return None;
+            if start > first && end > start {
+                let between = compare(all.get(start - first - 1..=start - first)?);
+                descents -= between.descents;
+                neighbours -= between.neighbours;
             }
-            neighbours += here as usize;
             start = end;
         }
-        Some(neighbours)
+        (descents == 0).then_some(neighbours as usize)
     }
 
     /// The columns of all cells.
@@ -136,41 +141,64 @@ impl<'a> RowGrid<'a> {
         let mut start = self.pointer(first);
         for row in rows {
             let end = self.pointer(row + 1);
-            let line = self.columns.get(start..end).unwrap_or_default();
-            let (mut at, mut limit) = (0, 0u32);
+            let mut limit = 0u32;
             for chunk in 0..self.across {
                 limit = limit.saturating_add(self.side);
-                let here = count_below(&line[at..], limit);
+                let here = count_below(self.columns, start..end, limit);
                 if here > 0 {
-                    to.take(chunk, (row - first) as u32, start + at..start + at + here);
+                    to.take(chunk, (row - first) as u32, start..start + here);
                 }
-                at += here;
+                start += here;
             }
             start = end;
         }
     }
 }
 
-/// Whether columns ascend without repetition, and how many follow a neighbour; all are looked at, so
-/// that many are compared at once.
-#[inline(always)]
-fn compare(line: &[u32]) -> (bool, u32) {
-    line.windows(2).fold((true, 0), |(all, neighbours), pair| {
-        (all & (pair[0] < pair[1]), neighbours + u32::from(pair[1].wrapping_sub(pair[0]) == 1))
-    })
+/// How many columns do not lie behind the one before them, and how many follow a neighbour.
+struct Pairs {
+    descents: u32,
+    neighbours: u32,
 }
 
-/// How many of some columns that ascend are below a limit.
+/// All are looked at, so that many are compared at once. There are fewer than 2^32.
 #[inline(always)]
-fn count_below(line: &[u32], limit: u32) -> usize {
-    let mut count = 0;
-    while let Some(block) = line.get(count..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-        let here = block.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize;
-        count += here;
+fn compare(line: &[u32]) -> Pairs {
+    let mut pairs = Pairs { descents: 0, neighbours: 0 };
+    for pair in line.windows(2) {
+        pairs.descents += u32::from(pair[0] >= pair[1]);
+        pairs.neighbours += u32::from(pair[1].wrapping_sub(pair[0]) == 1);
+    }
+    pairs
+}
+
+/// As many zeros as columns of a block, then as many numbers that are below no limit.
+const BEYOND: [u32; 2 * BLOCK] = {
+    let mut beyond = [0; 2 * BLOCK];
+    let mut at = BLOCK;
+    while at < 2 * BLOCK {
+        beyond[at] = u32::MAX;
+        at += 1;
+    }
+    beyond
+};
+
+/// How many columns in `range`, which ascend, are below a limit.
+///
+/// A block may reach beyond the range: few cells cost no loop of as many steps, which is hard to foresee.
+#[inline(always)]
+fn count_below(columns: &[u32], range: Range<usize>, limit: u32) -> usize {
+    let mut at = range.start;
+    while let Some(block) = columns.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
+        let left = (range.end - at).min(BLOCK);
+        let Some(beyond) = BEYOND[BLOCK - left..].first_chunk::<BLOCK>() else { break };
+        let below = |(column, beyond): (&u32, &u32)| u32::from((column | beyond) < limit);
+        let here = block.iter().zip(beyond).map(below).sum::<u32>() as usize;
+        at += here;
         if here < BLOCK {
-            return count;
+            return at - range.start;
         }
     }
-    let rest = line.get(count..).unwrap_or_default();
-    count + rest.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize
+    let rest = columns.get(at..range.end).unwrap_or_default();
+    at - range.start + rest.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize
 }
