@@ -139,18 +139,44 @@ impl<'a> RowGrid<'a> {
         let rows = self.rows_of(band);
         let first = rows.start;
         let mut start = self.pointer(first);
+        let by_side = Divisor::new(self.side);
         for row in rows {
             let end = self.pointer(row + 1);
-            let mut limit = 0u32;
-            for chunk in 0..self.across {
-                limit = limit.saturating_add(self.side);
+            // From cell to cell, not from chunk to chunk: whether a chunk has cells cannot be foreseen.
+            while let Some(&column) = self.columns.get(start).filter(|_| start < end) {
+                let chunk = by_side.divide(column);
+                let limit = (chunk + 1).saturating_mul(self.side);
                 let here = count_below(self.columns, start..end, limit);
-                if here > 0 {
-                    to.take(chunk, (row - first) as u32, start..start + here);
+                if chunk as usize >= self.across || here == 0 {
+                    break;
                 }
+                to.take(chunk as usize, (row - first) as u32, start..start + here);
                 start += here;
             }
             start = end;
+        }
+    }
+}
+
+/// Divides by a number that is known before, with a multiplication.
+#[derive(Clone, Copy)]
+struct Divisor {
+    reciprocal: u64,
+    divisor: u32,
+}
+
+impl Divisor {
+    /// `divisor` is not zero.
+    fn new(divisor: u32) -> Self {
+        // Rounded up: exact for all numbers of 32 bits. That of one does not fit.
+        Self { reciprocal: (u64::MAX / u64::from(divisor)).wrapping_add(1), divisor }
+    }
+
+    #[inline(always)]
+    fn divide(self, number: u32) -> u32 {
+        match self.divisor {
+            1 => number,
+            _ => ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u32,
         }
     }
 }
