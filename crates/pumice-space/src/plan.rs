@@ -55,7 +55,7 @@ impl Line {
     fn take(&mut self) -> Option<Segment> {
         self.count = self.count.checked_sub(1)?;
         let first = self.first;
-        self.first.cell += self.cell_step;
+        self.first.cell = first.cell.wrapping_add(self.cell_step);
         self.first.memory = first.memory.wrapping_add(self.memory_step);
         Some(first)
     }

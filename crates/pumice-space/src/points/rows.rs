@@ -145,7 +145,7 @@ impl<'a> RowGrid<'a> {
             // From cell to cell, not from chunk to chunk: whether a chunk has cells cannot be foreseen.
             while let Some(&column) = self.columns.get(start).filter(|_| start < end) {
                 let chunk = by_side.divide(column);
-                let limit = (chunk + 1).saturating_mul(self.side);
+                let limit = chunk.saturating_add(1).saturating_mul(self.side);
                 let here = count_below(self.columns, start..end, limit);
                 if chunk as usize >= self.across || here == 0 {
                     break;
