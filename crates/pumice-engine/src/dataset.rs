@@ -41,6 +41,7 @@ use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspac
 use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
@@ -61,6 +62,8 @@ pub struct DatasetState {
     gate: RwLock<()>,
     /// Held from making a layout message to storing it, so that an older one never comes last.
     publish: Mutex<()>,
+    /// Whether anybody was given it since it was last found idle.
+    handed_out: AtomicBool,
 }
 
 /// Whether such a dataset can be made in a file.
@@ -130,7 +133,24 @@ impl DatasetState {
             cached,
             gate,
             publish,
+            handed_out: AtomicBool::new(true),
         })
+    }
+
+    /// A handle for somebody who may change it. The file's list of datasets is held.
+    pub(crate) fn handed_out(self: &Arc<Self>) -> Arc<Self> {
+        self.handed_out.store(true, Ordering::Relaxed);
+        self.clone()
+    }
+
+    /// Takes note from now on whether anybody is given a handle. As above.
+    pub(crate) fn watch(&self) {
+        self.handed_out.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether anybody was given a handle since it is [watched](Self::watch). As above.
+    pub(crate) fn was_handed_out(&self) -> bool {
+        self.handed_out.load(Ordering::Relaxed)
     }
 
     /// Its object header.

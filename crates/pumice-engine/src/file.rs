@@ -5,10 +5,11 @@
 //! is seen through the others. Objects that nobody holds and that have nothing to write are
 //! forgotten.
 //!
-//! Lock order: `commit` before `datasets` before `objects`. None is held while another object's
-//! header or index does input or output, except `commit`, and `datasets` while one is forgotten.
+//! Lock order: `commit` before changes that are held back before `datasets` before `objects`. The last two
+//! are not held while anything does input or output, or waits for others.
 
 mod commit;
+mod datasets;
 
 use crate::dataset::{DatasetState, VirtualView};
 use crate::extension::Extension;
@@ -24,6 +25,7 @@ use crate::object::Object;
 use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete, share};
+use datasets::Forgetting;
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
@@ -63,6 +65,7 @@ pub struct File {
     commit: Mutex<()>,
     objects: Mutex<Objects>,
     datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
+    forgetting: Forgetting,
     /// Objects that no link leads to any more, but somebody holds: deleted when nobody does.
     orphans: Mutex<BTreeSet<u64>>,
     /// Bytes of deleted objects that the next commit makes free.
@@ -271,6 +274,7 @@ impl File {
         options: &CreateOptions,
     ) -> Arc<Self> {
         let (commit, shared_heaps, objects, datasets, place) = Default::default();
+        let forgetting = Forgetting::default();
         let low = options.library_version;
         let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
         let (space, marked) = (Mutex::new(space), AtomicBool::new(options.mark_open));
@@ -293,6 +297,7 @@ impl File {
             commit,
             objects,
             datasets,
+            forgetting,
             orphans,
             deleted: AtomicU64::new(0),
             displaced: Mutex::default(),
@@ -512,54 +517,6 @@ impl File {
         self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets an object that has been deleted.
-    pub fn forget(&self, address: u64) {
-        self.datasets().remove(&address);
-        self.objects().by_address.remove(&address);
-    }
-
-    /// The living state of the dataset at `object`, made by `open` if nobody has it open.
-    pub fn dataset(
-        &self,
-        address: u64,
-        open: impl FnOnce() -> Result<DatasetState>,
-    ) -> Result<Arc<DatasetState>> {
-        if let Some(dataset) = self.datasets().get(&address) {
-            return Ok(dataset.clone());
-        }
-        self.forget_idle_datasets()?;
-        let opened = Arc::new(open()?);
-        Ok(self.datasets().entry(address).or_insert(opened).clone())
-    }
-
-    /// Makes room in the list of datasets, if it is full of ones that nobody holds.
-    fn forget_idle_datasets(&self) -> Result<()> {
-        let idle: Vec<_> = {
-            let datasets = self.datasets();
-            if datasets.len() < IDLE {
-                return Ok(());
-            }
-            let idle = datasets.iter().filter(|(_, dataset)| Arc::strong_count(dataset) == 1);
-            idle.map(|(&address, dataset)| (address, dataset.clone())).collect()
-        };
-        for (_, dataset) in &idle {
-            dataset.flush(&self.cache)?;
-        }
-        let mut datasets = self.datasets();
-        for (address, dataset) in idle {
-            // The list's own and ours: still nobody else. Somebody may have used it meanwhile, so
-            // it is flushed again, which is nothing to do for the others.
-            if Arc::strong_count(&dataset) == 2 {
-                dataset.flush(&self.cache)?;
-                // Elements that wait for a commit are nowhere else.
-                if !dataset.holds_elements() {
-                    datasets.remove(&address);
-                }
-            }
-        }
-        Ok(())
-    }
-
     // Nothing under these locks panics half-way through a change: poisoning carries no meaning.
     fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
@@ -567,10 +524,6 @@ impl File {
 
     fn space(&self) -> MutexGuard<'_, FileSpace> {
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
-        self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

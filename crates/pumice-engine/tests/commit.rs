@@ -40,7 +40,7 @@ fn create(file: &File, name: &str, filters: Vec<FilterSpec>) -> Result<Arc<Datas
     let address = state.object().address();
     let link = Link::new(name, LinkTarget::Hard { address });
     group::insert(file, &*file.root()?, link)?;
-    file.dataset(address, || Ok(state))
+    file.new_dataset(state)
 }
 
 /// Writes and erases small blocks all over the place.

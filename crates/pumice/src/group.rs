@@ -298,7 +298,7 @@ impl Group {
         }
         let state = DatasetState::create(self.engine(), spec).map_err(|error| error.at(&full))?;
         parent.link_new(name, state.object()).map_err(|error| error.at(&full))?;
-        let state = self.engine().dataset(state.object().address(), || Ok(state))?;
+        let state = self.engine().new_dataset(state)?;
         Ok(Dataset::new(self.owner.clone(), state, full))
     }
 

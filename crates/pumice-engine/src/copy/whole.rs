@@ -121,7 +121,7 @@ impl Copier<'_> {
             messages.extend(others);
         })?;
         let address = object.address();
-        self.target.dataset(address, || Ok(made))?;
+        self.target.new_dataset(made)?;
         self.remade.insert(address);
         Ok(Some(address))
     }

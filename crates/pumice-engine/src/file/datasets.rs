@@ -1,0 +1,134 @@
+//! The datasets of a file that are in memory: each once, for all who have it open. Those that nobody
+//! holds stay for whoever opens them next, until there are many; then they are forgotten.
+//!
+//! Invariant: what is forgotten has nothing that the next commit must know of. It is written back while
+//! the list is free, for who is in a commit may be waiting for the list; so who has asked for it
+//! meanwhile has saved it from being forgotten. For the same reason no dataset goes while the list is
+//! held.
+
+use super::{File, IDLE};
+use crate::Result;
+use crate::dataset::DatasetState;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// So many are flushed before they are forgotten: the more, the likelier somebody uses them meanwhile.
+const TOGETHER: usize = 64;
+
+/// What is known of datasets that are not in memory any more.
+#[derive(Default)]
+pub(super) struct Forgetting {
+    /// How many were left by the last one who forgot some. Who does that holds it.
+    kept: Mutex<usize>,
+    /// How often some were forgotten; changes only while the list is held.
+    times: AtomicU64,
+}
+
+impl File {
+    /// The living state of the dataset at `address`, made by `open` if nobody has it open.
+    pub fn dataset(
+        &self,
+        address: u64,
+        open: impl Fn() -> Result<DatasetState>,
+    ) -> Result<Arc<DatasetState>> {
+        if let Some(dataset) = self.datasets().get(&address) {
+            return Ok(dataset.handed_out());
+        }
+        self.forget_idle_datasets()?;
+        loop {
+            let times = self.forgetting.times.load(Ordering::Acquire);
+            let opened = Arc::new(open()?);
+            if let Some(dataset) = self.list(address, &opened, times) {
+                return Ok(dataset);
+            }
+        }
+    }
+
+    /// Takes in a dataset that was just made, unless another thread has found and opened it since.
+    pub fn new_dataset(&self, made: DatasetState) -> Result<Arc<DatasetState>> {
+        self.forget_idle_datasets()?;
+        let made = Arc::new(made);
+        let mut datasets = self.datasets();
+        let listed = datasets.entry(made.object().address()).or_insert_with(|| made.clone());
+        Ok(listed.handed_out())
+    }
+
+    /// Takes a dataset in, or finds the one that another thread has opened meanwhile. `None`: some were
+    /// forgotten since, and this one may be among them, changed after it was opened here.
+    fn list(
+        &self,
+        address: u64,
+        opened: &Arc<DatasetState>,
+        times: u64,
+    ) -> Option<Arc<DatasetState>> {
+        let mut datasets = self.datasets();
+        if let Some(dataset) = datasets.get(&address) {
+            return Some(dataset.handed_out());
+        }
+        if self.forgetting.times.load(Ordering::Acquire) != times {
+            return None;
+        }
+        datasets.insert(address, opened.clone());
+        Some(opened.clone())
+    }
+
+    /// Makes room in the list, if it has grown a good deal since the last time; one thread at a time.
+    fn forget_idle_datasets(&self) -> Result<()> {
+        let mut kept = match self.forgetting.kept.try_lock() {
+            Ok(kept) => kept,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        let idle: Vec<_> = {
+            let datasets = self.datasets();
+            if datasets.len() < IDLE.max(*kept + IDLE / 4) {
+                return Ok(());
+            }
+            let idle = datasets.iter().filter(|(_, dataset)| Arc::strong_count(dataset) == 1);
+            idle.map(|(&address, dataset)| (address, dataset.clone())).collect()
+        };
+        for some in idle.chunks(TOGETHER) {
+            self.forget_datasets(some)?;
+        }
+        *kept = self.datasets().len();
+        Ok(())
+    }
+
+    /// Forgets datasets that were found idle and are still.
+    fn forget_datasets(&self, idle: &[(u64, Arc<DatasetState>)]) -> Result<()> {
+        let mut datasets = self.datasets();
+        // The list's own and ours.
+        let alone = |dataset: &Arc<DatasetState>| Arc::strong_count(dataset) == 2;
+        let idle: Vec<_> = idle.iter().filter(|(_, dataset)| alone(dataset)).collect();
+        idle.iter().for_each(|(_, dataset)| dataset.watch());
+        drop(datasets);
+        for (_, dataset) in &idle {
+            dataset.flush(&self.cache)?;
+        }
+        let mut forgotten = Vec::new();
+        datasets = self.datasets();
+        for (address, dataset) in idle {
+            // Nobody had it since it was flushed. Elements that wait for a commit are nowhere else.
+            let unused = alone(dataset) && !dataset.was_handed_out();
+            if unused && !dataset.holds_elements() {
+                forgotten.extend(datasets.remove(address));
+            }
+        }
+        self.forgetting.times.fetch_add(1, Ordering::Release);
+        drop(datasets);
+        drop(forgotten);
+        Ok(())
+    }
+
+    /// Forgets an object that has been deleted.
+    pub fn forget(&self, address: u64) {
+        let dataset = self.datasets().remove(&address);
+        drop(dataset);
+        self.objects().by_address.remove(&address);
+    }
+
+    pub(super) fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
+        self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
