@@ -202,7 +202,11 @@ impl File {
         writable: bool,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        Self::open_store(store, cache, writable, Form::Single(None), options)
+        let form = match store.member_size() {
+            Some(_) => Form::Family,
+            None => Form::Single(None),
+        };
+        Self::open_store(store, cache, writable, form, options)
     }
 
     /// Opens the HDF5 file in a store, which may be made of several files.
@@ -252,6 +256,7 @@ impl File {
         let mut marked = false;
         if writable {
             check_mark(&superblock, options.ignore_mark)?;
+            medium.settle(stored_end)?;
             medium.note_superblock(superblock.encoded_length())?;
             marked = std::mem::take(&mut superblock.consistency_flags) != 0;
         } else {

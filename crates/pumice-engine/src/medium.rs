@@ -270,6 +270,15 @@ impl Medium {
         self.seen.store(length, Ordering::Relaxed);
     }
 
+    /// Tells the store where what is stored ends, in absolute terms.
+    pub(crate) fn settle(&self, end: u64) -> Result<()> {
+        self.store.settle(end).map_err(|source| self.failed("find the end", source))?;
+        match self.store.member_size() {
+            Some(_) => self.store_length().map(drop),
+            None => Ok(()),
+        }
+    }
+
     fn store_length(&self) -> Result<u64> {
         let length =
             self.store.len().map_err(|source| self.failed("find the file's size", source))?;

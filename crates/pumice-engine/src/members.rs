@@ -10,6 +10,7 @@
 use crate::extension::Extension;
 use crate::file::{Cache, File, find_superblock};
 use crate::file_space::FileSpace;
+use crate::journal::Journal;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::version::CreateOptions;
@@ -18,7 +19,7 @@ use pumice_format::driver_info::{self, DriverInfo, MultiMember};
 use pumice_format::messages::kind;
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
-use pumice_store::{FamilyStore, FileStore, Gaps, JoinedStore, Locking, Part};
+use pumice_store::{FamilyStore, FileStore, Gaps, JoinedStore, Locking, Part, Store};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,8 +61,7 @@ impl Several {
     /// The file that `path` names as a whole, where there is no file of this name.
     pub(crate) fn find(path: &Path) -> Option<Self> {
         if let Some(pattern) = path.to_str().and_then(Pattern::parse) {
-            let names = (0..).map(|number| PathBuf::from(pattern.name(number)));
-            let members: Vec<_> = names.take_while(|name| name.is_file()).collect();
+            let members = pattern.members();
             return (!members.is_empty()).then_some(Self::Family { pattern, members });
         }
         let (_, endings) =
@@ -124,27 +124,55 @@ impl Several {
                         of it, which can be changed";
             return Err(Error::Unsupported(what.into()));
         };
-        let size = match new_size {
-            Some(size) => size,
-            None => member_size(&members)?,
+        let Some(size) = new_size else {
+            return family(first, member_size(&members)?, locking, pattern);
         };
-        let name = move |number| PathBuf::from(pattern.name(number));
-        let opened = FamilyStore::open(first, size, locking, name);
-        let failed = |source| Error::Io { action: "open the files of a family".into(), source };
-        Ok(Arc::new(opened.map_err(failed)?))
+        // What is replaced goes as the family that it was, if it was one: what is behind it is not it.
+        let members = pattern.members();
+        let old = member_size(&members).unwrap_or(size);
+        let end =
+            find_superblock(&*family_store(&members, old)).map_or(0, |found| found.2.end_of_file);
+        let replaced = family(first.clone(), old, locking, pattern.clone())?;
+        let emptied = replaced.settle(end).and_then(|()| replaced.set_len(0));
+        emptied.map_err(|source| Error::Io { action: "empty the family".into(), source })?;
+        drop(replaced);
+        family(first, size, locking, pattern)
     }
+}
+
+fn family(
+    first: Arc<FileStore>,
+    size: u64,
+    locking: Locking,
+    pattern: Pattern,
+) -> Result<Arc<FamilyStore>> {
+    let name = move |number| PathBuf::from(pattern.name(number));
+    let opened = FamilyStore::open(first, size, locking, name);
+    let failed = |source| Error::Io { action: "open the files of a family".into(), source };
+    Ok(Arc::new(opened.map_err(failed)?))
 }
 
 /// Bytes of a family's members: what the file says, or how long the first one is.
 fn member_size(members: &[PathBuf]) -> Result<u64> {
     let first = members.first().and_then(|first| first.metadata().ok());
     let size = first.map_or(0, |metadata| metadata.len()).max(1);
-    match driver(&family_store(members, size)) {
-        Ok(Some(DriverInfo::Family { member_size })) => Ok(member_size),
-        Ok(Some(DriverInfo::Multi(_))) => Err(wrong_driver("a family", "a multi file")),
-        // Where a commit was not finished, the file may not say, but then its journal is there.
-        _ => Ok(size),
+    match driver(family_store(members, size)) {
+        Ok(Some(DriverInfo::Family { member_size })) => return Ok(member_size),
+        Ok(Some(DriverInfo::Multi(_))) => return Err(wrong_driver("a family", "a multi file")),
+        _ => {}
     }
+    // Where a commit was not finished, the file may not say, but then its journal does. It is at the end
+    // of all members if the first one is full, or else at the end of that.
+    for members in [members, members.get(..1).unwrap_or_default()] {
+        let store = family_store(members, size);
+        if let Ok(Some(journal)) = Journal::find(&*store)
+            && let Ok(Some(DriverInfo::Family { member_size })) =
+                driver(journal.seen_through(store))
+        {
+            return Ok(member_size);
+        }
+    }
+    Ok(size)
 }
 
 fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
@@ -164,7 +192,7 @@ fn open_multi(
     options: &CreateOptions,
 ) -> Result<Arc<File>> {
     let store = multi_store(whole, members);
-    let store = match driver(&store)? {
+    let store = match driver(store.clone())? {
         Some(DriverInfo::Multi(stored)) => {
             if stored.first().is_none_or(|first| first.start != 0) {
                 let what = "a multi file whose superblock is not at address 0";
@@ -190,9 +218,9 @@ fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {
 }
 
 /// What the file in this store says of the files that it consists of.
-fn driver(store: &Arc<JoinedStore>) -> Result<Option<DriverInfo>> {
-    let (base, total, superblock) = find_superblock(&**store)?;
-    let medium = Medium::new(store.clone(), base, total, superblock.sizes, false);
+fn driver(store: Arc<dyn Store>) -> Result<Option<DriverInfo>> {
+    let (base, total, superblock) = find_superblock(&*store)?;
+    let medium = Medium::new(store, base, total, superblock.sizes, false);
     Ok(Extension::load(&Arc::new(medium), &superblock)?.driver)
 }
 
@@ -269,6 +297,7 @@ fn pattern_of(name: &str) -> Option<String> {
 }
 
 /// A name with a number in it, as in C's `printf`: `%d`, `%5d`, `%05d`.
+#[derive(Clone)]
 pub(crate) struct Pattern {
     before: String,
     zeros: bool,
@@ -291,6 +320,12 @@ impl Pattern {
         Some(Self { before: before.into(), zeros, width, after: after.into() })
     }
 
+    /// The files of such names that are there, from the first on.
+    fn members(&self) -> Vec<PathBuf> {
+        let names = (0..).map(|number| PathBuf::from(self.name(number)));
+        names.take_while(|name| name.is_file()).collect()
+    }
+
     fn name(&self, number: u64) -> String {
         let Self { before, zeros, width, after } = self;
         match zeros {
@@ -305,8 +340,8 @@ mod tests {
     use super::*;
     use crate::journal;
     use crate::open_files::{Opening, open_path};
+    use crate::version::LibraryVersion;
     use pumice_cache::{ChunkCache, Config};
-    use pumice_store::Store as _;
 
     fn opened(path: &Path, opening: Opening, options: &CreateOptions) -> Result<Arc<File>> {
         open_path(path, opening, ChunkCache::new(Config::default()), Locking::default(), options)
@@ -337,6 +372,66 @@ mod tests {
         let members =
             (0..).map_while(|at| std::fs::read(folder.path().join(format!("{at}.h5"))).ok());
         assert_eq!(members.flatten().collect::<Vec<u8>>(), whole, "for good");
+    }
+
+    #[test]
+    fn members_have_the_size_that_a_journal_says_where_the_superblock_is_torn() {
+        for (number, old) in
+            [LibraryVersion::Earliest, LibraryVersion::V110].into_iter().enumerate()
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let pattern = folder.path().join("%d.h5");
+            let (size, library_version) = (Some(5000), Some(old));
+            let options =
+                CreateOptions { member_size: size, library_version, ..Default::default() };
+            drop(opened(&pattern, Opening::Create, &options).unwrap());
+            // One member that is not full, whose superblock a commit was about to replace.
+            let path = folder.path().join("0.h5");
+            let store = FileStore::open_writable(&path).unwrap();
+            let (length, mut whole) = (store.len().unwrap(), std::fs::read(&path).unwrap());
+            assert!(length < 5000 && !folder.path().join("1.h5").exists());
+            whole.truncate(length as usize);
+            journal::write(&store, length, &[(0, &whole)]).unwrap();
+            store.write_at(4, &[0xee; 40]).unwrap();
+            if number > 0 {
+                // A file of somebody else makes no difference.
+                std::fs::write(folder.path().join("1.h5"), "mine").unwrap();
+            }
+            let read = opened(&pattern, Opening::Read, &CreateOptions::default()).unwrap();
+            assert_eq!(read.superblock().end_of_file, length);
+            drop(read);
+            let file = opened(&pattern, Opening::Edit, &CreateOptions::default()).unwrap();
+            let address = file.medium().allocate_zeroed(9000);
+            if number > 0 {
+                let refused = address.unwrap_err().to_string();
+                assert!(
+                    refused.contains("1.h5") && refused.contains("move or delete"),
+                    "{refused}"
+                );
+                assert_eq!(std::fs::read(folder.path().join("1.h5")).unwrap(), b"mine");
+                continue;
+            }
+            address.unwrap();
+            let sizes =
+                [0, 1].map(|at| folder.path().join(format!("{at}.h5")).metadata().unwrap().len());
+            assert_eq!(sizes[0], 5000, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn a_family_that_is_replaced_goes_and_what_stands_behind_it_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let pattern = folder.path().join("%d.h5");
+        let options = |size| CreateOptions { member_size: Some(size), ..CreateOptions::default() };
+        drop(opened(&pattern, Opening::Create, &options(80)).unwrap());
+        let exists = |number: usize| folder.path().join(format!("{number}.h5")).exists();
+        let count = (0..).take_while(|&number| exists(number)).count();
+        assert!(count > 2);
+        let other = folder.path().join(format!("{count}.h5"));
+        std::fs::write(&other, "mine").unwrap();
+        drop(opened(&pattern, Opening::Create, &options(1 << 20)).unwrap());
+        assert!(exists(0) && (1..count).all(|number| !exists(number)));
+        assert_eq!(std::fs::read(&other).unwrap(), b"mine");
     }
 
     #[test]

@@ -1,9 +1,15 @@
 //! A family of files: one store in pieces of one size, each of them a file, which comes and goes as the
 //! store grows and shrinks.
 //!
-//! Invariant: every member before the last one that has bytes has as many as a member can have, so that
-//! the members' bytes are those of the store without a gap. A member is filled up before the next one is
-//! written, and members go from the last one on.
+//! Invariants:
+//! - Every member before the last one that has bytes has as many as a member can have, so that the
+//!   members' bytes are those of the store without a gap. A member is filled up before the next one is
+//!   written, and members go from the last one on.
+//! - A file with bytes that this store did not write is never emptied, overwritten or taken away, unless
+//!   it is known to be a member. What lies behind the [end](Store::settle) of what is stored is one only if
+//!   a program left it that was ended while it had the family open. Such a program leaves a sign: from
+//!   the first change to [`unlock`](FamilyStore::unlock), an empty file stands behind the last one that
+//!   has bytes. (libhdf5 leaves empty members, too, where a family has shrunk.)
 
 use crate::{FileStore, Locking, Store};
 use std::io;
@@ -25,6 +31,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// store.write_at(0, b"pumice")?;
 /// assert_eq!(std::fs::read(name(1))?, b"ce");
 /// store.set_len(3)?;
+/// store.unlock();
 /// assert!(!name(1).exists());
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -38,8 +45,12 @@ pub struct FamilyStore {
     full: AtomicUsize,
     /// Whether members came or went that their folder may not know of after a loss of power.
     made: AtomicBool,
-    /// Whether members behind one that is not full, which are no part of the store, were emptied.
-    tidy: AtomicBool,
+    /// Whether the last member is an empty one, made before the first change, unless its name is taken.
+    spare: AtomicBool,
+    /// Whether its name is taken.
+    taken: AtomicBool,
+    /// What is called before every change of a file.
+    observer: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl FamilyStore {
@@ -54,10 +65,13 @@ impl FamilyStore {
         if size == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "members without bytes"));
         }
+        let mut full = first.len()? >= size;
         let mut members = vec![first];
         loop {
             let path = name(members.len() as u64);
-            if !path.is_file() {
+            let Some(length) = length_of(&path) else { break };
+            // Behind a member that is not full, only empty ones are members.
+            if !full && length > 0 {
                 break;
             }
             let member = FileStore::open_writable(&path).and_then(|member| {
@@ -66,6 +80,7 @@ impl FamilyStore {
                 Ok(member)
             });
             members.push(Arc::new(member.map_err(|error| named(&path, error))?));
+            full &= length >= size;
         }
         Ok(Self {
             name: Box::new(name),
@@ -74,13 +89,51 @@ impl FamilyStore {
             members: RwLock::new(members),
             full: AtomicUsize::new(0),
             made: AtomicBool::new(false),
-            tidy: AtomicBool::new(false),
+            spare: AtomicBool::new(false),
+            taken: AtomicBool::new(false),
+            observer: None,
         })
     }
 
-    /// Gives up the locks of all members.
+    /// The same, which calls `before` before every change of a file: for who wants to see what a program
+    /// leaves that is ended there.
+    pub fn observed(mut self, before: impl Fn() + Send + Sync + 'static) -> Self {
+        self.observer = Some(Box::new(before));
+        self
+    }
+
+    fn before_change(&self) {
+        if let Some(observer) = &self.observer {
+            observer();
+        }
+    }
+
+    /// Takes empty members at the end away, if anything was changed, and gives up the locks of all
+    /// others.
     pub fn unlock(&self) {
+        self.remove_spare();
         self.all().iter().for_each(|member| member.unlock());
+    }
+
+    fn remove_spare(&self) {
+        if !self.spare.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        let empty = |member: &Arc<FileStore>| member.is_empty().unwrap_or(false);
+        // An empty member is as good as none, should it have to stay.
+        while members.len() > 1
+            && members.last().is_some_and(empty)
+            && self.remove_last(&mut members).is_ok()
+        {}
+    }
+
+    fn remove_last(&self, members: &mut Vec<Arc<FileStore>>) -> io::Result<()> {
+        self.before_change();
+        std::fs::remove_file((self.name)(members.len() as u64 - 1))?;
+        members.pop();
+        self.made.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn all(&self) -> Vec<Arc<FileStore>> {
@@ -91,53 +144,56 @@ impl FamilyStore {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    /// A member, made with all before it if it is not there.
+    /// A member that is to be changed, made with all before it if it is not there. The last one is empty
+    /// then, as far as that can be.
     fn member(&self, place: usize) -> io::Result<Arc<FileStore>> {
-        if let Some(member) = self.found(place) {
-            return Ok(member);
+        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        let room = members.len() + usize::from(self.taken.load(Ordering::Relaxed));
+        if self.spare.load(Ordering::Relaxed)
+            && place + 1 < room
+            && let Some(member) = members.get(place)
+        {
+            return Ok(member.clone());
         }
+        drop(members);
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         while members.len() <= place {
-            let path = (self.name)(members.len() as u64);
-            let made = FileStore::open_or_create(&path).and_then(|member| {
-                member.lock(self.locking, true)?;
-                // A file that stood behind a gap was no member.
-                if !member.is_empty()? {
-                    member.set_len(0)?;
-                }
-                Ok(member)
-            });
-            members.push(Arc::new(made.map_err(|error| named(&path, error))?));
-            self.made.store(true, Ordering::Relaxed);
+            self.add(&mut members)?;
         }
+        let last = members.len() - 1;
+        if last == place || !members[last].is_empty()? {
+            // Only a sign: whoever cannot give it can still write.
+            let taken = self.add(&mut members).is_err();
+            self.taken.store(taken, Ordering::Relaxed);
+        }
+        self.spare.store(true, Ordering::Relaxed);
         Ok(members[place].clone())
     }
 
-    /// Before the first change: empties members behind one that is not full. What grows over them reads as
-    /// zeros where it is not written.
-    fn tidy(&self) -> io::Result<()> {
-        if self.tidy.load(Ordering::Acquire) {
-            return Ok(());
+    /// Makes the next member, which is empty.
+    fn add(&self, members: &mut Vec<Arc<FileStore>>) -> io::Result<()> {
+        let path = (self.name)(members.len() as u64);
+        if length_of(&path).is_some_and(|length| length > 0) {
+            let what = "the family needs this name to grow, but the file is no part of it: move or delete \
+                        the file, then try again";
+            return Err(named(&path, io::Error::new(io::ErrorKind::AlreadyExists, what)));
         }
-        let members = self.members.write().unwrap_or_else(PoisonError::into_inner);
-        let mut behind = false;
-        for member in members.iter() {
-            let length = member.len()?;
-            if behind && length > 0 {
-                member.set_len(0)?;
-            }
-            behind |= length < self.size;
-        }
-        self.tidy.store(true, Ordering::Release);
+        self.before_change();
+        let made = FileStore::open_or_create(&path).and_then(|member| {
+            member.lock(self.locking, true)?;
+            Ok(member)
+        });
+        members.push(Arc::new(made.map_err(|error| named(&path, error))?));
+        self.made.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     /// Gives the first `count` members all of their bytes.
     fn fill(&self, count: usize) -> io::Result<()> {
-        self.tidy()?;
         for place in self.full.load(Ordering::Relaxed)..count {
             let member = self.member(place)?;
             if member.len()? < self.size {
+                self.before_change();
                 member.set_len(self.size)?;
             }
         }
@@ -156,21 +212,34 @@ impl FamilyStore {
         usize::try_from(self.size - inside).unwrap_or(usize::MAX).min(length)
     }
 
-    /// Takes all members behind the first `count` away, the last one first.
+    /// Takes all members behind the first `count` away, the last one first, but for an empty one.
     fn cut(&self, count: usize) -> io::Result<()> {
+        let count = count.max(1);
+        // With the empty one behind those that go.
+        self.member(0)?;
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
-        self.full.fetch_min(count.saturating_sub(1), Ordering::Relaxed);
-        for place in (count.max(1)..members.len()).rev() {
-            members[place].set_len(0)?;
-            // An empty member is as good as none, should it have to stay.
-            if place + 1 == members.len() && std::fs::remove_file((self.name)(place as u64)).is_ok()
-            {
-                members.pop();
-                self.made.store(true, Ordering::Relaxed);
+        self.full.fetch_min(count - 1, Ordering::Relaxed);
+        for member in members.iter().skip(count).rev() {
+            if !member.is_empty()? {
+                self.before_change();
+                member.set_len(0)?;
             }
         }
+        while members.len() > count + 1 && self.remove_last(&mut members).is_ok() {}
+        self.taken.store(false, Ordering::Relaxed);
         Ok(())
     }
+}
+
+impl Drop for FamilyStore {
+    fn drop(&mut self) {
+        self.remove_spare();
+    }
+}
+
+/// Bytes of the file at a path, if there is one.
+fn length_of(path: &std::path::Path) -> Option<u64> {
+    path.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len())
 }
 
 fn named(path: &std::path::Path, error: io::Error) -> io::Error {
@@ -210,8 +279,30 @@ impl Store for FamilyStore {
             let (place, inside) = self.place(at)?;
             let length = self.here(inside, bytes.len() - done);
             self.fill(place)?;
-            self.member(place)?.write_at(inside, &bytes[done..done + length])?;
+            let member = self.member(place)?;
+            self.before_change();
+            member.write_at(inside, &bytes[done..done + length])?;
             done += length;
+        }
+        Ok(())
+    }
+
+    fn member_size(&self) -> Option<u64> {
+        Some(self.size)
+    }
+
+    /// Forgets files that are behind the end and bear no sign of belonging to it.
+    fn settle(&self, end: u64) -> io::Result<()> {
+        let (first, inside) = self.place(end)?;
+        let first = (first + usize::from(inside > 0)).max(1);
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        let lengths: Vec<u64> =
+            members.iter().map(|member| member.len()).collect::<io::Result<_>>()?;
+        let Some(last) = lengths.iter().rposition(|&length| length > 0) else { return Ok(()) };
+        let left = lengths.len() > last + 1
+            && lengths.iter().skip(first).all(|&length| length <= self.size);
+        if last >= first && !left {
+            members.truncate(first);
         }
         Ok(())
     }
@@ -225,7 +316,9 @@ impl Store for FamilyStore {
         self.cut(full + usize::from(rest > 0))?;
         self.fill(full)?;
         if rest > 0 || full == 0 {
-            self.member(full)?.set_len(rest)?;
+            let member = self.member(full)?;
+            self.before_change();
+            member.set_len(rest)?;
         }
         Ok(())
     }
@@ -262,19 +355,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = family(&folder, 4);
         store.write_at(13, b"ab").unwrap();
-        assert_eq!(lengths(&folder), [4, 4, 4, 3]);
+        assert_eq!(lengths(&folder), [4, 4, 4, 3, 0]);
         assert_eq!(store.len().unwrap(), 15);
         store.set_len(8).unwrap();
-        assert_eq!(lengths(&folder), [4, 4]);
+        assert_eq!(lengths(&folder), [4, 4, 0]);
         store.set_len(11).unwrap();
-        assert_eq!(lengths(&folder), [4, 4, 3]);
+        assert_eq!(lengths(&folder), [4, 4, 3, 0]);
         store.write_at(12, b"c").unwrap();
-        assert_eq!(lengths(&folder), [4, 4, 4, 1]);
+        assert_eq!(lengths(&folder), [4, 4, 4, 1, 0]);
         store.sync().unwrap();
         drop(store);
+        assert_eq!(lengths(&folder), [4, 4, 4, 1]);
         let store = family(&folder, 4);
         assert_eq!(store.len().unwrap(), 13);
+        drop(store);
+        assert_eq!(lengths(&folder), [4, 4, 4, 1], "nothing was changed");
+        let store = family(&folder, 4);
         store.set_len(0).unwrap();
+        store.unlock();
         assert_eq!(lengths(&folder), [0]);
     }
 
@@ -294,16 +392,85 @@ mod tests {
         other.lock(Locking::Required, true).unwrap();
     }
 
+    /// What stands in the way of growing over the file of this number, which is left as it is.
+    fn refused(folder: &tempfile::TempDir, store: &FamilyStore, number: u64) {
+        let path = folder.path().join(number.to_string());
+        let before = std::fs::read(&path).unwrap();
+        let error = store.write_at(4 * number, b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        let text = error.to_string();
+        assert!(text.contains(path.to_str().unwrap()) && text.contains("move or delete"), "{text}");
+        store.set_len(1).unwrap();
+        store.unlock();
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
     #[test]
-    fn what_stands_behind_a_gap_is_no_member() {
+    fn a_file_behind_a_gap_is_neither_overwritten_nor_taken_away() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("2"), "old").unwrap();
         let store = family(&folder, 4);
         assert_eq!(store.len().unwrap(), 0);
-        store.write_at(11, b"x").unwrap();
-        let mut bytes = [1; 4];
-        store.read_at(8, &mut bytes).unwrap();
-        assert_eq!(&bytes, b"\0\0\0x");
+        store.write_at(7, b"x").unwrap();
+        refused(&folder, &store, 2);
+        assert_eq!(lengths(&folder), [1]);
+        std::fs::remove_file(folder.path().join("2")).unwrap();
+        family(&folder, 4).write_at(11, b"x").unwrap();
+        assert_eq!(lengths(&folder), [4, 4, 4]);
+    }
+
+    #[test]
+    fn a_file_behind_the_end_is_neither_overwritten_nor_taken_away() {
+        // Behind a member that is not full, and behind one that is.
+        for (first, foreign) in
+            [("pu", "mice"), ("pumi", "ce"), ("pumi", "ce, and more than a member")]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("0"), first).unwrap();
+            std::fs::write(folder.path().join("1"), foreign).unwrap();
+            let store = family(&folder, 4);
+            store.settle(first.len() as u64).unwrap();
+            assert_eq!(store.len().unwrap(), first.len() as u64);
+            refused(&folder, &store, 1);
+        }
+    }
+
+    #[test]
+    fn what_a_program_left_that_was_ended_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, bytes) in ["pumi", "ce", ""].iter().enumerate() {
+            std::fs::write(folder.path().join(number.to_string()), bytes).unwrap();
+        }
+        let store = family(&folder, 4);
+        store.settle(4).unwrap();
+        store.set_len(4).unwrap();
+        store.write_at(7, b"!").unwrap();
+        let mut all = [7; 8];
+        store.read_at(0, &mut all).unwrap();
+        assert_eq!(&all, b"pumi\0\0\0!");
+        drop(store);
+        assert_eq!(lengths(&folder), [4, 4]);
+    }
+
+    #[test]
+    fn a_member_with_bytes_always_has_another_file_behind_it_while_it_can_be_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = family(&folder, 4);
+        let directory = folder.path().to_path_buf();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = calls.clone();
+        let store = store.observed(move || {
+            let length = |place: u64| length_of(&directory.join(place.to_string()));
+            let lengths: Vec<u64> = (0..).map_while(length).collect();
+            let last = lengths.iter().rposition(|&length| length > 0);
+            assert!(last.is_none_or(|last| lengths.len() > last + 1), "{lengths:?}");
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        for length in [3, 4, 9, 30, 8, 7, 1, 12, 0, 5] {
+            store.set_len(length).unwrap();
+            store.write_at(length, b"12345").unwrap();
+        }
+        assert!(calls.load(Ordering::Relaxed) > 60);
     }
 
     #[test]
@@ -326,18 +493,5 @@ mod tests {
         let error = store.check().unwrap_err();
         assert!(error.to_string().contains("changed while it was open"), "{error}");
         assert!(store.write_at(4, b"y").is_err());
-    }
-
-    #[test]
-    fn what_a_member_has_behind_one_that_is_not_full_is_no_part_of_the_store() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("0"), b"pu").unwrap();
-        std::fs::write(folder.path().join("1"), b"mice").unwrap();
-        let store = family(&folder, 4);
-        assert_eq!(store.len().unwrap(), 2);
-        store.write_at(9, b"!").unwrap();
-        let mut all = [7; 10];
-        store.read_at(0, &mut all).unwrap();
-        assert_eq!(&all, b"pu\0\0\0\0\0\0\0!");
     }
 }

@@ -93,6 +93,17 @@ pub trait Store: Send + Sync {
         ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
     }
 
+    /// Bytes of each of the files that it consists of, where it is a family of such.
+    fn member_size(&self) -> Option<u64> {
+        None
+    }
+
+    /// Says, before the first change, where what is stored ends: what lies behind may be somebody else's.
+    fn settle(&self, end: u64) -> io::Result<()> {
+        let _ = end;
+        Ok(())
+    }
+
     /// Fails if the store is known not to be any more what was opened: writing to it would be in vain
     /// or harm somebody else.
     fn check(&self) -> io::Result<()> {

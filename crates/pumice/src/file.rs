@@ -462,8 +462,8 @@ impl FileOptions {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
-        if self.creation.member_size.is_some() {
-            let what = "a family in a store of one's own; it consists of files";
+        if self.creation.member_size != store.member_size() {
+            let what = "a family in a store that is none, or has members of another size";
             return Err(Error::Invalid(what.into()));
         }
         File::new(Engine::create(store, self.cache(), &self.creation)?)

@@ -1,0 +1,178 @@
+//! What a program leaves that ends in the middle of editing a family of files: between any two changes
+//! of any member and in the middle of each, the family as of the last commit or of the one under way,
+//! which can be edited from there. No file that is not its own is ever touched.
+
+use pumice::{File, FileOptions, FileSpaceStrategy, LibraryVersion};
+use pumice_store::{FamilyStore, FileStore, Locking};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// The files of a folder.
+type Folder = BTreeMap<String, Vec<u8>>;
+/// Everything in a file: values by name.
+type Content = BTreeMap<String, Vec<i32>>;
+
+const STEPS: usize = 12;
+
+fn kinds() -> Vec<(&'static str, u64, FileOptions)> {
+    let paged = File::options().space_strategy(FileSpaceStrategy::Paged).page_size(512);
+    vec![
+        ("new format", 700, File::options()),
+        ("old format", 1000, File::options().library_version(LibraryVersion::Earliest)),
+        ("remembered space", 512, File::options().persist_free_space(true)),
+        ("pages", 1024, paged.persist_free_space(true)),
+        ("one member", 1 << 20, File::options()),
+    ]
+}
+
+fn values(seed: usize, count: usize) -> Vec<i32> {
+    (0..count).map(|number| (seed * 1000 + number) as i32).collect()
+}
+
+/// Step number `step`, after which the family is larger or, sometimes, smaller.
+fn apply(file: &File, step: usize) -> pumice::Result<()> {
+    let name = |step: usize| format!("d{step}");
+    file.set_attribute(&format!("a{step}"), values(step, 5).as_slice())?;
+    if step + 1 == STEPS {
+        return file.members()?.iter().try_for_each(|member| file.unlink(&member.name));
+    }
+    match step % 3 {
+        0 => file
+            .new_dataset::<i32>()
+            .shape([400])
+            .create(&name(step))?
+            .write(.., &values(step, 400)),
+        1 => {
+            let new =
+                file.new_dataset::<i32>().shape([300]).max_shape([None]).chunk([64]).deflate(1);
+            new.create(&name(step))?.write(.., &values(step, 300))
+        }
+        _ => {
+            file.unlink(&name(step - 2))?;
+            let grown = file.dataset(&name(step - 1))?;
+            grown.resize([350])?;
+            grown.write(280..350, &values(step, 70))
+        }
+    }
+}
+
+fn content(file: &File) -> pumice::Result<Content> {
+    let mut found = Content::new();
+    for attribute in file.attributes()? {
+        found.insert(format!("@{}", attribute.name()), attribute.read::<i32>()?);
+    }
+    for member in file.members()? {
+        found.insert(member.name.clone(), file.dataset(&member.name)?.read::<i32>(..)?);
+    }
+    Ok(found)
+}
+
+fn look(folder: &Path) -> Folder {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    entries.map(|path| (name(&path), std::fs::read(&path).unwrap())).collect()
+}
+
+/// The files before each change of one of them and at the end; how many changes there were before and after
+/// each commit, and what it contains.
+struct Seen {
+    before: Arc<Mutex<Vec<Folder>>>,
+    commits: Vec<(usize, usize, Content)>,
+}
+
+/// Makes and edits a family, and looks at its files before every change of one of them.
+fn record(folder: &Path, size: u64, options: FileOptions) -> Seen {
+    let directory = folder.to_path_buf();
+    let name = move |number: u64| directory.join(format!("{number}.h5"));
+    let first = Arc::new(FileStore::create(name(0)).unwrap());
+    let before = Arc::new(Mutex::new(Vec::new()));
+    let (seen, place) = (before.clone(), folder.to_path_buf());
+    let store = FamilyStore::open(first, size, Locking::Off, name).unwrap();
+    let store = Arc::new(store.observed(move || seen.lock().unwrap().push(look(&place))));
+    let count = || before.lock().unwrap().len();
+    let file = options.family(size).create_in(store.clone()).unwrap();
+    let mut commits = vec![(0, count(), content(&file).unwrap())];
+    for step in 0..STEPS {
+        apply(&file, step).unwrap();
+        let start = count();
+        file.flush().unwrap();
+        commits.push((start, count(), content(&file).unwrap()));
+    }
+    let (start, last) = (count(), content(&file).unwrap());
+    file.close().unwrap();
+    drop(store);
+    commits.push((start, count(), last));
+    before.lock().unwrap().push(look(folder));
+    Seen { before, commits }
+}
+
+/// The files between two changes, or `None` if the change is not one that can be half done.
+fn torn(before: &Folder, after: &Folder) -> Option<Folder> {
+    let (name, new) = after.iter().find(|(name, bytes)| before.get(*name) != Some(bytes))?;
+    let old = before.get(name).filter(|old| old.len() <= new.len())?;
+    let same = |at: &usize| old.get(*at) == new.get(*at);
+    let from = (0..new.len()).find(|at| !same(at))?;
+    let to = (0..new.len()).rev().find(|at| !same(at))? + 1;
+    // As small as a superblock is: that is done or not.
+    if to - from <= 96 {
+        return None;
+    }
+    let half = from + (to - from) / 2;
+    let mut bytes = old.clone();
+    bytes.resize(bytes.len().max(half), 0);
+    bytes[from..half].copy_from_slice(&new[from..half]);
+    let mut folder = before.clone();
+    folder.insert(name.clone(), bytes);
+    Some(folder)
+}
+
+/// The family can be read, as `known` says, and edited from there beside a file of somebody else.
+fn check(files: &Folder, known: &[&Content], foreign: usize, at: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let pattern = folder.path().join("%d.h5");
+    let mut found = File::open(&pattern)
+        .and_then(|file| content(&file))
+        .unwrap_or_else(|error| panic!("{at}: {error}"));
+    assert!(known.contains(&&found), "{at}: neither old nor new");
+    let other = folder.path().join(format!("{foreign}.h5"));
+    std::fs::write(&other, "somebody else's").unwrap();
+    let file = File::edit(&pattern).unwrap_or_else(|error| panic!("{at}: {error}"));
+    let more = values(7, 600);
+    file.new_dataset::<i32>().shape([600]).create("after").unwrap().write(.., &more).unwrap();
+    file.close().unwrap_or_else(|error| panic!("{at}: {error}"));
+    found.insert("after".into(), more);
+    assert!(content(&File::open(&pattern).unwrap()).unwrap() == found, "{at}: after editing");
+    assert_eq!(std::fs::read(&other).unwrap(), b"somebody else's", "{at}");
+    let empty = look(folder.path()).into_values().filter(Vec::is_empty).count();
+    assert_eq!(empty, 0, "{at}: nothing is left behind");
+}
+
+#[test]
+fn a_program_may_end_before_any_change_of_any_member_and_in_the_middle_of_it() {
+    for (kind, size, options) in kinds() {
+        let folder = tempfile::tempdir().unwrap();
+        let Seen { before, commits } = record(folder.path(), size, options);
+        let before = before.lock().unwrap();
+        let most = before.iter().map(Folder::len).max().unwrap();
+        let shrinks = before.last().unwrap().len() + 4 < most;
+        // Where free space is remembered, it stays.
+        let shrinks = shrinks || !kind.contains("format");
+        assert!(size > 1 << 16 || most > 5 && shrinks, "{kind}: members come and go: {most}");
+        for count in commits[0].1..before.len() {
+            let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
+            let under_way = commits.get(done + 1).filter(|commit| commit.0 <= count + 1);
+            let known: Vec<&Content> =
+                commits[done..=done].iter().chain(under_way).map(|commit| &commit.2).collect();
+            let at = format!("{kind}: before change {count} of {}", before.len());
+            check(&before[count], &known, most + 20, &at);
+            if let Some(torn) = before.get(count + 1).and_then(|after| torn(&before[count], after))
+            {
+                check(&torn, &known, most + 20, &format!("{at}, in the middle"));
+            }
+        }
+    }
+}
