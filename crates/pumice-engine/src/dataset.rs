@@ -276,7 +276,8 @@ impl DatasetState {
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.
     pub fn stage(&self) -> Result<()> {
-        if !self.is_changeable() {
+        // Who flushes it may have had it in hand when it was deleted.
+        if !self.is_changeable() || self.object.is_deleted() {
             return Ok(());
         }
         let _one_at_a_time = self.publish.lock().unwrap_or_else(PoisonError::into_inner);

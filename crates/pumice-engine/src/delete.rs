@@ -94,7 +94,11 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
         pending.extend(attribute::committed_datatype(file, object));
     }
     pending.extend(attribute::delete_all(file, object)?);
-    object.free();
-    file.forget(object.address());
+    // In one change: once a commit has made its space free, another object may be there.
+    let change = file.medium().change();
+    object.free(&change);
+    let forgotten = file.forget(object.address());
+    drop(change);
+    drop(forgotten);
     Ok(())
 }

@@ -20,7 +20,7 @@ use pumice_format::object_header::{
     PhaseChange, RawMessage,
 };
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Room for messages that come later, when a header is created.
 const SPARE: usize = 128;
@@ -314,6 +314,11 @@ impl Object {
         }
     }
 
+    /// Whether its space has been given back.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.state().freed
+    }
+
     /// Whether it has changes that no commit has seen.
     pub fn is_dirty(&self) -> bool {
         self.state().dirty
@@ -459,8 +464,7 @@ impl Object {
     }
 
     /// Gives back the space of all blocks; the object must not be used any more.
-    pub fn free(&self) {
-        let _change = self.medium.change();
+    pub fn free(&self, _change: &RwLockReadGuard<'_, ()>) {
         let mut state = self.state();
         if std::mem::replace(&mut state.freed, true) {
             return;

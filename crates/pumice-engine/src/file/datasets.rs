@@ -121,11 +121,12 @@ impl File {
         Ok(())
     }
 
-    /// Forgets an object that has been deleted.
-    pub fn forget(&self, address: u64) {
+    /// Forgets an object that has been deleted. The dataset that it was is the caller's to let go of, when
+    /// nothing is held that it may wait for.
+    pub fn forget(&self, address: u64) -> Option<Arc<DatasetState>> {
         let dataset = self.datasets().remove(&address);
-        drop(dataset);
         self.objects().by_address.remove(&address);
+        dataset
     }
 
     pub(super) fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
