@@ -72,6 +72,8 @@ pub struct File {
     deleted: AtomicU64,
     /// Datasets that were made while such space was not free yet.
     displaced: Mutex<BTreeSet<u64>>,
+    /// Whether it is to be closed when the last one who has it open lets go of it.
+    closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
     /// This file, for what outlives a call and must not keep it open.
@@ -306,6 +308,7 @@ impl File {
             orphans,
             deleted: AtomicU64::new(0),
             displaced: Mutex::default(),
+            closes: AtomicBool::new(false),
             place,
             this: this.clone(),
         })
@@ -315,6 +318,11 @@ impl File {
     pub(crate) fn settle(&self, place: Place) {
         // A file is opened once.
         let _ = self.place.set(place);
+    }
+
+    /// Closes the file when the last one who has it open lets go of it. Nobody can be told of errors then.
+    pub fn close_with_last(&self) {
+        self.closes.store(true, Ordering::Relaxed);
     }
 
     /// The file as space.
@@ -529,6 +537,15 @@ impl File {
 
     fn space(&self) -> MutexGuard<'_, FileSpace> {
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // Nobody shares it any more, and who opens it waits for its place in the list to become free.
+        if self.closes.load(Ordering::Relaxed) {
+            let _ = self.finish();
+        }
     }
 }
 

@@ -5,6 +5,9 @@
 //! libhdf5 does. It is refused where sharing would not be what was asked for: a file open for
 //! reading cannot be changed, one that is open cannot be created anew.
 //!
+//! A file is closed by the last one who lets go of it: from then on nobody can share it, and who opens it waits
+//! until it has left the list, which is the last thing that it does.
+//!
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
 use crate::file::{Cache, File};
@@ -83,8 +86,8 @@ pub fn open_path(
     let (store, several) = find(path, opening, options).map_err(failed)?;
     let store = Arc::new(store);
     let identity = store.identity().map_err(failed)?;
-    let mut files = when_closed(identity);
-    if let Some(file) = files.get(&identity).and_then(Weak::upgrade) {
+    let (mut files, shared) = open_or_closed(identity);
+    if let Some(file) = shared {
         // Ours may have become the last handle: the list must be free when it goes.
         drop(files);
         return share(file, opening).map_err(failed);
@@ -180,13 +183,19 @@ type Files = HashMap<Identity, Weak<File>>;
 
 static OPEN: LazyLock<(Mutex<Files>, Condvar)> = LazyLock::new(Default::default);
 
-/// The open files, once none with this identity is just being closed.
-fn when_closed(identity: Identity) -> MutexGuard<'static, Files> {
+/// The open files, and the one with this identity if it is among them; one that is just being closed is
+/// waited for.
+fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc<File>>) {
     let (files, closed) = &*OPEN;
-    let files = files.lock().unwrap_or_else(PoisonError::into_inner);
-    let closing =
-        |files: &mut Files| files.get(&identity).is_some_and(|file| file.strong_count() == 0);
-    closed.wait_while(files, closing).unwrap_or_else(PoisonError::into_inner)
+    let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let Some(listed) = files.get(&identity) else { return (files, None) };
+        // Its last user may let go of it at any moment, also while the list is held.
+        match listed.upgrade() {
+            Some(file) => return (files, Some(file)),
+            None => files = closed.wait(files).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
 }
 
 /// Where an open file is in the list; leaving it gives up the lock.

@@ -96,10 +96,7 @@ impl File {
     /// stay usable and keep the file open and locked until the last of them goes: libhdf5's weak
     /// close.
     pub fn close(self) -> Result<()> {
-        match self.root.is_only_handle() {
-            true => self.root.engine().close(),
-            false => self.flush(),
-        }
+        self.root.into_owner().close()
     }
 
     /// Whether changes are allowed.
@@ -113,7 +110,7 @@ impl File {
     }
 
     fn new(engine: Arc<Engine>) -> Result<Self> {
-        Self::of(Arc::new(Owner(engine)))
+        Self::of(Arc::new(Owner::new(engine)))
     }
 
     pub(crate) fn of(owner: Arc<Owner>) -> Result<Self> {
@@ -129,16 +126,39 @@ impl Deref for File {
     }
 }
 
-/// Keeps a file open as long as any handle lives, and flushes when the last one goes.
-pub(crate) struct Owner(pub(crate) Arc<Engine>);
+/// Keeps a file open as long as any handle lives, and commits when the last one goes; what has been opened
+/// several times is closed with the last.
+pub(crate) struct Owner(pub(crate) Arc<Engine>, Goes);
+
+/// Who sees to it that all is committed when an owner goes.
+#[derive(PartialEq)]
+enum Goes {
+    Committing,
+    Quietly,
+}
+
+impl Owner {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        engine.close_with_last();
+        Self(engine, Goes::Committing)
+    }
+
+    /// Commits, and closes the file if this is the last handle.
+    pub(crate) fn close(self: Arc<Self>) -> Result<()> {
+        let engine = self.0.clone();
+        if let Some(mut owner) = Arc::into_inner(self) {
+            owner.1 = Goes::Quietly;
+        }
+        engine.close()
+    }
+}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // The last handle is gone and nobody can be told; `File::close` reports errors.
-        let _ = match Arc::strong_count(&self.0) {
-            1 => self.0.close(),
-            _ => self.0.commit(),
-        };
+        // Nobody can be told; `File::close` reports errors. The engine commits when it is closed.
+        if self.1 == Goes::Committing && Arc::strong_count(&self.0) > 1 {
+            let _ = self.0.commit();
+        }
     }
 }
 

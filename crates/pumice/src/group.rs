@@ -114,9 +114,9 @@ impl Group {
         Ok(Self { owner, object, path: "/".into() })
     }
 
-    /// Whether nobody else has the file open.
-    pub(crate) fn is_only_handle(&self) -> bool {
-        Arc::strong_count(&self.owner) == 1 && Arc::strong_count(&self.owner.0) == 1
+    /// What keeps its file open, and nothing else.
+    pub(crate) fn into_owner(self) -> Arc<Owner> {
+        self.owner
     }
 
     pub(crate) fn owner(&self) -> &Arc<Owner> {
@@ -350,7 +350,7 @@ impl Group {
             other => other.at(&self.child_path(path)),
         })?;
         let owner = match found.file {
-            Some(file) => Arc::new(Owner(file)),
+            Some(file) => Arc::new(Owner::new(file)),
             None => self.owner.clone(),
         };
         Ok((owner, found.object))

@@ -139,7 +139,7 @@ impl Group {
     /// [`path_of`](Self::path_of).
     pub fn dereference(&self, reference: &Reference) -> Result<Node> {
         let owner = match reference.file() {
-            Some(name) => Arc::new(Owner(reference::other_file(self.engine(), name)?)),
+            Some(name) => Arc::new(Owner::new(reference::other_file(self.engine(), name)?)),
             None => self.owner().clone(),
         };
         let address = reference.address();

@@ -57,26 +57,16 @@ pub struct Virtual {
     /// Sources in other files that are open, by file and path.
     sources: Mutex<HashMap<(String, String), Source>>,
     /// Files of sources that were written to since the last commit.
-    written: Mutex<Vec<Arc<Held>>>,
+    written: Mutex<Vec<Arc<File>>>,
 }
 
-/// An open source, and the file that it keeps open.
+/// An open source, and the file that it keeps open. What was written to it has been committed; it is closed
+/// with its last user.
 #[derive(Clone)]
 struct Source {
-    file: Arc<Held>,
     dataset: Arc<DatasetState>,
-}
-
-/// The file of a source. What was written to it has been committed; it is closed with its last user.
-struct Held(Arc<File>);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if Arc::strong_count(&self.0) == 1 {
-            // Nobody can be told.
-            let _ = self.0.close();
-        }
-    }
+    /// Last, so that nothing is held any more when the file is closed with it.
+    file: Arc<File>,
 }
 
 /// A part of the dataset and the source that has it, both with an end.
@@ -254,7 +244,8 @@ impl Virtual {
         let file = found.file.unwrap_or(file);
         let open = || DatasetState::open(&file, &found.object);
         let dataset = file.dataset(found.object.address(), open)?;
-        let source = Source { file: Arc::new(Held(file)), dataset };
+        file.close_with_last();
+        let source = Source { dataset, file };
         // A file that kept itself open would never be closed.
         if !here {
             let mut kept = self.kept();

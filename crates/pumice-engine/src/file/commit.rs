@@ -62,18 +62,25 @@ impl File {
         Ok(needs_commit)
     }
 
-    /// Commits, and stores what the file remembers when nobody has it open.
-    pub fn close(&self) -> Result<()> {
+    /// Commits, and closes the file if nobody else has it open. Who opens it meanwhile waits, or has
+    /// come before and shares it as it is.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        let committed = self.commit();
+        // From here on nobody can share it.
+        let Some(file) = Arc::into_inner(self) else { return committed };
+        file.closes.store(false, Ordering::Relaxed);
+        committed.and(file.finish())
+    }
+
+    /// Commits, and stores what the file remembers when nobody has it open. Nobody has, or can come to.
+    pub(super) fn finish(&self) -> Result<()> {
         self.commit_all(true)?;
         if !self.writable() {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who has opened it again meanwhile may be about to write where something is.
-        if self.this.strong_count() <= 1 {
-            self.move_displaced()?;
-            self.move_down()?;
-        }
+        self.move_displaced()?;
+        self.move_down()?;
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
             self.space().remember(&self.medium)?;

@@ -3,8 +3,9 @@
 //! As in libhdf5, a write to cells that no source has is refused, before anything is written. What
 //! was written to other files is committed with the virtual dataset's own.
 
-use super::{Deeper, Held, Piece, Virtual};
+use super::{Deeper, Piece, Virtual};
 use crate::dataset::transfer::TransferOptions;
+use crate::file::File;
 use crate::layout::Geometry;
 use crate::{Error, Result};
 use pumice_space::{Segment, Selection};
@@ -68,7 +69,7 @@ impl Virtual {
             for piece in self.pieces(mapping)? {
                 let Some((cells, pairs)) = piece.cells(&dims, wanted)? else { continue };
                 let file = &piece.source.file;
-                if !file.0.writable() {
+                if !file.writable() {
                     let what = format!(
                         "the source \"{}\" of \"{}\" can only be read",
                         mapping.dataset, mapping.file
@@ -87,13 +88,13 @@ impl Virtual {
         }
     }
 
-    fn note_written(&self, file: &Arc<Held>) {
+    fn note_written(&self, file: &Arc<File>) {
         // A file that held itself would never be closed, and commits itself.
-        if std::ptr::eq(self.file.as_ptr(), Arc::as_ptr(&file.0)) {
+        if std::ptr::eq(self.file.as_ptr(), Arc::as_ptr(file)) {
             return;
         }
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if !written.iter().any(|known| Arc::ptr_eq(&known.0, &file.0)) {
+        if !written.iter().any(|known| Arc::ptr_eq(known, file)) {
             written.push(file.clone());
         }
     }
@@ -104,7 +105,7 @@ impl Virtual {
         let written =
             std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
         for (number, file) in written.iter().enumerate() {
-            if let Err(error) = file.0.commit() {
+            if let Err(error) = file.commit() {
                 let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
                 again.extend_from_slice(&written[number..]);
                 return Err(error);
