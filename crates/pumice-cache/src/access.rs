@@ -318,7 +318,7 @@ impl<L: Layout> Writing<'_, L> {
     ) -> Result<Outcome, L::Error> {
         let member = &slot.member;
         // Before the chunk is changed: it may share memory with its encoding.
-        shared.forget_early(slot, &mut body);
+        shared.drop_early(slot, &mut body);
         let Body { chunk: Some(chunk), values, version, .. } = &mut *body else {
             return Ok(Outcome::Keep);
         };

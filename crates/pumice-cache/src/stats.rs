@@ -55,6 +55,10 @@ pub struct Stats {
     pub written_early: u64,
     /// Chunks encoded by an idle thread before they had to be, and kept both ways.
     pub encoded_early: u64,
+    /// Those encodings that were written when the chunk was.
+    pub early_used: u64,
+    /// Those that a later change of the chunk made useless.
+    pub early_dropped: u64,
     /// Chunks that have changes that are not written back now.
     pub dirty: u64,
     /// Chunks of requests that are running or waiting now, once for each of these. Reads of one
@@ -103,6 +107,8 @@ impl AddAssign for Stats {
         self.prefetch_wasted += other.prefetch_wasted;
         self.written_early += other.written_early;
         self.encoded_early += other.encoded_early;
+        self.early_used += other.early_used;
+        self.early_dropped += other.early_dropped;
         self.dirty += other.dirty;
         self.pinned += other.pinned;
         self.resident += other.resident;
@@ -141,6 +147,8 @@ pub(crate) struct Rare {
     pub(crate) prefetch_wasted: Counter,
     pub(crate) written_early: Counter,
     pub(crate) encoded_early: Counter,
+    pub(crate) early_used: Counter,
+    pub(crate) early_dropped: Counter,
 }
 
 /// Why a chunk leaves.
@@ -190,6 +198,8 @@ impl Counters {
             prefetch_wasted: rare(|rare| &rare.prefetch_wasted),
             written_early: rare(|rare| &rare.written_early),
             encoded_early: rare(|rare| &rare.encoded_early),
+            early_used: rare(|rare| &rare.early_used),
+            early_dropped: rare(|rare| &rare.early_dropped),
             dirty: self.dirty.value(),
             resident: self.resident.value(),
             ..Stats::default()

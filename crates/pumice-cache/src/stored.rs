@@ -126,7 +126,7 @@ impl<L: Layout> Shared<L> {
     /// stored in place may be half overwritten.
     fn spoil(&self, slot: &Slot<L>) {
         let mut body = slot.write();
-        self.forget_early(slot, &mut body);
+        self.drop_early(slot, &mut body);
         if body.chunk_with(Part::All).is_some() {
             body.version += 1;
             self.budget.begin_change(slot, true);

@@ -151,8 +151,8 @@ impl<L: Layout> Shared<L> {
         let early = body.early.is_some();
         drop(body);
         // Whoever saves a chunk is alone in that, and so nobody has encoded it anew.
-        if early {
-            self.forget_early(&chunk.slot, &mut chunk.slot.write());
+        if early && self.forget_early(&chunk.slot, &mut chunk.slot.write()) {
+            chunk.slot.member.counters.rare().early_used.add(1);
         }
     }
 
@@ -180,11 +180,20 @@ impl<L: Layout> Shared<L> {
         Ok(kept)
     }
 
-    /// Drops what was encoded early of a chunk.
-    pub(crate) fn forget_early(&self, slot: &Slot<L>, body: &mut Body<L>) {
-        if body.early.take().is_some() {
+    /// Drops what was encoded early of a chunk that is about to be changed.
+    pub(crate) fn drop_early(&self, slot: &Slot<L>, body: &mut Body<L>) {
+        if self.forget_early(slot, body) {
+            slot.member.counters.rare().early_dropped.add(1);
+        }
+    }
+
+    /// Lets go of what was encoded early of a chunk; tells whether there was anything.
+    fn forget_early(&self, slot: &Slot<L>, body: &mut Body<L>) -> bool {
+        let early = body.early.take().is_some();
+        if early {
             self.budget.drop_encoding(slot);
         }
+        early
     }
 
     /// Writes back all dirty chunks of datasets whose writes are held back.

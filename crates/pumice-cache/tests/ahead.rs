@@ -277,7 +277,9 @@ fn cold_chunks_that_may_change_are_encoded_early_and_a_later_change_wins() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), 24);
-    assert_eq!(bench.stats().resident, before.resident, "what is written is not kept twice");
+    let stats = bench.stats();
+    assert_eq!(stats.resident, before.resident, "what is written is not kept twice");
+    assert_eq!((stats.early_dropped, stats.early_used), (1, early.len() as u64 - 1));
 }
 
 #[test]
