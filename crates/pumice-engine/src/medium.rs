@@ -270,6 +270,11 @@ impl Medium {
         self.seen.store(length, Ordering::Relaxed);
     }
 
+    /// A store that the file refers to, as it is to be used.
+    pub(crate) fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
+        self.store.beside(other)
+    }
+
     /// Tells the store where what is stored ends, in absolute terms.
     pub(crate) fn settle(&self, end: u64) -> Result<()> {
         self.store.settle(end).map_err(|source| self.failed("find the end", source))?;

@@ -35,6 +35,7 @@ pub use lock::Locking;
 pub use memory::MemoryStore;
 
 use std::io;
+use std::sync::Arc;
 
 /// One piece of a vectored read.
 #[derive(Debug)]
@@ -102,6 +103,12 @@ pub trait Store: Send + Sync {
     fn settle(&self, end: u64) -> io::Result<()> {
         let _ = end;
         Ok(())
+    }
+
+    /// Another store that what is stored here refers to, such as external raw data, as it is to be used. A
+    /// store that watches its calls, or lets them fail, can do so with these, too.
+    fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
+        other
     }
 
     /// Fails if the store is known not to be any more what was opened: writing to it would be in vain

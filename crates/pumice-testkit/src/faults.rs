@@ -1,6 +1,6 @@
-//! A store that counts its calls and fails at one of them.
+//! A store that counts its calls and fails at one of them; those of external raw data are among them.
 
-use pumice_store::{MemoryStore, ReadOp, Store, WriteOp};
+use pumice_store::{ReadOp, Store, WriteOp};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,21 +36,23 @@ impl Call {
     }
 }
 
-/// Bytes in memory, a record of all calls, and a fault to come.
+/// Another store, a record of all calls, and a fault to come.
 ///
 /// ```
 /// use pumice_store::{MemoryStore, Store};
 /// use pumice_testkit::faults::{Fault, FaultyStore};
+/// use std::sync::Arc;
 ///
-/// let store = FaultyStore::new(MemoryStore::new(vec![1, 2, 3, 4]).into());
+/// let store = FaultyStore::new(Arc::new(MemoryStore::new(vec![1, 2, 3, 4])));
 /// store.fail_at(1, Fault::ReadError);
 /// assert!(store.read_at(0, &mut [0; 2]).is_ok());
 /// assert!(store.read_at(0, &mut [0; 2]).is_err());
 /// assert!(store.read_at(0, &mut [0; 2]).is_ok(), "once only");
 /// ```
 pub struct FaultyStore {
-    inner: Arc<MemoryStore>,
-    state: Mutex<State>,
+    inner: Arc<dyn Store>,
+    /// Shared with stores [beside](Store::beside) it.
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -62,8 +64,8 @@ struct State {
 
 impl FaultyStore {
     /// A store without faults over `inner`.
-    pub fn new(inner: Arc<MemoryStore>) -> Self {
-        Self { inner, state: Mutex::default() }
+    pub fn new(inner: Arc<dyn Store>) -> Self {
+        Self { inner, state: Arc::default() }
     }
 
     /// Forgets the calls made so far, and lets call number `call` from here on (from 0) fail, or the
@@ -176,6 +178,10 @@ impl Store for FaultyStore {
             Some(fault) => Err(failed(fault)),
             None => self.inner.set_len(len),
         }
+    }
+
+    fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Self { inner: other, state: self.state.clone() })
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -3,8 +3,7 @@
 //! stays in the cache, and later everything can be written. Only a write that made room in the cache, failed
 //! and succeeded when it was tried again is told to nobody: then the next flush has left nothing unwritten.
 //!
-//! External data are in a file of their own, whose calls are not recorded: a disk that is full is one of its own
-//! here.
+//! External data are in files of their own, whose calls are among the others.
 
 use pumice::{
     AllocationTime, CacheOptions, Context, Dataset, File, ReadMany, Selection, WriteMany,
@@ -46,7 +45,7 @@ const WORDS: usize = 5;
 const DIRECT: usize = 6;
 /// All chunks have their place from the start.
 const EARLY: usize = 7;
-/// In a file of its own, where no fault happens.
+/// In files of its own.
 const EXTERNAL: usize = 9;
 /// All of it is that of another dataset.
 const VIRTUAL: usize = 10;

@@ -68,6 +68,7 @@ pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -
         start = start.saturating_add(length);
     }
     let store = Arc::new(JoinedStore::new(parts, Gaps::Zeros));
-    let medium = Arc::new(Medium::new(store.clone(), 0, start, sizes, file.writable()));
+    let used = file.medium().beside(store.clone());
+    let medium = Arc::new(Medium::new(used, 0, start, sizes, file.writable()));
     Ok(Storage::External(Contiguous::external(geometry.clone(), medium, store)))
 }
