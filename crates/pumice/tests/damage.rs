@@ -24,7 +24,9 @@ use std::cell::Cell;
 use std::fmt::Arguments;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
+use std::thread;
 use std::time::Duration;
 use walk::{Contents, Walker};
 
@@ -40,23 +42,23 @@ thread_local! {
 
 #[test]
 fn changed_bytes_of_dense_files_are_errors_or_harmless() {
-    specimen::dense().iter().for_each(change_every_byte);
+    for_each(specimen::dense(), change_every_byte);
 }
 
 #[test]
 fn changed_bytes_of_sparse_files_are_errors_or_harmless() {
-    specimen::sparse().iter().for_each(change_every_byte);
+    for_each(specimen::sparse(), change_every_byte);
 }
 
 #[test]
 fn changed_bytes_of_variable_length_files_are_errors_or_harmless() {
-    specimen::variable_length().iter().for_each(change_every_byte);
+    for_each(specimen::variable_length(), change_every_byte);
 }
 
 #[test]
 fn truncated_files_are_errors_or_harmless() {
-    for specimen in specimen::some() {
-        let mut cases = Cases::new(&specimen);
+    for_each(specimen::some(), |specimen| {
+        let mut cases = Cases::new(specimen);
         for length in 0..specimen.bytes.len() {
             let mut cut = specimen.bytes[..length].to_vec();
             let opened = cases.run(format_args!("cut at {length}"), cut.clone());
@@ -68,14 +70,14 @@ fn truncated_files_are_errors_or_harmless() {
                 cases.must_hold(format_args!("ends at {length}"), cut, None);
             }
         }
-        cases.finish();
-    }
+        cases.finish()
+    });
 }
 
 #[test]
 fn damage_under_right_checksums_ends_in_an_answer_or_an_error() {
-    for specimen in specimen::some() {
-        let mut cases = Cases::new(&specimen);
+    for_each(specimen::some(), |specimen| {
+        let mut cases = Cases::new(specimen);
         for block in &specimen.blocks {
             for at in block.clone() {
                 for pattern in patterns(&specimen.bytes, at) {
@@ -86,14 +88,14 @@ fn damage_under_right_checksums_ends_in_an_answer_or_an_error() {
                 }
             }
         }
-        cases.finish();
-    }
+        cases.finish()
+    });
 }
 
 #[test]
 fn numbers_of_extreme_size_under_right_checksums_end_in_an_answer_or_an_error() {
-    for specimen in specimen::some() {
-        let mut cases = Cases::new(&specimen);
+    for_each(specimen::some(), |specimen| {
+        let mut cases = Cases::new(specimen);
         for block in &specimen.blocks {
             for (width, value) in EXTREMES {
                 let places = block.start..=block.end.saturating_sub(width);
@@ -105,8 +107,8 @@ fn numbers_of_extreme_size_under_right_checksums_end_in_an_answer_or_an_error() 
                 }
             }
         }
-        cases.finish();
-    }
+        cases.finish()
+    });
 }
 
 /// Widths and values that sums and products are likely to overflow with.
@@ -121,7 +123,7 @@ fn scattered_damage_under_right_checksums_ends_in_an_answer_or_an_error() {
         for case in 0..300 {
             cases.run(format_args!("random {case}"), random.damage(&specimen));
         }
-        cases.finish();
+        println!("{}", cases.finish());
     }
 }
 
@@ -138,7 +140,7 @@ fn editing_a_damaged_file_ends_in_an_answer_or_an_error() {
             let length = std::fs::metadata(&path).unwrap().len();
             assert!(length < 16 << 20, "{}: random {case}: {length} byte(s)", specimen.name);
         }
-        cases.finish();
+        println!("{}", cases.finish());
     }
 }
 
@@ -194,11 +196,29 @@ fn damaged_sections_end_in_an_answer_or_an_error() {
             }
         }
         assert!(cases.most_memory < 16 << 20, "{}: {}", specimen.name, cases.most_memory);
-        cases.finish();
+        println!("{}", cases.finish());
     }
 }
 
-fn change_every_byte(specimen: &Specimen) {
+/// Checks specimens on all processors, and tells of each.
+fn for_each(specimens: Vec<Specimen>, check: impl Fn(&Specimen) -> String + Sync) {
+    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(specimen) = specimens.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let line = check(specimen);
+            told.lock().unwrap().push(line);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("every case holds"));
+    });
+    // By the thread of the test, so that they are shown with it.
+    told.into_inner().unwrap().iter().for_each(|line| println!("{line}"));
+}
+
+fn change_every_byte(specimen: &Specimen) -> String {
     let mut cases = Cases::new(specimen);
     for at in 0..specimen.bytes.len() {
         for pattern in patterns(&specimen.bytes, at) {
@@ -207,7 +227,7 @@ fn change_every_byte(specimen: &Specimen) {
             cases.must_hold(format_args!("byte {at} ^ {pattern:#x}"), damaged, Some(at));
         }
     }
-    cases.finish();
+    cases.finish()
 }
 
 /// What a byte is changed by: a byte among many zeros, which mostly are room for later, once.
@@ -296,16 +316,17 @@ impl<'a> Cases<'a> {
         }
     }
 
-    fn finish(self) {
+    /// Fails if anything was that must not be; tells what there was.
+    fn finish(self) -> String {
         let Self { specimen: Specimen { name, bytes, .. }, failures, count, .. } = self;
-        println!(
+        let shown = failures[..failures.len().min(20)].join("\n");
+        assert!(failures.is_empty(), "{name}: {} failure(s)\n{shown}", failures.len());
+        format!(
             "{name}: {} byte(s), {count} case(s), at most {} KiB and {:?}",
             bytes.len(),
             self.most_memory >> 10,
             self.longest,
-        );
-        let shown = failures[..failures.len().min(20)].join("\n");
-        assert!(failures.is_empty(), "{name}: {} failure(s)\n{shown}", failures.len());
+        )
     }
 }
 
