@@ -59,6 +59,27 @@ fn what_is_held_stays_within_the_limit_beside_a_flush_of_all_that_could_leave() 
 }
 
 #[test]
+fn a_load_waits_for_a_flush_that_nobody_else_works_for_rather_than_exceed_the_limit() {
+    check(|| {
+        // Room for three chunks and for encoding some of them. The flush has taken all of them and has no
+        // room yet: nothing can leave, and nobody holds room. If saves did not count as work, the load
+        // would take the limit for one that its chunk alone is larger than.
+        let limit = 4 * CHUNK - 1;
+        let bench = bench(3, 10);
+        bench.toy.store(3..4, |_, _| 1);
+        (0..3).for_each(|key| bench.put(key, 0, &[2; CELLS]).unwrap());
+        assert_eq!(bench.stats().dirty, 3);
+        bench.cache.set_limits(3 * CHUNK, limit).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| bench.flush().unwrap());
+            scope.spawn(|| assert_eq!(bench.get(3).unwrap(), [1; CELLS]));
+        });
+        assert!(bench.stats().peak <= limit, "{} of {limit}", bench.stats().peak);
+        assert_eq!(bench.get_many(0..4).unwrap()[2..], [[2; CELLS], [1; CELLS]]);
+    });
+}
+
+#[test]
 fn settings_change_under_load() {
     check(|| {
         let bench = bench(3, 8);
