@@ -261,6 +261,11 @@ impl DatasetState {
         matches!(&self.layout.storage, Storage::Contiguous(contiguous) if contiguous.holds())
     }
 
+    /// Whether files that were written to through it wait for its commit.
+    pub(crate) fn holds_sources(&self) -> bool {
+        matches!(&self.layout.storage, Storage::Virtual(sources) if sources.holds_written())
+    }
+
     /// Writes back its dirty chunks.
     pub fn write_back(&self, cache: &Cache) -> Result<()> {
         if self.is_changeable() { cache.flush(&self.cached, false) } else { Ok(()) }
@@ -292,7 +297,10 @@ impl DatasetState {
         }
         let mut body = Vec::new();
         message.encode(self.medium.sizes(), &mut body)?;
-        self.object.set(kind::LAYOUT, 0, body)
+        match self.object.set(kind::LAYOUT, 0, body) {
+            Err(_) if self.object.is_deleted() => Ok(()),
+            set => set,
+        }
     }
 
     fn is_changeable(&self) -> bool {

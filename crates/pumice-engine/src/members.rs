@@ -103,7 +103,9 @@ impl Several {
     /// Opens it for reading.
     pub(crate) fn open(self, cache: Cache, options: &CreateOptions) -> Result<Arc<File>> {
         match self {
-            Self::Family { members, .. } => {
+            Self::Family { pattern, .. } => {
+                // Listed again: who closed it meanwhile may have changed which there are.
+                let members = pattern.members();
                 let store = family_store(&members, member_size(&members)?);
                 File::open_store(store, cache, false, Form::Family, options)
             }
@@ -119,19 +121,24 @@ impl Several {
         new_size: Option<u64>,
         locking: Locking,
     ) -> Result<Arc<FamilyStore>> {
-        let Self::Family { pattern, members } = self else {
+        let Self::Family { pattern, .. } = self else {
             let what = "changing a split or multi file; `pumice repack` or `h5repack` makes one file \
                         of it, which can be changed";
             return Err(Error::Unsupported(what.into()));
         };
+        let members = pattern.members();
         let Some(size) = new_size else {
             return family(first, member_size(&members)?, locking, pattern);
         };
-        // What is replaced goes as the family that it was, if it was one: what is behind it is not it.
-        let members = pattern.members();
-        let old = member_size(&members).unwrap_or(size);
-        let end =
-            find_superblock(&*family_store(&members, old)).map_or(0, |found| found.2.end_of_file);
+        // What is replaced goes as the family that it says that it is; what is behind that, and what is
+        // beside another file, is not it.
+        let (old, end) = match stored_size(&members).ok().flatten() {
+            Some(old) => {
+                let found = find_superblock(&*family_store(&members, old));
+                (old, found.map_or(0, |(_, total, superblock)| superblock.end_of_file.min(total)))
+            }
+            None => (size, 0),
+        };
         let replaced = family(first.clone(), old, locking, pattern.clone())?;
         let emptied = replaced.settle(end).and_then(|()| replaced.set_len(0));
         emptied.map_err(|source| Error::Io { action: "empty the family".into(), source })?;
@@ -154,10 +161,19 @@ fn family(
 
 /// Bytes of a family's members: what the file says, or how long the first one is.
 fn member_size(members: &[PathBuf]) -> Result<u64> {
+    Ok(stored_size(members)?.unwrap_or(first_length(members)))
+}
+
+fn first_length(members: &[PathBuf]) -> u64 {
     let first = members.first().and_then(|first| first.metadata().ok());
-    let size = first.map_or(0, |metadata| metadata.len()).max(1);
+    first.map_or(0, |metadata| metadata.len()).max(1)
+}
+
+/// Bytes of a family's members, if the file says that it is one.
+fn stored_size(members: &[PathBuf]) -> Result<Option<u64>> {
+    let size = first_length(members);
     match driver(family_store(members, size)) {
-        Ok(Some(DriverInfo::Family { member_size })) => return Ok(member_size),
+        Ok(Some(DriverInfo::Family { member_size })) => return Ok(Some(member_size)),
         Ok(Some(DriverInfo::Multi(_))) => return Err(wrong_driver("a family", "a multi file")),
         _ => {}
     }
@@ -169,10 +185,10 @@ fn member_size(members: &[PathBuf]) -> Result<u64> {
             && let Ok(Some(DriverInfo::Family { member_size })) =
                 driver(journal.seen_through(store))
         {
-            return Ok(member_size);
+            return Ok(Some(member_size));
         }
     }
-    Ok(size)
+    Ok(None)
 }
 
 fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
@@ -432,6 +448,14 @@ mod tests {
         drop(opened(&pattern, Opening::Create, &options(1 << 20)).unwrap());
         assert!(exists(0) && (1..count).all(|number| !exists(number)));
         assert_eq!(std::fs::read(&other).unwrap(), b"mine");
+        // A file that is no family has no members, however much of it is missing.
+        let single = CreateOptions::default();
+        drop(opened(&folder.path().join("0.h5"), Opening::Create, &single).unwrap());
+        let whole = FileStore::open_writable(folder.path().join("0.h5")).unwrap();
+        whole.set_len(whole.len().unwrap() - 10).unwrap();
+        std::fs::write(folder.path().join("1.h5"), "mine, too").unwrap();
+        drop(opened(&pattern, Opening::Create, &options(1 << 20)).unwrap());
+        assert_eq!(std::fs::read(folder.path().join("1.h5")).unwrap(), b"mine, too");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use crate::{FileStore, Locking, Store};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -129,8 +130,13 @@ impl FamilyStore {
     }
 
     fn remove_last(&self, members: &mut Vec<Arc<FileStore>>) -> io::Result<()> {
-        self.before_change();
-        std::fs::remove_file((self.name)(members.len() as u64 - 1))?;
+        let path = (self.name)(members.len() as u64 - 1);
+        let ours = members.last().map(|last| last.identity()).transpose()?;
+        // Another file may have taken its place, and stays.
+        if path.metadata().is_ok_and(|found| Some((found.dev(), found.ino())) == ours) {
+            self.before_change();
+            std::fs::remove_file(path)?;
+        }
         members.pop();
         self.made.store(true, Ordering::Relaxed);
         Ok(())
@@ -173,15 +179,20 @@ impl FamilyStore {
     /// Makes the next member, which is empty.
     fn add(&self, members: &mut Vec<Arc<FileStore>>) -> io::Result<()> {
         let path = (self.name)(members.len() as u64);
-        if length_of(&path).is_some_and(|length| length > 0) {
+        let taken = || {
             let what = "the family needs this name to grow, but the file is no part of it: move or delete \
                         the file, then try again";
-            return Err(named(&path, io::Error::new(io::ErrorKind::AlreadyExists, what)));
+            io::Error::new(io::ErrorKind::AlreadyExists, what)
+        };
+        // Before it is touched, and once nobody else can write it.
+        if length_of(&path).is_some_and(|length| length > 0) {
+            return Err(named(&path, taken()));
         }
         self.before_change();
         let made = FileStore::open_or_create(&path).and_then(|member| {
             member.lock(self.locking, true)?;
-            Ok(member)
+            member.watch()?;
+            if member.is_empty()? { Ok(member) } else { Err(taken()) }
         });
         members.push(Arc::new(made.map_err(|error| named(&path, error))?));
         self.made.store(true, Ordering::Relaxed);
@@ -308,7 +319,11 @@ impl Store for FamilyStore {
     }
 
     fn check(&self) -> io::Result<()> {
-        self.all().iter().try_for_each(|member| member.check())
+        // What has no bytes has nothing to lose: somebody may have cleared it away.
+        let bytes = |member: &&Arc<FileStore>| !member.is_empty().unwrap_or(false);
+        let members = self.all();
+        let last = members.iter().rposition(|member| bytes(&member)).unwrap_or(0);
+        members.iter().take(last + 1).try_for_each(|member| member.check())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -450,6 +465,30 @@ mod tests {
         assert_eq!(&all, b"pumi\0\0\0!");
         drop(store);
         assert_eq!(lengths(&folder), [4, 4]);
+    }
+
+    #[test]
+    fn a_file_that_takes_the_place_of_the_empty_one_stays_and_one_that_is_missing_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let (other, spare) = (folder.path().join("other"), folder.path().join("1"));
+        for replaced in [true, false] {
+            let store = family(&folder, 4);
+            store.write_at(0, b"ab").unwrap();
+            assert_eq!(lengths(&folder), [2, 0]);
+            match replaced {
+                true => {
+                    std::fs::write(&other, "").unwrap();
+                    std::fs::rename(&other, &spare).unwrap();
+                }
+                false => std::fs::remove_file(&spare).unwrap(),
+            }
+            store.check().unwrap();
+            store.write_at(1, b"c").unwrap();
+            store.unlock();
+            assert_eq!(spare.exists(), replaced);
+            drop(store);
+            let _ = std::fs::remove_file(&spare);
+        }
     }
 
     #[test]

@@ -297,8 +297,9 @@ impl Group {
             return Err(Error::Invalid("exists already".into()).at(&full));
         }
         let state = DatasetState::create(self.engine(), spec).map_err(|error| error.at(&full))?;
-        parent.link_new(name, state.object()).map_err(|error| error.at(&full))?;
+        // Before anybody can find it: there must be only one state of it.
         let state = self.engine().new_dataset(state)?;
+        parent.link_new(name, state.object()).map_err(|error| error.at(&full))?;
         Ok(Dataset::new(self.owner.clone(), state, full))
     }
 

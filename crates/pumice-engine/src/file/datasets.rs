@@ -7,8 +7,8 @@
 //! held.
 
 use super::{File, IDLE};
-use crate::Result;
 use crate::dataset::DatasetState;
+use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -39,19 +39,20 @@ impl File {
         loop {
             let times = self.forgetting.times.load(Ordering::Acquire);
             let opened = Arc::new(open()?);
-            if let Some(dataset) = self.list(address, &opened, times) {
+            if let Some(dataset) = self.list(address, &opened, times)? {
                 return Ok(dataset);
             }
         }
     }
 
-    /// Takes in a dataset that was just made, unless another thread has found and opened it since.
+    /// Takes in a dataset that was just made. Nobody can find it yet.
     pub fn new_dataset(&self, made: DatasetState) -> Result<Arc<DatasetState>> {
         self.forget_idle_datasets()?;
         let made = Arc::new(made);
-        let mut datasets = self.datasets();
-        let listed = datasets.entry(made.object().address()).or_insert_with(|| made.clone());
-        Ok(listed.handed_out())
+        let before = self.datasets().insert(made.object().address(), made.clone());
+        // What was there before at this address is no more.
+        drop(before);
+        Ok(made)
     }
 
     /// Takes a dataset in, or finds the one that another thread has opened meanwhile. `None`: some were
@@ -61,16 +62,21 @@ impl File {
         address: u64,
         opened: &Arc<DatasetState>,
         times: u64,
-    ) -> Option<Arc<DatasetState>> {
+    ) -> Result<Option<Arc<DatasetState>>> {
         let mut datasets = self.datasets();
         if let Some(dataset) = datasets.get(&address) {
-            return Some(dataset.handed_out());
+            return Ok(Some(dataset.handed_out()));
+        }
+        // Who deletes it forgets it afterwards: it must not be listed again, for another may come to be at
+        // its address.
+        if opened.object().is_deleted() {
+            return Err(Error::Invalid("the object has been deleted".into()));
         }
         if self.forgetting.times.load(Ordering::Acquire) != times {
-            return None;
+            return Ok(None);
         }
         datasets.insert(address, opened.clone());
-        Some(opened.clone())
+        Ok(Some(opened.clone()))
     }
 
     /// Makes room in the list, if it has grown a good deal since the last time; one thread at a time.
@@ -109,9 +115,10 @@ impl File {
         let mut forgotten = Vec::new();
         datasets = self.datasets();
         for (address, dataset) in idle {
-            // Nobody had it since it was flushed. Elements that wait for a commit are nowhere else.
+            // Nobody had it since it was flushed. Elements and sources that wait for a
+            // commit are nowhere else.
             let unused = alone(dataset) && !dataset.was_handed_out();
-            if unused && !dataset.holds_elements() {
+            if unused && !dataset.holds_elements() && !dataset.holds_sources() {
                 forgotten.extend(datasets.remove(address));
             }
         }

@@ -99,6 +99,11 @@ impl Virtual {
         }
     }
 
+    /// Whether files were written to that are not committed yet.
+    pub(crate) fn holds_written(&self) -> bool {
+        !self.written.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Commits the files that were written to. Sources may lead back: the file must not be in the
     /// middle of its own commit.
     pub(crate) fn commit_sources(&self) -> Result<()> {
