@@ -29,10 +29,17 @@ fn create(file: &File, thread: usize, round: usize) -> pumice::Result<()> {
     new.create(&name(thread, round))?.write(.., &values(thread, round))
 }
 
+/// Whether the superblock, of version 3, says that somebody is writing.
+fn is_marked(path: &Path) -> bool {
+    const FLAGS: usize = 11;
+    std::fs::read(path).unwrap()[FLAGS] & 1 == 1
+}
+
 /// One thread: finds what it left, deletes it and leaves something else.
-fn replace(path: &Path, thread: usize, options: &FileOptions) -> pumice::Result<()> {
+fn replace(path: &Path, thread: usize, options: &FileOptions, marked: bool) -> pumice::Result<()> {
     for round in 1..=ROUNDS {
         let file = options.clone().edit(path)?;
+        assert!(!marked || is_marked(path), "{thread} in round {round}");
         let before = file.dataset(&name(thread, round - 1))?;
         assert_eq!(before.read::<i32>(..)?, values(thread, round - 1), "{thread} in round {round}");
         drop(before);
@@ -40,6 +47,7 @@ fn replace(path: &Path, thread: usize, options: &FileOptions) -> pumice::Result<
         create(&file, thread, round)?;
         let again = file.dataset(&name(thread, round))?.read::<i32>(..)?;
         assert_eq!(again, values(thread, round), "{thread} in round {round}");
+        assert!(!marked || is_marked(path), "{thread} in round {round}");
         match round % 3 {
             0 => drop(file),
             _ => file.close()?,
@@ -48,7 +56,7 @@ fn replace(path: &Path, thread: usize, options: &FileOptions) -> pumice::Result<
     Ok(())
 }
 
-fn check(options: FileOptions) {
+fn check(options: FileOptions, marked: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shared.h5");
     let file = options.clone().create(&path).unwrap();
@@ -57,13 +65,14 @@ fn check(options: FileOptions) {
     thread::scope(|scope| {
         let run = |thread| {
             let (path, options) = (&path, &options);
-            scope.spawn(move || replace(path, thread, options))
+            scope.spawn(move || replace(path, thread, options, marked))
         };
         let threads: Vec<_> = (0..THREADS).map(run).collect();
         for thread in threads {
             thread.join().unwrap().unwrap();
         }
     });
+    assert!(!marked || !is_marked(&path));
     // Nobody has it open: it can be edited, and has all that was written.
     let file = options.edit(&path).unwrap();
     assert_eq!(file.members().unwrap().len(), THREADS);
@@ -75,15 +84,15 @@ fn check(options: FileOptions) {
 
 #[test]
 fn threads_open_change_and_close_one_file() {
-    check(File::options());
+    check(File::options(), false);
 }
 
 #[test]
 fn threads_open_change_and_close_one_file_that_remembers_free_space() {
-    check(File::options().persist_free_space(true));
+    check(File::options().persist_free_space(true), false);
 }
 
 #[test]
 fn a_file_is_marked_as_open_until_the_last_thread_has_closed_it() {
-    check(File::options().library_version(LibraryVersion::V110).mark_open(true));
+    check(File::options().library_version(LibraryVersion::V110).mark_open(true), true);
 }
