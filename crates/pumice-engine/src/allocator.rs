@@ -20,7 +20,7 @@ mod free_set;
 
 use blocks::{Blocks, Cut};
 use free_set::FreeSet;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What a range is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Allocator {
     /// Free ranges: for metadata (or anything), for raw data, of pages.
     free: [FreeSet; 3],
     /// Taken since the last commit began: address to length.
-    fresh: HashMap<u64, u64>,
+    fresh: BTreeMap<u64, u64>,
     /// Given back, but committed metadata may still refer to it: by address, length and set.
     waiting: BTreeMap<u64, (u64, usize)>,
     /// Bytes of that.
@@ -214,6 +214,12 @@ impl Allocator {
     /// committed refers to it.
     pub fn is_fresh(&self, address: u64) -> bool {
         self.fresh.contains_key(&address)
+    }
+
+    /// The same of a byte somewhere in such a range.
+    pub fn is_in_fresh(&self, address: u64) -> bool {
+        let before = self.fresh.range(..=address).next_back();
+        before.is_some_and(|(&start, &length)| address - start < length)
     }
 
     /// The smallest free range that fits, else new space at the end; `None` if addresses run out.

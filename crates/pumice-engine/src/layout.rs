@@ -151,6 +151,10 @@ impl Layout for DatasetLayout {
     }
 
     fn store(&self) -> StoreId {
+        // What may have to wait for a commit is not written with what others write.
+        if self.table().is_some_and(|table| table.refers() && table.medium().is_writable()) {
+            return StoreId::of(self);
+        }
         self.medium().map_or_else(|| StoreId::of(self), |medium| StoreId::of(&**medium))
     }
 
@@ -243,7 +247,10 @@ impl Layout for DatasetLayout {
             .iter()
             .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
             .collect();
-        self.medium().ok_or_else(Self::mismatch)?.put(&mut ops)
+        match self.table() {
+            Some(table) => table.put(&mut ops),
+            None => self.medium().ok_or_else(Self::mismatch)?.put(&mut ops),
+        }
     }
 
     /// Lets the index name chunks whose bytes are written; all that can be, even if one fails.
@@ -486,7 +493,8 @@ impl Layout for DatasetLayout {
     ) -> bool {
         match (&self.storage, request) {
             (Storage::Dense(dense, table), WriteRequest::Values { .. }) => {
-                table.is_in_place() && dense.is_plain(key, stored)
+                // Elements that refer to something may have to wait, and chunks wait as a whole.
+                table.is_in_place() && !table.refers() && dense.is_plain(key, stored)
             }
             _ => false,
         }

@@ -5,7 +5,7 @@
 //! stands in front.
 //!
 //! Commits are in `medium/commit.rs`; what happens when too much waits for one, in
-//! `medium/pressure.rs`.
+//! `medium/pressure.rs`; elements that wait for one, in `medium/held.rs`.
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
@@ -13,15 +13,18 @@
 //!   output of raw data.
 
 mod commit;
+mod held;
 mod pressure;
 
 pub use commit::Snapshot;
+pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 
 use crate::allocator::{Alignment, Allocator, FreeRange, Purpose, Rules};
 use crate::journal::Durability;
 use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
+use held::Held;
 use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
@@ -44,6 +47,8 @@ pub struct Medium {
     press_at: AtomicUsize,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
+    /// How many images are held elements: none, mostly, and then reads need not look for them.
+    held: Arc<AtomicUsize>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
@@ -59,6 +64,8 @@ struct State {
     images: Images,
     /// Bytes of all images.
     staged: usize,
+    /// Which images are elements, and the bytes of these.
+    held: Held,
     /// From how many on those in new space are written.
     spill_at: usize,
     /// A commit whose journal is written, but which is not finished.
@@ -73,11 +80,14 @@ impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let (images, staged, pending, superblock) = Default::default();
+        let held = Held::default();
+        let held_count = held.count();
         let (limit, allocator) = (METADATA_LIMIT, Allocator::new(end));
         let state = State {
             allocator,
             images,
             staged,
+            held,
             spill_at: limit,
             pending,
             superblock,
@@ -94,6 +104,7 @@ impl Medium {
             press_at: AtomicUsize::new(limit),
             chunk_node_rank: AtomicU16::new(USUAL_CHUNK_NODE_RANK),
             state: Mutex::new(state),
+            held: held_count,
             seen: AtomicU64::new(0),
             changes: RwLock::new(()),
         }
@@ -349,8 +360,16 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Reads raw data.
+    /// Reads raw data, as it will be with the next commit.
     pub fn fetch(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
+        let held = self.held_among(ops);
+        self.fetch_stored(ops)?;
+        held.into_iter().for_each(|piece| piece.copy_to(ops));
+        Ok(())
+    }
+
+    /// Reads raw data as the file has it.
+    fn fetch_stored(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
         for op in ops.iter_mut() {
             op.offset = self.absolute(op.offset)?;
         }
@@ -381,6 +400,7 @@ impl Medium {
     fn give_back(&self, address: u64, length: u64, purpose: Purpose) {
         let mut state = self.state();
         state.drop_image(address);
+        state.drop_held(address, length);
         state.allocator.free(address, length, purpose);
     }
 
@@ -471,6 +491,7 @@ impl MetadataIo for Medium {
 
 impl State {
     fn drop_image(&mut self, address: u64) {
+        self.held.remove(address);
         if let Some(image) = self.images.remove(&address) {
             self.staged -= image.len().min(self.staged);
         }

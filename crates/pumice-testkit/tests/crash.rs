@@ -1,7 +1,10 @@
 //! What a program leaves that ends, or cannot write, in the middle of editing: the file as of the
 //! last commit, or of the one under way.
 
-use pumice::{Durability, File, FileOptions, FileSpaceStrategy, LibraryVersion, MemoryStore, Node};
+use pumice::{
+    AllocationTime, Context, Durability, File, FileOptions, FileSpaceStrategy, LibraryVersion,
+    MemoryStore, Node, Selection,
+};
 use pumice_store::Store;
 use pumice_testkit::faults::{Call, FaultyStore};
 use pumice_testkit::recording::RecordingStore;
@@ -200,65 +203,125 @@ fn a_program_may_end_while_changed_metadata_is_written_before_its_commit() {
     }
 }
 
-/// Strings and references of datasets in which elements refer to what is elsewhere in the file. Chunks
-/// without filters are overwritten in place by a commit, before it has what they refer to.
+/// Layouts of strings: whatever chunk index there is, and where elements wait for the commit or go elsewhere.
+const STRINGS: [&str; 9] = [
+    "in one piece",
+    "compact",
+    "filtered",
+    "single",
+    "implicit",
+    "fixed",
+    "extensible",
+    "tree",
+    "edges without filters",
+];
+
+/// Layouts of references.
+const REGIONS: [&str; 3] = ["regions", "regions in chunks", "sparse regions"];
+
+/// Strings and references of datasets in which elements refer to what is elsewhere in the file.
 fn referring(file: &File) -> pumice::Result<Vec<String>> {
     let mut found = Vec::new();
-    for name in ["in one piece", "filtered"] {
+    for name in STRINGS {
         let strings = file.dataset(name)?.read_strings(..)?;
         found.extend(strings.iter().map(|text| String::from_utf8_lossy(text).into_owned()));
     }
-    for reference in file.dataset("regions")?.read_references(..)?.iter().flatten() {
-        let (dataset, selection) = file.dereference_region(reference)?;
-        found.push(format!("{} of {}", selection.count(&dataset.shape()), dataset.path()));
+    for name in REGIONS {
+        for reference in file.dataset(name)?.read_references(..)?.iter().flatten() {
+            let (dataset, selection) = file.dereference_region(reference)?;
+            found.push(format!("{} of {}", selection.count(&dataset.shape()), dataset.path()));
+        }
     }
     Ok(found)
+}
+
+fn make_referring(file: &File) -> pumice::Result<()> {
+    for name in STRINGS {
+        let line = file.new_strings().shape([60, 1]);
+        let chunks = file.new_strings().shape([60, 1]).chunk([16, 1]);
+        let builder = match name {
+            "in one piece" => line,
+            "compact" => line.compact(),
+            "filtered" => chunks.deflate(1),
+            "single" => line.chunk([60, 1]),
+            "implicit" => chunks.allocation_time(AllocationTime::Early),
+            "fixed" => chunks,
+            "extensible" => chunks.max_shape([None, Some(1)]),
+            "tree" => chunks.max_shape([None, None]),
+            "edges without filters" => chunks.deflate(1).dont_filter_partial_chunks(),
+            other => panic!("no layout {other}"),
+        };
+        builder.create(name)?;
+    }
+    for name in REGIONS {
+        let builder = file.new_references(pumice::ReferenceType::Region).shape([20]);
+        let builder = match name {
+            "regions" => builder,
+            "regions in chunks" => builder.chunk([7]),
+            _ => builder.chunk([7]).sparse().no_filters(),
+        };
+        builder.create(name)?;
+    }
+    file.new_dataset::<i32>().shape([100]).create("a")?.write(.., &values(1, 100))
 }
 
 /// Makes such datasets, or overwrites some elements of each.
 fn refer(file: &File, number: u64) -> pumice::Result<()> {
     if number == 0 {
-        file.new_strings().shape([60]).create("in one piece")?;
-        file.new_strings().shape([60]).chunk([16]).deflate(1).create("filtered")?;
-        file.new_dataset::<i32>().shape([100]).create("a")?.write(.., &values(1, 100))?;
-        file.new_references(pumice::ReferenceType::Region).shape([20]).create("regions")?;
+        make_referring(file)?;
     }
     let range = if number == 0 { 0..60 } else { 7 * number..7 * number + 20 };
     let texts: Vec<String> = range.clone().map(|cell| format!("{cell} of {number}")).collect();
-    for name in ["in one piece", "filtered"] {
-        file.dataset(name)?.write_strings(range.clone(), &texts)?;
+    let cells = Selection::block(&[range.start, 0], &[texts.len() as u64, 1])?;
+    for name in STRINGS {
+        file.dataset(name)?.write_strings(cells.clone(), &texts)?;
     }
     let regions = (0..20).map(|at| file.region_reference("a", 0..at + number + 1).map(Some));
     let regions: Vec<_> = regions.collect::<pumice::Result<_>>()?;
-    file.dataset("regions")?.write_references(.., &regions)
+    REGIONS.iter().try_for_each(|name| file.dataset(name)?.write_references(.., &regions))
+}
+
+/// Ends the program after every write and in the middle of each; `again` times elements are overwritten
+/// between two commits.
+fn end_while_overwriting(kind: &str, options: FileOptions, again: u64) {
+    let store = Arc::new(RecordingStore::default());
+    let file = options.create_in(store.clone()).unwrap();
+    refer(&file, 0).unwrap();
+    file.flush().unwrap();
+    let mut commits = vec![(store.count(), referring(&file).unwrap())];
+    for number in 1..4 {
+        (0..again).for_each(|time| refer(&file, 1 + (number + time) % 5).unwrap());
+        let seen = referring(&file).unwrap();
+        file.flush().unwrap();
+        commits.push((store.count(), seen));
+    }
+    for count in commits[0].0..=store.count() {
+        let done = commits.iter().rposition(|commit| commit.0 <= count).unwrap();
+        for torn in [false, true] {
+            let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
+            let copy = Arc::new(MemoryStore::default());
+            store.play(count, torn, &*copy).unwrap();
+            let found = File::options().open_in(copy).and_then(|file| referring(&file));
+            let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
+            let new = commits.get(done + 1).is_some_and(|commit| commit.1 == found);
+            assert!(found == commits[done].1 || new, "{at}: neither old nor new");
+        }
+    }
 }
 
 #[test]
 fn a_program_may_end_while_strings_and_references_are_overwritten() {
     for (kind, options) in kinds() {
-        let store = Arc::new(RecordingStore::default());
-        let file = options.create_in(store.clone()).unwrap();
-        refer(&file, 0).unwrap();
-        file.flush().unwrap();
-        let mut commits = vec![(0, store.count(), referring(&file).unwrap())];
-        for number in 1..6 {
-            refer(&file, number).unwrap();
-            let before = store.count();
-            file.flush().unwrap();
-            commits.push((before, store.count(), referring(&file).unwrap()));
-        }
-        for count in commits[0].1..=store.count() {
-            let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
-            for torn in [false, true] {
-                let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
-                let copy = Arc::new(MemoryStore::default());
-                store.play(count, torn, &*copy).unwrap();
-                let found = File::options().open_in(copy).and_then(|file| referring(&file));
-                let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
-                let new = commits.get(done + 1).is_some_and(|commit| commit.2 == found);
-                assert!(found == commits[done].2 || new, "{at}: neither old nor new");
-            }
-        }
+        end_while_overwriting(kind, options.clone(), 1);
+        end_while_overwriting(kind, options, 3);
+    }
+}
+
+#[test]
+fn a_program_may_end_while_chunks_of_strings_leave_the_cache() {
+    for (kind, options) in kinds() {
+        let context = Context::builder().cache_bytes(1000).threads(1).build().unwrap();
+        end_while_overwriting(kind, options.context(&context), 2);
     }
 }
 

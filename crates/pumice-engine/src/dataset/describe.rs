@@ -206,7 +206,8 @@ fn storage(
             let index = open_index(file, geometry, index, *address, format)?;
             let pipeline = filters.pipeline(0)?;
             let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
-            Storage::Dense(dense, ChunkTable::new(file.medium().clone(), index, !filtered))
+            let table = ChunkTable::new(file.medium().clone(), index, !filtered);
+            Storage::Dense(dense, table.referring(refers))
         }
         Layout::Structured { sections: 2 | 3, .. } if datatype.has_varlen() => {
             variable_length(file, geometry, datatype, message, &filters)?
@@ -222,7 +223,8 @@ fn storage(
             let index = open_index(file, geometry, index, *address, format)?;
             let (locations, values) = (filters.pipeline(0)?, filters.pipeline(1)?);
             let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
-            Storage::Sparse(Box::new(sparse), ChunkTable::new(file.medium().clone(), index, false))
+            let table = ChunkTable::new(file.medium().clone(), index, false);
+            Storage::Sparse(Box::new(sparse), table.referring(refers))
         }
         // Replaced by whoever has read the mapping.
         Layout::Virtual { .. } => contiguous(Place::File(None)),

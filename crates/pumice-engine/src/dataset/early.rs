@@ -116,7 +116,7 @@ fn put_forms(
         }
     }
     writes.sort_by_key(|write| write.offset);
-    table.medium().put(&mut writes)?;
+    table.put(&mut writes)?;
     places.iter_mut().for_each(Vec::clear);
     Ok(())
 }

@@ -12,7 +12,7 @@
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{PIECE, Stretch, beyond};
-use crate::medium::Medium;
+use crate::medium::{MOST_HELD, Medium};
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_cache::{Direct, Fetch, Put};
@@ -32,9 +32,6 @@ pub struct Contiguous {
     /// The external files that have them.
     outside: Option<Arc<JoinedStore>>,
 }
-
-/// The most bytes of elements that are held in memory.
-const MOST_HELD: u64 = 64 << 20;
 
 /// Elements that wait for a commit.
 struct Held {

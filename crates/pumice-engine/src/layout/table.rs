@@ -5,6 +5,10 @@
 //! dense chunk without filters keeps its place, and so does a sparse one of which only values change
 //! that are stored as they are.
 //!
+//! Where elements refer to what is elsewhere in the file, such bytes wait for the next commit, which brings
+//! what they refer to ([`ChunkTable::put`]). If too many wait, chunks are written to fresh space after all,
+//! unless their places follow from their coordinates: then they are overwritten at once.
+//!
 //! Storing takes two steps: [`reserve`](ChunkTable::reserve) finds room, and
 //! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
 //! names space that has not been written.
@@ -29,6 +33,8 @@ pub struct ChunkTable {
     index: Mutex<ChunkIndex>,
     /// Whether a chunk that is stored keeps its place when it is written again.
     in_place: bool,
+    /// Whether elements refer to what is elsewhere in the file.
+    refers: bool,
     /// Room that has been found and is not yet named by the index, by address.
     reserved: Mutex<BTreeMap<u64, (Dims, ChunkRecord)>>,
 }
@@ -36,7 +42,23 @@ pub struct ChunkTable {
 impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
-        Self { medium, index: Mutex::new(index), in_place, reserved: Mutex::default() }
+        let (index, reserved) = (Mutex::new(index), Mutex::default());
+        Self { medium, index, in_place, refers: false, reserved }
+    }
+
+    /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
+    pub fn referring(self, refers: bool) -> Self {
+        Self { refers, ..self }
+    }
+
+    /// Whether elements refer to what is elsewhere in the file.
+    pub fn refers(&self) -> bool {
+        self.refers
+    }
+
+    /// Writes to room that was [reserved](Self::reserve), new or where a chunk is.
+    pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        if self.refers { self.medium.put_or_hold(ops) } else { self.medium.put(ops) }
     }
 
     /// Whether a chunk that is stored keeps its place when it is written again.
@@ -155,7 +177,7 @@ impl ChunkTable {
             ops.push(WriteOp { offset, bytes });
             rest = later;
         }
-        self.medium.put(&mut ops)
+        self.put(&mut ops)
     }
 
     /// Refuses a record that does not lie inside the file.
@@ -171,13 +193,18 @@ impl ChunkTable {
     /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
     /// [`enter`](Self::enter) or [`cancel`](Self::cancel). A record that the index names keeps its place.
     pub fn reserve(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        if (self.in_place || record.address != NOWHERE)
-            && let Some(old) = self.index().lookup(&*self.medium, key)?
-            && (self.in_place && old.size == record.size || old == record)
-        {
-            return Ok(old.address);
+        if !self.in_place && record.address == NOWHERE {
+            return self.reserve_new(key, record);
         }
-        self.reserve_new(key, record)
+        let mut index = self.index();
+        let (old, fixed) = (index.lookup(&*self.medium, key)?, index.kind() == IndexKind::Implicit);
+        drop(index);
+        let same = |old: &ChunkRecord| self.in_place && old.size == record.size || *old == record;
+        match old.filter(same) {
+            Some(old) if fixed || !self.refers => Ok(old.address),
+            Some(old) if !self.medium.cannot_hold(old.address, old.size) => Ok(old.address),
+            _ => self.reserve_new(key, record),
+        }
     }
 
     /// Whether [`reserve`](Self::reserve) has found new room at `address`, which nothing refers to yet.

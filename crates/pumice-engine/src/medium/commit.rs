@@ -196,7 +196,8 @@ impl Medium {
 
     fn read_superblock(&self, length: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length];
-        self.fetch(&mut [ReadOp { offset: 0, buffer: &mut bytes }])?;
+        // The caller may have the lock.
+        self.fetch_stored(&mut [ReadOp { offset: 0, buffer: &mut bytes }])?;
         Ok(bytes)
     }
 

@@ -192,6 +192,6 @@ impl<'a> Rewriting<'a> {
             }
         }
         writes.sort_by_key(|write| write.offset);
-        self.table.medium().put(&mut writes)
+        self.table.put(&mut writes)
     }
 }
