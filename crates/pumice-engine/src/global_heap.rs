@@ -5,7 +5,11 @@
 //! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
 //! Collections that lie close together are read in one go.
 
+mod readers;
+mod recent;
 mod write;
+
+pub use readers::Reading;
 
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
@@ -16,7 +20,9 @@ use pumice_format::{Context, UNDEFINED};
 use pumice_store::ReadOp;
 use pumice_types::heaped::{self, ObjectSource};
 use pumice_types::{Datatype, Heaped};
+use readers::Readers;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const STRUCTURE: &str = "variable-length reference";
@@ -37,6 +43,10 @@ pub struct GlobalHeap {
     medium: Arc<Medium>,
     kept: Mutex<Kept>,
     writing: Mutex<write::Writing>,
+    readers: Readers,
+    /// How often a collection that the file has was made anew: what was read of one meanwhile may be neither
+    /// old nor new.
+    renewed: AtomicU64,
     /// Places and lengths of all collections that were read, for those who ask for them.
     seen: Mutex<Option<BTreeMap<u64, u64>>>,
 }
@@ -47,6 +57,8 @@ struct Kept {
     /// Oldest first.
     order: VecDeque<u64>,
     bytes: usize,
+    /// How often one was forgotten because it changed: what was read before is not kept after that.
+    changes: u64,
 }
 
 /// A collection in memory.
@@ -58,8 +70,14 @@ struct Loaded {
 impl GlobalHeap {
     /// The heap of a file.
     pub fn new(medium: Arc<Medium>) -> Self {
-        let (kept, writing, seen) = Default::default();
-        Self { medium, kept, writing, seen }
+        let (kept, writing, readers, renewed, seen) = Default::default();
+        Self { medium, kept, writing, readers, renewed, seen }
+    }
+
+    /// To be held from before elements are read until their references are followed, or what they lead to
+    /// is given back.
+    pub fn reading(&self) -> Reading<'_> {
+        self.readers.begin()
     }
 
     /// Takes note of every collection that is read from now on.
@@ -78,6 +96,7 @@ impl GlobalHeap {
 
     /// Follows all references in `elements`, which are as the file has them.
     pub fn load(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<Heaped> {
+        let _reading = self.reading();
         let mut heap = Vec::new();
         let mut objects = Objects::new(self, elements.len())?;
         let size = datatype.size().max(1);
@@ -96,10 +115,11 @@ impl GlobalHeap {
 
     /// The object of an index in the collection at `address`.
     pub fn object_at(&self, address: u64, index: u32) -> Result<Vec<u8>> {
+        let _reading = self.reading();
         let known = self.kept().collections.get(&address).cloned();
         let loaded = match known {
             Some(loaded) => loaded,
-            None => self.read(address, &[])?,
+            None => self.read(address)?,
         };
         Ok(loaded.object(address, index)?.to_vec())
     }
@@ -108,7 +128,8 @@ impl GlobalHeap {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, address: u64, loaded: Loaded) -> Arc<Loaded> {
+    /// Keeps a collection as it was when there had been so many changes, unless there were more.
+    fn keep(&self, address: u64, loaded: Loaded, changes: u64) -> Arc<Loaded> {
         if let Some(seen) = &mut *self.seen() {
             seen.insert(address, loaded.bytes.len() as u64);
         }
@@ -118,6 +139,9 @@ impl GlobalHeap {
             return loaded;
         }
         let mut kept = self.kept();
+        if kept.changes != changes {
+            return loaded;
+        }
         while kept.bytes + size > KEPT {
             let Some(oldest) = kept.order.pop_front() else { break };
             if let Some(gone) = kept.collections.remove(&oldest) {
@@ -131,17 +155,30 @@ impl GlobalHeap {
         loaded
     }
 
-    /// The collection at `address`, of which `start` may be known already; kept if the file has it
-    /// as it is.
-    fn read(&self, address: u64, start: &[u8]) -> Result<Arc<Loaded>> {
+    /// The collection at `address`; kept if the file has it as it is.
+    fn read(&self, address: u64) -> Result<Arc<Loaded>> {
+        self.read_from(address, &[], self.renewed.load(Ordering::Acquire))
+    }
+
+    /// The same, of which `start` may be known since collections had been made anew so often.
+    fn read_from(&self, address: u64, start: &[u8], renewed: u64) -> Result<Arc<Loaded>> {
+        let changes = self.kept().changes;
         if let Some(bytes) = self.changed(address) {
-            let context = Context::new(self.medium.sizes()).at(address);
-            let objects = Collection::decode(&bytes, &context)?;
-            return Ok(Arc::new(Loaded { bytes, objects }));
+            return self.decoded(address, bytes).map(Arc::new);
         }
-        let loaded = self.read_stored(address, start)?;
+        let loaded = self.read_stored(address, start);
+        if self.renewed.load(Ordering::Acquire) != renewed {
+            // Once more, while nobody changes it.
+            return self.read_alone(address).map(Arc::new);
+        }
+        let loaded = loaded?;
         self.note_room(address, &loaded);
-        Ok(self.keep(address, loaded))
+        Ok(self.keep(address, loaded, changes))
+    }
+
+    fn decoded(&self, address: u64, bytes: Vec<u8>) -> Result<Loaded> {
+        let objects = Collection::decode(&bytes, &Context::new(self.medium.sizes()).at(address))?;
+        Ok(Loaded { bytes, objects })
     }
 
     fn read_stored(&self, address: u64, start: &[u8]) -> Result<Loaded> {
@@ -164,16 +201,16 @@ impl GlobalHeap {
             let buffer = &mut bytes[known..];
             self.medium.fetch(&mut [ReadOp { offset: address + known as u64, buffer }])?;
         }
-        let objects = Collection::decode(&bytes, &context)?;
-        Ok(Loaded { bytes, objects })
+        self.decoded(address, bytes)
     }
 
     /// Reads the collections at all of `addresses`, which ascend, into `found`.
     fn read_all(&self, addresses: &[u64], found: &mut HashMap<u64, Arc<Loaded>>) -> Result<()> {
+        let renewed = self.renewed.load(Ordering::Acquire);
         let (changed, addresses): (Vec<u64>, Vec<u64>) =
             addresses.iter().partition(|&&address| self.changed(address).is_some());
         for address in changed {
-            found.insert(address, self.read(address, &[])?);
+            found.insert(address, self.read(address)?);
         }
         let mut rest = addresses.as_slice();
         while let Some(&first) = rest.first() {
@@ -190,7 +227,7 @@ impl GlobalHeap {
                 let from = (address - first) as usize;
                 let upto = (next - first) as usize;
                 let start = bytes.get(from..upto).unwrap_or_default();
-                found.insert(address, self.read(address, start)?);
+                found.insert(address, self.read_from(address, start, renewed)?);
             }
         }
         Ok(())
@@ -270,7 +307,7 @@ impl<'a> Objects<'a> {
             let known = known.or_else(|| self.heap.kept().collections.get(&address).cloned());
             let loaded = match known {
                 Some(loaded) => loaded,
-                None => self.heap.read(address, &[])?,
+                None => self.heap.read(address)?,
             };
             self.last = Some((address, loaded));
         }

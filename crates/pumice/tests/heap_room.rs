@@ -2,6 +2,7 @@
 
 use pumice::{File, Selection};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -91,4 +92,98 @@ fn deleted_virtual_datasets_give_their_mappings_back() {
         }
     }
     assert_eq!(sizes[0], sizes[2], "{sizes:?}");
+}
+
+/// Strings of one length, so that those of every round take the same room.
+fn texts(round: usize) -> Vec<String> {
+    (0..1000).map(|number| format!("string {number:6} of round {round:6}, no longer")).collect()
+}
+
+/// Makes a file of strings in this layout.
+fn strings(path: &Path, chunked: bool) {
+    let file = File::create(path).unwrap();
+    let builder = file.new_strings().shape([1000]);
+    let builder = if chunked { builder.chunk([300]) } else { builder };
+    builder.create("strings").unwrap().write_strings(.., &texts(0)).unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn strings_that_are_overwritten_again_and_again_take_the_room_of_those_before() {
+    for chunked in [false, true] {
+        let (_folder, path) = folder();
+        let overwritten = |times: usize| {
+            strings(&path, chunked);
+            let file = File::edit(&path).unwrap();
+            let dataset = file.dataset("strings").unwrap();
+            for round in 1..=times {
+                dataset.write_strings(.., &texts(round)).unwrap();
+            }
+            assert_eq!(dataset.read_strings(..).unwrap(), texts(times));
+            drop(dataset);
+            file.close().unwrap();
+            let file = File::open(&path).unwrap();
+            assert_eq!(file.dataset("strings").unwrap().read_strings(..).unwrap(), texts(times));
+            length(&path)
+        };
+        let (once, often) = (overwritten(1), overwritten(20));
+        assert!(often < once * 3 / 2, "chunked: {chunked}: {once} and {often} bytes");
+    }
+}
+
+#[test]
+fn strings_are_read_whole_while_others_are_written_in_their_place() {
+    let file = File::in_memory().unwrap();
+    for name in ["in one piece", "in chunks"] {
+        let builder = file.new_strings().shape([1000]);
+        let builder = if name == "in chunks" { builder.chunk([300]) } else { builder };
+        let dataset = builder.create(name).unwrap();
+        dataset.write_strings(.., &texts(0)).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let found = dataset.read_strings(..).unwrap();
+                        let first = String::from_utf8(found.iter().next().unwrap().to_vec());
+                        let round = first.unwrap()[23..29].trim().parse().unwrap();
+                        assert_eq!(found, texts(round), "{name}");
+                    }
+                });
+            }
+            for round in 1..200 {
+                dataset.write_strings(.., &texts(round)).unwrap();
+                if round % 50 == 0 {
+                    file.flush().unwrap();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn two_writers_of_the_same_strings_give_nothing_back_that_is_needed() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_strings().shape([1000]).chunk([300]).create("strings").unwrap();
+    let beside = file.new_strings().shape([1000]).create("beside").unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (file, dataset) = (&file, &dataset);
+            scope.spawn(move || {
+                for round in (0..100).map(|round| 2 * round + writer) {
+                    dataset.write_strings(.., &texts(round)).unwrap();
+                    if round % 40 == 0 {
+                        file.flush().unwrap();
+                    }
+                }
+            });
+        }
+        for round in 0..200 {
+            beside.write_strings(.., &texts(round)).unwrap();
+            assert_eq!(beside.read_strings(..).unwrap(), texts(round));
+        }
+    });
+    let found = dataset.read_strings(..).unwrap();
+    assert!(found == texts(198) || found == texts(199));
 }

@@ -80,6 +80,7 @@ impl DatasetState {
     pub fn resize(&self, dims: &[u64]) -> Result<()> {
         self.medium().require_writable()?;
         self.check_resize(dims)?;
+        let _reading = self.heap.reading();
         let _alone = self.gate_exclusively();
         if self.dims().as_slice() == dims {
             return Ok(());

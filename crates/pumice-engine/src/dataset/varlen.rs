@@ -42,6 +42,7 @@ impl DatasetState {
         }
         let mut elements = self.buffer(count)?;
         let Storage::VariableLength(structured, _) = &self.layout.storage else {
+            let _reading = self.heap.reading();
             self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
             return self.follow(elements);
         };
@@ -169,6 +170,7 @@ impl DatasetState {
             let geometry = &self.layout.geometry;
             return sources.write_heaped(geometry, &self.datatype, &wanted, elements, heap);
         }
+        let _reading = self.heap.reading();
         let mut old = self.buffer(count)?;
         self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
         if self.heap.knows_no_room() {
@@ -204,7 +206,8 @@ impl DatasetState {
         inside && self.datatype.has_varlen()
     }
 
-    /// Gives back what elements, as the file has them, refer to. What was never written refers to
+    /// Gives back what elements, as the file has them, refer to; they were read while it was held that
+    /// [references are in hand](crate::global_heap::GlobalHeap::reading). What was never written refers to
     /// what the fill value refers to, which stays.
     pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<()> {
         if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
@@ -212,11 +215,12 @@ impl DatasetState {
                 elements.chunks_exact_mut(fill.len()).filter(|element| *element == fill);
             unwritten.for_each(|element| element.fill(0));
         }
-        self.heap.discard(&self.datatype, elements)
+        self.heap.discard_read(&self.datatype, elements)
     }
 
     /// Gives back what all elements refer to: for a dataset that is deleted.
     pub(crate) fn discard_all(&self) -> Result<()> {
+        let _reading = self.heap.reading();
         if self.uses_global_heap() {
             self.for_each_stored_block(&mut |block| {
                 let mut elements = self.buffer(block.count(&self.dims()))?;
@@ -236,6 +240,7 @@ impl DatasetState {
     /// chunk.
     pub fn read_defined_heaped(&self, selection: &Selection) -> Result<Vec<DefinedHeaped>> {
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+            let _reading = self.heap.reading();
             let found = self.read_defined(selection)?.into_iter().map(|part| {
                 let values = self.follow(part.values)?;
                 Ok(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })

@@ -3,8 +3,11 @@
 //! New objects go to one open collection, which is in memory until it is full or a commit stages it.
 //! Objects that elements no longer refer to are *queued*: they leave their collections in the commit
 //! whose written chunks no longer refer to them, so that what is committed never refers to nothing.
-//! The room that they leave is used again after that; a collection without objects is given back.
+//! The room that they leave is used again after that; a collection without objects is given back. Objects
+//! that came since the last commit leave without one (`recent.rs`), and none leaves while somebody may have
+//! a reference to it in hand (`readers.rs`).
 
+use super::recent::Recent;
 use super::{GlobalHeap, Kept, Loaded, parse};
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
@@ -15,6 +18,7 @@ use pumice_store::WriteOp;
 use pumice_types::Datatype;
 use pumice_types::heaped::{self, ObjectSink};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 /// Bytes of a collection when many objects are written.
@@ -30,12 +34,43 @@ pub(super) struct Writing {
     open: Option<Open>,
     /// Collections with room for more, and how many bytes.
     roomy: BTreeMap<u64, usize>,
-    /// Objects that nothing refers to once the chunks of now are written: collection and index.
-    queued: Vec<(u64, u32)>,
+    /// What came since the last commit to collections that are not open.
+    recent: BTreeMap<u64, Closed>,
+    /// Those of them that are new and to which no element refers.
+    empty: Vec<u64>,
+    /// Whether a commit is under way, which may have written references to anything already.
+    committing: bool,
+    /// Objects that nothing refers to once the chunks of now are written.
+    queued: Vec<Gone>,
     /// Those that the commit under way takes out.
-    leaving: Vec<(u64, u32)>,
+    leaving: Vec<Gone>,
     /// How many objects were added, for the size of collections.
     added: usize,
+}
+
+/// An object to which no element refers: its collection, its index, and the moment it was given back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Gone {
+    address: u64,
+    index: u32,
+    moment: u64,
+}
+
+/// An object that elements refer to.
+#[derive(Clone, Copy)]
+struct Found {
+    address: u64,
+    index: u32,
+    /// Its bytes, as the reference says.
+    bytes: usize,
+}
+
+/// A collection that was open since the last commit.
+struct Closed {
+    recent: Recent,
+    size: usize,
+    /// Bytes that are free in it.
+    free: usize,
 }
 
 /// The collection that objects are added to.
@@ -49,6 +84,7 @@ struct Open {
     /// Whether committed metadata may know of it.
     committed: bool,
     dirty: bool,
+    recent: Recent,
 }
 
 impl GlobalHeap {
@@ -69,12 +105,30 @@ impl GlobalHeap {
     /// Notes that nothing refers any more to what elements, as the file has them, refer to. Their
     /// space is free after the next commit.
     pub fn discard(&self, datatype: &Datatype, elements: Vec<u8>) -> Result<()> {
-        let width = self.medium.sizes().offset;
-        let mut ids = Vec::new();
-        let mut elements = elements;
-        collect(self, datatype, &mut elements, width, &mut ids)?;
-        self.writing().queued.append(&mut ids);
+        let found = self.found_in(datatype, elements)?;
+        let mut writing = self.writing();
+        let moment = self.readers.next();
+        writing.queued.extend(found.iter().map(|found| found.gone(moment)));
         Ok(())
+    }
+
+    /// The same of elements of which nobody has a copy but those who [read](Self::reading) them: space of
+    /// what came since the last commit is free at once.
+    pub fn discard_read(&self, datatype: &Datatype, elements: Vec<u8>) -> Result<()> {
+        let found = self.found_in(datatype, elements)?;
+        let mut writing = self.writing();
+        let moment = self.readers.next();
+        for same in found.chunk_by(|one, other| one.address == other.address) {
+            writing.give_back(same, moment, &self.context());
+        }
+        Ok(())
+    }
+
+    /// The objects that elements refer to.
+    fn found_in(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        collect(self, datatype, &mut elements, self.medium.sizes().offset, &mut found)?;
+        Ok(found)
     }
 
     /// Whether the next new object needs a new collection as far as is known.
@@ -85,7 +139,8 @@ impl GlobalHeap {
 
     /// Notes that nothing refers any more to an object.
     pub(crate) fn discard_object(&self, address: u64, index: u32) {
-        self.writing().queued.push((address, index));
+        let moment = self.readers.next();
+        self.writing().queued.push(Gone { address, index, moment });
     }
 
     /// Notes that a collection that was read has room, so that later objects find it.
@@ -101,7 +156,9 @@ impl GlobalHeap {
         });
         let room = loaded.bytes.len().saturating_sub(used);
         let mut writing = self.writing();
-        if writing.open.as_ref().is_none_or(|open| open.address != address) {
+        // Of what was open just now, more is known.
+        let known = writing.recent.contains_key(&address);
+        if !known && writing.open.as_ref().is_none_or(|open| open.address != address) {
             writing.remember(address, room, u32::from(last) + 1);
         }
     }
@@ -110,29 +167,52 @@ impl GlobalHeap {
     /// written.
     pub(crate) fn begin_commit(&self) {
         let mut writing = self.writing();
-        let mut queued = std::mem::take(&mut writing.queued);
-        writing.leaving.append(&mut queued);
+        let mut leaving = std::mem::take(&mut writing.queued);
+        leaving.append(&mut writing.leaving);
+        writing.take_dead(&mut leaving);
+        writing.leaving = leaving;
+        writing.committing = true;
     }
 
     /// Hands changed collections to the commit.
     pub(crate) fn stage(&self) -> Result<()> {
         let mut writing = self.writing();
-        let mut leaving = std::mem::take(&mut writing.leaving);
-        leaving.sort_unstable();
-        leaving.dedup();
-        let mut rest = leaving.as_slice();
-        while let Some(&(address, _)) = rest.first() {
-            let count = rest.iter().take_while(|&&(other, _)| other == address).count();
-            let (here, later) = rest.split_at(count);
-            rest = later;
+        let leaving = self.leaving_now(&mut writing);
+        for same in leaving.chunk_by(|one, other| one.address == other.address) {
             // An object that is not there, in a damaged file, leaves nothing.
-            let _ = self.take_out(&mut writing, address, here);
+            let _ = self.take_out(&mut writing, same[0].address, same);
         }
         if let Some(open) = writing.open.as_mut().filter(|open| open.dirty) {
+            self.note_renewed(open.address);
             self.medium.stage(open.address, open.bytes.clone());
             (open.committed, open.dirty) = (true, false);
         }
+        // From now on, nothing that there is came since the last commit.
+        writing.recent.clear();
+        writing.empty.clear();
+        if let Some(open) = &mut writing.open {
+            open.recent = Recent::new(open.next, false);
+        }
+        writing.committing = false;
         Ok(())
+    }
+
+    /// The objects that go now, in order. Those that somebody may have a reference to go with a later
+    /// commit.
+    fn leaving_now(&self, writing: &mut Writing) -> Vec<Gone> {
+        let mut leaving = std::mem::take(&mut writing.leaving);
+        // Given back by two, an object is gone since the first.
+        leaving.sort_unstable();
+        leaving.dedup_by_key(|gone| (gone.address, gone.index));
+        let done = self.readers.done();
+        if leaving.iter().any(|gone| gone.moment > done) {
+            let (now, later) = leaving.into_iter().partition(|gone| gone.moment <= done);
+            leaving = now;
+            writing.queued.extend::<Vec<Gone>>(later);
+        }
+        let id = |gone: &Gone| (gone.address, gone.index);
+        writing.queued.retain(|gone| leaving.binary_search_by_key(&id(gone), id).is_err());
+        leaving
     }
 
     /// The bytes of a collection that differs from what the file has.
@@ -142,6 +222,30 @@ impl GlobalHeap {
             Some(open) if open.address == address => Some(open.bytes.clone()),
             _ => self.medium.staged(address),
         }
+    }
+
+    /// A collection as it is, while nobody changes any.
+    pub(super) fn read_alone(&self, address: u64) -> Result<Loaded> {
+        let writing = self.writing();
+        match &writing.open {
+            Some(open) if open.address == address => self.decoded(address, open.bytes.clone()),
+            _ => self.decoded(address, self.closed_bytes(address)?),
+        }
+    }
+
+    /// The bytes of a collection that is not open.
+    fn closed_bytes(&self, address: u64) -> Result<Vec<u8>> {
+        match self.medium.staged(address) {
+            Some(bytes) => Ok(bytes),
+            None => Ok(self.read_stored(address, &[])?.bytes),
+        }
+    }
+
+    /// Takes note that a collection that the file has is about to be made anew, or to go. Whoever reads it
+    /// has asked whether it has [changed](Self::changed), and so waited for what was written before.
+    fn note_renewed(&self, address: u64) {
+        self.renewed.fetch_add(1, Ordering::AcqRel);
+        self.kept().drop_one(address);
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
@@ -158,12 +262,12 @@ impl GlobalHeap {
         let need = global_heap::object_length(object.len(), &context);
         let mut writing = self.writing();
         if !writing.open.as_ref().is_some_and(|open| open.has_room(need)) {
-            self.close(&mut writing)?;
-            writing.open = Some(self.open(&mut writing, need)?);
+            self.make_room(&mut writing, need)?;
         }
         writing.added += 1;
         let open = writing.open.as_mut().ok_or_else(lost)?;
         let added = open.add(object, &context);
+        open.recent.live += 1;
         let address = open.address;
         drop(writing);
         // Whoever read the collection before does not know the object.
@@ -171,15 +275,51 @@ impl GlobalHeap {
         Ok((address, added))
     }
 
+    /// Lets the open collection have room for an object that takes `need` bytes: without objects that
+    /// nobody needs, or another one.
+    fn make_room(&self, writing: &mut Writing, need: usize) -> Result<()> {
+        let done = self.readers.done();
+        if let Some(open) = &mut writing.open
+            && open.recent.is_worth(open.bytes.len())
+        {
+            open.compact(&open.recent.removable(done), &self.context())?;
+            self.kept().drop_one(open.address);
+            if open.has_room(need) {
+                return Ok(());
+            }
+        }
+        self.close(writing)?;
+        self.free_empty(writing, done);
+        writing.open = Some(self.open(writing, need, done)?);
+        Ok(())
+    }
+
+    /// Gives back new collections to which no element refers.
+    fn free_empty(&self, writing: &mut Writing, done: u64) {
+        // A commit that is under way takes care of what is in them.
+        if writing.committing {
+            return;
+        }
+        let Writing { recent, roomy, empty, .. } = writing;
+        empty.retain(|address| {
+            let Some(closed) = recent.get(address) else { return false };
+            if !closed.recent.is_empty(done) {
+                return true;
+            }
+            self.note_renewed(*address);
+            self.medium.free_raw(*address, closed.size as u64);
+            recent.remove(address);
+            roomy.remove(address);
+            false
+        });
+    }
+
     /// A collection with room for an object that takes `need` bytes: one that has it, or a new one.
-    fn open(&self, writing: &mut Writing, need: usize) -> Result<Open> {
+    fn open(&self, writing: &mut Writing, need: usize, done: u64) -> Result<Open> {
         let roomy = writing.roomy.iter().find(|&(_, &room)| room >= need);
         if let Some(address) = roomy.map(|(&address, _)| address) {
             writing.roomy.remove(&address);
-            if let Ok(open) = self
-                .reopen(address)
-                .and_then(|open| if open.has_room(need) { Ok(open) } else { Err(lost()) })
-            {
+            if let Ok(open) = self.reopen(writing, address, need, done) {
                 return Ok(open);
             }
         }
@@ -191,22 +331,32 @@ impl GlobalHeap {
         global_heap::put_header(size as u64, &context, &mut bytes);
         let used = bytes.len();
         global_heap::put_free(size - used, &context, &mut bytes);
-        Ok(Open { address, bytes, used, next: 1, committed: false, dirty: true })
+        let recent = Recent::new(1, true);
+        Ok(Open { address, bytes, used, next: 1, committed: false, dirty: true, recent })
     }
 
-    /// A collection of the file, its objects put together so that all free space is behind them.
-    fn reopen(&self, address: u64) -> Result<Open> {
-        let bytes = match self.medium.staged(address) {
-            Some(bytes) => bytes,
-            None => self.read_stored(address, &[])?.bytes,
-        };
-        Open::without(address, &bytes, &[], &self.context().at(address))
+    /// A collection of the file, its objects put together so that all free space is behind them, if that
+    /// gives the room that is needed.
+    fn reopen(&self, writing: &mut Writing, address: u64, need: usize, done: u64) -> Result<Open> {
+        let bytes = self.closed_bytes(address)?;
+        let known = writing.recent.get(&address);
+        let gone = known.map(|closed| closed.recent.removable(done)).unwrap_or_default();
+        let mut open = Open::without(address, &bytes, &gone, &self.context().at(address))?;
+        if !open.has_room(need) {
+            return Err(lost());
+        }
+        if let Some(Closed { mut recent, .. }) = writing.recent.remove(&address) {
+            recent.remove(&gone);
+            open.committed = !recent.whole;
+            open.recent = recent;
+        }
+        Ok(open)
     }
 
     /// Writes the open collection: straight to the file if nothing committed can know of it.
     fn close(&self, writing: &mut Writing) -> Result<()> {
         let Some(open) = writing.open.take() else { return Ok(()) };
-        self.kept().drop_one(open.address);
+        self.note_renewed(open.address);
         if open.dirty && open.committed {
             self.medium.stage(open.address, open.bytes.clone());
         } else if open.dirty {
@@ -216,23 +366,22 @@ impl GlobalHeap {
                 return Err(error);
             }
         }
-        writing.remember(open.address, open.bytes.len() - open.used, open.next);
+        let (size, free) = (open.bytes.len(), open.bytes.len() - open.used);
+        writing.remember(open.address, free, open.next);
+        writing.note_closed(open.address, Closed { recent: open.recent, size, free });
         Ok(())
     }
 
     /// Takes objects out of a collection.
-    fn take_out(&self, writing: &mut Writing, address: u64, ids: &[(u64, u32)]) -> Result<()> {
+    fn take_out(&self, writing: &mut Writing, address: u64, ids: &[Gone]) -> Result<()> {
         let is_open = writing.open.as_ref().is_some_and(|open| open.address == address);
         let bytes = match &writing.open {
             Some(open) if is_open => open.bytes.clone(),
-            _ => match self.medium.staged(address) {
-                Some(bytes) => bytes,
-                None => self.read_stored(address, &[])?.bytes,
-            },
+            _ => self.closed_bytes(address)?,
         };
-        let gone: Vec<u16> = ids.iter().filter_map(|&(_, index)| index.try_into().ok()).collect();
+        let gone: Vec<u16> = ids.iter().filter_map(|gone| gone.index.try_into().ok()).collect();
         let mut left = Open::without(address, &bytes, &gone, &self.context().at(address))?;
-        self.kept().drop_one(address);
+        self.note_renewed(address);
         writing.roomy.remove(&address);
         if left.used == Collection::header_length(&self.context()) {
             if is_open {
@@ -253,6 +402,56 @@ impl GlobalHeap {
 }
 
 impl Writing {
+    /// Takes note that no element refers to objects of one collection any more: those that came since the
+    /// last commit make room at once, unless one is under way.
+    fn give_back(&mut self, found: &[Found], moment: u64, context: &Context) {
+        let address = found[0].address;
+        let open = self.open.as_mut().filter(|open| open.address == address);
+        let closed = self.recent.get_mut(&address);
+        let recent = match (open, closed) {
+            _ if self.committing => None,
+            (Some(open), _) => Some(&mut open.recent),
+            (None, Some(closed)) => Some(&mut closed.recent),
+            (None, None) => None,
+        };
+        let Some(recent) = recent else {
+            self.queued.extend(found.iter().map(|found| found.gone(moment)));
+            return;
+        };
+        for found in found {
+            match found.index >= recent.from {
+                true => {
+                    let bytes = global_heap::object_length(found.bytes, context);
+                    recent.give_back(found.index, moment, bytes);
+                }
+                false => self.queued.push(found.gone(moment)),
+            }
+        }
+        if let Some(closed) = self.recent.remove(&address) {
+            self.note_closed(address, closed);
+        }
+    }
+
+    /// Takes note of what came since the last commit to a collection that is not open.
+    fn note_closed(&mut self, address: u64, closed: Closed) {
+        if closed.recent.whole && closed.recent.live == 0 {
+            self.empty.push(address);
+        } else if closed.recent.is_worth(closed.size) {
+            self.remember(address, closed.free + closed.recent.room, closed.recent.from);
+        }
+        self.recent.insert(address, closed);
+    }
+
+    /// Adds what makes room at once to those that leave with a commit.
+    fn take_dead(&mut self, leaving: &mut Vec<Gone>) {
+        let open = self.open.iter_mut().map(|open| (open.address, &mut open.recent));
+        let closed = self.recent.iter_mut().map(|(&at, closed)| (at, &mut closed.recent));
+        for (address, recent) in open.chain(closed) {
+            let dead = recent.take();
+            leaving.extend(dead.map(|(index, moment)| Gone { address, index, moment }));
+        }
+    }
+
     /// Remembers that a collection has room.
     fn remember(&mut self, address: u64, room: usize, next: u32) {
         if room < LEAST_ROOM || next > u32::from(MAX_INDEX) {
@@ -288,7 +487,17 @@ impl Open {
         let free = bytes.len().checked_sub(used).ok_or_else(lost)?;
         global_heap::put_free(free, context, &mut kept);
         let next = u32::from(last) + 1;
-        Ok(Self { address, bytes: kept, used, next, committed: true, dirty: true })
+        let recent = Recent::new(next, false);
+        Ok(Self { address, bytes: kept, used, next, committed: true, dirty: true, recent })
+    }
+
+    /// Takes objects that came since the last commit out.
+    fn compact(&mut self, gone: &[u16], context: &Context) -> Result<()> {
+        let left = Self::without(self.address, &self.bytes, gone, &context.at(self.address))?;
+        self.recent.remove(gone);
+        (self.bytes, self.used, self.next) = (left.bytes, left.used, left.next);
+        self.dirty = true;
+        Ok(())
     }
 
     fn has_room(&self, need: usize) -> bool {
@@ -313,6 +522,12 @@ impl Open {
         (self.used, self.dirty) = (end, true);
         self.next += 1;
         index
+    }
+}
+
+impl Found {
+    fn gone(&self, moment: u64) -> Gone {
+        Gone { address: self.address, index: self.index, moment }
     }
 }
 
@@ -349,7 +564,7 @@ fn collect(
     datatype: &Datatype,
     elements: &mut [u8],
     width: u8,
-    ids: &mut Vec<(u64, u32)>,
+    found: &mut Vec<Found>,
 ) -> Result<()> {
     heaped::for_each_reference(datatype, elements, &mut |varlen, reference| -> Result<()> {
         let id = reference.get(4..).unwrap_or_default();
@@ -357,13 +572,16 @@ fn collect(
         if address == 0 || address == UNDEFINED {
             return Ok(());
         }
-        ids.push((address, index));
+        let count = reference.get(..4).and_then(|count| count.try_into().ok());
+        let count = u32::from_le_bytes(count.unwrap_or_default()) as usize;
+        let bytes = count.saturating_mul(varlen.base.size());
+        found.push(Found { address, index, bytes });
         if varlen.base.has_varlen() {
             // What cannot be read cannot be given back either.
             if let Ok(mut object) = heap.object(id) {
                 let size = varlen.base.size().max(1);
                 let whole = object.len() / size * size;
-                collect(heap, &varlen.base, &mut object[..whole], width, ids)?;
+                collect(heap, &varlen.base, &mut object[..whole], width, found)?;
             }
         }
         Ok(())
@@ -373,6 +591,7 @@ fn collect(
 impl Kept {
     /// Forgets one collection.
     fn drop_one(&mut self, address: u64) {
+        self.changes += 1;
         if let Some(gone) = self.collections.remove(&address) {
             self.bytes -= gone.footprint();
             self.order.retain(|&other| other != address);

@@ -1,0 +1,88 @@
+//! When an object of the heap can go: as soon as nobody has a reference to it in hand.
+//!
+//! Whoever reads elements and follows their references later, or gives back what they lead to, does so
+//! between [`GlobalHeap::reading`](super::GlobalHeap::reading) and the end of what that returns. Moments are
+//! numbered: an object is given back at a moment that begins when elements no longer refer to it, and it
+//! stays in its place until everybody is done who began before that moment. Who begins later finds other
+//! elements. Nobody ever waits for readers: what cannot go now goes later.
+//!
+//! So an object that two writers of one element give back, because both found it there, is given back twice
+//! before it goes, never after its place has become another's.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who has references in hand, and since when.
+#[derive(Default)]
+pub(super) struct Readers(Mutex<Moments>);
+
+#[derive(Default)]
+struct Moments {
+    now: u64,
+    /// How many began at a moment and are not done.
+    begun: BTreeMap<u64, usize>,
+}
+
+/// References in elements that were read meanwhile lead to what they led to.
+pub struct Reading<'h> {
+    readers: &'h Readers,
+    since: u64,
+}
+
+impl Readers {
+    /// From now on.
+    pub(super) fn begin(&self) -> Reading<'_> {
+        let mut moments = self.moments();
+        let since = moments.now;
+        *moments.begun.entry(since).or_default() += 1;
+        Reading { readers: self, since }
+    }
+
+    /// A new moment: who begins from now on has no reference to what is given back now.
+    pub(super) fn next(&self) -> u64 {
+        let mut moments = self.moments();
+        moments.now += 1;
+        moments.now
+    }
+
+    /// What was given back at this moment and before can go.
+    pub(super) fn done(&self) -> u64 {
+        self.moments().begun.first_key_value().map_or(u64::MAX, |(&since, _)| since)
+    }
+
+    fn moments(&self) -> MutexGuard<'_, Moments> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut moments = self.readers.moments();
+        if let Some(count) = moments.begun.get_mut(&self.since) {
+            *count -= 1;
+            if *count == 0 {
+                moments.begun.remove(&self.since);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_goes_when_all_are_done_who_began_before() {
+        let readers = Readers::default();
+        let early = readers.begin();
+        let gone = readers.next();
+        assert!(readers.done() < gone);
+        let late = readers.begin();
+        drop(early);
+        assert!(readers.done() >= gone, "who began later does not know of it");
+        let other = readers.next();
+        assert!(readers.done() < other);
+        drop(late);
+        assert!(readers.done() >= other);
+    }
+}
