@@ -264,6 +264,19 @@ impl Allocator {
         self.free[self.set(length, purpose)].smallest(length).map(|(_, address)| address)
     }
 
+    /// How many ranges of `length` bytes free space has; none where they would be aligned or cut from blocks.
+    pub fn room_for(&self, length: u64, purpose: Purpose) -> u64 {
+        if self.alignment.is_some() || self.blocks.is_some() {
+            return 0;
+        }
+        let (step, set) = match (self.rules, self.set(length, purpose)) {
+            (Rules::Paged(page), PAGES) => (length.next_multiple_of(page), PAGES),
+            (Rules::Paged(_), _) => return 0,
+            (_, set) => (length, set),
+        };
+        self.free[set].ranges().map(|(_, free)| free / step.max(1)).sum()
+    }
+
     /// A range from a block, or a new one at the end.
     fn cut_block(&mut self, length: u64, set: usize) -> Option<u64> {
         let Some(blocks) = &mut self.blocks else { return self.extend(length) };

@@ -1,7 +1,7 @@
 //! A dataset as a living thing: its description, its layout, its place in the chunk cache.
 //!
-//! Lock order: the gate (taken for reading by every transfer, for writing by a resize) before
-//! anything in the cache, the index or the object header.
+//! Lock order: what keeps others from replacing references before the gate (taken for reading by every
+//! transfer, for writing by a resize) before anything in the cache, the index or the object header.
 
 mod cells;
 mod describe;
@@ -11,6 +11,7 @@ mod early;
 mod external;
 mod filters;
 mod many;
+mod moving;
 mod resize;
 mod rows;
 mod spec;
@@ -30,7 +31,7 @@ pub use virtuality::{Virtual, VirtualView};
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;
-use crate::layout::{DatasetLayout, Place, Storage};
+use crate::layout::{ChunkTable, DatasetLayout, Place, Storage};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
@@ -60,6 +61,10 @@ pub struct DatasetState {
     message: Layout,
     cached: Cached<DatasetLayout>,
     gate: RwLock<()>,
+    /// Held while references to the global heap are replaced, from before the old ones are read.
+    replacing: Mutex<()>,
+    /// Cells with references to the global heap that were overwritten since the file was opened.
+    overwritten: Mutex<moving::Overwritten>,
     /// Held from making a layout message to storing it, so that an older one never comes last.
     publish: Mutex<()>,
     /// Whether anybody was given it since it was last found idle.
@@ -118,7 +123,7 @@ impl DatasetState {
         let layout = Arc::new(layout);
         let cached = file.cached().register(layout.clone(), DatasetOptions::default());
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
-        let (gate, publish) = (RwLock::new(()), Mutex::new(()));
+        let (gate, publish, overwritten) = (RwLock::new(()), Mutex::new(()), Mutex::default());
         Ok(Self {
             object,
             medium,
@@ -132,6 +137,8 @@ impl DatasetState {
             message,
             cached,
             gate,
+            replacing: Mutex::default(),
+            overwritten,
             publish,
             handed_out: AtomicBool::new(true),
         })
@@ -338,6 +345,12 @@ impl DatasetState {
             | Storage::VariableLength(_, table) => table.move_down(),
             Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_) => Ok(false),
         }
+    }
+
+    /// Moves chunks of it that were written elsewhere than they had been to free space before them, and says
+    /// whether it did. Changes are held back, and all is committed.
+    pub(crate) fn move_displaced(&self) -> Result<bool> {
+        self.layout.table().map_or(Ok(false), ChunkTable::move_displaced)
     }
 
     /// The layout message with the addresses of now. Stages the index.

@@ -174,6 +174,18 @@ impl Medium {
         hole.is_some_and(|hole| hole < address)
     }
 
+    /// Whether `count` ranges of `length` bytes of raw data would get places in free space, one of them
+    /// before `address`.
+    pub(crate) fn has_raw_holes_before(&self, address: u64, length: u64, count: u64) -> bool {
+        let room = self.state().allocator.room_for(length, Purpose::Raw);
+        room >= count && self.has_raw_hole_before(address, length)
+    }
+
+    /// How many bytes below the end of the file are free.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.state().allocator.free_bytes()
+    }
+
     /// Copies raw data within the file.
     pub(crate) fn copy(&self, from: u64, to: u64, length: u64) -> Result<()> {
         const PIECE: u64 = 4 << 20;

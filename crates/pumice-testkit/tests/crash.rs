@@ -265,12 +265,12 @@ fn make_referring(file: &File) -> pumice::Result<()> {
     file.new_dataset::<i32>().shape([100]).create("a")?.write(.., &values(1, 100))
 }
 
-/// Makes such datasets, or overwrites some elements of each.
+/// Makes such datasets, or overwrites some elements of each, or all.
 fn refer(file: &File, number: u64) -> pumice::Result<()> {
     if number == 0 {
         make_referring(file)?;
     }
-    let range = if number == 0 { 0..60 } else { 7 * number..7 * number + 20 };
+    let range = if number.is_multiple_of(5) { 0..60 } else { 7 * number..7 * number + 20 };
     let texts: Vec<String> = range.clone().map(|cell| format!("{cell} of {number}")).collect();
     let cells = Selection::block(&[range.start, 0], &[texts.len() as u64, 1])?;
     for name in STRINGS {
@@ -282,7 +282,7 @@ fn refer(file: &File, number: u64) -> pumice::Result<()> {
 }
 
 /// Ends the program after every write and in the middle of each; `again` times elements are overwritten
-/// between two commits.
+/// between two commits. In the end all are, and the file is closed.
 fn end_while_overwriting(kind: &str, options: FileOptions, again: u64) {
     let store = Arc::new(RecordingStore::default());
     let file = options.create_in(store.clone()).unwrap();
@@ -290,11 +290,15 @@ fn end_while_overwriting(kind: &str, options: FileOptions, again: u64) {
     file.flush().unwrap();
     let mut commits = vec![(store.count(), referring(&file).unwrap())];
     for number in 1..4 {
-        (0..again).for_each(|time| refer(&file, 1 + (number + time) % 5).unwrap());
+        (0..again).for_each(|time| refer(&file, 1 + (number + time) % 4).unwrap());
         let seen = referring(&file).unwrap();
         file.flush().unwrap();
         commits.push((store.count(), seen));
     }
+    refer(&file, 5).unwrap();
+    let seen = referring(&file).unwrap();
+    file.close().unwrap();
+    commits.push((store.count(), seen));
     for count in commits[0].0..=store.count() {
         let done = commits.iter().rposition(|commit| commit.0 <= count).unwrap();
         for torn in [false, true] {
@@ -322,6 +326,61 @@ fn a_program_may_end_while_chunks_of_strings_leave_the_cache() {
     for (kind, options) in kinds() {
         let context = Context::builder().cache_bytes(1000).threads(1).build().unwrap();
         end_while_overwriting(kind, options.context(&context), 2);
+    }
+}
+
+/// Strings and numbers that are overwritten as a whole, in another opening.
+fn overwrite(file: &File, round: usize) -> pumice::Result<()> {
+    let texts: Vec<String> = (0..1200).map(|at| format!("{at:8} of round {round:8}")).collect();
+    for name in ["strings", "strings in chunks"] {
+        file.dataset(name)?.write_strings(.., &texts)?;
+    }
+    let noise = (0..3000u32).map(|at| (at + round as u32).wrapping_mul(2_654_435_761) as i32 >> 8);
+    file.dataset("numbers")?.write(.., &noise.collect::<Vec<_>>())
+}
+
+fn overwritten(file: &File) -> pumice::Result<(Vec<Vec<u8>>, Vec<i32>)> {
+    let mut found = Vec::new();
+    for name in ["strings", "strings in chunks"] {
+        found.extend(file.dataset(name)?.read_strings(..)?.iter().map(<[u8]>::to_vec));
+    }
+    Ok((found, file.dataset("numbers")?.read(..)?))
+}
+
+#[test]
+fn a_program_may_end_while_closing_moves_what_was_overwritten() {
+    for (kind, options) in kinds() {
+        let store = Arc::new(RecordingStore::default());
+        let file = options.create_in(store.clone()).unwrap();
+        file.new_strings().shape([1200]).create("strings").unwrap();
+        file.new_strings().shape([1200]).chunk([500]).create("strings in chunks").unwrap();
+        file.new_dataset::<i32>().shape([3000]).chunk([200]).deflate(1).create("numbers").unwrap();
+        overwrite(&file, 0).unwrap();
+        let old = overwritten(&file).unwrap();
+        file.close().unwrap();
+        let (first, length) = (store.count(), store.len().unwrap());
+        let file = File::options().edit_in(store.clone()).unwrap();
+        overwrite(&file, 1).unwrap();
+        let new = overwritten(&file).unwrap();
+        file.close().unwrap();
+        // What was moved is where the old was. Where space is remembered, nothing is moved.
+        let remembers = ["remembered space", "pages"].contains(&kind);
+        let now = store.len().unwrap();
+        assert!(now < length * 6 / 5 || remembers, "{kind}: {length} to {now}");
+        let (mut seen, mut last) = ([0; 2], false);
+        for count in first..=store.count() {
+            for torn in [false, true] {
+                let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
+                let copy = Arc::new(MemoryStore::default());
+                store.play(count, torn, &*copy).unwrap();
+                let found = File::options().open_in(copy).and_then(|file| overwritten(&file));
+                let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
+                assert!(found == new || (found == old && !last), "{at}: neither old nor new");
+                last = found == new;
+                seen[usize::from(last)] += 1;
+            }
+        }
+        assert!(seen[0] > 10 && seen[1] > 10, "{kind}: {seen:?}");
     }
 }
 

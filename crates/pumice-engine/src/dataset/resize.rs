@@ -99,7 +99,7 @@ impl DatasetState {
         }
         let dropped = std::mem::take(&mut changes.dropped);
         self.apply(table, &exclusive, dims, border, changes)?;
-        if dropped.is_empty() { Ok(()) } else { self.discard(dropped) }
+        if dropped.is_empty() { Ok(()) } else { self.discard(dropped).map(drop) }
     }
 
     /// Changes the extent of elements that are elsewhere, which stay as they are.

@@ -12,6 +12,7 @@ use pumice_filter::widely;
 use pumice_space::{CellSet, Dims, Selection, plan_packed};
 use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError};
 
 /// Bytes of text that a thread looks through at a time.
 const TEXT_PIECE: usize = 1 << 20;
@@ -170,11 +171,28 @@ impl DatasetState {
             let geometry = &self.layout.geometry;
             return sources.write_heaped(geometry, &self.datatype, &wanted, elements, heap);
         }
+        let _one_at_a_time = self.replacing();
+        self.replace_references(selection, &dims, elements, heap)
+    }
+
+    /// Keeps others from replacing what elements refer to: each finds what the one before has left.
+    pub(super) fn replacing(&self) -> MutexGuard<'_, ()> {
+        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same of cells of the dataset itself, whose number was checked, by the one who does so now.
+    pub(super) fn replace_references(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        elements: &[u8],
+        heap: &[u8],
+    ) -> Result<()> {
         let _reading = self.heap.reading();
-        let mut old = self.buffer(count)?;
+        let mut old = self.buffer(self.count(selection, dims))?;
         self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
         if self.heap.knows_no_room() {
-            self.look_for_room(selection, &dims);
+            self.look_for_room(selection, dims);
         }
         let mut new = elements.to_vec();
         self.heap.store(&self.datatype, &mut new, heap)?;
@@ -183,7 +201,10 @@ impl DatasetState {
             let _ = self.heap.discard(&self.datatype, new);
             return Err(error);
         }
-        self.discard(old)
+        if self.discard(old)? {
+            self.note_overwritten(selection, dims);
+        }
+        Ok(())
     }
 
     /// Reads what a cell in front of the selected ones refers to: who appends after opening a file
@@ -208,8 +229,8 @@ impl DatasetState {
 
     /// Gives back what elements, as the file has them, refer to; they were read while it was held that
     /// [references are in hand](crate::global_heap::GlobalHeap::reading). What was never written refers to
-    /// what the fill value refers to, which stays.
-    pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<()> {
+    /// what the fill value refers to, which stays. Says whether something of it stays until the next commit.
+    pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<bool> {
         if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
             let unwritten =
                 elements.chunks_exact_mut(fill.len()).filter(|element| *element == fill);
@@ -225,7 +246,7 @@ impl DatasetState {
             self.for_each_stored_block(&mut |block| {
                 let mut elements = self.buffer(block.count(&self.dims()))?;
                 self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
-                self.discard(elements)
+                self.discard(elements).map(drop)
             })?;
         }
         match &self.fill {
@@ -262,7 +283,7 @@ impl DatasetState {
     }
 
     /// Zeroed memory for so many elements, or an error where there is not enough.
-    fn buffer(&self, count: u64) -> Result<Vec<u8>> {
+    pub(super) fn buffer(&self, count: u64) -> Result<Vec<u8>> {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
         let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
         zeroed(size)

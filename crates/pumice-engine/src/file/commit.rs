@@ -11,7 +11,7 @@ use pumice_format::symbol_table_node::Scratch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// From how many bytes of deleted objects on it is worth moving data to where they were.
+/// From how many bytes of free space on it is worth moving data there.
 const LEAST_GAIN: u64 = 4096;
 
 impl File {
@@ -78,8 +78,10 @@ impl File {
         if !self.writable() {
             return Ok(());
         }
+        self.move_strings()?;
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.move_displaced()?;
+        self.move_overwritten()?;
         self.move_down()?;
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
@@ -125,6 +127,44 @@ impl File {
             self.medium.begin_commit()?
         };
         self.finish_commit(snapshot)
+    }
+
+    /// Whether there is free space that nobody will know of any more, enough to move data there. What is
+    /// moved was written in this opening, and so takes no more time than writing it did, however large
+    /// the file is: the least gain is one that is worth a commit.
+    fn loses_space(&self) -> bool {
+        !self.space().info().persist && self.medium.free_bytes() >= LEAST_GAIN
+    }
+
+    /// Moves chunks that were written elsewhere, because what was in their places was committed, to where
+    /// others were.
+    fn move_overwritten(&self) -> Result<()> {
+        if !self.loses_space() {
+            return Ok(());
+        }
+        let snapshot = {
+            let _still = self.medium.hold_changes();
+            for dataset in self.open_datasets() {
+                if dataset.move_displaced()? {
+                    dataset.stage()?;
+                    dataset.object().stage()?;
+                }
+            }
+            self.medium.begin_commit()?
+        };
+        self.finish_commit(snapshot)
+    }
+
+    /// The same with strings and sequences that are in the global heap: they are written once more, and with
+    /// them references.
+    fn move_strings(&self) -> Result<()> {
+        let mut moved = false;
+        for dataset in self.open_datasets() {
+            if self.loses_space() {
+                dataset.move_overwritten(&mut moved)?;
+            }
+        }
+        if moved { self.commit_all(true) } else { Ok(()) }
     }
 
     /// Moves what the last commit had to put behind space that it has made free, so that the file is

@@ -15,8 +15,8 @@ use pumice_bytes::Writer as _;
 use pumice_format::global_heap::{self, Collection, MAX_INDEX, MIN_COLLECTION};
 use pumice_format::{Context, UNDEFINED};
 use pumice_store::WriteOp;
-use pumice_types::Datatype;
 use pumice_types::heaped::{self, ObjectSink};
+use pumice_types::{Datatype, VarLen};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
@@ -113,15 +113,16 @@ impl GlobalHeap {
     }
 
     /// The same of elements of which nobody has a copy but those who [read](Self::reading) them: space of
-    /// what came since the last commit is free at once.
-    pub fn discard_read(&self, datatype: &Datatype, elements: Vec<u8>) -> Result<()> {
+    /// what came since the last commit is free at once. Says whether there was anything else.
+    pub fn discard_read(&self, datatype: &Datatype, elements: Vec<u8>) -> Result<bool> {
         let found = self.found_in(datatype, elements)?;
         let mut writing = self.writing();
         let moment = self.readers.next();
+        let queued = writing.queued.len();
         for same in found.chunk_by(|one, other| one.address == other.address) {
             writing.give_back(same, moment, &self.context());
         }
-        Ok(())
+        Ok(writing.queued.len() > queued)
     }
 
     /// The objects that elements refer to.
@@ -135,6 +136,41 @@ impl GlobalHeap {
     pub(crate) fn knows_no_room(&self) -> bool {
         let writing = self.writing();
         writing.open.is_none() && writing.roomy.is_empty()
+    }
+
+    /// Whether objects of these lengths would all get new collections in free space, if those with room
+    /// were [left alone](Self::begin_anew), and one of them before `address`.
+    pub(crate) fn fits_before(&self, address: u64, lengths: impl Iterator<Item = usize>) -> bool {
+        let (size, context) = (self.writing().usual(), self.context());
+        let empty = size - Collection::header_length(&context);
+        let (mut count, mut room) = (0, 0);
+        for length in lengths {
+            let need = global_heap::object_length(length, &context);
+            if need > empty {
+                return false;
+            }
+            if need > room {
+                (count, room) = (count + 1, empty);
+            }
+            room -= need;
+        }
+        self.medium.has_raw_holes_before(address, size as u64, count)
+    }
+
+    /// The collection that a reference leads to, if it leads anywhere, and the length of the object.
+    pub(crate) fn place(&self, varlen: &VarLen, reference: &[u8]) -> Result<Option<(u64, usize)>> {
+        let id = reference.get(4..).unwrap_or_default();
+        let (address, _) = parse(id, self.medium.sizes().offset)?;
+        let none = address == 0 || address == UNDEFINED;
+        Ok((!none).then(|| (address, length(varlen, reference))))
+    }
+
+    /// Lets the next objects have new collections.
+    pub(crate) fn begin_anew(&self) -> Result<()> {
+        let mut writing = self.writing();
+        self.close(&mut writing)?;
+        writing.roomy.clear();
+        Ok(())
     }
 
     /// Notes that nothing refers any more to an object.
@@ -324,8 +360,7 @@ impl GlobalHeap {
             }
         }
         let context = self.context();
-        let usual = if writing.added > 64 { LARGE_COLLECTION } else { MIN_COLLECTION };
-        let size = Collection::header_length(&context).saturating_add(need).max(usual);
+        let size = Collection::header_length(&context).saturating_add(need).max(writing.usual());
         let address = self.medium.allocate_raw(size as u64)?;
         let mut bytes = Vec::with_capacity(size);
         global_heap::put_header(size as u64, &context, &mut bytes);
@@ -402,6 +437,11 @@ impl GlobalHeap {
 }
 
 impl Writing {
+    /// Bytes of a new collection, unless one object needs more.
+    fn usual(&self) -> usize {
+        if self.added > 64 { LARGE_COLLECTION } else { MIN_COLLECTION }
+    }
+
     /// Takes note that no element refers to objects of one collection any more: those that came since the
     /// last commit make room at once, unless one is under way.
     fn give_back(&mut self, found: &[Found], moment: u64, context: &Context) {
@@ -558,6 +598,13 @@ impl ObjectSink for Sink<'_> {
     }
 }
 
+/// The length of the object that a reference leads to.
+fn length(varlen: &VarLen, reference: &[u8]) -> usize {
+    let count = reference.get(..4).and_then(|count| count.try_into().ok());
+    let count = u32::from_le_bytes(count.unwrap_or_default()) as usize;
+    count.saturating_mul(varlen.base.size())
+}
+
 /// Lists the objects that elements refer to, and those that these refer to.
 fn collect(
     heap: &GlobalHeap,
@@ -572,10 +619,7 @@ fn collect(
         if address == 0 || address == UNDEFINED {
             return Ok(());
         }
-        let count = reference.get(..4).and_then(|count| count.try_into().ok());
-        let count = u32::from_le_bytes(count.unwrap_or_default()) as usize;
-        let bytes = count.saturating_mul(varlen.base.size());
-        found.push(Found { address, index, bytes });
+        found.push(Found { address, index, bytes: length(varlen, reference) });
         if varlen.base.has_varlen() {
             // What cannot be read cannot be given back either.
             if let Ok(mut object) = heap.object(id) {

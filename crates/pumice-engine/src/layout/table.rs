@@ -23,7 +23,7 @@ use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
 use pumice_store::{ReadOp, WriteOp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -37,13 +37,18 @@ pub struct ChunkTable {
     refers: bool,
     /// Room that has been found and is not yet named by the index, by address.
     reserved: Mutex<BTreeMap<u64, (Dims, ChunkRecord)>>,
+    /// Chunks that were written elsewhere because committed metadata named their places.
+    displaced: Mutex<BTreeSet<Dims>>,
 }
+
+/// So many displaced chunks are remembered at most.
+const MOST_DISPLACED: usize = 1 << 16;
 
 impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
-        let (index, reserved) = (Mutex::new(index), Mutex::default());
-        Self { medium, index, in_place, refers: false, reserved }
+        let (reserved, displaced) = Default::default();
+        Self { medium, index: Mutex::new(index), in_place, refers: false, reserved, displaced }
     }
 
     /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
@@ -246,7 +251,12 @@ impl ChunkTable {
         });
         match entered {
             // Only now: as long as the index names the old place, it must not become free.
-            Ok(Some(old)) => self.medium.free_raw(old.address, old.size),
+            Ok(Some(old)) => {
+                if !self.medium.is_fresh(old.address) {
+                    self.note_displaced(key);
+                }
+                self.medium.free_raw(old.address, old.size);
+            }
             Ok(None) => {}
             Err(error) => {
                 self.medium.free_raw(address, size);
@@ -254,6 +264,17 @@ impl ChunkTable {
             }
         }
         Ok(())
+    }
+
+    fn note_displaced(&self, key: Dims) {
+        let mut displaced = self.displaced();
+        if displaced.len() < MOST_DISPLACED {
+            displaced.insert(key);
+        }
+    }
+
+    fn displaced(&self) -> MutexGuard<'_, BTreeSet<Dims>> {
+        self.displaced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives back room that will not be used.
@@ -322,6 +343,50 @@ impl ChunkTable {
         Ok(true)
     }
 
+    /// Moves chunks that were written elsewhere than they had been to free space before them, the last ones
+    /// first, as far as there is such. Says whether any was moved. Changes are held back, and all is
+    /// committed.
+    pub(crate) fn move_displaced(&self) -> Result<bool> {
+        let keys: Vec<Dims> = std::mem::take(&mut *self.displaced()).into_iter().collect();
+        let (mut index, medium) = (self.index(), &*self.medium);
+        // Where places follow from coordinates, nothing is written elsewhere.
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            found.extend(index.lookup(medium, &key)?.map(|record| (key, record)));
+        }
+        found.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
+        let mut moved = false;
+        for (key, record) in found {
+            let Some(address) = self.copy_down(&record)? else { continue };
+            let new = ChunkRecord { address, ..record.clone() };
+            if let Err(error) = index.insert(medium, &key, new) {
+                medium.free_raw(address, record.size);
+                return Err(error);
+            }
+            medium.free_raw(record.address, record.size);
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Copies a chunk to free space before it, if there is such.
+    fn copy_down(&self, record: &ChunkRecord) -> Result<Option<u64>> {
+        let (old, size, medium) = (record.address, record.size, &*self.medium);
+        if !medium.has_raw_hole_before(old, size) {
+            return Ok(None);
+        }
+        let address = medium.allocate_raw(size)?;
+        // The hole may not be aligned as this has to be.
+        let copied = match address < old {
+            true => medium.copy(old, address, size).map(|()| Some(address)),
+            false => Ok(None),
+        };
+        if !matches!(copied, Ok(Some(_))) {
+            medium.free_raw(address, size);
+        }
+        copied
+    }
+
     /// Copies chunks to free space before them, the last ones first; the new index names all. Notes old and
     /// new places and sizes of those that were moved.
     fn copy_chunks(
@@ -339,15 +404,8 @@ impl ChunkTable {
         let mut all: Vec<_> = all.iter().collect();
         all.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
         for (key, record) in all {
-            if medium.has_raw_hole_before(record.address, record.size) {
-                let address = medium.allocate_raw(record.size)?;
-                if address > record.address {
-                    // The hole is not aligned as this has to be.
-                    medium.free_raw(address, record.size);
-                    continue;
-                }
+            if let Some(address) = self.copy_down(record)? {
                 moved.push((record.address, address, record.size));
-                medium.copy(record.address, address, record.size)?;
                 new.insert(medium, key, ChunkRecord { address, ..record.clone() })?;
             }
         }
