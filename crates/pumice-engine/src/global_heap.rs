@@ -5,6 +5,7 @@
 //! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
 //! Collections that lie close together are read in one go.
 
+mod open;
 mod readers;
 mod recent;
 mod write;
@@ -182,6 +183,11 @@ impl GlobalHeap {
     }
 
     fn read_stored(&self, address: u64, start: &[u8]) -> Result<Loaded> {
+        self.decoded(address, self.read_bytes(address, start)?)
+    }
+
+    /// The bytes of a collection as the file has them.
+    fn read_bytes(&self, address: u64, start: &[u8]) -> Result<Vec<u8>> {
         let context = Context::new(self.medium.sizes()).at(address);
         let room = self.medium.room(address)?;
         let mut bytes = start.to_vec();
@@ -201,7 +207,7 @@ impl GlobalHeap {
             let buffer = &mut bytes[known..];
             self.medium.fetch(&mut [ReadOp { offset: address + known as u64, buffer }])?;
         }
-        self.decoded(address, bytes)
+        Ok(bytes)
     }
 
     /// Reads the collections at all of `addresses`, which ascend, into `found`.

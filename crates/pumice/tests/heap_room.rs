@@ -1,7 +1,8 @@
 //! Room in heaps is used after a file is opened again, and what nothing refers to gives its room back.
 
-use pumice::{File, Selection};
+use pumice::{Context, File, MemoryStore, Selection};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -133,10 +134,13 @@ fn strings_that_are_overwritten_again_and_again_take_the_room_of_those_before() 
 
 #[test]
 fn strings_are_read_whole_while_others_are_written_in_their_place() {
-    let file = File::in_memory().unwrap();
-    for name in ["in one piece", "in chunks"] {
+    for name in ["in one piece", "in chunks", "in chunks that leave the cache"] {
+        let room = if name.contains("leave") { 4000 } else { 64 << 20 };
+        let context = Context::builder().cache_bytes(room).threads(1).build().unwrap();
+        let file = File::options().context(&context).create_in(Arc::new(MemoryStore::default()));
+        let file = file.unwrap();
         let builder = file.new_strings().shape([1000]);
-        let builder = if name == "in chunks" { builder.chunk([300]) } else { builder };
+        let builder = if name.contains("chunks") { builder.chunk([200]) } else { builder };
         let dataset = builder.create(name).unwrap();
         dataset.write_strings(.., &texts(0)).unwrap();
         let done = AtomicBool::new(false);

@@ -7,6 +7,7 @@
 //! that came since the last commit leave without one (`recent.rs`), and none leaves while somebody may have
 //! a reference to it in hand (`readers.rs`).
 
+use super::open::Open;
 use super::recent::Recent;
 use super::{GlobalHeap, Kept, Loaded, parse};
 use crate::metadata::MetadataIo;
@@ -71,20 +72,6 @@ struct Closed {
     size: usize,
     /// Bytes that are free in it.
     free: usize,
-}
-
-/// The collection that objects are added to.
-struct Open {
-    address: u64,
-    bytes: Vec<u8>,
-    /// Where its free space begins.
-    used: usize,
-    /// The index of the next object.
-    next: u32,
-    /// Whether committed metadata may know of it.
-    committed: bool,
-    dirty: bool,
-    recent: Recent,
 }
 
 impl GlobalHeap {
@@ -273,7 +260,7 @@ impl GlobalHeap {
     fn closed_bytes(&self, address: u64) -> Result<Vec<u8>> {
         match self.medium.staged(address) {
             Some(bytes) => Ok(bytes),
-            None => Ok(self.read_stored(address, &[])?.bytes),
+            None => self.read_bytes(address, &[]),
         }
     }
 
@@ -506,65 +493,6 @@ impl Writing {
     }
 }
 
-impl Open {
-    /// A collection without some of its objects, the others put together at its beginning.
-    fn without(address: u64, bytes: &[u8], gone: &[u16], context: &Context) -> Result<Self> {
-        let objects = Collection::decode(bytes, context)?;
-        let header = global_heap::object_length(0, context);
-        let mut kept = Vec::with_capacity(bytes.len());
-        global_heap::put_header(bytes.len() as u64, context, &mut kept);
-        let mut last = 0;
-        for (index, range) in objects.iter().filter(|(index, _)| !gone.contains(index)) {
-            let length = global_heap::object_length(range.len(), context);
-            let start = range.start.saturating_sub(header);
-            let whole = bytes.get(start..).unwrap_or_default();
-            let part = &whole[..length.min(whole.len())];
-            kept.put_bytes(part);
-            kept.put_zeros(length - part.len());
-            last = last.max(index);
-        }
-        let used = kept.len();
-        let free = bytes.len().checked_sub(used).ok_or_else(lost)?;
-        global_heap::put_free(free, context, &mut kept);
-        let next = u32::from(last) + 1;
-        let recent = Recent::new(next, false);
-        Ok(Self { address, bytes: kept, used, next, committed: true, dirty: true, recent })
-    }
-
-    /// Takes objects that came since the last commit out.
-    fn compact(&mut self, gone: &[u16], context: &Context) -> Result<()> {
-        let left = Self::without(self.address, &self.bytes, gone, &context.at(self.address))?;
-        self.recent.remove(gone);
-        (self.bytes, self.used, self.next) = (left.bytes, left.used, left.next);
-        self.dirty = true;
-        Ok(())
-    }
-
-    fn has_room(&self, need: usize) -> bool {
-        self.next <= u32::from(MAX_INDEX) && self.bytes.len() - self.used >= need
-    }
-
-    /// Adds an object, for which there is room.
-    fn add(&mut self, object: &[u8], context: &Context) -> u32 {
-        let (index, size) = (self.next, self.bytes.len());
-        let mut encoded = Vec::with_capacity(object.len() + 32);
-        global_heap::put_object(index as u16, object, context, &mut encoded);
-        let end = self.used + encoded.len();
-        // Behind it, the header of what is free; the rest is not looked at.
-        let header = global_heap::object_length(0, context);
-        if size - end >= header {
-            encoded.put_zeros(8);
-            encoded.put_uint((size - end) as u64, usize::from(context.sizes.length));
-        } else {
-            encoded.put_zeros(size - end);
-        }
-        self.bytes[self.used..self.used + encoded.len()].copy_from_slice(&encoded);
-        (self.used, self.dirty) = (end, true);
-        self.next += 1;
-        index
-    }
-}
-
 impl Found {
     fn gone(&self, moment: u64) -> Gone {
         Gone { address: self.address, index: self.index, moment }
@@ -643,6 +571,6 @@ impl Kept {
     }
 }
 
-fn lost() -> Error {
+pub(super) fn lost() -> Error {
     Error::Internal("a collection of the global heap that was open".into())
 }

@@ -440,3 +440,54 @@ fn copy_slots(medium: &Medium, all: &[(Dims, ChunkRecord)], new: &mut ChunkIndex
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::IndexShape;
+    use pumice_format::Sizes;
+    use pumice_format::index::RecordFormat;
+    use pumice_store::MemoryStore;
+
+    fn table(kind: IndexKind) -> ChunkTable {
+        let store = Arc::new(MemoryStore::new(vec![0; 100]));
+        let medium = Arc::new(Medium::new(store, 0, 100, Sizes::default(), true));
+        let (format, shape) = (RecordFormat::plain(Sizes::default(), 8), [40]);
+        let shape = IndexShape::new(&shape, &shape, &[8]).unwrap();
+        let mut index = ChunkIndex::create(kind, format, shape).unwrap();
+        index.allocate(&*medium).unwrap();
+        ChunkTable::new(medium, index, true).referring(true)
+    }
+
+    fn write(table: &ChunkTable, byte: u8) -> u64 {
+        let (key, bytes) = (Dims::from_slice(&[2]), [byte; 8]);
+        let offset = table.reserve(&key, ChunkRecord::dense(NOWHERE, 8)).unwrap();
+        table.put(&mut [WriteOp { offset, bytes: &bytes }]).unwrap();
+        table.enter(offset).unwrap();
+        assert_eq!(table.read(&table.lookup(&[key]).unwrap()[0].clone().unwrap()).unwrap(), bytes);
+        offset
+    }
+
+    fn commit(table: &ChunkTable) {
+        let snapshot = table.medium().begin_commit().unwrap().unwrap();
+        table.medium().commit(snapshot, |_, _| vec![0; 8]).unwrap();
+    }
+
+    #[test]
+    fn committed_chunks_that_refer_to_something_are_held_in_their_place_as_far_as_may_be() {
+        for kind in [IndexKind::FixedArray, IndexKind::BTree1, IndexKind::Implicit] {
+            let table = table(kind);
+            let place = write(&table, 1);
+            assert_eq!(write(&table, 2), place);
+            assert_eq!(table.medium().staged_bytes(), 0, "new chunks are written at once");
+            commit(&table);
+            assert_eq!(write(&table, 3), place);
+            assert_eq!(table.medium().staged_bytes(), 8, "committed ones wait");
+            commit(&table);
+            table.medium().hold_at_most(7);
+            let elsewhere = write(&table, 4) != place;
+            assert_eq!(elsewhere, kind != IndexKind::Implicit, "there is no other place for some");
+            assert_eq!(table.medium().staged_bytes(), 0);
+        }
+    }
+}

@@ -26,13 +26,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const MOST_HELD: u64 = 64 << 20;
 
 /// Which images are elements.
-#[derive(Default)]
 pub(super) struct Held {
     /// Address and length.
     ranges: BTreeMap<u64, usize>,
     bytes: u64,
+    /// The most that may be held.
+    most: u64,
     /// How many ranges there are: mostly none, and then reads need not ask for the lock.
     count: Arc<AtomicUsize>,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        let (ranges, bytes, count) = Default::default();
+        Self { ranges, bytes, most: MOST_HELD, count }
+    }
 }
 
 impl Held {
@@ -64,7 +72,7 @@ impl Held {
 
     /// Whether so many more bytes at `address` are too many.
     fn is_full(&self, address: u64, length: u64) -> bool {
-        !self.ranges.contains_key(&address) && self.bytes.saturating_add(length) > MOST_HELD
+        !self.ranges.contains_key(&address) && self.bytes.saturating_add(length) > self.most
     }
 }
 
@@ -115,6 +123,12 @@ impl Medium {
     pub(crate) fn cannot_hold(&self, address: u64, length: u64) -> bool {
         let state = self.state();
         state.held.is_full(address, length) && !state.allocator.is_in_fresh(address)
+    }
+
+    /// Lets no more than so many bytes be held.
+    #[cfg(test)]
+    pub(crate) fn hold_at_most(&self, bytes: u64) {
+        self.state().held.most = bytes;
     }
 
     /// Images that reads have bytes of.
