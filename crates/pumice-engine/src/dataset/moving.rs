@@ -90,12 +90,14 @@ impl DatasetState {
             // The dataset has shrunk.
             return Ok(());
         }
+        let _reading = self.heap.reading();
         let mut elements = self.buffer(block.count(&dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
         if !self.fits_before(&mut elements)? {
             return Ok(());
         }
-        let values = self.follow(elements)?;
+        // All is committed where it is: what cannot be read stays there.
+        let Ok(values) = self.follow(elements) else { return Ok(()) };
         if !*moved {
             // What has room is where the file is to be cut.
             self.heap.begin_anew()?;
