@@ -376,7 +376,7 @@ impl Medium {
     pub fn fetch(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
         let held = self.held_among(ops);
         self.fetch_stored(ops)?;
-        held.into_iter().for_each(|piece| piece.copy_to(ops));
+        held::lay_over(&held, ops);
         Ok(())
     }
 

@@ -6,14 +6,21 @@
 //! known, and only as many blocks as a short list holds.
 
 use super::DatasetState;
-use crate::Result;
 use crate::buffer::Output;
+use crate::layout::Storage;
+use crate::{Error, Result};
 use pumice_space::{Dims, Selection};
 use pumice_types::{VarLen, heaped};
 use std::sync::PoisonError;
 
 /// So many blocks are known at most.
 const MOST_BLOCKS: usize = 64;
+
+/// Cells that are looked at together, bytes of strings that are moved together, and cells of a block that
+/// is moved: a length is kept for each.
+const MOST_ELEMENTS: u64 = 1 << 16;
+const MOST_BYTES: u64 = 8 << 20;
+const MOST_KNOWN: u64 = 1 << 24;
 
 /// Blocks of cells that were overwritten since the file was opened.
 #[derive(Default)]
@@ -68,34 +75,58 @@ impl DatasetState {
         }
     }
 
+    /// Takes note that some of them may have gone and come back with another extent.
+    pub(super) fn forget_overwritten(&self) {
+        self.overwritten.lock().unwrap_or_else(PoisonError::into_inner).unknown = true;
+    }
+
     /// Writes such strings and sequences once more, if all of them get room before where they are. `moved`
     /// says whether any of the file were. All else is committed.
     pub(crate) fn move_overwritten(&self, moved: &mut bool) -> Result<()> {
         let overwritten =
             std::mem::take(&mut *self.overwritten.lock().unwrap_or_else(PoisonError::into_inner));
         // What cannot be moved stays behind what is moved, and the file as long as it is.
-        if overwritten.unknown {
+        if overwritten.unknown || !self.waits_with_references() {
             return Ok(());
         }
         for (start, count) in overwritten.blocks {
-            self.move_block(&Selection::block(&start, &count)?, moved)?;
+            self.move_block(&start, &count, moved)?;
         }
         Ok(())
     }
 
-    fn move_block(&self, block: &Selection, moved: &mut bool) -> Result<()> {
+    /// Whether references that are written over committed ones wait for the commit, however many there are.
+    fn waits_with_references(&self) -> bool {
+        match &self.layout.storage {
+            Storage::Contiguous(contiguous) => contiguous.can_hold(),
+            _ => self.layout.table().is_some_and(|table| !table.is_fixed()),
+        }
+    }
+
+    /// Piece by piece: there may be many, and memory is for some of them.
+    fn move_block(&self, start: &[u64], count: &[u64], moved: &mut bool) -> Result<()> {
         let _one_at_a_time = self.replacing();
-        let dims = self.dims();
-        if block.check(&dims).is_err() {
-            // The dataset has shrunk.
+        let (dims, _reading) = (self.dims(), self.heap.reading());
+        let Some(pieces) = Pieces::new(start, count, MOST_ELEMENTS) else { return Ok(()) };
+        let mut found = Found::default();
+        for piece in pieces {
+            self.find(&piece?, &dims, &mut found)?;
+        }
+        if found.nested || !self.heap.fits_before(found.last, found.lengths.iter().copied()) {
             return Ok(());
         }
-        let _reading = self.heap.reading();
-        let mut elements = self.buffer(block.count(&dims))?;
+        let bytes: usize = found.lengths.iter().sum();
+        let each = (bytes / found.lengths.len().max(1)).max(self.datatype.size()) as u64;
+        let pieces = Pieces::new(start, count, (MOST_BYTES / each).clamp(1, MOST_ELEMENTS));
+        for piece in pieces.into_iter().flatten() {
+            self.move_piece(&piece?, &dims, moved)?;
+        }
+        Ok(())
+    }
+
+    fn move_piece(&self, block: &Selection, dims: &Dims, moved: &mut bool) -> Result<()> {
+        let mut elements = self.buffer(block.count(dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
-        if !self.fits_before(&mut elements)? {
-            return Ok(());
-        }
         // All is committed where it is: what cannot be read stays there.
         let Ok(values) = self.follow(elements) else { return Ok(()) };
         if !*moved {
@@ -103,28 +134,96 @@ impl DatasetState {
             self.heap.begin_anew()?;
             *moved = true;
         }
-        self.replace_references(block, &dims, &values.elements, &values.heap)
+        self.replace_references(block, dims, &values.elements, &values.heap)
     }
 
-    /// Whether what elements refer to, all of it, would get room before the last of it.
-    fn fits_before(&self, elements: &mut [u8]) -> Result<bool> {
-        let (mut lengths, mut last, mut nested) = (Vec::new(), 0, false);
+    /// Looks where that is which elements refer to.
+    fn find(&self, block: &Selection, dims: &Dims, found: &mut Found) -> Result<()> {
+        let mut elements = self.buffer(block.count(dims))?;
+        self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
         let mut add = |varlen: &VarLen, reference: &mut [u8]| -> Result<()> {
             if let Some((address, length)) = self.heap.place(varlen, reference)? {
-                last = last.max(address);
-                lengths.push(length);
+                found.last = found.last.max(address);
+                found.lengths.push(length);
             }
-            nested |= varlen.base.has_varlen();
+            found.nested |= varlen.base.has_varlen();
             Ok(())
         };
-        heaped::for_each_reference(&self.datatype, elements, &mut add)?;
-        Ok(!nested && self.heap.fits_before(last, lengths.into_iter()))
+        heaped::for_each_reference(&self.datatype, &mut elements, &mut add)
+    }
+}
+
+/// What elements refer to.
+#[derive(Default)]
+struct Found {
+    lengths: Vec<usize>,
+    /// The last collection.
+    last: u64,
+    /// Whether any of it refers to something itself.
+    nested: bool,
+}
+
+/// A block of cells in pieces along its first axis.
+struct Pieces {
+    start: Dims,
+    count: Dims,
+    /// Of the first axis: how much a piece has, and how much is left.
+    step: u64,
+    left: u64,
+}
+
+impl Pieces {
+    /// Pieces of about `cells` cells; `None` if the block has too many to know all of them.
+    fn new(start: &[u64], count: &[u64], cells: u64) -> Option<Self> {
+        let all = count.iter().try_fold(1, |all: u64, &axis| all.checked_mul(axis))?;
+        let left = count.first().copied().unwrap_or(1);
+        let step = (cells / (all / left.max(1)).max(1)).max(1);
+        let pieces = Self { start: start.into(), count: count.into(), step, left };
+        (0 < all && all <= MOST_KNOWN).then_some(pieces)
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Selection>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step.min(self.left);
+        if step == 0 {
+            return None;
+        }
+        self.left -= step;
+        if let Some(count) = self.count.first_mut() {
+            *count = step;
+        }
+        let piece = Selection::block(&self.start, &self.count).map_err(Error::from);
+        if let Some(start) = self.start.first_mut() {
+            *start += step;
+        }
+        Some(piece)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_have_every_cell_of_a_block_once() {
+        for (count, cells) in [(vec![10, 7], 20), (vec![10, 7], 1), (vec![3], 100), (vec![], 1)] {
+            let (start, dims) = (vec![2; count.len()], vec![20; count.len()]);
+            let whole = Selection::block(&start, &count).unwrap();
+            let pieces: Vec<_> =
+                Pieces::new(&start, &count, cells).unwrap().map(Result::unwrap).collect();
+            let sum: u64 = pieces.iter().map(|piece| piece.count(&dims)).sum();
+            assert_eq!(sum, whole.count(&dims));
+            let both =
+                pieces.iter().fold(Selection::none(), |all, piece| all.or(piece, &dims).unwrap());
+            assert_eq!(both.and(&whole, &dims).unwrap().count(&dims), sum);
+            assert!(pieces.iter().all(|piece| piece.count(&dims) <= cells.max(7)));
+        }
+        assert!(Pieces::new(&[0], &[MOST_KNOWN + 1], 10).is_none());
+        assert!(Pieces::new(&[0], &[0], 10).is_none());
+    }
 
     #[test]
     fn blocks_that_follow_one_another_are_one() {

@@ -85,6 +85,9 @@ impl DatasetState {
         if self.dims().as_slice() == dims {
             return Ok(());
         }
+        if self.dims().iter().zip(dims).any(|(old, new)| new < old) {
+            self.forget_overwritten();
+        }
         let Some(table) = self.layout.table() else { return self.move_end(dims) };
         let grows_only = self.dims().iter().zip(dims).all(|(old, new)| old <= new);
         if grows_only && !self.early && !self.recodes() {

@@ -145,7 +145,9 @@ impl File {
         let snapshot = {
             let _still = self.medium.hold_changes();
             for dataset in self.open_datasets() {
-                if dataset.move_displaced()? {
+                // All is committed where it is. What could not be moved stays there, but others may
+                // have been before it.
+                if !matches!(dataset.move_displaced(), Ok(false)) {
                     dataset.stage()?;
                     dataset.object().stage()?;
                 }
@@ -160,8 +162,9 @@ impl File {
     fn move_strings(&self) -> Result<()> {
         let mut moved = false;
         for dataset in self.open_datasets() {
-            if self.loses_space() {
-                dataset.move_overwritten(&mut moved)?;
+            // As above: what fails leaves cells as they are, or with what they are to refer to.
+            if self.loses_space() && dataset.move_overwritten(&mut moved).is_err() {
+                break;
             }
         }
         if moved { self.commit_all(true) } else { Ok(()) }

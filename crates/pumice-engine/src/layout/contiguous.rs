@@ -86,10 +86,15 @@ impl Contiguous {
         self.held_now().is_some()
     }
 
+    /// Whether there are not too many elements to be held.
+    pub(crate) fn can_hold(&self) -> bool {
+        self.bytes() <= MOST_HELD
+    }
+
     /// Before a change of elements that the last commit may know: holds them, if that is to be.
     fn hold(&self) -> Result<()> {
         let Place::File(Some(address)) = self.place() else { return Ok(()) };
-        if !self.refers || self.bytes() > MOST_HELD {
+        if !self.refers || !self.can_hold() {
             return Ok(());
         }
         if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {

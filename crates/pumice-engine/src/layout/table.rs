@@ -63,7 +63,16 @@ impl ChunkTable {
 
     /// Writes to room that was [reserved](Self::reserve), new or where a chunk is.
     pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
-        if self.refers { self.medium.put_or_hold(ops) } else { self.medium.put(ops) }
+        if !self.refers {
+            return self.medium.put(ops);
+        }
+        let fixed = self.is_fixed();
+        self.medium.put_or_hold(ops, fixed)
+    }
+
+    /// Whether the places of chunks follow from their coordinates.
+    pub fn is_fixed(&self) -> bool {
+        self.index().kind() == IndexKind::Implicit
     }
 
     /// Whether a chunk that is stored keeps its place when it is written again.
@@ -459,9 +468,17 @@ mod tests {
         ChunkTable::new(medium, index, true).referring(true)
     }
 
+    fn reserve(table: &ChunkTable, number: u64) -> u64 {
+        table.reserve(&Dims::from_slice(&[number]), ChunkRecord::dense(NOWHERE, 8)).unwrap()
+    }
+
     fn write(table: &ChunkTable, byte: u8) -> u64 {
-        let (key, bytes) = (Dims::from_slice(&[2]), [byte; 8]);
-        let offset = table.reserve(&key, ChunkRecord::dense(NOWHERE, 8)).unwrap();
+        write_chunk(table, 2, byte)
+    }
+
+    fn write_chunk(table: &ChunkTable, number: u64, byte: u8) -> u64 {
+        let (key, bytes) = (Dims::from_slice(&[number]), [byte; 8]);
+        let offset = reserve(table, number);
         table.put(&mut [WriteOp { offset, bytes: &bytes }]).unwrap();
         table.enter(offset).unwrap();
         assert_eq!(table.read(&table.lookup(&[key]).unwrap()[0].clone().unwrap()).unwrap(), bytes);
@@ -489,5 +506,19 @@ mod tests {
             assert_eq!(elsewhere, kind != IndexKind::Implicit, "there is no other place for some");
             assert_eq!(table.medium().staged_bytes(), 0);
         }
+    }
+
+    #[test]
+    fn committed_chunks_that_were_told_to_stay_are_never_overwritten_at_once() {
+        let table = table(IndexKind::FixedArray);
+        let places = [0, 1].map(|number| write_chunk(&table, number, 1));
+        commit(&table);
+        table.medium().hold_at_most(8);
+        // Both are told before the first is written, as chunks that are written together are.
+        let told = [0, 1].map(|number| reserve(&table, number));
+        assert_eq!(told, places);
+        let mut ops = told.map(|offset| WriteOp { offset, bytes: &[2; 8] });
+        table.put(&mut ops).unwrap();
+        assert_eq!(table.medium().staged_bytes(), 16);
     }
 }

@@ -84,24 +84,43 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Puts what reads have asked for in their buffers; their offsets are those of the store.
-    pub(super) fn copy_to(&self, ops: &mut [ReadOp<'_>]) {
-        let end = self.start + self.bytes.len() as u64;
-        for ReadOp { offset, buffer } in ops {
-            let (from, upto) = (self.start.max(*offset), end.min(*offset + buffer.len() as u64));
-            if from < upto {
-                let there = (from - *offset) as usize..(upto - *offset) as usize;
-                let here = (from - self.start) as usize..(upto - self.start) as usize;
-                buffer[there].copy_from_slice(&self.bytes[here]);
-            }
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    /// Puts what a read has asked for in its buffer; its offset is that of the store.
+    fn copy_to(&self, ReadOp { offset, buffer }: &mut ReadOp<'_>) {
+        let (from, upto) = (self.start.max(*offset), self.end().min(*offset + buffer.len() as u64));
+        if from < upto {
+            let there = (from - *offset) as usize..(upto - *offset) as usize;
+            let here = (from - self.start) as usize..(upto - self.start) as usize;
+            buffer[there].copy_from_slice(&self.bytes[here]);
         }
+    }
+}
+
+/// Puts what reads have asked for in their buffers; their offsets are those of the store. Pieces ascend and do
+/// not overlap.
+pub(super) fn lay_over(pieces: &[Piece], ops: &mut [ReadOp<'_>]) {
+    if pieces.is_empty() {
+        return;
+    }
+    for op in ops {
+        let first = pieces.partition_point(|piece| piece.end() <= op.offset);
+        let end = op.offset + op.buffer.len() as u64;
+        let overlapping = pieces[first..].iter().take_while(|piece| piece.start < end);
+        overlapping.for_each(|piece| piece.copy_to(op));
     }
 }
 
 impl Medium {
     /// Writes elements that refer to something: to their places if nothing committed is there, else with
     /// the next commit. Not to be called during a [change](Self::change).
-    pub(crate) fn put_or_hold(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+    ///
+    /// Who asks [`cannot_hold`](Self::cannot_hold) for each of many before any is written here is told that
+    /// all can be: then more are held than may be. Only where places are `fixed`, so that there is no
+    /// choice, what is too much goes to its place at once.
+    pub(crate) fn put_or_hold(&self, ops: &mut [WriteOp<'_>], fixed: bool) -> Result<()> {
         self.require_writable()?;
         let _change = self.change();
         let mut at_once = Vec::new();
@@ -110,7 +129,7 @@ impl Medium {
             for WriteOp { offset, bytes } in ops {
                 let (offset, bytes) = (*offset, *bytes);
                 let new = state.allocator.is_in_fresh(offset);
-                match new || state.held.is_full(offset, bytes.len() as u64) {
+                match new || fixed && state.held.is_full(offset, bytes.len() as u64) {
                     true => at_once.push(WriteOp { offset, bytes }),
                     false => state.hold(offset, bytes),
                 }
@@ -131,7 +150,7 @@ impl Medium {
         self.state().held.most = bytes;
     }
 
-    /// Images that reads have bytes of.
+    /// Images that reads have bytes of, in their order.
     pub(super) fn held_among(&self, ops: &[ReadOp<'_>]) -> Vec<Piece> {
         if self.held.load(Ordering::Acquire) == 0 {
             return Vec::new();
@@ -189,7 +208,7 @@ mod tests {
         let (store, medium) = medium();
         let ops = [(20, &[200u8; 5][..]), (30, &[201; 3])];
         let mut ops = ops.map(|(offset, bytes)| WriteOp { offset, bytes });
-        medium.put_or_hold(&mut ops).unwrap();
+        medium.put_or_hold(&mut ops, false).unwrap();
         let stored = |offset: u64| {
             let mut byte = [0];
             store.read_at(offset, &mut byte).unwrap();
@@ -212,10 +231,10 @@ mod tests {
         let (store, medium) = medium();
         let new = medium.allocate_raw(16).unwrap();
         let bytes = [7; 4];
-        medium.put_or_hold(&mut [WriteOp { offset: new + 8, bytes: &bytes }]).unwrap();
+        medium.put_or_hold(&mut [WriteOp { offset: new + 8, bytes: &bytes }], false).unwrap();
         assert_eq!(store.len().unwrap(), 10 + new + 12);
         let mut ops = [20, 24].map(|offset| WriteOp { offset, bytes: &bytes });
-        medium.put_or_hold(&mut ops).unwrap();
+        medium.put_or_hold(&mut ops, false).unwrap();
         medium.free_raw(16, 8);
         assert_eq!(read(&medium, 20, 8), [30, 31, 32, 33, 7, 7, 7, 7]);
         medium.free_raw(24, 4);
