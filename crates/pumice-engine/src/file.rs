@@ -72,6 +72,8 @@ pub struct File {
     deleted: AtomicU64,
     /// Datasets that were made while such space was not free yet.
     displaced: Mutex<BTreeSet<u64>>,
+    /// How long the file was when it was opened.
+    opened_length: u64,
     /// Whether it is to be closed when the last one who has it open lets go of it.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
@@ -288,6 +290,7 @@ impl File {
         let orphans = Mutex::default();
         let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
+        let opened_length = medium.end();
         Arc::new_cyclic(|this| Self {
             medium,
             superblock,
@@ -308,6 +311,7 @@ impl File {
             orphans,
             deleted: AtomicU64::new(0),
             displaced: Mutex::default(),
+            opened_length,
             closes: AtomicBool::new(false),
             place,
             this: this.clone(),

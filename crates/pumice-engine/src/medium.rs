@@ -181,7 +181,12 @@ impl Medium {
         room >= count && self.has_raw_hole_before(address, length)
     }
 
-    /// How many bytes below the end of the file are free.
+    /// Where the file ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.state().allocator.end()
+    }
+
+    /// How many bytes below that are free.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.state().allocator.free_bytes()
     }

@@ -98,6 +98,29 @@ fn files() -> Vec<(&'static str, FileOptions)> {
 }
 
 #[test]
+fn a_large_file_that_is_overwritten_grows_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let values = |round: u32| -> Vec<u32> { (0..2_500_000).map(|number| number ^ round).collect() };
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<u32>().shape([2_500_000]).chunk([100_000]);
+    builder.fletcher32().create("data").unwrap().write(.., &values(0)).unwrap();
+    file.close().unwrap();
+    let mut lengths = vec![length(&path)];
+    for round in 1..=4 {
+        let file = File::edit(&path).unwrap();
+        file.dataset("data").unwrap().write(.., &values(round)).unwrap();
+        file.close().unwrap();
+        lengths.push(length(&path));
+    }
+    let read = File::open(&path).unwrap().dataset("data").unwrap().read::<u32>(..).unwrap();
+    assert_eq!(read, values(4));
+    // Once there is no time for more than writing; then the room of the old is used.
+    assert!(lengths[1] < lengths[0] * 21 / 10, "{lengths:?}");
+    assert!(lengths[4] < lengths[1] * 21 / 20, "{lengths:?}");
+}
+
+#[test]
 fn what_is_overwritten_once_per_opening_does_not_make_the_file_grow() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.h5");

@@ -14,6 +14,9 @@ use std::sync::{Arc, PoisonError};
 /// From how many bytes of free space on it is worth moving data there.
 const LEAST_GAIN: u64 = 4096;
 
+/// From how many bytes on moving takes time that somebody notices.
+const MUCH: u64 = 4 << 20;
+
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit.
     pub fn commit(&self) -> Result<()> {
@@ -132,8 +135,14 @@ impl File {
     /// Whether there is free space that nobody will know of any more, enough to move data there. What is
     /// moved was written in this opening, and so takes no more time than writing it did, however large
     /// the file is: the least gain is one that is worth a commit.
+    ///
+    /// Who has overwritten most of a large file once does not pay that: little of what it had can have
+    /// been lost before, so that it becomes no more than about twice as long as what is in it. The next
+    /// one finds a longer file, of which that is no longer most, and pays.
     fn loses_space(&self) -> bool {
-        !self.space().info().persist && self.medium.free_bytes() >= LEAST_GAIN
+        let free = self.medium.free_bytes();
+        let most = free > MUCH && free > self.opened_length / 5 * 3;
+        !self.space().info().persist && free >= LEAST_GAIN && !most
     }
 
     /// Moves chunks that were written elsewhere, because what was in their places was committed, to where
