@@ -64,10 +64,15 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     };
     file.check_datatype(&datatype)?;
     let attribute = Attribute { committed, ..Attribute::new(name, datatype, extent, data) };
-    let (datatype, data) = (attribute.datatype.clone(), attribute.data.clone());
-    set(file, object, attribute).inspect_err(|_| {
-        // Nobody refers to it; if this fails too, only space is lost.
-        let _ = discard(file, &datatype, data);
+    let (name, datatype) = (attribute.name.clone(), attribute.datatype.clone());
+    let data = attribute.data.clone();
+    set(file, object, attribute).inspect_err(|error| {
+        // It may be there all the same: then it is needed. If this fails too, only space is lost.
+        let stored = super::attribute(file, object, &name);
+        let refers = stored.map(|found| found.is_some_and(|found| found.data == data));
+        if !matches!(error, Error::Io { .. }) && !refers.unwrap_or(true) {
+            let _ = discard(file, &datatype, data);
+        }
     })
 }
 

@@ -196,11 +196,9 @@ impl DatasetState {
         }
         let mut new = elements.to_vec();
         self.heap.store(&self.datatype, &mut new, heap)?;
-        if let Err(error) = self.write(selection, &self.datatype, &new) {
-            // Nobody refers to them; if this fails too, only space is lost.
-            let _ = self.heap.discard(&self.datatype, new);
-            return Err(error);
-        }
+        // If this fails, some cells may refer to what is new and others to what is old: neither is given back.
+        // Only space is lost.
+        self.write(selection, &self.datatype, &new)?;
         if self.discard(old)? {
             self.note_overwritten(selection, dims);
         }

@@ -12,8 +12,9 @@ pub(super) struct Recent {
     pub(super) from: u32,
     /// How many of them elements refer to.
     pub(super) live: usize,
-    /// Those to which no element refers, and at which moment they were given back.
-    dead: BTreeMap<u32, u64>,
+    /// Those to which no element refers, and at which moment they were given back; none for those that
+    /// leave with a commit, which are in their places until then.
+    dead: BTreeMap<u32, Option<u64>>,
     /// About the bytes of those.
     pub(super) room: usize,
     /// Whether the collection itself came since the last commit.
@@ -28,17 +29,25 @@ impl Recent {
 
     /// Takes note that no element refers to an object any more.
     pub(super) fn give_back(&mut self, index: u32, moment: u64, bytes: usize) {
-        // Two writers may have found it in the same element.
+        // Two writers may have found it in the same element. What leaves with a commit must not leave before:
+        // that would take out what has its index by then.
         if let std::collections::btree_map::Entry::Vacant(entry) = self.dead.entry(index) {
-            entry.insert(moment);
+            entry.insert(Some(moment));
             self.live = self.live.saturating_sub(1);
             self.room += bytes;
         }
     }
 
+    /// Takes note that an object leaves with a commit, if it is one of these.
+    pub(super) fn queue(&mut self, index: u32) {
+        if index >= self.from {
+            self.dead.insert(index, None);
+        }
+    }
+
     /// Indexes of objects that can go when all are done who began before the moment `done`.
     pub(super) fn removable(&self, done: u64) -> Vec<u16> {
-        let gone = self.dead.iter().filter(|&(_, &moment)| moment <= done);
+        let gone = self.dead.iter().filter(|&(_, moment)| moment.is_some_and(|it| it <= done));
         gone.filter_map(|(&index, _)| index.try_into().ok()).collect()
     }
 
@@ -51,7 +60,8 @@ impl Recent {
 
     /// Whether nothing of a new collection is needed any more.
     pub(super) fn is_empty(&self, done: u64) -> bool {
-        self.whole && self.live == 0 && self.dead.values().all(|&moment| moment <= done)
+        let gone = |moment: &Option<u64>| moment.is_some_and(|moment| moment <= done);
+        self.whole && self.live == 0 && self.dead.values().all(gone)
     }
 
     /// Whether so much of a collection of `size` bytes can go that it is worth putting the rest together.
@@ -59,9 +69,32 @@ impl Recent {
         self.room >= size / 4
     }
 
-    /// All that no element refers to, and since when; they are nobody's any more.
+    /// All that no element refers to, and since when; from now on they leave with a commit.
     pub(super) fn take(&mut self) -> impl Iterator<Item = (u32, u64)> {
         self.room = 0;
-        std::mem::take(&mut self.dead).into_iter()
+        self.dead.iter_mut().filter_map(|(&index, moment)| Some((index, moment.take()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_with_a_commit_does_not_leave_before() {
+        let mut recent = Recent { live: 3, ..Recent::new(1, true) };
+        recent.queue(1);
+        recent.give_back(1, 5, 100);
+        recent.give_back(2, 5, 100);
+        assert_eq!((recent.removable(9), recent.live), (vec![2], 2));
+        assert_eq!(recent.take().collect::<Vec<_>>(), [(2, 5)]);
+        recent.give_back(2, 6, 100);
+        recent.give_back(3, 6, 100);
+        assert_eq!(recent.removable(9), [3]);
+        recent.live = 0;
+        assert!(!recent.is_empty(9), "the others are in their places");
+        let mut later = Recent::new(4, true);
+        later.queue(3);
+        assert!(later.is_empty(9), "it came before the last commit");
     }
 }

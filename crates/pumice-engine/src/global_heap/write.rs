@@ -95,7 +95,7 @@ impl GlobalHeap {
         let found = self.found_in(datatype, elements)?;
         let mut writing = self.writing();
         let moment = self.readers.next();
-        writing.queued.extend(found.iter().map(|found| found.gone(moment)));
+        writing.queue(found.iter().map(|found| found.gone(moment)));
         Ok(())
     }
 
@@ -162,8 +162,9 @@ impl GlobalHeap {
 
     /// Notes that nothing refers any more to an object.
     pub(crate) fn discard_object(&self, address: u64, index: u32) {
+        let mut writing = self.writing();
         let moment = self.readers.next();
-        self.writing().queued.push(Gone { address, index, moment });
+        writing.queue([Gone { address, index, moment }].into_iter());
     }
 
     /// Notes that a collection that was read has room, so that later objects find it.
@@ -433,15 +434,10 @@ impl Writing {
     /// last commit make room at once, unless one is under way.
     fn give_back(&mut self, found: &[Found], moment: u64, context: &Context) {
         let address = found[0].address;
-        let open = self.open.as_mut().filter(|open| open.address == address);
-        let closed = self.recent.get_mut(&address);
-        let recent = match (open, closed) {
-            _ if self.committing => None,
-            (Some(open), _) => Some(&mut open.recent),
-            (None, Some(closed)) => Some(&mut closed.recent),
-            (None, None) => None,
-        };
-        let Some(recent) = recent else {
+        if self.committing {
+            return self.queue(found.iter().map(|found| found.gone(moment)));
+        }
+        let Some(recent) = recent_in(&mut self.open, &mut self.recent, address) else {
             self.queued.extend(found.iter().map(|found| found.gone(moment)));
             return;
         };
@@ -456,6 +452,16 @@ impl Writing {
         }
         if let Some(closed) = self.recent.remove(&address) {
             self.note_closed(address, closed);
+        }
+    }
+
+    /// Lets objects leave with a commit.
+    fn queue(&mut self, gone: impl Iterator<Item = Gone>) {
+        for gone in gone {
+            if let Some(recent) = recent_in(&mut self.open, &mut self.recent, gone.address) {
+                recent.queue(gone.index);
+            }
+            self.queued.push(gone);
         }
     }
 
@@ -490,6 +496,18 @@ impl Writing {
         {
             self.roomy.remove(&least);
         }
+    }
+}
+
+/// What came to a collection since the last commit, if anything did.
+fn recent_in<'w>(
+    open: &'w mut Option<Open>,
+    closed: &'w mut BTreeMap<u64, Closed>,
+    address: u64,
+) -> Option<&'w mut Recent> {
+    match open {
+        Some(open) if open.address == address => Some(&mut open.recent),
+        _ => closed.get_mut(&address).map(|closed| &mut closed.recent),
     }
 }
 
