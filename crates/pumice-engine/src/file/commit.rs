@@ -33,7 +33,7 @@ impl File {
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.delete_orphans()?;
-        self.heap.begin_commit();
+        let _committing = self.heap.begin_commit();
         self.cache.flush_file(&self.cached, false)?;
         let snapshot = self.stage(last)?;
         self.finish_commit(snapshot)

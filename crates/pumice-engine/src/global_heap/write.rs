@@ -49,6 +49,16 @@ pub(super) struct Writing {
     added: usize,
 }
 
+/// A commit is under way. If it fails, nothing that it has written is committed: the next one writes again what
+/// changed since, and takes out what this one did not.
+pub(crate) struct Committing<'h>(&'h GlobalHeap);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.writing().committing = false;
+    }
+}
+
 /// An object to which no element refers: its collection, its index, and the moment it was given back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Gone {
@@ -188,14 +198,15 @@ impl GlobalHeap {
     }
 
     /// What was queued so far leaves with the commit that now begins: its chunks are yet to be
-    /// written.
-    pub(crate) fn begin_commit(&self) {
+    /// written. To be held until it has succeeded or failed.
+    pub(crate) fn begin_commit(&self) -> Committing<'_> {
         let mut writing = self.writing();
         let mut leaving = std::mem::take(&mut writing.queued);
         leaving.append(&mut writing.leaving);
         writing.take_dead(&mut leaving);
         writing.leaving = leaving;
         writing.committing = true;
+        Committing(self)
     }
 
     /// Hands changed collections to the commit.
