@@ -431,7 +431,7 @@ impl Allocator {
     }
 
     /// Whether a byte of a range is free already, or will be.
-    fn overlaps(&self, address: u64, end: u64) -> bool {
+    pub fn overlaps(&self, address: u64, end: u64) -> bool {
         let given_back = |ranges: &BTreeMap<u64, (u64, usize)>| {
             let before = ranges.range(..end).next_back();
             before.is_some_and(|(&start, &(length, _))| start + length > address)

@@ -1,6 +1,6 @@
 //! Room in heaps is used after a file is opened again, and what nothing refers to gives its room back.
 
-use pumice::{Context, File, MemoryStore, Selection};
+use pumice::{AllocationTime, Attribute, Context, File, MemoryStore, Selection, VariableLength};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -190,4 +190,73 @@ fn two_writers_of_the_same_strings_give_nothing_back_that_is_needed() {
     });
     let found = dataset.read_strings(..).unwrap();
     assert!(found == texts(198) || found == texts(199));
+}
+
+/// A file with an attribute that was opened and then replaced, so that the collection with its text is free.
+/// The next to need that space is a string, or the second chunk of `chunks`.
+struct Replaced {
+    store: Arc<MemoryStore>,
+    file: File,
+    old: Attribute,
+}
+
+impl Replaced {
+    fn new() -> Self {
+        let store = Arc::new(MemoryStore::new(Vec::new()));
+        let file = File::options().create_in(store.clone()).unwrap();
+        file.set_attribute("text", VariableLength::text("the old text").unwrap()).unwrap();
+        let strings = file.new_strings().shape([1]).allocation_time(AllocationTime::Early);
+        strings.create("strings").unwrap();
+        let chunks = file.new_dataset::<u8>().shape([8192]).chunk([4096]);
+        chunks.create("chunks").unwrap().write(..4096, &[1; 4096]).unwrap();
+        file.flush().unwrap();
+        let old = file.attribute("text").unwrap();
+        file.set_attribute("text", 1i32).unwrap();
+        file.flush().unwrap();
+        Self { store, file, old }
+    }
+
+    fn write_chunk(&self, values: &[u8]) {
+        self.file.dataset("chunks").unwrap().write(4096.., values).unwrap();
+    }
+
+    fn write_string(&self, string: &str) {
+        self.file.dataset("strings").unwrap().write_strings(.., &[string]).unwrap();
+    }
+
+    /// Commits, and checks what the file has then.
+    fn check(&self, values: &[u8], string: &str) {
+        self.file.flush().unwrap();
+        let file = File::options().open_bytes(self.store.to_vec()).unwrap();
+        assert_eq!(file.dataset("strings").unwrap().read_strings(..).unwrap(), [string]);
+        let chunks = file.dataset("chunks").unwrap().read::<u8>(..).unwrap();
+        assert!(chunks[..4096] == [1; 4096] && chunks[4096..] == *values);
+    }
+}
+
+#[test]
+fn reading_an_attribute_that_was_replaced_does_not_make_room_of_its_old_place() {
+    let replaced = Replaced::new();
+    // Whatever it finds.
+    let _ = replaced.old.read_string();
+    replaced.write_string("a string");
+    replaced.write_chunk(&[2; 4096]);
+    replaced.check(&[2; 4096], "a string");
+}
+
+#[test]
+fn a_chunk_in_the_place_of_a_collection_stays_a_chunk_though_it_looks_like_one() {
+    let replaced = Replaced::new();
+    let mut collection = [0; 4096];
+    collection[..5].copy_from_slice(b"GCOL\x01");
+    collection[8..16].copy_from_slice(&4096u64.to_le_bytes());
+    collection[24..32].copy_from_slice(&4080u64.to_le_bytes());
+    replaced.write_chunk(&collection);
+    replaced.file.flush().unwrap();
+    let place = u64::from_le_bytes(replaced.old.bytes()[4..12].try_into().unwrap());
+    let chunks = replaced.file.dataset("chunks").unwrap().chunks().unwrap();
+    assert_eq!(chunks[1].address, place);
+    assert!(replaced.old.read_string().is_err(), "nothing is in it");
+    replaced.write_string("a string");
+    replaced.check(&collection, "a string");
 }

@@ -18,7 +18,7 @@ use pumice_format::{Context, UNDEFINED};
 use pumice_store::WriteOp;
 use pumice_types::heaped::{self, ObjectSink};
 use pumice_types::{Datatype, VarLen};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -45,6 +45,9 @@ pub(super) struct Writing {
     queued: Vec<Gone>,
     /// Those that the commit under way takes out.
     leaving: Vec<Gone>,
+    /// Where collections were that are given back: what is read there, by who has a reference from before, is
+    /// another's.
+    freed: HashSet<u64>,
     /// How many objects were added, for the size of collections.
     added: usize,
 }
@@ -190,6 +193,10 @@ impl GlobalHeap {
         });
         let room = loaded.bytes.len().saturating_sub(used);
         let mut writing = self.writing();
+        let length = loaded.bytes.len() as u64;
+        if writing.freed.contains(&address) || self.medium.is_given_back(address, length) {
+            return;
+        }
         // Of what was open just now, more is known.
         let known = writing.recent.contains_key(&address);
         if !known && writing.open.as_ref().is_none_or(|open| open.address != address) {
@@ -335,7 +342,7 @@ impl GlobalHeap {
         if writing.committing {
             return;
         }
-        let Writing { recent, roomy, empty, .. } = writing;
+        let Writing { recent, roomy, empty, freed, .. } = writing;
         empty.retain(|address| {
             let Some(closed) = recent.get(address) else { return false };
             if !closed.recent.is_empty(done) {
@@ -343,6 +350,7 @@ impl GlobalHeap {
             }
             self.note_renewed(*address);
             self.medium.free_raw(*address, closed.size as u64);
+            freed.insert(*address);
             recent.remove(address);
             roomy.remove(address);
             false
@@ -361,6 +369,7 @@ impl GlobalHeap {
         let context = self.context();
         let size = Collection::header_length(&context).saturating_add(need).max(writing.usual());
         let address = self.medium.allocate_raw(size as u64)?;
+        writing.freed.remove(&address);
         let mut bytes = Vec::with_capacity(size);
         global_heap::put_header(size as u64, &context, &mut bytes);
         let used = bytes.len();
@@ -408,6 +417,9 @@ impl GlobalHeap {
 
     /// Takes objects out of a collection.
     fn take_out(&self, writing: &mut Writing, address: u64, ids: &[Gone]) -> Result<()> {
+        if writing.freed.contains(&address) {
+            return Ok(());
+        }
         let is_open = writing.open.as_ref().is_some_and(|open| open.address == address);
         let bytes = match &writing.open {
             Some(open) if is_open => open.bytes.clone(),
@@ -422,6 +434,7 @@ impl GlobalHeap {
                 writing.open = None;
             }
             self.medium.free_raw(address, left.bytes.len() as u64);
+            writing.freed.insert(address);
             return Ok(());
         }
         if is_open {

@@ -69,6 +69,11 @@ impl Medium {
         Ok(Some(Snapshot { images, new, end }))
     }
 
+    /// Whether a byte of a range was given back: it is free, or will be with a commit.
+    pub(crate) fn is_given_back(&self, address: u64, length: u64) -> bool {
+        self.state().allocator.overlaps(address, address.saturating_add(length))
+    }
+
     /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file
     /// and for whether blocks are just being replaced, then gives back what became free.
     pub fn commit(
