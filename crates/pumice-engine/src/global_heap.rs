@@ -8,6 +8,7 @@
 mod open;
 mod readers;
 mod recent;
+mod renewals;
 mod write;
 
 pub use readers::Reading;
@@ -22,8 +23,8 @@ use pumice_store::ReadOp;
 use pumice_types::heaped::{self, ObjectSource};
 use pumice_types::{Datatype, Heaped};
 use readers::Readers;
+use renewals::{Counts, Renewals};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const STRUCTURE: &str = "variable-length reference";
@@ -45,9 +46,9 @@ pub struct GlobalHeap {
     kept: Mutex<Kept>,
     writing: Mutex<write::Writing>,
     readers: Readers,
-    /// How often a collection that the file has was made anew: what was read of one meanwhile may be neither
+    /// How often collections that the file has were made anew: what was read of one meanwhile may be neither
     /// old nor new.
-    renewed: AtomicU64,
+    renewed: Renewals,
     /// Places and lengths of all collections that were read, for those who ask for them.
     seen: Mutex<Option<BTreeMap<u64, u64>>>,
 }
@@ -58,8 +59,8 @@ struct Kept {
     /// Oldest first.
     order: VecDeque<u64>,
     bytes: usize,
-    /// How often one was forgotten because it changed: what was read before is not kept after that.
-    changes: u64,
+    /// How often each was forgotten because it changed: what was read before is not kept after that.
+    changes: Counts,
 }
 
 /// A collection in memory.
@@ -129,7 +130,7 @@ impl GlobalHeap {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a collection as it was when there had been so many changes, unless there were more.
+    /// Keeps a collection as it was when it had changed so often, unless it has again.
     fn keep(&self, address: u64, loaded: Loaded, changes: u64) -> Arc<Loaded> {
         if let Some(seen) = &mut *self.seen() {
             seen.insert(address, loaded.bytes.len() as u64);
@@ -140,7 +141,7 @@ impl GlobalHeap {
             return loaded;
         }
         let mut kept = self.kept();
-        if kept.changes != changes {
+        if kept.changes.of(address) != changes {
             return loaded;
         }
         while kept.bytes + size > KEPT {
@@ -158,17 +159,17 @@ impl GlobalHeap {
 
     /// The collection at `address`; kept if the file has it as it is.
     fn read(&self, address: u64) -> Result<Arc<Loaded>> {
-        self.read_from(address, &[], self.renewed.load(Ordering::Acquire))
+        self.read_from(address, &[], self.renewed.of(address))
     }
 
-    /// The same, of which `start` may be known since collections had been made anew so often.
+    /// The same, of which `start` may be known since it had been made anew so often.
     fn read_from(&self, address: u64, start: &[u8], renewed: u64) -> Result<Arc<Loaded>> {
-        let changes = self.kept().changes;
+        let changes = self.kept().changes.of(address);
         if let Some(bytes) = self.changed(address) {
             return self.decoded(address, bytes).map(Arc::new);
         }
         let loaded = self.read_stored(address, start);
-        if self.renewed.load(Ordering::Acquire) != renewed {
+        if self.renewed.of(address) != renewed {
             // Once more, while nobody changes it.
             return self.read_alone(address).map(Arc::new);
         }
@@ -212,7 +213,8 @@ impl GlobalHeap {
 
     /// Reads the collections at all of `addresses`, which ascend, into `found`.
     fn read_all(&self, addresses: &[u64], found: &mut HashMap<u64, Arc<Loaded>>) -> Result<()> {
-        let renewed = self.renewed.load(Ordering::Acquire);
+        // Before it is asked which have changed, and so before anything is read.
+        let renewed = self.renewed.now();
         let (changed, addresses): (Vec<u64>, Vec<u64>) =
             addresses.iter().partition(|&&address| self.changed(address).is_some());
         for address in changed {
@@ -233,7 +235,7 @@ impl GlobalHeap {
                 let from = (address - first) as usize;
                 let upto = (next - first) as usize;
                 let start = bytes.get(from..upto).unwrap_or_default();
-                found.insert(address, self.read_from(address, start, renewed)?);
+                found.insert(address, self.read_from(address, start, renewed.of(address))?);
             }
         }
         Ok(())

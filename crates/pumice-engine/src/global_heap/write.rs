@@ -19,7 +19,6 @@ use pumice_store::WriteOp;
 use pumice_types::heaped::{self, ObjectSink};
 use pumice_types::{Datatype, VarLen};
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 /// Bytes of a collection when many objects are written.
@@ -286,7 +285,7 @@ impl GlobalHeap {
     /// Takes note that a collection that the file has is about to be made anew, or to go. Whoever reads it
     /// has asked whether it has [changed](Self::changed), and so waited for what was written before.
     fn note_renewed(&self, address: u64) {
-        self.renewed.fetch_add(1, Ordering::AcqRel);
+        self.renewed.add(address);
         self.kept().drop_one(address);
     }
 
@@ -605,7 +604,7 @@ fn collect(
 impl Kept {
     /// Forgets one collection.
     fn drop_one(&mut self, address: u64) {
-        self.changes += 1;
+        self.changes.add(address);
         if let Some(gone) = self.collections.remove(&address) {
             self.bytes -= gone.footprint();
             self.order.retain(|&other| other != address);

@@ -1,0 +1,69 @@
+//! How often collections changed, as far as those who read them need to know.
+//!
+//! Collections share counters, by their addresses: there is no list of them to keep. That another one of the
+//! same counter changed costs a reader some work, and that one changed is never missed. So a writer, which adds
+//! to one collection at a time, is in the way of few readers of others.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many counters there are.
+const COUNTERS: usize = 32;
+
+/// Counters.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts([u64; COUNTERS]);
+
+/// Counters that are read and raised without a lock.
+#[derive(Default)]
+pub(super) struct Renewals([AtomicU64; COUNTERS]);
+
+/// The counter of an address: neighbours, which are often read together, have different ones.
+fn counter(address: u64) -> usize {
+    let mixed = (address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as usize % COUNTERS
+}
+
+impl Counts {
+    /// How often the collection at `address` changed: more often, if others have the same counter.
+    pub(super) fn of(&self, address: u64) -> u64 {
+        self.0[counter(address)]
+    }
+
+    /// It changes.
+    pub(super) fn add(&mut self, address: u64) {
+        self.0[counter(address)] += 1;
+    }
+}
+
+impl Renewals {
+    /// As [`Counts::of`].
+    pub(super) fn of(&self, address: u64) -> u64 {
+        self.0[counter(address)].load(Ordering::Acquire)
+    }
+
+    /// It changes.
+    pub(super) fn add(&self, address: u64) {
+        self.0[counter(address)].fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// All as they are now.
+    pub(super) fn now(&self) -> Counts {
+        Counts(std::array::from_fn(|number| self.0[number].load(Ordering::Acquire)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_that_changes_is_noticed_and_is_in_the_way_of_few_others() {
+        let (renewals, changed) = (Renewals::default(), 0x1_0000);
+        let before = renewals.now();
+        renewals.add(changed);
+        assert_ne!(renewals.of(changed), before.of(changed));
+        let others = (0..1000).map(|number| 0x20_0000 + number * 0x1_0000);
+        let noticed = others.filter(|&other| renewals.of(other) != before.of(other)).count();
+        assert!(noticed < 100, "{noticed} of 1000");
+    }
+}
