@@ -10,8 +10,7 @@ use crate::buffer::Output;
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{
-    CellSet, ChunkGrid, ChunkPart, Dims, Plan, PointPlan, Points, Segment, Selection, plan,
-    plan_packed,
+    CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan, plan_packed,
 };
 use pumice_types::{Conversion, Datatype, Transform};
 
@@ -315,8 +314,7 @@ impl DatasetState {
         if listed && vast() {
             return self.touched_of_stored(selection, dims, &grid);
         }
-        let cells = |part: ChunkPart| (part.chunk.clone(), part.cells(grid.chunk()));
-        Ok(plan_packed(selection, &grid)?.map(cells).collect())
+        Ok(cells_by_chunk(selection, &grid)?.collect())
     }
 
     fn touched_of_stored(
@@ -337,8 +335,7 @@ impl DatasetState {
             let inside = Selection::block(&origin, &grid.clipped(&key))?;
             let cells = selection.and(&inside, dims)?;
             if cells.count(dims) > 0 {
-                let cells_of = |part: ChunkPart| (part.chunk.clone(), part.cells(grid.chunk()));
-                touched.extend(plan_packed(&cells, grid)?.map(cells_of));
+                touched.extend(cells_by_chunk(&cells, grid)?);
             }
         }
         Ok(touched)
@@ -391,6 +388,18 @@ impl DatasetState {
             memory_type.size()
         )))
     }
+}
+
+/// The selected cells of every chunk that has any, relative to it.
+fn cells_by_chunk<'g>(
+    selection: &Selection,
+    grid: &'g ChunkGrid,
+) -> Result<impl Iterator<Item = (Dims, Selection)> + use<'g>> {
+    let parts = plan_packed(selection, grid)?;
+    Ok(parts.map(|part| {
+        let cells = part.cells(grid.chunk());
+        (part.chunk, cells)
+    }))
 }
 
 /// The cells of a virtual dataset, and the places in memory where they go to or come from.
