@@ -15,7 +15,7 @@ use std::ops::Range;
 const STEP: usize = 16;
 
 /// One row in so many is compared with the one before it, at so many columns.
-const SAMPLED: u32 = 16;
+const SAMPLED: u32 = 32;
 const COLUMNS: usize = 4;
 
 /// So many checksums are computed side by side.
@@ -270,7 +270,7 @@ impl Blocks {
     #[inline(always)]
     fn put(&mut self, columns: &[u32], mut range: Range<usize>, gap: u32) {
         let mut first = Some(gap);
-        while !range.is_empty() {
+        loop {
             let len = range.len().min(BLOCK - self.filled).min(STEP);
             let place = &mut self.gaps[self.filled..self.filled + STEP];
             put_gaps(place, columns, range.start, len);
@@ -279,6 +279,9 @@ impl Blocks {
             }
             range.start += len;
             self.advance(len);
+            if range.is_empty() {
+                break;
+            }
         }
     }
 

@@ -4,8 +4,11 @@ use super::{Column, Form, Points};
 use crate::ChunkGrid;
 use std::ops::Range;
 
-/// Columns that are compared at a time.
-const BLOCK: usize = 32;
+/// Columns that are looked at together: as many as a word has bits.
+const BLOCK: usize = 64;
+
+/// Columns are below this, so that [`Divisor`] is exact.
+const MOST_COLUMNS: u64 = 1 << 30;
 
 /// Compressed rows of a matrix in chunks.
 ///
@@ -61,7 +64,7 @@ impl<'a> RowGrid<'a> {
         let (&[rows, width], &[height, side]) = (grid.dims(), grid.chunk()) else { return None };
         let lines = pointers.len().checked_sub(1)?;
         let across = usize::try_from(*grid.counts().get(1)?).ok()?;
-        let small = u32::try_from(grid.cells_per_chunk()).is_ok() && width <= 1 << 32;
+        let small = u32::try_from(grid.cells_per_chunk()).is_ok() && width <= MOST_COLUMNS;
         let fits = small && lines as u64 <= rows && u32::try_from(columns.len()).is_ok();
         let few = lines.checked_mul(across).is_some_and(|places| places <= columns.len());
         if !fits || !few || height == 0 || side == 0 {
@@ -89,9 +92,9 @@ impl<'a> RowGrid<'a> {
         let rows = self.rows_of(band);
         let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let all = self.columns.get(first..last)?;
-        // The largest number there is lies below no limit of a chunk.
-        let width = self.width.min(u64::from(u32::MAX));
-        if all.iter().fold(0, |highest, &at| highest.max(at)) as u64 >= width && !all.is_empty() {
+        if all.iter().fold(0, |highest, &at| highest.max(at)) as u64 >= self.width
+            && !all.is_empty()
+        {
             return None;
         }
         // All cells at once, as rows may be short; then what is so between two rows is taken off.
@@ -134,49 +137,94 @@ impl<'a> RowGrid<'a> {
 
     /// Shows the rows of a band of which [`neighbours`](Self::neighbours) are known, each in as many
     /// pieces as there are chunks that it has cells in.
+    ///
+    /// Where pieces begin is found for many cells at once, before any piece is shown: the next one need not
+    /// wait for the end of the one before.
     #[inline(always)]
     pub fn split(&self, band: usize, mut to: impl TakeRows) {
         let rows = self.rows_of(band);
-        let first = rows.start;
-        let mut start = self.pointer(first);
+        let ends: Vec<usize> = rows.clone().map(|row| self.pointer(row + 1)).collect();
+        let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let by_side = Divisor::new(self.side);
-        for row in rows {
-            let end = self.pointer(row + 1);
-            // From cell to cell, not from chunk to chunk: whether a chunk has cells cannot be foreseen.
-            while let Some(&column) = self.columns.get(start).filter(|_| start < end) {
-                let chunk = by_side.divide(column);
-                let limit = chunk.saturating_add(1).saturating_mul(self.side);
-                let here = count_below(self.columns, start..end, limit);
-                if chunk as usize >= self.across || here == 0 {
-                    break;
-                }
-                to.take(chunk as usize, (row - first) as u32, start..start + here);
-                start += here;
+        let end = |row: usize| ends.get(row).copied().unwrap_or(usize::MAX);
+        // The row whose end is to be marked next, that of the open piece, its chunk and its first cell.
+        let (mut marked, mut row, mut chunk, mut start) = (0, 0, 0, first);
+        // The chunk of the last cell of the block before, then those of a block.
+        let mut chunks = [u32::MAX; BLOCK + 1];
+        for base in (first..last).step_by(BLOCK) {
+            let len = (last - base).min(BLOCK);
+            let mut rest = [0; BLOCK];
+            by_side.divide_all(block_at(self.columns, base, &mut rest), &mut chunks[1..]);
+            let mut begins = changes(&chunks) & (u64::MAX >> (BLOCK - len));
+            while end(marked) < base + len {
+                begins |= 1u64.checked_shl(end(marked).wrapping_sub(base) as u32).unwrap_or(0);
+                marked += 1;
             }
-            start = end;
+            while begins != 0 {
+                let bit = begins.trailing_zeros() as usize;
+                if base + bit > start && (chunk as usize) < self.across {
+                    to.take(chunk as usize, row as u32, start..base + bit);
+                }
+                (start, chunk) = (base + bit, chunks[bit + 1]);
+                // A step without a decision, as it cannot be foreseen where rows end. Few rows are empty.
+                row += usize::from(end(row) <= start);
+                while end(row) <= start {
+                    row += 1;
+                }
+                begins &= begins - 1;
+            }
+            chunks[0] = chunks[BLOCK];
+        }
+        if last > start && (chunk as usize) < self.across {
+            to.take(chunk as usize, row as u32, start..last);
         }
     }
 }
 
-/// Divides by a number that is known before, with a multiplication.
+/// Columns from `base` on; at the end of the list what is left of it, in `rest`.
+#[inline(always)]
+fn block_at<'a>(columns: &'a [u32], base: usize, rest: &'a mut [u32; BLOCK]) -> &'a [u32; BLOCK] {
+    let columns = columns.get(base..).unwrap_or_default();
+    match columns.first_chunk() {
+        Some(block) => block,
+        None => {
+            rest[..columns.len()].copy_from_slice(columns);
+            rest
+        }
+    }
+}
+
+/// A bit for each number but the first: whether it differs from the one before.
+#[inline(always)]
+fn changes(numbers: &[u32; BLOCK + 1]) -> u64 {
+    let differ: [u8; BLOCK] = std::array::from_fn(|at| u8::from(numbers[at] != numbers[at + 1]));
+    // Multiplied like this, the lowest bits of eight bytes stand side by side in the highest.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (eights, _) = differ.as_chunks::<8>();
+    let bits = eights.iter().map(|eight| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56);
+    bits.rev().fold(0, |all, bits| all << 8 | bits)
+}
+
+/// Divides numbers below [`MOST_COLUMNS`] by one that is known before, with a multiplication.
 #[derive(Clone, Copy)]
 struct Divisor {
-    reciprocal: u64,
-    divisor: u32,
+    reciprocal: u32,
+    shift: u32,
 }
 
 impl Divisor {
     /// `divisor` is not zero.
     fn new(divisor: u32) -> Self {
-        // Rounded up: exact for all numbers of 32 bits. That of one does not fit.
-        Self { reciprocal: (u64::MAX / u64::from(divisor)).wrapping_add(1), divisor }
+        // Of 31 bits, rounded up by less than one: what that adds to a quotient is less than is missing to
+        // the next whole number.
+        let shift = 31 + divisor.ilog2();
+        Self { reciprocal: (1u64 << shift).div_ceil(u64::from(divisor)) as u32, shift }
     }
 
     #[inline(always)]
-    fn divide(self, number: u32) -> u32 {
-        match self.divisor {
-            1 => number,
-            _ => ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u32,
+    fn divide_all(self, numbers: &[u32; BLOCK], quotients: &mut [u32]) {
+        for (quotient, number) in quotients.iter_mut().zip(numbers) {
+            *quotient = (u64::from(*number) * u64::from(self.reciprocal) >> self.shift) as u32;
         }
     }
 }
@@ -198,33 +246,36 @@ fn compare(line: &[u32]) -> Pairs {
     pairs
 }
 
-/// As many zeros as columns of a block, then as many numbers that are below no limit.
-const BEYOND: [u32; 2 * BLOCK] = {
-    let mut beyond = [0; 2 * BLOCK];
-    let mut at = BLOCK;
-    while at < 2 * BLOCK {
-        beyond[at] = u32::MAX;
-        at += 1;
-    }
-    beyond
-};
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// How many columns in `range`, which ascend, are below a limit.
-///
-/// A block may reach beyond the range: few cells cost no loop of as many steps, which is hard to foresee.
-#[inline(always)]
-fn count_below(columns: &[u32], range: Range<usize>, limit: u32) -> usize {
-    let mut at = range.start;
-    while let Some(block) = columns.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-        let left = (range.end - at).min(BLOCK);
-        let Some(beyond) = BEYOND[BLOCK - left..].first_chunk::<BLOCK>() else { break };
-        let below = |(column, beyond): (&u32, &u32)| u32::from((column | beyond) < limit);
-        let here = block.iter().zip(beyond).map(below).sum::<u32>() as usize;
-        at += here;
-        if here < BLOCK {
-            return at - range.start;
+    #[test]
+    fn quotients_are_exact() {
+        let most = MOST_COLUMNS as u32 - 1;
+        let near = |at: u32| [at.saturating_sub(1), at, at.saturating_add(1)];
+        let powers = (0..30).flat_map(|bits| near(1 << bits));
+        for divisor in powers.chain([3, 7, 10, 641, 1_000, 715_827_883, most]).filter(|&by| by > 0)
+        {
+            let by = Divisor::new(divisor);
+            let multiples = [1, 2, 3, most / divisor / 2, most / divisor];
+            let numbers = multiples.map(|times| near(times.saturating_mul(divisor)));
+            let mut block = [most; BLOCK];
+            for (to, number) in block.iter_mut().zip(numbers.into_iter().flatten()) {
+                *to = number.min(most);
+            }
+            let mut quotients = [0; BLOCK];
+            by.divide_all(&block, &mut quotients);
+            assert_eq!(quotients, block.map(|number| number / divisor), "by {divisor}");
         }
     }
-    let rest = columns.get(at..range.end).unwrap_or_default();
-    at - range.start + rest.iter().map(|&at| u32::from(at < limit)).sum::<u32>() as usize
+
+    #[test]
+    fn every_change_has_a_bit() {
+        for bit in 0..BLOCK {
+            let numbers = std::array::from_fn(|at| u32::from(at > bit));
+            assert_eq!(changes(&numbers), 1 << bit);
+        }
+        assert_eq!(changes(&std::array::from_fn(|at| at as u32)), u64::MAX);
+    }
 }

@@ -228,25 +228,31 @@ fn put_low<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
         6 => put_low_fixed::<N, 6>(block, out),
         7 => put_low_fixed::<N, 7>(block, out),
         8 => put_low_fixed::<N, 8>(block, out),
+        9 => put_low_fixed::<N, 9>(block, out),
+        10 => put_low_fixed::<N, 10>(block, out),
+        11 => put_low_fixed::<N, 11>(block, out),
+        12 => put_low_fixed::<N, 12>(block, out),
         _ => put_low_any(block, low_bits, out),
     }
 }
 
-/// For `BITS` of at most 8: the low bits of a group fit a word.
+/// For `BITS` of at most 16: the low bits of half a group fit a word.
 #[inline(always)]
 fn put_low_fixed<N: Number, const BITS: usize>(block: &[N], out: &mut Vec<u8>) {
     let start = out.len();
     let end = start + (block.len() * BITS).div_ceil(8);
-    // The last word may go beyond the end.
-    out.resize(end + 8, 0);
+    // The last words may go beyond the end.
+    out.resize(end + 16, 0);
     let mut place = &mut out[start..];
+    let word = |half: &[N]| {
+        let bits = half.iter().map(|value| value.wide() & ((1 << BITS) - 1));
+        bits.enumerate().fold(0u64, |word, (number, bits)| word | bits << (number * BITS))
+    };
     let mut put = |group: &[N]| {
-        let Some(to) = place.first_chunk_mut::<8>() else { return };
-        let mut word = 0u64;
-        for (number, value) in group.iter().enumerate() {
-            word |= (value.wide() & ((1 << BITS) - 1)) << (number * BITS);
-        }
-        *to = word.to_le_bytes();
+        let Some(to) = place.first_chunk_mut::<16>() else { return };
+        let (low, high) = group.split_at(group.len().min(GROUP / 2));
+        let words = u128::from(word(low)) | u128::from(word(high)) << (GROUP / 2 * BITS);
+        *to = words.to_le_bytes();
         place = std::mem::take(&mut place).get_mut(BITS..).unwrap_or_default();
     };
     let (groups, rest) = block.as_chunks::<GROUP>();
