@@ -228,7 +228,7 @@ impl DatasetBuilder {
     }
 
     /// When the fill value is written to space that is taken. What is never filled reads as
-    /// anything.
+    /// anything; undefined cells of a sparse dataset take no space and read as the fill value.
     pub fn fill_time(mut self, time: FillTime) -> Self {
         self.fill_time = time;
         self

@@ -1,6 +1,6 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
-use crate::{CacheOptions, CurvePoint, Dataset, Stats};
+use crate::{CacheOptions, CurvePoint, Dataset, Select, Selection, Stats};
 use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
 
@@ -33,6 +33,47 @@ impl Dataset {
             Some(_) => Ok(self.at(self.state.chunk_records())?.len() as u64),
             None => Ok(0),
         }
+    }
+
+    /// How many of the stored chunks have cells of `selection`; see [`chunk_count`](Self::chunk_count).
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4, 4]).chunk([2, 2]).create("squares")?;
+    /// dataset.write((0..3, 0..2), &[1u8; 6])?;
+    /// assert_eq!(dataset.chunk_count_in((.., 0))?, 2);
+    /// assert_eq!(dataset.chunk_count_in((2.., ..))?, 1);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn chunk_count_in(&self, selection: impl Select) -> Result<u64> {
+        let Some(chunk) = self.chunk() else { return Ok(0) };
+        let shape = self.shape();
+        let selection = self.selection(selection)?;
+        let mut count = 0;
+        for (offset, _) in self.at(self.state.chunk_records())? {
+            let sides = offset.iter().zip(&shape).zip(&chunk);
+            let size: Vec<u64> = sides.map(|((at, all), side)| (all - at).min(*side)).collect();
+            let block = self.at(Selection::block(&offset, &size).map_err(Error::from))?;
+            let both = self.at(selection.and(&block, &shape).map_err(Error::from))?;
+            count += u64::from(both.count(&shape) > 0);
+        }
+        Ok(count)
+    }
+
+    /// Bytes that the chunk at `offset` takes in the file, all of its sections if it is structured; `None` if it is
+    /// not stored. What waits in the cache is written first.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4, 4]).chunk([2, 2]).create("squares")?;
+    /// dataset.write((0..2, 0..2), &[1u8; 4])?;
+    /// assert_eq!(dataset.chunk_storage_size([0, 0])?, Some(4));
+    /// assert_eq!(dataset.chunk_storage_size([2, 0])?, None);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn chunk_storage_size(&self, offset: impl AsRef<[u64]>) -> Result<Option<u64>> {
+        let record = self.at(self.state.chunk_record(offset.as_ref()))?;
+        Ok(record.map(|record| record.size))
     }
 
     /// Bytes that its elements take in the file; what waits in the cache is written first.

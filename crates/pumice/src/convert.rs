@@ -14,7 +14,8 @@ mod coo;
 mod duplicates;
 #[cfg(feature = "sprs")]
 mod sprs;
+mod sums;
 
 pub use compressed::{Compressed, CompressedBlocks, Lines};
 pub use coo::{Coo, CooBlocks};
-pub use duplicates::{Duplicates, Number};
+pub use duplicates::Duplicates;

@@ -23,7 +23,9 @@ pub enum Keep {
     /// Those that are defined and selected.
     Selected(Selection),
     /// Those that are defined and have another value than this one, which is one element of a
-    /// datatype; see [`Keep::except`]. A value that the dataset's type cannot have excludes nothing.
+    /// datatype; see [`Keep::except`]. A value that the dataset's type cannot have excludes nothing; a
+    /// floating-point number is rounded to those of the dataset. Elements are compared byte by byte, so
+    /// that zero does not exclude its negative.
     Except(Datatype, Vec<u8>),
     /// Those that are defined and have another value than this one, of any datatype: also strings,
     /// sequences and what has them. Null and an empty string or sequence are the same here.
@@ -378,19 +380,40 @@ fn equal_element(from: &Datatype, value: &[u8], to: &Datatype) -> Result<Option<
     Conversion::new(from, to)?.convert(value, &mut element)?;
     let number =
         |datatype: &Datatype| matches!(datatype, Datatype::Integer(_) | Datatype::Float(_));
-    let float = |datatype: &Datatype| matches!(datatype, Datatype::Float(_));
-    if !number(from) || !number(to) || float(from) && float(to) {
+    if !number(from) || !number(to) {
         return Ok(Some(element));
+    }
+    if let (Datatype::Float(_), Datatype::Float(_)) = (from, to) {
+        let wide = |datatype: &Datatype, float: &[u8]| -> Result<f64> {
+            let mut wide = 0f64;
+            let bytes = bytemuck::bytes_of_mut(&mut wide);
+            Conversion::new(datatype, &f64::datatype())?.convert(float, bytes)?;
+            Ok(wide)
+        };
+        let same = is_rounded(wide(from, value)?, wide(to, &element)?);
+        return Ok(same.then_some(element));
     }
     let mut back = vec![0; from.size()];
     Conversion::new(to, from)?.convert(&element, &mut back)?;
     Ok((back == value).then_some(element))
 }
 
+/// Whether a number was made of another one by rounding: 0.1 of 64 bits is meant for that of 32. One that
+/// became zero or infinite is another number.
+fn is_rounded(value: f64, made: f64) -> bool {
+    value.is_nan() == made.is_nan()
+        && value.is_infinite() == made.is_infinite()
+        && (value == 0.0) == (made == 0.0)
+}
+
 /// Whether an element that was made of a value has that value.
 fn is_same(value: &Value, made: &Value) -> bool {
     match (value, made) {
         (Value::Integer(value), Value::Integer(made)) => value == made,
+        (Value::Float(value), Value::Float(made)) => is_rounded(*value, *made),
+        (Value::Complex(real, imaginary), Value::Complex(made, with)) => {
+            is_rounded(*real, *made) && is_rounded(*imaginary, *with)
+        }
         (Value::Enum(_, value), Value::Enum(_, made)) => value == made,
         (Value::Text(value), Value::Text(made)) => value == made,
         (Value::Array(values), Value::Array(made)) => {

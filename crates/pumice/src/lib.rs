@@ -116,7 +116,7 @@ pub use builder::{Access, DatasetBuilder};
 pub use chunk::ChunkInfo;
 pub use committed::{CommittedDatatype, CommittedValue};
 pub use context::{Context, ContextBuilder};
-pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines, Number};
+pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines};
 pub use copy::Keep;
 pub use dataset::creation::{AllocationTime, Creation, Fill, FillTime};
 pub use dataset::{Dataset, Defined, LayoutKind};

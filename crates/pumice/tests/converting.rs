@@ -1,6 +1,6 @@
 //! CSR, CSC and COO to and from sparse datasets, against a dictionary of cells.
 
-use pumice::{Compressed, Coo, Dataset, Duplicates, File, Lines, Points, Section};
+use pumice::{Compressed, Coo, Dataset, Duplicates, Element, File, Lines, Points, Section};
 use std::collections::BTreeMap;
 
 type Cells = BTreeMap<Vec<u64>, f64>;
@@ -242,6 +242,68 @@ fn a_sum_that_the_dataset_cannot_hold_is_an_error() {
     let error = dataset.write_coo([twice(1)], Duplicates::Sum).unwrap_err().to_string();
     assert!(error.contains("the sum at [1] is too large"), "{error}");
     assert_eq!(dataset.read::<u8>(1).unwrap(), [254]);
+}
+
+/// The sum of what is stored and what is added, in a dataset of another type.
+fn summed<S: Element, T: Element>(stored: S, added: &[T]) -> pumice::Result<S> {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<S>().shape([4]).sparse().create("d").unwrap();
+    dataset.write(2, &[stored]).unwrap();
+    let list = Coo { shape: vec![4], columns: vec![vec![2; added.len()]], values: added.to_vec() };
+    let written = dataset.write_coo([&list], Duplicates::Sum);
+    let found = dataset.read::<S>(2).unwrap()[0];
+    match written {
+        Ok(()) => Ok(found),
+        Err(error) => {
+            assert_eq!(bytemuck::bytes_of(&found), bytemuck::bytes_of(&stored), "is as it was");
+            Err(error)
+        }
+    }
+}
+
+#[test]
+fn sums_lose_nothing_of_what_is_stored() {
+    let large = (1i64 << 53) + 1;
+    assert_eq!(summed(large, &[1.0f64]).unwrap(), large + 1);
+    assert_eq!(summed(1_000_000_000_003i64, &[-1i32, -2]).unwrap(), 1_000_000_000_000);
+    assert_eq!(summed(u64::MAX - 1, &[i8::MIN, 127, 2]).unwrap(), u64::MAX);
+    assert_eq!(summed(0i64, &[i32::MAX, i32::MAX]).unwrap(), 2 * i64::from(i32::MAX));
+    assert_eq!(summed(1.0f64 + 1e-12, &[1.0f32]).unwrap(), 2.0 + 1e-12);
+    assert_eq!(summed(0.5f32, &[u64::MAX]).unwrap(), u64::MAX as f32);
+}
+
+#[test]
+fn sums_that_cannot_be_stored_are_errors() {
+    for error in [
+        summed(250u8, &[6i64]).unwrap_err(),
+        summed(0u32, &[-1i8]).unwrap_err(),
+        summed(u64::MAX, &[1u8]).unwrap_err(),
+        summed(i64::MIN, &[-1.0f32]).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("the sum at [2] is too large"), "{error}");
+    }
+    for odd in [0.5, f64::NAN, f64::INFINITY] {
+        let error = summed(1i32, &[odd]).unwrap_err().to_string();
+        assert!(error.contains("cannot be added to integers"), "{error}");
+    }
+    let error = summed([1u8, 2], &[[1u8, 1]]).unwrap_err().to_string();
+    assert!(error.contains("sums of"), "{error}");
+}
+
+#[test]
+fn other_rules_take_elements_of_any_type() {
+    let file = File::in_memory().unwrap();
+    let dataset = file.new_dataset::<[i16; 2]>().shape([4]).sparse().create("d").unwrap();
+    let list = |values: [[i16; 2]; 2]| Coo {
+        shape: vec![4],
+        columns: vec![vec![1, 1]],
+        values: values.to_vec(),
+    };
+    dataset.write_coo([list([[1, 2], [3, 4]])], Duplicates::Last).unwrap();
+    assert_eq!(dataset.read::<[i16; 2]>(1).unwrap(), [[3, 4]]);
+    dataset.write_coo([list([[5, 6], [7, 8]])], Duplicates::First).unwrap();
+    assert_eq!(dataset.read::<[i16; 2]>(1).unwrap(), [[3, 4]]);
+    assert!(dataset.write_coo([list([[1, 2]; 2])], Duplicates::Error).is_err());
 }
 
 #[test]

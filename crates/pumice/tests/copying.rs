@@ -333,6 +333,20 @@ fn a_value_that_no_element_can_have_excludes_nothing() {
     }
     assert_eq!(count(&texts, Keep::ExceptValue(Value::from("abc"))), 2);
     assert_eq!(count(&texts, Keep::ExceptValue(Value::from("ab"))), 1);
+
+    let floats = file.new_dataset::<f32>().shape([6]).create("floats").unwrap();
+    floats.write(.., &[0.0f32, f32::INFINITY, 0.1, f32::NAN, -0.0, 16_777_216.0]).unwrap();
+    for absent in [1e300, -1e300, 1e-50, 0.2] {
+        assert_eq!(count(&floats, Keep::except(absent)), 6, "{absent}");
+        assert_eq!(count(&floats, Keep::ExceptValue(Value::Float(absent))), 6, "{absent}");
+    }
+    for present in [0.0, -0.0, f64::INFINITY, 0.1, f64::NAN] {
+        assert_eq!(count(&floats, Keep::except(present)), 5, "{present}");
+        assert_eq!(count(&floats, Keep::ExceptValue(Value::Float(present))), 5, "{present}");
+    }
+    for (number, left) in [(16_777_216, 5), (16_777_217, 6)] {
+        assert_eq!(count(&floats, Keep::except(number)), left, "{number}");
+    }
 }
 
 #[test]

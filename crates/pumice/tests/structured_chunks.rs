@@ -1,7 +1,7 @@
 //! Direct input and output of structured chunks, and the dense chunk functions beside it.
 
 use pumice::{
-    Context, Dataset, DatasetBuilder, File, FilterSpec, Section, Selection, StoredSection,
+    Context, Dataset, DatasetBuilder, File, FillTime, FilterSpec, Section, Selection, StoredSection,
 };
 use std::ops::ControlFlow;
 
@@ -122,10 +122,17 @@ fn dense_chunk_functions_on_structured_datasets_are_as_in_the_programming_model(
     let file = File::in_memory().unwrap();
     let dataset = builder(&file).no_filters().create("d").unwrap();
     dataset.write_point(&[1, 1], 7u8).unwrap();
+    dataset.write_point(&[5, 6], 8u8).unwrap();
+    dataset.write_point(&[5, 8], 8u8).unwrap();
     // These work.
-    assert_eq!(dataset.chunk_count().unwrap(), 1);
+    assert_eq!(dataset.chunk_count().unwrap(), 2);
+    assert_eq!(dataset.chunk_count_in((5.., ..)).unwrap(), 1);
+    assert_eq!(dataset.chunk_count_in((..5, 5..)).unwrap(), 0);
     let (bytes, _) = dataset.read_chunk([0, 0]).unwrap().unwrap();
-    assert_eq!(dataset.storage_size().unwrap(), bytes.len() as u64);
+    let sizes = [[0, 0], [5, 5], [0, 5]].map(|at| dataset.chunk_storage_size(at).unwrap());
+    assert_eq!((sizes[0], sizes[2]), (Some(bytes.len() as u64), None));
+    assert!(sizes[1] > sizes[0], "two cells take more");
+    assert_eq!(dataset.storage_size().unwrap(), sizes.iter().flatten().sum::<u64>());
     let sections = dataset.read_structured_chunk([0, 0]).unwrap().unwrap();
     assert_eq!(bytes, [sections[0].bytes.clone(), sections[1].bytes.clone()].concat());
     // These fail.
@@ -254,4 +261,26 @@ fn erasing_what_is_not_defined_leaves_chunks_where_they_are() {
     erase(&[[1, 1], [0, 0]]);
     assert_ne!(places(&file), before);
     assert_eq!(file.dataset("matrix").unwrap().count_defined(..).unwrap(), 2);
+}
+
+#[test]
+fn undefined_cells_read_as_the_fill_value_whenever_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.h5");
+    let times = [FillTime::Never, FillTime::IfSet, FillTime::Allocation];
+    let file = File::create(&path).unwrap();
+    for time in times {
+        let new = builder(&file).fill_value(9u8).fill_time(time).create(&format!("{time:?}"));
+        new.unwrap().write_point(&[1, 1], 7u8).unwrap();
+    }
+    let check = |file: &File| {
+        for time in times {
+            let dataset = file.dataset(&format!("{time:?}")).unwrap();
+            assert_eq!(dataset.read::<u8>((1, 0..3)).unwrap(), [9, 7, 9], "{time:?}");
+            assert_eq!(dataset.read::<u8>((9, 9)).unwrap(), [9], "{time:?}, no chunk");
+        }
+    };
+    check(&file);
+    file.close().unwrap();
+    check(&File::open(&path).unwrap());
 }

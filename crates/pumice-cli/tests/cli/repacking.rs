@@ -161,6 +161,22 @@ fn strings_are_excluded_like_numbers() {
 }
 
 #[test]
+fn a_dataset_that_cannot_be_sparse_as_asked_is_named() {
+    let place = Place::new();
+    let file = File::create(place.path("in.h5")).unwrap();
+    let numbers = file.new_dataset::<f32>().shape([4, 6]).create("numbers");
+    numbers.unwrap().write(.., &[1.0f32; 24]).unwrap();
+    file.close().unwrap();
+    let options = "-l SPARSECHUNK=2x3 --exclude 0 --sections selection -f FLET";
+    let run = place.pumice(&format!("repack {options} in.h5 out.h5"));
+    let beginning = "pumice warning: /numbers is copied as it is, not as SPARSECHUNK: ";
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.starts_with(beginning) && run.err.contains("Fletcher-32"), "{}", run.err);
+    let file = File::open(place.path("out.h5")).unwrap();
+    assert!(!file.dataset("numbers").unwrap().is_sparse());
+}
+
+#[test]
 fn metadata_lies_in_blocks_of_the_size_asked_for() {
     let (place, _) = matrix();
     for (line, expected) in [("-l CONTI -M 8192", 8192), ("-l CONTI --low=0", 2048)] {

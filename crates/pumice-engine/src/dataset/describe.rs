@@ -50,11 +50,7 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
     let raw = here(file, required(object, kind::LAYOUT, "layout")?)?;
     let message = Layout::decode(&raw.body, &context(file, &raw))?;
     let filters = Filters::read(file, object, &message)?;
-    // What was never filled is not read as the fill value either.
-    let (kept, fill) = match fill_time {
-        FillTime::Never => (fill, None),
-        _ => (fill.clone(), fill),
-    };
+    let (kept, fill) = (fill.clone(), shown(fill, fill_time, &message));
     let (extent, parts) = match &message {
         Layout::Virtual { heap_address, heap_index } => {
             let rank = extent.dims().len();
@@ -118,6 +114,12 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
         ))),
         Fill::Default | Fill::Undefined => Ok(Filling { value: None, time, allocation }),
     }
+}
+
+/// The fill value that reads give. What was never filled is not read as such either, unless cells are known to
+/// be undefined.
+pub(super) fn shown(fill: Option<Vec<u8>>, time: FillTime, message: &Layout) -> Option<Vec<u8>> {
+    fill.filter(|_| time != FillTime::Never || matches!(message, Layout::Structured { .. }))
 }
 
 /// Brings a layout message to life.

@@ -1,6 +1,6 @@
 //! New datasets: what they shall be, and the messages that say so.
 
-use super::describe::{Description, describe, is_unallocated};
+use super::describe::{Description, describe, is_unallocated, shown};
 use super::filters::Filters;
 use super::{external, virtuality};
 use crate::file::File;
@@ -205,7 +205,7 @@ pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>,
     let external = messages.iter().find(|message| message.kind == kind::EXTERNAL_FILES).cloned();
     let (extent, early) = (spec.extent.clone(), spec.is_early());
     let late = spec.allocation() == AllocationTime::Late && is_unallocated(&message);
-    let shown = spec.fill.clone().filter(|_| spec.fill_time != FillTime::Never);
+    let shown = shown(spec.fill.clone(), spec.fill_time, &message);
     let mut description = describe(file, spec.datatype, &extent, shown, message, filters)?;
     (description.fill, description.early, description.late) = (spec.fill, early, late);
     let layout = &mut description.layout;

@@ -1,6 +1,6 @@
 //! Compressed rows (CSR) and columns (CSC) of matrices.
 
-use super::duplicates::{Duplicates, Number};
+use super::duplicates::Duplicates;
 use crate::blocks::BLOCK_CELLS;
 use crate::{Dataset, Defined};
 use pumice_engine::buffer::zeroed;
@@ -139,7 +139,7 @@ impl<T: Element> Compressed<T> {
 impl Dataset {
     /// Defines the cells of any number of blocks of compressed lines, one after another: each may be
     /// made when it is asked for, so that never more than one need be in memory.
-    pub fn write_compressed<T: Number, B: Borrow<Compressed<T>>>(
+    pub fn write_compressed<T: Element, B: Borrow<Compressed<T>>>(
         &self,
         blocks: impl IntoIterator<Item = B>,
         duplicates: Duplicates,
@@ -148,7 +148,7 @@ impl Dataset {
         blocks.into_iter().try_for_each(|block| self.write_lines(block.borrow(), duplicates))
     }
 
-    fn write_lines<T: Number>(&self, block: &Compressed<T>, duplicates: Duplicates) -> Result<()> {
+    fn write_lines<T: Element>(&self, block: &Compressed<T>, duplicates: Duplicates) -> Result<()> {
         let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());
         // Checks that pointers ascend and fit the indices.
         let points = match block.lines {

@@ -1,6 +1,6 @@
 //! Coordinate lists of any rank (COO).
 
-use super::duplicates::{Duplicates, Number, sort};
+use super::duplicates::{Duplicates, sort};
 use crate::blocks::{BLOCK_CELLS, Block};
 use crate::{Dataset, Defined};
 use pumice_engine::{Error, Result};
@@ -57,7 +57,7 @@ impl<T: Copy> Coo<T> {
 impl Dataset {
     /// Defines the cells of any number of coordinate lists, one after another: each may be made when
     /// it is asked for, so that never more than one need be in memory.
-    pub fn write_coo<T: Number, B: Borrow<Coo<T>>>(
+    pub fn write_coo<T: Element, B: Borrow<Coo<T>>>(
         &self,
         blocks: impl IntoIterator<Item = B>,
         duplicates: Duplicates,

@@ -3,7 +3,7 @@
 use crate::Dataset;
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::Element;
 use std::cmp::Ordering;
 
 /// What becomes of a cell that is named more than once, or is defined already.
@@ -15,45 +15,17 @@ pub enum Duplicates {
     Last,
     /// The first value counts; what is defined already stays.
     First,
-    /// The sum of all values, and of what is defined already. A sum that the given or the dataset's
-    /// type cannot hold is an error.
+    /// The sum of all values, and of what is defined already, of integers or floating-point numbers.
+    /// Sums are exact in a dataset of integers; one that its type cannot hold is an error. In a dataset of
+    /// floating-point numbers they are rounded once they are made, from numbers of 64 bits.
     Sum,
     /// It is an error.
     Error,
 }
 
-/// An element that can be added.
-pub trait Number: Element {
-    /// The sum, unless the type cannot hold it.
-    fn plus(self, other: Self) -> Option<Self>;
-}
-
-macro_rules! integers {
-    ($($name:ident)+) => {$(
-        impl Number for $name {
-            fn plus(self, other: Self) -> Option<Self> {
-                self.checked_add(other)
-            }
-        }
-    )+};
-}
-
-macro_rules! floats {
-    ($($name:ident)+) => {$(
-        impl Number for $name {
-            fn plus(self, other: Self) -> Option<Self> {
-                Some(self + other)
-            }
-        }
-    )+};
-}
-
-integers! { i8 i16 i32 i64 u8 u16 u32 u64 }
-floats! { f32 f64 }
-
 impl Dataset {
     /// Writes points of which some may repeat or be defined already.
-    pub(super) fn write_by_rule<T: Number>(
+    pub(super) fn write_by_rule<T: Element>(
         &self,
         points: &Points<'_>,
         values: &[T],
@@ -67,112 +39,100 @@ impl Dataset {
             return self.at(Err(Error::Invalid(what)));
         }
         let rank = points.rank();
-        let (mut coordinates, mut values) =
-            self.at(unite(rank, &points.to_list(), values, rule))?;
-        self.settle(rank, &mut coordinates, &mut values, rule)?;
+        let coordinates = points.to_list();
         if rule == Duplicates::Sum {
-            self.at(self.require_room(rank, &coordinates, &values))?;
+            return self.write_sums(rank, &coordinates, values);
         }
-        let points = self.at(Points::list(rank, &coordinates).map_err(Error::from))?;
-        self.write_at(&points, &values)
+        let mut cells =
+            self.at(Cells::unite(rank, &coordinates, values, |at, _, _| match rule {
+                Duplicates::Error => Err(Error::Invalid(format!("{at:?} is named more than once"))),
+                _ => Ok(()),
+            }))?;
+        let mut taken = vec![false; cells.values.len()];
+        self.visit_defined::<T>(&cells, |cell, at, _| {
+            taken[cell] = true;
+            match rule {
+                Duplicates::Error => Err(Error::Invalid(format!("{at:?} is defined already"))),
+                _ => Ok(()),
+            }
+        })?;
+        cells.remove(&taken);
+        self.write_united(&cells)
     }
 
-    /// Refuses sums of integers that the dataset's own integers cannot hold.
-    fn require_room<T: Number>(
-        &self,
-        rank: usize,
-        coordinates: &[u64],
-        values: &[T],
-    ) -> Result<()> {
-        let (given, own) = (T::datatype(), self.datatype());
-        let integers = matches!((&given, own), (Datatype::Integer(_), Datatype::Integer(_)));
-        if given == *own || !integers {
-            return Ok(());
-        }
-        let mut elements: Vec<u8> = self.buffer(values.len() * own.size())?;
-        let mut back: Vec<T> = self.buffer(values.len())?;
-        Conversion::new(&given, own)?.convert(bytemuck::cast_slice(values), &mut elements)?;
-        Conversion::new(own, &given)?.convert(&elements, bytemuck::cast_slice_mut(&mut back))?;
-        let same =
-            |cell: &usize| bytemuck::bytes_of(&values[*cell]) == bytemuck::bytes_of(&back[*cell]);
-        match (0..values.len()).find(|cell| !same(cell)) {
-            Some(cell) => Err(too_large(&coordinates[cell * rank..(cell + 1) * rank])),
-            None => Ok(()),
-        }
+    pub(super) fn write_united<T: Element>(&self, cells: &Cells<T>) -> Result<()> {
+        let points = Points::list(cells.rank, &cells.coordinates).map_err(Error::from);
+        self.write_at(&self.at(points)?, &cells.values)
     }
 
-    /// Brings cells that are defined already into account. Points ascend and do not repeat.
-    fn settle<T: Number>(
+    /// Shows those cells that are defined already: their number, where they are, and what they have.
+    pub(super) fn visit_defined<T: Element>(
         &self,
-        rank: usize,
-        coordinates: &mut Vec<u64>,
-        values: &mut Vec<T>,
-        rule: Duplicates,
+        cells: &Cells<impl Copy>,
+        mut visit: impl FnMut(usize, &[u64], T) -> Result<()>,
     ) -> Result<()> {
-        let asked = self.at(Selection::points(rank, coordinates.clone()).map_err(Error::from))?;
+        let rank = cells.rank;
+        let asked = Selection::points(rank, cells.coordinates.clone()).map_err(Error::from);
+        let asked = self.at(asked)?;
         if self.count_defined(&asked)? == 0 {
             return Ok(());
         }
         let mut known = self.read_defined::<T>(&asked)?;
         sort(rank, &mut known.coordinates, &mut known.values);
         let mut held = known.iter().peekable();
-        let mut kept = 0;
-        for cell in 0..values.len() {
-            let point = cell * rank..(cell + 1) * rank;
-            while held.next_if(|(other, _)| *other < &coordinates[point.clone()]).is_some() {}
-            let old = held.next_if(|(other, _)| *other == &coordinates[point.clone()]);
-            match (old, rule) {
-                (Some((at, _)), Duplicates::Error) => {
-                    return self.at(Err(Error::Invalid(format!("{at:?} is defined already"))));
-                }
-                (Some(_), Duplicates::First) => continue,
-                (Some((at, &old)), _) => values[cell] = self.at(sum(at, old, values[cell]))?,
-                (None, _) => {}
+        for (cell, point) in cells.coordinates.chunks_exact(rank.max(1)).enumerate() {
+            while held.next_if(|(other, _)| *other < point).is_some() {}
+            if let Some((at, &old)) = held.next_if(|(other, _)| *other == point) {
+                self.at(visit(cell, at, old))?;
             }
-            coordinates.copy_within(point, kept * rank);
-            values[kept] = values[cell];
-            kept += 1;
         }
-        coordinates.truncate(kept * rank);
-        values.truncate(kept);
         Ok(())
     }
 }
 
-fn sum<T: Number>(at: &[u64], one: T, other: T) -> Result<T> {
-    one.plus(other).ok_or_else(|| too_large(at))
+/// Cells of which none is named twice, in row-major order.
+pub(super) struct Cells<V> {
+    pub(super) rank: usize,
+    pub(super) coordinates: Vec<u64>,
+    pub(super) values: Vec<V>,
 }
 
-fn too_large(at: &[u64]) -> Error {
-    Error::Invalid(format!("the sum at {at:?} is too large"))
-}
-
-/// Makes one cell of those that are named more than once; the result is in row-major order.
-fn unite<T: Number>(
-    rank: usize,
-    coordinates: &[u64],
-    values: &[T],
-    rule: Duplicates,
-) -> Result<(Vec<u64>, Vec<T>)> {
-    let order = row_major(rank, coordinates);
-    let (mut points, mut united) = (Vec::with_capacity(coordinates.len()), Vec::new());
-    for cell in order {
-        let point = &coordinates[cell * rank..(cell + 1) * rank];
-        let again = !united.is_empty() && points[points.len() - rank..] == *point;
-        match (united.last_mut(), rule) {
-            (Some(last), Duplicates::Sum) if again => *last = sum(point, *last, values[cell])?,
-            (Some(_), Duplicates::First) if again => {}
-            (Some(last), Duplicates::Last) if again => *last = values[cell],
-            (Some(_), Duplicates::Error) if again => {
-                return Err(Error::Invalid(format!("{point:?} is named more than once")));
-            }
-            _ => {
-                points.extend_from_slice(point);
-                united.push(values[cell]);
+impl<V: Copy> Cells<V> {
+    /// Makes one cell of those that are named more than once: `again` brings a further value into account.
+    pub(super) fn unite(
+        rank: usize,
+        coordinates: &[u64],
+        values: &[V],
+        mut again: impl FnMut(&[u64], &mut V, V) -> Result<()>,
+    ) -> Result<Self> {
+        let (mut points, mut united) = (Vec::with_capacity(coordinates.len()), Vec::new());
+        for cell in row_major(rank, coordinates) {
+            let point = &coordinates[cell * rank..(cell + 1) * rank];
+            match united.last_mut() {
+                Some(last) if points[points.len() - rank..] == *point => {
+                    again(point, last, values[cell])?;
+                }
+                _ => {
+                    points.extend_from_slice(point);
+                    united.push(values[cell]);
+                }
             }
         }
+        Ok(Self { rank, coordinates: points, values: united })
     }
-    Ok((points, united))
+
+    /// Leaves out those that are marked.
+    fn remove(&mut self, marked: &[bool]) {
+        let mut kept = 0;
+        for cell in (0..marked.len()).filter(|&cell| !marked[cell]) {
+            self.coordinates
+                .copy_within(cell * self.rank..(cell + 1) * self.rank, kept * self.rank);
+            self.values[kept] = self.values[cell];
+            kept += 1;
+        }
+        self.coordinates.truncate(kept * self.rank);
+        self.values.truncate(kept);
+    }
 }
 
 /// The numbers of the points in row-major order; equal ones stay in their order.

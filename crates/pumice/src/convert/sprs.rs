@@ -1,6 +1,6 @@
 //! Matrices of the crate `sprs`.
 
-use super::{Compressed, Duplicates, Lines, Number};
+use super::{Compressed, Duplicates, Lines};
 use crate::Dataset;
 use pumice_engine::{Error, Result};
 use pumice_space::Points;
@@ -9,7 +9,7 @@ use sprs::{CompressedStorage, CsMat, CsMatView};
 
 impl Dataset {
     /// Defines the cells of a matrix of the crate `sprs`, by rows or columns.
-    pub fn write_sprs<T: Number>(&self, matrix: CsMatView<'_, T>) -> Result<()> {
+    pub fn write_sprs<T: Element>(&self, matrix: CsMatView<'_, T>) -> Result<()> {
         let shape = [matrix.rows() as u64, matrix.cols() as u64];
         if self.shape() != shape {
             let what = format!("a matrix of {shape:?} for {:?}", self.shape());

@@ -3,7 +3,7 @@
 use super::mask;
 use super::options::Options;
 use super::request::{FilterKind, FilterRequest, LayoutRequest};
-use crate::cells;
+use crate::{cells, failure};
 use anyhow::{Context, Result};
 use pumice::types::{Value, VarLenKind};
 use pumice::{
@@ -67,9 +67,21 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         let request = Request { dataset, layout, filters, bytes };
-        let Some(builder) = request.builder(file, datatype)? else {
-            note(Fate::Impossible);
-            return Ok(None);
+        let builder = match request.builder(file, datatype)? {
+            Ok(builder) => builder,
+            Err(why) => {
+                note(Fate::Impossible);
+                // Where a layout for all does not fit, h5repack says nothing either.
+                let rank = dataset.shape().len();
+                let same_rank = |chunk: &Vec<u64>| chunk.len() == rank;
+                if let Some(LayoutRequest::Sparse(chunk)) = layout
+                    && chunk.as_ref().is_none_or(same_rank)
+                {
+                    let path = dataset.path();
+                    failure::warn(&format!("{path} is copied as it is, not as SPARSECHUNK: {why}"));
+                }
+                return Ok(None);
+            }
         };
         note(Fate::Remade);
         if !converted && request.is_same() {
@@ -118,6 +130,9 @@ fn excluded(text: &str, datatype: &Datatype) -> Result<Keep> {
     Ok(Keep::except(number))
 }
 
+/// A dataset as it was asked for, or why there can be no such one.
+type Possible = std::result::Result<DatasetBuilder, String>;
+
 /// What is asked for one dataset.
 struct Request<'a> {
     dataset: &'a Dataset,
@@ -127,10 +142,11 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The new dataset, or nothing where it cannot be made like that.
-    fn builder(&self, file: &File, datatype: Datatype) -> Result<Option<DatasetBuilder>> {
+    /// The new dataset, or why it cannot be made like that.
+    fn builder(&self, file: &File, datatype: Datatype) -> Result<Possible> {
         let (dataset, shape) = (self.dataset, self.dataset.shape());
         let same_rank = |chunk: &[u64]| chunk.len() == shape.len();
+        let other_shape = |chunk: &[u64]| format!("chunks of {chunk:?} do not fit {shape:?}");
         let max = dataset.max_shape();
         let fits = |chunk: &[u64]| {
             let mut sides = chunk.iter().zip(&max);
@@ -149,12 +165,18 @@ impl Request<'_> {
             builder = builder.max_shape(max.clone());
         }
         builder = match self.layout {
-            Some(LayoutRequest::Compact) if self.bytes > MAX_COMPACT => return Ok(None),
+            Some(LayoutRequest::Compact) if self.bytes > MAX_COMPACT => {
+                return Ok(Err(format!("{} bytes are too many", self.bytes)));
+            }
             Some(LayoutRequest::Compact) => builder.compact(),
             Some(LayoutRequest::Contiguous) => builder,
-            Some(LayoutRequest::Chunked(chunk)) if !fits(chunk) => return Ok(None),
+            Some(LayoutRequest::Chunked(chunk)) if !fits(chunk) => {
+                return Ok(Err(other_shape(chunk)));
+            }
             Some(LayoutRequest::Chunked(chunk)) => builder.chunk(chunk.clone()),
-            Some(LayoutRequest::Sparse(Some(chunk))) if !same_rank(chunk) => return Ok(None),
+            Some(LayoutRequest::Sparse(Some(chunk))) if !same_rank(chunk) => {
+                return Ok(Err(other_shape(chunk)));
+            }
             Some(LayoutRequest::Sparse(Some(chunk))) => builder.sparse().chunk(chunk.clone()),
             Some(LayoutRequest::Sparse(None)) => builder.sparse(),
             None => {
@@ -198,15 +220,10 @@ impl Request<'_> {
         Ok(if chosen { builder.allocation_time(creation.allocation_time) } else { builder })
     }
 
-    /// With the filters that were asked for, or those that it has. Nothing if they do not suit it.
-    fn filtered(
-        &self,
-        builder: DatasetBuilder,
-        chunked: bool,
-        sparse: bool,
-    ) -> Option<DatasetBuilder> {
+    /// With the filters that were asked for, or those that it has; why not if they do not suit it.
+    fn filtered(&self, builder: DatasetBuilder, chunked: bool, sparse: bool) -> Possible {
         if !chunked {
-            return Some(builder);
+            return Ok(builder);
         }
         let builder = if self.filters.is_empty() {
             match (self.dataset.is_sparse(), sparse) {
@@ -221,7 +238,8 @@ impl Request<'_> {
         } else {
             self.requested(builder, sparse)
         };
-        builder.check().is_ok().then_some(builder)
+        builder.check().map_err(|error| error.to_string())?;
+        Ok(builder)
     }
 
     fn requested(&self, mut builder: DatasetBuilder, sparse: bool) -> DatasetBuilder {
