@@ -405,8 +405,16 @@ impl File {
         )))
     }
 
-    /// Refuses datatypes that only releases later than the file's newest read.
+    /// Refuses datatypes that nobody reads, or only releases later than the file's newest.
     pub fn check_datatype(&self, datatype: &pumice_types::Datatype) -> Result<()> {
+        let empty = match datatype {
+            pumice_types::Datatype::Enum(all) => all.names.is_empty(),
+            pumice_types::Datatype::Compound(all) => all.members.is_empty(),
+            _ => false,
+        };
+        if empty {
+            return Err(Error::Invalid(format!("{datatype}, a datatype without members")));
+        }
         let needed =
             LibraryVersion::of_datatype(pumice_format::messages::datatype::version(datatype));
         self.require_version(needed, "a datatype")

@@ -31,7 +31,7 @@ use note::Note;
 use pumice_bytes::DecodeError;
 use pumice_filter::Pipeline;
 use pumice_format::Context;
-use pumice_format::fractal_heap::{HeapChild, HeapHeader, HeapId, HeapShape};
+use pumice_format::fractal_heap::{HeapChild, HeapHeader, HeapId, HeapShape, HugeObject};
 use space::Space;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl FractalHeap {
 
     /// Whether objects can be added and removed.
     pub(crate) fn is_changeable(&self) -> bool {
-        self.header.root_filtered.is_none() && !self.header.has_direct_huge_ids(&self.context)
+        self.header.root_filtered.is_none()
     }
 
     /// The bytes of an object.
@@ -219,12 +219,9 @@ impl FractalHeap {
                 }
                 0
             }
-            HeapId::HugeKey(key) => {
+            HeapId::HugeKey(key) | HeapId::Huge(HugeObject { address: key, .. }) => {
                 self.remove_huge(key)?;
                 1
-            }
-            HeapId::Huge(_) => {
-                return Err(Error::Internal("a huge object named by address".into()));
             }
         };
         self.header.objects[kind] = self.header.objects[kind].saturating_sub(1);

@@ -82,6 +82,14 @@ impl GlobalHeap {
         self.readers.begin()
     }
 
+    /// A datatype with references as this file has them: their length depends on that of addresses.
+    pub(crate) fn with_own_references(&self, datatype: Datatype) -> Datatype {
+        match datatype.has_varlen() {
+            true => datatype.with_references(u32::from(self.medium.sizes().offset) + 8),
+            false => datatype,
+        }
+    }
+
     /// Takes note of every collection that is read from now on.
     pub fn watch(&self) {
         self.seen().get_or_insert_default();

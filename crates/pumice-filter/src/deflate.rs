@@ -8,7 +8,7 @@
 //! with the same length, its version 1 B-tree would stay with the mask of before: a chunk that skips
 //! deflate must not be there.
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use std::cell::RefCell;
 
@@ -34,6 +34,15 @@ impl Filter for Deflate {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        // libhdf5 decodes nothing without a level.
+        Ok(if parameters.is_empty() { vec![DEFAULT_LEVEL] } else { parameters.to_vec() })
     }
 
     fn encode(

@@ -481,7 +481,7 @@ impl HeapHeader {
     }
 
     /// Decodes a record of the B-tree of huge objects that are named by a key: type 1, or 2 with
-    /// filters.
+    /// filters; or by their address, which then is the key: type 3, or 4 with filters.
     pub fn decode_huge_record(
         &self,
         bytes: &[u8],
@@ -489,7 +489,10 @@ impl HeapHeader {
     ) -> Result<(u64, HugeObject), DecodeError> {
         let mut reader = context.reader("record of a huge object", bytes);
         let object = self.decode_huge(&mut reader, context)?;
-        Ok((reader.uint(context.length_width())?, object))
+        match self.has_direct_huge_ids(context) {
+            true => Ok((object.address, object)),
+            false => Ok((reader.uint(context.length_width())?, object)),
+        }
     }
 }
 

@@ -241,6 +241,47 @@ impl Datatype {
             _ => false,
         }
     }
+
+    /// The same with references of `size` bytes to what is of variable length. Gaps between members stay.
+    ///
+    /// ```
+    /// use pumice_types::{Compound, Datatype};
+    ///
+    /// let record = |size| {
+    ///     let (name, count) = (Datatype::varlen_string(size), Datatype::u8());
+    ///     Datatype::from(Compound::packed([("name", name), ("count", count)]))
+    /// };
+    /// assert_eq!(record(16).with_references(12), record(12));
+    /// ```
+    pub fn with_references(&self, size: u32) -> Self {
+        match self {
+            Self::VarLen(varlen) => {
+                let base = Box::new(varlen.base.with_references(size));
+                Self::VarLen(VarLen { size, base, ..varlen.clone() })
+            }
+            Self::Array(array) => {
+                let base = Box::new(array.base.with_references(size));
+                Self::Array(Array { base, ..array.clone() })
+            }
+            Self::Compound(compound) if self.has_varlen() => {
+                let mut members = compound.members.clone();
+                let mut order: Vec<usize> = (0..members.len()).collect();
+                order.sort_by_key(|&at| members[at].offset);
+                // What members before have become longer by, or shorter.
+                let mut moved = 0i64;
+                let shift = |at: u32, by: i64| (i64::from(at) + by).max(0) as u32;
+                for at in order {
+                    let Member { offset, datatype, .. } = &mut members[at];
+                    *offset = shift(*offset, moved);
+                    let own = datatype.with_references(size);
+                    moved += own.size() as i64 - datatype.size() as i64;
+                    *datatype = own;
+                }
+                Self::Compound(Compound { size: shift(compound.size, moved), members })
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 macro_rules! from_class {

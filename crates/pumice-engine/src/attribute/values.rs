@@ -41,6 +41,17 @@ impl NewAttribute {
     }
 }
 
+/// Values with references as the file has them.
+fn with_own_references(file: &File, values: Values) -> Result<Values> {
+    let Values::Heaped(datatype, heaped) = values else { return Ok(values) };
+    let own = file.global_heap().with_own_references(datatype.clone());
+    let heaped = match own == datatype {
+        true => heaped,
+        false => Heaped::from_values(&own, &heaped.values(&datatype)?)?,
+    };
+    Ok(Values::Heaped(own, heaped))
+}
+
 /// Adds an attribute, or replaces the one of that name.
 pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     file.medium().require_writable()?;
@@ -48,7 +59,7 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     let committed = committed.map(|committed| committed.address_in(file)).transpose()?;
     let values = match committed {
         Some(address) => of_committed(file, values, address)?,
-        None => values,
+        None => with_own_references(file, values)?,
     };
     let (datatype, data) = match values {
         Values::Stored(datatype, data) => (datatype, data),

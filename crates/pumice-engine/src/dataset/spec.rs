@@ -22,13 +22,17 @@ use pumice_format::{Sizes, UNDEFINED};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::Datatype;
 
-/// The largest dataset that fits into an object header.
-const MAX_COMPACT: u64 = 64_000;
+/// The largest dataset that fits into a message of an object header, behind four bytes; messages of the old
+/// headers are multiples of eight bytes.
+const MAX_COMPACT: u64 = 65_531;
+const OLD_MAX_COMPACT: u64 = 65_524;
 /// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
 /// array has an entry for every chunk, and most of them will never be stored.
 const MANY_CHUNKS: u64 = 1 << 20;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
+/// The same for chunks of 4 GiB and more: older releases count the bytes of a chunk in 32 bits.
+const LARGE_CHUNKED_VERSION: u8 = 5;
 /// The same for older releases: chunks are found by a version 1 B-tree.
 const OLD_CHUNKED_VERSION: u8 = 3;
 
@@ -163,8 +167,13 @@ pub enum LayoutSpec {
 }
 
 /// The messages of a new dataset, and its description.
-pub(super) fn create(file: &File, spec: DatasetSpec) -> Result<(Vec<RawMessage>, Description)> {
+pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessage>, Description)> {
     let sizes = file.superblock().sizes;
+    let structured =
+        matches!(spec.layout, LayoutSpec::Sparse { .. } | LayoutSpec::VariableLength { .. });
+    if !structured && spec.committed.is_none() && spec.fill.is_none() {
+        spec.datatype = file.global_heap().with_own_references(spec.datatype);
+    }
     if let Some(fill) = &spec.fill
         && fill.len() != spec.datatype.size()
     {
@@ -237,9 +246,10 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     match &spec.layout {
         LayoutSpec::Compact => {
             let bytes = bytes?;
-            if bytes > MAX_COMPACT {
+            let most = if file.era() == Era::Old { OLD_MAX_COMPACT } else { MAX_COMPACT };
+            if bytes > most {
                 return Err(Error::Invalid(format!(
-                    "compact storage holds at most {MAX_COMPACT} bytes, not {bytes}"
+                    "compact storage holds at most {most} bytes, not {bytes}"
                 )));
             }
             let fill = spec.fill.clone().unwrap_or_else(|| vec![0; element_size as usize]);
@@ -268,8 +278,10 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
         }
         LayoutSpec::Chunked { chunk, filters, dont_filter_partial } => {
             let mut index = index_info(spec, chunk, 0, !filters.is_empty())?;
-            let mut version = CHUNKED_VERSION;
-            if is_old(file, chunk, element_size) && !dont_filter_partial {
+            let small = is_small(chunk, element_size);
+            let mut version = if small { CHUNKED_VERSION } else { LARGE_CHUNKED_VERSION };
+            let old = file.library_version() < LibraryVersion::V110;
+            if small && old && !dont_filter_partial {
                 (version, index) = (OLD_CHUNKED_VERSION, ChunkIndexInfo::BTree1);
             }
             let sections = vec![local(filters, spec, chunk, false)?];
@@ -321,11 +333,10 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     }
 }
 
-/// Whether chunks are to be found by releases before 1.10, and can be.
-fn is_old(file: &File, chunk: &[u64], element_size: u64) -> bool {
+/// Whether the bytes of a chunk can be counted in 32 bits.
+fn is_small(chunk: &[u64], element_size: u64) -> bool {
     let bytes = chunk.iter().try_fold(element_size, |bytes, &side| bytes.checked_mul(side));
-    let small = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
-    small && file.library_version() < LibraryVersion::V110
+    bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX))
 }
 
 /// Fails unless elements have variable-length parts.

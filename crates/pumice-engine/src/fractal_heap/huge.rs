@@ -16,6 +16,7 @@ const FILTERED: u8 = 2;
 /// The same where ids of objects are their addresses.
 const PLAIN_BY_ADDRESS: u8 = 3;
 const FILTERED_BY_ADDRESS: u8 = 4;
+const ALL: [u8; 4] = [PLAIN, FILTERED, PLAIN_BY_ADDRESS, FILTERED_BY_ADDRESS];
 
 impl FractalHeap {
     pub(super) fn huge_of_key(&mut self, key: u64) -> Result<HugeObject> {
@@ -48,25 +49,34 @@ impl FractalHeap {
             return Err(Error::Unsupported("more huge objects than a heap has keys for".into()));
         }
         let (medium, context) = (self.medium.clone(), self.context);
+        let direct = self.header.has_direct_huge_ids(&context);
         if self.huge_tree()?.is_none() {
-            let size = usize::from(context.sizes.offset) + 2 * usize::from(context.sizes.length);
-            let mut tree = Tree::create(PLAIN, 0, SMALL_NODES, size, context.sizes.offset)?;
+            let (offset, length) = (context.offset_width(), context.length_width());
+            let (kind, size) = match direct {
+                true => (PLAIN_BY_ADDRESS, offset + length),
+                false => (PLAIN, offset + 2 * length),
+            };
+            let mut tree = Tree::create(kind, 0, SMALL_NODES, size, context.sizes.offset)?;
             self.header.huge_index_address = tree.place(&*medium)?;
             self.huge = Some(tree);
         }
         let length = object.len() as u64;
         let address = medium.allocate_raw(length)?;
-        let key = self.header.last_huge_key + 1;
         let huge = HugeObject { address, length, filtered: None };
-        let record = HeapHeader::encode_huge_record(&huge, key, &context);
+        let key = if direct { address } else { self.header.last_huge_key + 1 };
+        let own = Some(key).filter(|_| !direct);
+        let record = HeapHeader::encode_huge_record(&huge, own, &context);
         let header = self.header.clone();
         if let Some(tree) = &mut self.huge {
             tree.insert(&*medium, by_key(&header, &context, key), &record)?;
         }
         medium.stage(address, object.to_vec());
-        self.header.last_huge_key = key;
         self.header.objects[1] += 1;
         self.header.object_bytes[0] += length;
+        if direct {
+            return Ok(self.header.direct_huge_id(&huge, &context));
+        }
+        self.header.last_huge_key = key;
         Ok(self.header.huge_id(key))
     }
 
@@ -99,10 +109,7 @@ impl FractalHeap {
         let mut tree = match (self.huge.take(), self.header.huge_index_address) {
             (Some(tree), _) => tree,
             (None, UNDEFINED) => return Ok(()),
-            (None, address) => {
-                let types = [PLAIN, FILTERED, PLAIN_BY_ADDRESS, FILTERED_BY_ADDRESS];
-                Tree::open(address, &types, &*medium)?
-            }
+            (None, address) => Tree::open(address, &ALL, &*medium)?,
         };
         let mut objects = Vec::new();
         // Records of all types begin with address and length.
@@ -122,7 +129,7 @@ impl FractalHeap {
     fn huge_tree(&mut self) -> Result<Option<&mut Tree>> {
         let address = self.header.huge_index_address;
         if self.huge.is_none() && address != UNDEFINED {
-            self.huge = Some(Tree::open(address, &[PLAIN, FILTERED], &*self.medium)?);
+            self.huge = Some(Tree::open(address, &ALL, &*self.medium)?);
         }
         Ok(self.huge.as_mut())
     }

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::metadata::MetadataIo;
 use pumice_bytes::Reader;
 use pumice_format::UNDEFINED;
-use pumice_format::index::{ChunkRecord, Coord, RecordFormat};
+use pumice_format::index::{ChunkRecord, Coord, RecordFormat, RecordKind};
 use std::ops::ControlFlow;
 
 #[derive(Debug)]
@@ -19,7 +19,11 @@ pub(super) struct Single {
 }
 
 impl Single {
-    pub(super) fn new(format: RecordFormat, shape: &IndexShape) -> Self {
+    pub(super) fn new(mut format: RecordFormat, shape: &IndexShape) -> Self {
+        // The layout message has room for the size of anything in the file.
+        if format.kind == RecordKind::Filtered {
+            format.size_width = format.size_width.max(format.offset_size);
+        }
         Self { format, rank: shape.rank(), record: None }
     }
 

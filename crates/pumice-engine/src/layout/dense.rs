@@ -53,6 +53,9 @@ impl Dense {
                 "the filter mask {filter_mask:#x} skips filters that a pipeline of {filters} has not"
             )));
         }
+        if size == 0 {
+            return Err(Error::Invalid("a stored chunk has at least one byte".into()));
+        }
         let wanted = self.geometry.chunk_bytes();
         let skipped = filters > 0 && filter_mask.count_ones() as usize == filters;
         if (skipped || self.unfiltered(key)) && size != wanted {

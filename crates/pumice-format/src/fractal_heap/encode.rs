@@ -166,12 +166,23 @@ impl HeapHeader {
         id
     }
 
-    /// The record of the B-tree of huge objects that are named by a key, without filters: type 1.
-    pub fn encode_huge_record(object: &HugeObject, key: u64, context: &Context) -> Vec<u8> {
+    /// The id of a huge object that is named by its address.
+    pub fn direct_huge_id(&self, object: &HugeObject, context: &Context) -> Vec<u8> {
+        let mut id = vec![0x10];
+        id.extend(Self::encode_huge_record(object, None, context));
+        id.resize(usize::from(self.id_length), 0);
+        id
+    }
+
+    /// The record of the B-tree of huge objects without filters: type 1 if they are named by a key, type 3 if by
+    /// their address.
+    pub fn encode_huge_record(object: &HugeObject, key: Option<u64>, context: &Context) -> Vec<u8> {
         let mut record = Vec::new();
         record.put_uint(object.address, context.offset_width());
         record.put_uint(object.length, context.length_width());
-        record.put_uint(key, context.length_width());
+        if let Some(key) = key {
+            record.put_uint(key, context.length_width());
+        }
         record
     }
 }
