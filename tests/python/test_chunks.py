@@ -205,3 +205,28 @@ class Chunks(InteropCase):
             grown[kept] = array[kept]
             array = grown
         return array
+
+    def test_the_only_chunk_may_be_stored_in_any_size(self):
+        for size in (1, 65_535, 65_536, 100_000):
+            specification = self.specification(f"only-{size}")
+            specification.create("dense", "d", "<i4", [4], chunks=[4], filters=GZIP)
+            data = specification.store(np.zeros(size, "u1"))
+            specification.op("write_chunk", path="d", offset=[0], mask=0, data=data)
+            with h5py.File(self.write(specification)) as file:
+                self.assertEqual(file["d"].id.get_chunk_info(0).size, size)
+
+    def test_what_libhdf5_cannot_read_is_not_written(self):
+        specification = self.specification("level")
+        usual = [{"id": DEFLATE, "parameters": []}]
+        specification.dense("d", np.arange(50), chunks=[50], filters=usual)
+        with h5py.File(self.write(specification)) as file:
+            np.testing.assert_array_equal(file["d"][:], np.arange(50))
+        empty = specification.store(np.zeros(0, "u1"))
+        specification.op("write_chunk", path="d", offset=[0], mask=0, data=empty)
+        with self.assertRaisesRegex(AssertionError, "at least one byte"):
+            self.write(specification)
+        specification = self.specification("enumeration")
+        kind = {"enum": {}, "base": "<i4"}
+        specification.op("dense", path="d", dtype=kind, shape=[3])
+        with self.assertRaisesRegex(AssertionError, "without members"):
+            self.write(specification)

@@ -34,8 +34,11 @@ PARTS = [{"target": BLOCK, "source": BLOCK, "file": "source.h5", "dataset": "x"}
 LATER = {
     "view": ("v110", {"op": "dense", "dtype": "<i4", "shape": [4], "parts": PARTS}),
     "any": ("v112", {"op": "references", "meaning": "any", "targets": [{"path": "x"}]}),
+    "vast chunks": (
+        "v200",
+        {"op": "dense", "dtype": "<i4", "shape": [5], "maxshape": [None], "chunks": [1 << 30]},
+    ),
 }
-
 
 
 def blocks_of(data, address):
@@ -213,6 +216,32 @@ class Versions(InteropCase):
                     specification.operations.pop()
                     self.assertEqual(refused, bounds.index(high) < bounds.index(first), name)
                 self.assertEqual(view, high == "v108")
+
+    def test_chunks_of_4_gib_are_of_a_version_of_their_own(self):
+        for chunk in (1 << 30, (1 << 30) - 1):
+            def fill(specification, file):
+                options = {"maxshape": [None], "chunks": [chunk]}
+                specification.create("dense", "x", "<i4", [5], **options)
+                file.create_dataset("x", (5,), "<i4", chunks=(chunk,), maxshape=(None,))
+
+            ours, theirs = self.make_both("v110", fill)
+            self.assertEqual(versions_of(ours, "x"), versions_of(theirs, "x"))
+            with h5py.File(ours) as file:
+                self.assertEqual(file["x"].chunks, (chunk,))
+
+    def test_compact_data_may_fill_a_message(self):
+        most = 65_524
+        for bound in ("earliest", "v110"):
+            data = np.arange(most, dtype="u1")
+            specification = self.specification(f"compact-{bound}")
+            path = self.directory / f"compact-{bound}.h5"
+            specification.op("file", path=path.name, libver=bound)
+            specification.dense("full", data, compact=True)
+            self.write(specification, "other.h5")
+            with h5py.File(path) as file:
+                np.testing.assert_array_equal(file["full"][:], data)
+            specification.create("dense", "more", "u1", [most + 1], compact=True)
+            self.assertTrue(self.refused(lambda: self.write(specification, "other.h5")))
 
     def test_a_user_block_is_left_to_the_user(self):
         for bound in ("earliest", "v110"):

@@ -22,10 +22,9 @@ use pumice_format::{Sizes, UNDEFINED};
 use pumice_space::{Extent, UNLIMITED};
 use pumice_types::Datatype;
 
-/// The largest dataset that fits into a message of an object header, behind four bytes; messages of the old
+/// The largest dataset that fits into a message of an object header, behind four bytes: messages of old
 /// headers are multiples of eight bytes.
-const MAX_COMPACT: u64 = 65_531;
-const OLD_MAX_COMPACT: u64 = 65_524;
+const MAX_COMPACT: u64 = 65_524;
 /// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
 /// array has an entry for every chunk, and most of them will never be stored.
 const MANY_CHUNKS: u64 = 1 << 20;
@@ -246,10 +245,9 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     match &spec.layout {
         LayoutSpec::Compact => {
             let bytes = bytes?;
-            let most = if file.era() == Era::Old { OLD_MAX_COMPACT } else { MAX_COMPACT };
-            if bytes > most {
+            if bytes > MAX_COMPACT {
                 return Err(Error::Invalid(format!(
-                    "compact storage holds at most {most} bytes, not {bytes}"
+                    "compact storage holds at most {MAX_COMPACT} bytes, not {bytes}"
                 )));
             }
             let fill = spec.fill.clone().unwrap_or_else(|| vec![0; element_size as usize]);
