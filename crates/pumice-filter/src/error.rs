@@ -66,6 +66,14 @@ pub enum FilterError {
         /// Why not.
         reason: String,
     },
+    /// Another filter has the number already.
+    #[error("filter {id} is {name} already: choose another number, 256 to 511 to try things out")]
+    Taken {
+        /// The number.
+        id: u16,
+        /// The filter that has it.
+        name: &'static str,
+    },
     /// More filters than a filter mask has bits.
     #[error("filter pipeline: expected at most 32 filters, found {0}")]
     TooMany(usize),

@@ -81,7 +81,7 @@ pub use facts::DatasetFacts;
 pub use filter::Filter;
 pub use heap_section::{EncodedHeap, HeapSection};
 pub use pipeline::{MAX_FILTERS, Pipeline};
-pub use registry::{find, registered_name};
+pub use registry::{find, register, registered_name};
 pub use section::EncodedCells;
 pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 pub use stream::{stream_copy, stream_fence};

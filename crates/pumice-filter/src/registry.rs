@@ -18,7 +18,8 @@ use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
 use crate::szip::Szip;
 use crate::zstandard::Zstandard;
-use crate::{Filter, heap, location, references};
+use crate::{Filter, FilterError, heap, location, references};
+use std::sync::{PoisonError, RwLock};
 
 pub(crate) const DEFLATE: u16 = 1;
 pub(crate) const SHUFFLE: u16 = 2;
@@ -33,13 +34,73 @@ pub(crate) const LZ4: u16 = 32004;
 pub(crate) const BITSHUFFLE: u16 = 32008;
 pub(crate) const ZSTD: u16 = 32015;
 
-/// The built-in filter with this id, or else a plugin's (feature `plugins`).
+/// Filters of the program.
+static REGISTERED: RwLock<Vec<&'static dyn Filter>> = RwLock::new(Vec::new());
+
+/// Makes a filter of the program's own known to every file, from now on and until the program ends. Datasets
+/// that are open already do not look for filters again.
+///
+/// The numbers from 256 to 511 are for filters that are only tried out; others are given out by The HDF Group.
+///
+/// ```
+/// use pumice_filter::{Filter, FilterError};
+///
+/// struct Turned;
+///
+/// impl Filter for Turned {
+///     fn id(&self) -> u16 {
+///         300
+///     }
+///     fn name(&self) -> &'static str {
+///         "turned"
+///     }
+///     fn encode(&self, _: &[u32], input: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+///         out.clear();
+///         out.extend(input.iter().rev());
+///         Ok(())
+///     }
+///     fn decode(
+///         &self, _: &[u32], input: &[u8], limit: usize, out: &mut Vec<u8>,
+///     ) -> Result<(), FilterError> {
+///         assert!(input.len() <= limit, "no longer than what it was made of");
+///         self.encode(&[], input, out)
+///     }
+/// }
+///
+/// pumice_filter::register(Box::new(Turned))?;
+/// assert_eq!(pumice_filter::find(300).unwrap().name(), "turned");
+/// assert!(pumice_filter::register(Box::new(Turned)).is_err(), "the number is taken");
+/// # Ok::<(), FilterError>(())
+/// ```
+pub fn register(filter: Box<dyn Filter>) -> Result<(), FilterError> {
+    let id = filter.id();
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let other = built_in(id).or_else(|| own(&registered, id));
+    if let Some(other) = other {
+        return Err(FilterError::Taken { id, name: other.name() });
+    }
+    // Pipelines of datasets name it, however long they live.
+    registered.push(Box::leak(filter));
+    Ok(())
+}
+
+fn own(registered: &[&'static dyn Filter], id: u16) -> Option<&'static dyn Filter> {
+    registered.iter().copied().find(|filter| filter.id() == id)
+}
+
+/// The built-in filter with this id, or else one that was [registered](register), or a plugin's (feature
+/// `plugins`).
 ///
 /// ```
 /// assert_eq!(pumice_filter::find(1).unwrap().name(), "deflate");
 /// assert!(pumice_filter::find(32013).is_none(), "zfp is not built in");
 /// ```
 pub fn find(id: u16) -> Option<&'static dyn Filter> {
+    let registered = || own(&REGISTERED.read().unwrap_or_else(PoisonError::into_inner), id);
+    built_in(id).or_else(registered).or_else(|| plugin(id))
+}
+
+fn built_in(id: u16) -> Option<&'static dyn Filter> {
     match id {
         DEFLATE => Some(&Deflate),
         SHUFFLE => Some(&Shuffle),
@@ -56,7 +117,7 @@ pub fn find(id: u16) -> Option<&'static dyn Filter> {
         LZ4 => Some(&Lz4),
         BITSHUFFLE => Some(&Bitshuffle),
         ZSTD => Some(&Zstandard),
-        _ => plugin(id),
+        _ => None,
     }
 }
 

@@ -135,8 +135,10 @@ pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
 pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::LibraryVersion;
 pub use pumice_engine::{Error, Result};
+pub use pumice_filter::register as register_filter;
 pub use pumice_filter::{
-    BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding,
+    BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, Filter, FilterError, FilterSpec,
+    Scaling, SzipCoding,
 };
 pub use pumice_space::{Column, Coordinate, Extent, HyperslabAxis, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};

@@ -1,9 +1,10 @@
 //! The checks of the structured-chunk prototype's own suite, through Pumice's interfaces.
 
 use pumice::{
-    AllocationTime, Context, Dataset, DatasetBuilder, File, FileSpaceStrategy, FilterSpec,
-    LayoutKind, LibraryVersion, Section, Selection, SzipCoding,
+    AllocationTime, Context, Dataset, DatasetBuilder, DatasetFacts, File, FileSpaceStrategy,
+    Filter, FilterError, FilterSpec, LayoutKind, LibraryVersion, Section, Selection, SzipCoding,
 };
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What libhdf5 leaves out of the size of an extensible array's index block that it has not read:
 /// 29 addresses.
@@ -283,6 +284,87 @@ fn filters_run_when_chunks_are_flushed_not_when_they_are_written() {
     assert!(error.contains("77"), "{error}");
     dataset.erase(..).unwrap();
     dataset.flush().unwrap();
+}
+
+/// Adds its parameter to every byte, and counts how often it runs.
+struct Adding;
+
+static ENCODED: AtomicUsize = AtomicUsize::new(0);
+static DECODED: AtomicUsize = AtomicUsize::new(0);
+
+impl Adding {
+    fn add(by: u32, input: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        out.extend(input.iter().map(|byte| byte.wrapping_add(by as u8)));
+    }
+}
+
+impl Filter for Adding {
+    fn id(&self) -> u16 {
+        277
+    }
+
+    fn name(&self) -> &'static str {
+        "adding"
+    }
+
+    fn encode(&self, by: &[u32], input: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+        ENCODED.fetch_add(1, Ordering::Relaxed);
+        Self::add(by[0], input, out);
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        by: &[u32],
+        input: &[u8],
+        _limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        DECODED.fetch_add(1, Ordering::Relaxed);
+        Self::add(by[0].wrapping_neg(), input, out);
+        Ok(())
+    }
+
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        assert_eq!(parameters, [9]);
+        Ok(vec![3])
+    }
+}
+
+#[test]
+fn a_registered_filter_chooses_its_parameters_and_runs_at_flush_and_at_the_first_read() {
+    pumice::register_filter(Box::new(Adding)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registered.h5");
+    let file = File::create(&path).unwrap();
+    let adding = FilterSpec { id: 277, optional: false, name: None, parameters: vec![9] };
+    let builder = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse().no_filters();
+    let builder = builder.section_filter(Section::Values, adding);
+    let dataset = builder.create("d").unwrap();
+    dataset.write(0..5, &[1, 2, 3, 4, 5]).unwrap();
+    assert_eq!(ENCODED.load(Ordering::Relaxed), 0, "written, not flushed");
+    dataset.flush().unwrap();
+    assert_eq!(ENCODED.load(Ordering::Relaxed), 1);
+    let stored = dataset.read_structured_chunk([0]).unwrap().unwrap();
+    assert_eq!(stored[1].bytes[..5], [4, 3, 3, 3, 5], "three more in every byte");
+    drop(dataset);
+    file.close().unwrap();
+
+    let file = File::open(&path).unwrap();
+    let dataset = file.dataset("d").unwrap();
+    let mut filters = dataset.section_filters();
+    let found = filters.get(Section::Values, 0).unwrap();
+    assert_eq!((found.id, found.parameters.as_slice()), (277, &[3][..]));
+    filters.remove(Section::Values, 277).unwrap();
+    assert_eq!(filters.count(Section::Values), 0);
+    assert_eq!(DECODED.load(Ordering::Relaxed), 0);
+    assert_eq!(dataset.read::<i32>(0..5).unwrap(), [1, 2, 3, 4, 5]);
+    assert_eq!(DECODED.load(Ordering::Relaxed), 1);
 }
 
 #[test]
