@@ -175,11 +175,10 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
     let Band { rows, number: band, grid, source, aim, runs } = band;
     let (&[height, side], &[_, across]) = (grid.chunk(), &*grid.counts()) else { return None };
     let element = source.element_size();
-    // If they are spread evenly, a little more than each gets.
-    let room = rows.count(band) / usize::try_from(across).ok()?.max(1);
-    let room = room + room / 8;
     let mut chunks = Vec::new();
-    for chunk in 0..across {
+    for (chunk, count) in (0..across).zip(rows.counts(band)) {
+        // A little more than each gets.
+        let room = (count + count / 8).min(rows.count(band));
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
         let dims = [height, side];
         let encoder = match runs {

@@ -13,6 +13,9 @@ use super::{Aim, MOST_RUNS, scratch};
 use crate::wide::Wide;
 use std::ops::Range;
 
+/// Cells for each run from which on a gap, in the mean, takes more than a byte.
+const WIDE_GAP: u64 = 512;
+
 /// Encodes the cells of a chunk that is a part of a matrix, run by run.
 ///
 /// ```
@@ -162,14 +165,16 @@ impl RunEncoder {
         }
         let (blocks, highest) = (self.blocks, u64::from(self.highest));
         let plain = length(&self.dims, Counts { blocks, highest })?;
+        // The plain form has few bytes for boxes, and is slow to read: they had better be as short.
+        let boxes = plain <= runs * if total / runs.max(1) >= WIDE_GAP { 3 } else { 2 };
+        let aim = if boxes { Aim::Short } else { self.aim };
         let as_they_are =
-            self.aim == Aim::Fast && choose(total, self.count, runs) == (Kind::Runs, false);
+            aim == Aim::Fast && choose(total, self.count, runs) == (Kind::Runs, false);
         match as_they_are {
             true => compact::encode_runs(&self.dims, &self.gaps, &self.lengths, out),
-            false => compact::encode(&self.dims, total, self.toggles(), self.aim, out),
+            false => compact::encode(&self.dims, total, self.toggles(), aim, out),
         }
-        if out.len() as u64 >= plain && self.aim == Aim::Fast {
-            // The plain form has few bytes for boxes, and is slow to read.
+        if out.len() as u64 >= plain && aim == Aim::Fast {
             compact::encode(&self.dims, total, self.toggles(), Aim::Short, out);
         }
         Some(plain).filter(|plain| (out.len() as u64) < *plain)

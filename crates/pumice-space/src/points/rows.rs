@@ -7,6 +7,9 @@ use std::ops::Range;
 /// Columns that are looked at together: as many as a word has bits.
 const BLOCK: usize = 64;
 
+/// One row in so many tells how cells are spread over chunks.
+const SAMPLED: usize = 16;
+
 /// Columns are below this, so that [`Divisor`] is exact.
 const MOST_COLUMNS: u64 = 1 << 30;
 
@@ -126,6 +129,22 @@ impl<'a> RowGrid<'a> {
         self.pointer(rows.end).saturating_sub(self.pointer(rows.start))
     }
 
+    /// How many cells each chunk of a band has, about: some rows are counted for all.
+    #[inline(always)]
+    pub fn counts(&self, band: usize) -> Vec<usize> {
+        let mut counts = vec![0; self.across];
+        let by_side = Divisor::new(self.side);
+        for row in self.rows_of(band).step_by(SAMPLED) {
+            let line = self.columns.get(self.pointer(row)..self.pointer(row + 1));
+            for column in line.unwrap_or_default() {
+                if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
+                    *count += SAMPLED;
+                }
+            }
+        }
+        counts
+    }
+
     fn pointer(&self, row: usize) -> usize {
         self.pointers.at(row).unwrap_or(0) as usize
     }
@@ -222,9 +241,14 @@ impl Divisor {
     }
 
     #[inline(always)]
+    fn divide(self, number: u32) -> u32 {
+        (u64::from(number) * u64::from(self.reciprocal) >> self.shift) as u32
+    }
+
+    #[inline(always)]
     fn divide_all(self, numbers: &[u32; BLOCK], quotients: &mut [u32]) {
         for (quotient, number) in quotients.iter_mut().zip(numbers) {
-            *quotient = (u64::from(*number) * u64::from(self.reciprocal) >> self.shift) as u32;
+            *quotient = self.divide(*number);
         }
     }
 }
