@@ -284,3 +284,15 @@ fn undefined_cells_read_as_the_fill_value_whenever_it_is_written() {
     file.close().unwrap();
     check(&File::open(&path).unwrap());
 }
+
+#[test]
+fn more_chunks_than_can_be_counted_are_refused_at_once() {
+    let file = File::in_memory().unwrap();
+    let vast = |side: u64| {
+        let new = file.new_dataset::<u8>().shape([1 << 62, 1 << 60]).sparse().chunk([side, side]);
+        new.create(&format!("{side}"))
+    };
+    let error = vast(1 << 20).err().unwrap().to_string();
+    assert!(error.contains("take larger ones"), "{error}");
+    vast(1 << 30).unwrap().write_point(&[1 << 61, 7], 1u8).unwrap();
+}

@@ -388,6 +388,13 @@ fn index_info(
     if axes.any(|((&chunk, &max), &now)| now > 0 && chunk > max) {
         return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
     }
+    let now = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
+    if now.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
+        let what = format!(
+            "{dims:?} cells in chunks of {chunk:?}: more than 2^64 of them; take larger ones"
+        );
+        return Err(Error::Invalid(what));
+    }
     // Arrays have room for the maximum extent, as far as it has an end.
     let longest = max.iter().zip(dims).map(|(&max, &now)| if max == UNLIMITED { now } else { max });
     let counts = longest.zip(chunk).map(|(length, &chunk)| length.div_ceil(chunk));
