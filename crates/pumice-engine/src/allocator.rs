@@ -17,9 +17,11 @@
 
 mod blocks;
 mod free_set;
+mod parts;
 
 use blocks::{Blocks, Cut};
 use free_set::FreeSet;
+pub use parts::{Extent, PartSpace, Parts};
 use std::collections::BTreeMap;
 
 /// What a range is for.

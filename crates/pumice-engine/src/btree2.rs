@@ -13,7 +13,7 @@ mod balance;
 mod node;
 
 use crate::index::Claims;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use node::{Child, Node};
 use pumice_bytes::DecodeError;
@@ -146,7 +146,7 @@ impl Tree {
     /// Gives the tree its place in the file now, so that others can name it before the commit.
     pub(crate) fn place(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         if self.header == UNDEFINED {
-            self.header = io.allocate(TreeHeader::size(io.sizes()) as u64)?;
+            self.header = io.allocate_for(DataKind::Tree, TreeHeader::size(io.sizes()) as u64)?;
         }
         Ok(self.header)
     }

@@ -20,7 +20,7 @@ use crate::group::{self, GroupSpec};
 use crate::journal::Journal;
 use crate::layout::DatasetLayout;
 use crate::medium::{METADATA_LIMIT, Medium};
-use crate::members::{self, Form};
+use crate::members::{self, Form, multi};
 use crate::object::Object;
 use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
@@ -29,6 +29,7 @@ use datasets::Forgetting;
 use pumice_bytes::DecodeError;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::UNDEFINED;
+use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::{Era, FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
@@ -132,7 +133,14 @@ impl File {
         };
         superblock.base_address = user_block;
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
+        let starts = store.starts();
         let medium = Medium::new(store, user_block, length, sizes, true);
+        if let Some(kind) = options.by_kind {
+            multi::check_space(&space)?;
+            let mut new = kind.members();
+            new.members.iter_mut().take(1).for_each(|first| first.used = user_block + length);
+            multi::divide(&medium, &starts, &new)?;
+        }
         let medium = Arc::new(with_options(medium, options));
         let mut space = FileSpace::create(&medium, space, length, new_header(low))?;
         let header = new_header(low);
@@ -206,9 +214,10 @@ impl File {
         writable: bool,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        let form = match store.member_size() {
-            Some(_) => Form::Family,
-            None => Form::Single(None),
+        let form = match (store.member_size(), store.starts().len()) {
+            (Some(_), _) => Form::Family,
+            (None, 0 | 1) => Form::Single(None),
+            (None, _) => Form::Multi,
         };
         Self::open_store(store, cache, writable, form, options)
     }
@@ -224,8 +233,8 @@ impl File {
         let (mut store, mut found) = (store.clone(), find_superblock(&*store));
         // A journal is behind the end of the file, and may be all there is of a superblock.
         let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
-        if longer
-            && form != Form::Multi
+        // The oldest multi files say where the last of their members ends.
+        if (longer || form == Form::Multi)
             && let Some(done) = journal_done(&store, writable)?
         {
             (store, found) = (done.clone(), find_superblock(&*done));
@@ -237,7 +246,7 @@ impl File {
             Form::Single(_) | Form::Family => superblock.end_of_file,
         };
         let end = stored_end.min(total).saturating_sub(base);
-        let medium = Medium::new(store, base, end, superblock.sizes, writable);
+        let medium = Medium::new(store.clone(), base, end, superblock.sizes, writable);
         let medium = Arc::new(with_options(medium, options));
         medium.note_length(total);
         let extension = Extension::load(&medium, &superblock);
@@ -260,13 +269,19 @@ impl File {
         let mut marked = false;
         if writable {
             check_mark(&superblock, options.ignore_mark)?;
+            if form == Form::Multi {
+                begin_multi(&medium, &*store, &extension, options)?;
+            }
             medium.settle(stored_end)?;
             medium.note_superblock(superblock.encoded_length())?;
             marked = std::mem::take(&mut superblock.consistency_flags) != 0;
         } else {
             settings = None;
         }
-        let space = FileSpace::open(&medium, settings, superblock.extension_address)?;
+        let address = superblock.extension_address;
+        let changes = writable && address != UNDEFINED;
+        let changes = changes && (settings.is_some() || form == Form::Multi);
+        let space = FileSpace::open(&medium, settings, changes.then_some(address))?;
         let file = Self::new(medium, superblock, extension, space, cache, options);
         if writable && (options.mark_open || marked) {
             file.write_mark(options.mark_open)?;
@@ -290,7 +305,7 @@ impl File {
         let orphans = Mutex::default();
         let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
-        let opened_length = medium.end();
+        let opened_length = medium.used();
         Arc::new_cyclic(|this| Self {
             medium,
             superblock,
@@ -569,6 +584,26 @@ fn new_header(low: LibraryVersion) -> ObjectHeader {
         }
         _ => ObjectHeader::new(),
     }
+}
+
+/// Tells a medium of the members of the file that is to be edited.
+fn begin_multi(
+    medium: &Medium,
+    store: &dyn Store,
+    extension: &Extension,
+    options: &CreateOptions,
+) -> Result<()> {
+    let Some(DriverInfo::Multi(members)) = &extension.driver else {
+        let what = "a store of several parts whose file does not say what they are";
+        return Err(Error::Invalid(what.into()));
+    };
+    extension.file_space.as_ref().map_or(Ok(()), multi::check_space)?;
+    multi::check_lengths(store, members)?;
+    multi::divide(medium, &store.starts(), members)?;
+    if let Some(alignment) = options.alignment {
+        medium.align(alignment);
+    }
+    Ok(())
 }
 
 fn with_options(medium: Medium, options: &CreateOptions) -> Medium {

@@ -90,17 +90,19 @@ impl FileSpace {
         Ok(())
     }
 
-    /// For a file that is opened for editing: reads its managers.
+    /// For a file that is opened for editing: reads its managers, and its superblock extension, if that
+    /// is to be changed.
     pub(crate) fn open(
         medium: &Arc<Medium>,
         info: Option<FileSpaceInfo>,
-        extension: u64,
+        extension: Option<u64>,
     ) -> Result<Self> {
+        let object = |address| Object::load(medium, address).map(Arc::new);
+        let extension = extension.map(object).transpose()?;
         let Some(info) = info else {
-            return Ok(Self { info: Default::default(), extension: None, stored: Vec::new() });
+            return Ok(Self { info: Default::default(), extension, stored: Vec::new() });
         };
         check(&info)?;
-        let extension = Some(Arc::new(Object::load(medium, extension)?));
         let mut space = Self { info, extension, stored: Vec::new() };
         let mut free = Vec::new();
         for (place, &address) in space.info.managers.iter().enumerate() {
@@ -141,6 +143,14 @@ impl FileSpace {
         self.info.managers = Vec::new();
         self.info.end_before_managers = UNDEFINED;
         self.store(medium)?;
+        self.stage()
+    }
+
+    /// Puts what the file says of its members into the extension, and stages it.
+    pub(crate) fn set_driver(&self, body: Vec<u8>) -> Result<()> {
+        if let Some(extension) = &self.extension {
+            extension.set(kind::DRIVER_INFO, 0, body)?;
+        }
         self.stage()
     }
 

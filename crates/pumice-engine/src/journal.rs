@@ -12,7 +12,8 @@
 //!   its checksum, 4 bytes
 //! ```
 //!
-//! Places are absolute. The last 40 bytes of a file tell whether it ends with a journal. One that
+//! Places are absolute; they may be in any part of a file that has several, such as a split file, whose journal
+//! is at the end of the first part. The last 40 bytes of a file tell whether it ends with a journal. One that
 //! is not complete was never begun to be applied and is nobody's; a complete one is applied when
 //! the file is opened for editing, and read through when it is opened for reading. Programs that do
 //! not know of it take it for bytes behind the end of the file, and drop it when they change the
@@ -75,8 +76,9 @@ pub(crate) fn write(store: &dyn Store, length: u64, blocks: &[(u64, &[u8])]) -> 
 /// A complete journal that was found in a store.
 pub(crate) struct Journal {
     blocks: BTreeMap<u64, Vec<u8>>,
-    /// Bytes of the store without it.
+    /// Bytes of the store without it, and with it.
     length: u64,
+    total: u64,
 }
 
 impl Journal {
@@ -100,7 +102,7 @@ impl Journal {
             return Ok(None);
         }
         Self::blocks(store, &list, count, start..list_at)
-            .map(|blocks| blocks.map(|blocks| Self { blocks, length }))
+            .map(|blocks| blocks.map(|blocks| Self { blocks, length, total }))
     }
 
     /// The blocks of a list, if all are as it says.
@@ -111,6 +113,7 @@ impl Journal {
         place: std::ops::Range<u64>,
     ) -> io::Result<Option<BTreeMap<u64, Vec<u8>>>> {
         let mut entries = Reader::new("journal", place.end, list);
+        let total = store.len()?;
         let (mut at, mut blocks) = (place.start, BTreeMap::new());
         for _ in 0..count {
             let (Ok(offset), Ok(length), Ok(checksum)) =
@@ -119,7 +122,10 @@ impl Journal {
                 return Ok(None);
             };
             let fits = at.checked_add(length).is_some_and(|end| end <= place.end);
-            if !fits || offset.checked_add(length).is_none_or(|end| end > place.start) {
+            let before = offset.checked_add(length).is_some_and(|end| end <= place.start);
+            // Or in another part of the file, with an end of its own.
+            let elsewhere = || Ok::<_, io::Error>(offset > total && store.room(offset)? >= length);
+            if !fits || !(before || elsewhere()?) {
                 return Ok(None);
             }
             let mut bytes = vec![0; length as usize];
@@ -154,6 +160,11 @@ struct Replayed {
 }
 
 impl Replayed {
+    /// Whether a place is behind the journal: in another part of the store.
+    fn is_behind(&self, offset: u64) -> bool {
+        offset > self.journal.total
+    }
+
     /// Puts blocks of the journal over what was read.
     fn patch(&self, offset: u64, buffer: &mut [u8]) {
         let end = offset + buffer.len() as u64;
@@ -174,8 +185,20 @@ impl Store for Replayed {
         Ok(self.journal.length)
     }
 
+    fn room(&self, offset: u64) -> io::Result<u64> {
+        match self.is_behind(offset) {
+            true => self.store.room(offset),
+            false => Ok(self.journal.length.saturating_sub(offset)),
+        }
+    }
+
+    fn volume(&self) -> io::Result<u64> {
+        Ok(self.store.volume()?.saturating_sub(self.journal.total - self.journal.length))
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        if offset.saturating_add(buffer.len() as u64) > self.journal.length {
+        let end = offset.saturating_add(buffer.len() as u64);
+        if end > self.journal.length && !self.is_behind(offset) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.store.read_at(offset, buffer)?;

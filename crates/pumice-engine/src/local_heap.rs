@@ -7,7 +7,7 @@
 //! Invariant: `header.data_size` is what the segment has in the file.
 
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::local_heap::LocalHeap as Header;
@@ -39,9 +39,10 @@ impl LocalHeap {
     pub(crate) fn create(io: &dyn MetadataIo) -> Result<Self> {
         let sizes = io.sizes();
         let context = Context::new(sizes);
-        let address = io.allocate(Header::encoded_length(&context) as u64)?;
+        let address =
+            io.allocate_for(DataKind::LocalHeap, Header::encoded_length(&context) as u64)?;
         // As in libhdf5, beside the header: most heaps never need another place.
-        let data_address = io.allocate(FIRST_SEGMENT)?;
+        let data_address = io.allocate_for(DataKind::LocalHeap, FIRST_SEGMENT)?;
         let header = Header { data_size: FIRST_SEGMENT, free_offset: 0, data_address };
         let free = Some(BTreeMap::from([(ALIGN, FIRST_SEGMENT - ALIGN)]));
         let segment = vec![0; FIRST_SEGMENT as usize];
@@ -225,7 +226,7 @@ impl LocalHeap {
 
     /// Gives the segment a new place.
     fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
-        let address = io.allocate(self.len())?;
+        let address = io.allocate_for(DataKind::LocalHeap, self.len())?;
         io.free(self.header.data_address, self.header.data_size);
         (self.header.data_address, self.header.data_size) = (address, self.len());
         Ok(())

@@ -20,9 +20,9 @@ pub use commit::Snapshot;
 pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 
-use crate::allocator::{Alignment, Allocator, FreeRange, Purpose, Rules};
+use crate::allocator::{Alignment, Extent, FreeRange, PartSpace, Parts, Purpose, Rules};
 use crate::journal::Durability;
-use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
+use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use held::Held;
 use pumice_bytes::DecodeError;
@@ -60,7 +60,7 @@ pub struct Medium {
 type Images = BTreeMap<u64, Arc<Vec<u8>>>;
 
 struct State {
-    allocator: Allocator,
+    allocator: Parts,
     images: Images,
     /// Bytes of all images.
     staged: usize,
@@ -72,8 +72,8 @@ struct State {
     pending: Option<commit::Pending>,
     /// The superblock as it was last read or written here: nobody else writes one.
     superblock: Option<Vec<u8>>,
-    /// Where the file ended after the last commit.
-    committed_end: u64,
+    /// Where the parts of the file ended after the last commit.
+    committed_ends: Vec<u64>,
 }
 
 impl Medium {
@@ -82,7 +82,7 @@ impl Medium {
         let (images, staged, pending, superblock) = Default::default();
         let held = Held::default();
         let held_count = held.count();
-        let (limit, allocator) = (METADATA_LIMIT, Allocator::new(end));
+        let (limit, allocator) = (METADATA_LIMIT, Parts::one(end));
         let state = State {
             allocator,
             images,
@@ -91,7 +91,7 @@ impl Medium {
             spill_at: limit,
             pending,
             superblock,
-            committed_end: end,
+            committed_ends: vec![end],
         };
         Self {
             store,
@@ -113,6 +113,31 @@ impl Medium {
     /// The same, whose commits survive as much as `durability` says.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
+    }
+
+    /// Says that the file has several parts, and which of them has data of each kind. Nothing may have
+    /// been taken yet.
+    pub(crate) fn divide(&self, parts: &[PartSpace], kinds: [usize; 6]) {
+        let mut state = self.state();
+        state.allocator = Parts::several(parts, kinds);
+        state.committed_ends = state.allocator.ends();
+    }
+
+    /// Where the parts of the file end, and whether they did after the last commit.
+    pub(crate) fn ends(&self) -> (Vec<u64>, bool) {
+        let state = self.state();
+        let ends = state.allocator.ends();
+        let same = ends == state.committed_ends;
+        (ends, same)
+    }
+
+    /// Where the first part ends, as a superblock says that is written outside of a commit.
+    pub(crate) fn superblock_end(&self) -> u64 {
+        let state = self.state();
+        match state.committed_ends.as_slice() {
+            [first, _, ..] => *first,
+            _ => state.allocator.end(),
+        }
     }
 
     /// Aligns larger ranges from now on.
@@ -153,8 +178,10 @@ impl Medium {
     /// `address`.
     pub(crate) fn is_mostly_free_before(&self, address: u64, length: u64) -> bool {
         let allocator = &self.state().allocator;
-        allocator.free_bytes() > allocator.end() / 2
-            && allocator.next_hole(length, Purpose::Metadata).is_some_and(|at| at < address)
+        allocator.is_mostly_free(address)
+            && allocator
+                .next_hole(length, Purpose::Metadata, address)
+                .is_some_and(|at| at < address)
     }
 
     /// Whether a commit would write anything, beside what is not staged yet.
@@ -170,20 +197,20 @@ impl Medium {
 
     /// Whether raw data of `length` bytes would get a place before `address`.
     pub(crate) fn has_raw_hole_before(&self, address: u64, length: u64) -> bool {
-        let hole = self.state().allocator.next_hole(length, Purpose::Raw);
+        let hole = self.state().allocator.next_hole(length, Purpose::Raw, address);
         hole.is_some_and(|hole| hole < address)
     }
 
     /// Whether `count` ranges of `length` bytes of raw data would get places in free space, one of them
     /// before `address`.
     pub(crate) fn has_raw_holes_before(&self, address: u64, length: u64, count: u64) -> bool {
-        let room = self.state().allocator.room_for(length, Purpose::Raw);
+        let room = self.state().allocator.room_for(length, Purpose::Raw, address);
         room >= count && self.has_raw_hole_before(address, length)
     }
 
-    /// Where the file ends.
-    pub(crate) fn end(&self) -> u64 {
-        self.state().allocator.end()
+    /// How long the file is, all parts together.
+    pub(crate) fn used(&self) -> u64 {
+        self.state().allocator.used()
     }
 
     /// How many bytes below that are free.
@@ -270,7 +297,7 @@ impl Medium {
     /// measured against.
     pub fn volume(&self) -> Result<u64> {
         let stored = self.store.volume().map_err(|source| self.failed("find the size", source))?;
-        Ok(stored.saturating_sub(self.base).max(self.state().allocator.end()))
+        Ok(stored.saturating_sub(self.base).max(self.state().allocator.used()))
     }
 
     /// How many bytes there are from `address` on without a gap.
@@ -280,7 +307,8 @@ impl Medium {
             return Ok(length - address);
         }
         let Ok(at) = self.absolute(address) else { return Ok(0) };
-        self.store.room(at).map_err(|source| self.failed("find the size", source))
+        let stored = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        Ok(stored.max(self.state().allocator.extent_at(address).end.saturating_sub(address)))
     }
 
     /// Whether there are `length` bytes at `address`; mostly known without asking the store.
@@ -334,8 +362,9 @@ impl Medium {
         let extended = || {
             let start = self.absolute(address)?;
             // Asked only now: what lies beyond the end was never written by one who had it before.
-            let written = self.store_length()?.saturating_sub(start).min(length);
-            self.reserve(state.allocator.end())?;
+            let part = state.allocator.extent_at(address);
+            let written = self.stored_end(part.start)?.saturating_sub(start).min(length);
+            self.reserve(part)?;
             Ok(written)
         };
         let extended = extended();
@@ -426,7 +455,7 @@ impl Medium {
         self.take(|allocator| allocator.allocate_at_end(length))
     }
 
-    fn take(&self, from: impl FnOnce(&mut Allocator) -> Option<u64>) -> Result<u64> {
+    fn take(&self, from: impl FnOnce(&mut Parts) -> Option<u64>) -> Result<u64> {
         self.require_writable()?;
         let mut state = self.state();
         // Space at the end may be where the journal is.
@@ -435,10 +464,20 @@ impl Medium {
         address.ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
     }
 
-    /// Makes the store reach to the end of the allocated space, which may have unwritten ranges.
-    fn reserve(&self, end: u64) -> Result<()> {
+    /// Where the store ends in the part that begins at `start`, in absolute terms.
+    fn stored_end(&self, start: u64) -> Result<u64> {
+        if start == 0 {
+            return self.store_length();
+        }
+        let at = self.absolute(start)?;
+        let room = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        Ok(at.saturating_add(room))
+    }
+
+    /// Makes the store reach to the end of the allocated space of a part, which may have unwritten ranges.
+    fn reserve(&self, Extent { start, end }: Extent) -> Result<()> {
         let wanted = self.absolute(end)?;
-        if self.store_length()? < wanted {
+        if self.stored_end(start)? < wanted {
             self.set_store_length(wanted, "extend the file")?;
         }
         Ok(())
@@ -479,12 +518,18 @@ impl MetadataIo for Medium {
     }
 
     fn allocate(&self, length: u64) -> Result<u64> {
-        self.note_change(length as usize);
-        self.take(|allocator| allocator.allocate(length, Purpose::Metadata))
+        self.allocate_for(DataKind::Header, length)
+    }
+
+    fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        if !matches!(kind, DataKind::Raw | DataKind::GlobalHeap) {
+            self.note_change(length as usize);
+        }
+        self.take(|allocator| allocator.allocate(length, kind))
     }
 
     fn allocate_raw(&self, length: u64) -> Result<u64> {
-        self.take(|allocator| allocator.allocate(length, Purpose::Raw))
+        self.allocate_for(DataKind::Raw, length)
     }
 
     fn free(&self, address: u64, length: u64) {

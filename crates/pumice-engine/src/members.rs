@@ -1,21 +1,24 @@
 //! Files that are one HDF5 file together: families (pieces of one size), split files (metadata and
-//! raw data) and multi files (one file for each kind of data). Families are made and edited, the others
-//! only read.
+//! raw data) and multi files (one file for each kind of data): what they have in common, and families; the
+//! others are in `members/multi.rs`.
 //!
 //! They are opened by libhdf5's name for the whole: a family by a pattern such as `run%05d.h5`, a
 //! split file `run` by the name that `run-m.h5` and `run-r.h5` have in common (or `run.meta` and
 //! `run.raw`), a multi file `run` as `run-s.h5` and its companions. What the file itself says of its
 //! members wins over these names.
 
+pub(crate) mod multi;
+
 use crate::extension::Extension;
 use crate::file::{Cache, File, find_superblock};
 use crate::file_space::FileSpace;
 use crate::journal::Journal;
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
-use pumice_format::driver_info::{self, DriverInfo, MultiMember};
+use multi::ByKind;
+use pumice_format::driver_info::{DriverInfo, Multi};
 use pumice_format::messages::kind;
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
@@ -23,17 +26,6 @@ use pumice_store::{FamilyStore, FileStore, Gaps, JoinedStore, Locking, Part, Sto
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The file with the superblock of a split or multi file: how its name ends, and the endings of all
-/// members unless the file says otherwise.
-const MULTI: [(&str, &[&str]); 3] = [
-    ("-m.h5", &["-m.h5", "-r.h5"]),
-    (".meta", &[".meta", ".raw"]),
-    ("-s.h5", &["-s.h5", "-b.h5", "-r.h5", "-g.h5", "-l.h5", "-o.h5"]),
-];
-
-/// The last address, of which libhdf5 gives each member an equal share unless told otherwise.
-const LAST_ADDRESS: u64 = u64::MAX - 1;
 
 /// Digits of a family's numbers that make sense.
 const MAX_WIDTH: usize = 100;
@@ -53,9 +45,20 @@ pub(crate) enum Form<'p> {
 pub(crate) enum Several {
     /// Pieces of one size, in order.
     Family { pattern: Pattern, members: Vec<PathBuf> },
-    /// Files by kind of data; the first one has the superblock.
-    Multi { whole: PathBuf, members: Vec<MultiMember> },
+    /// Files by kind of data.
+    Multi { whole: PathBuf, multi: Multi },
 }
+
+/// All files of one for editing.
+pub(crate) struct Writable {
+    pub(crate) store: Arc<dyn Store>,
+    /// Gives up their locks.
+    pub(crate) unlock: Unlock,
+    pub(crate) form: Form<'static>,
+}
+
+/// What gives up the locks of an open file.
+pub(crate) type Unlock = Box<dyn Fn() + Send + Sync>;
 
 impl Several {
     /// The file that `path` names as a whole, where there is no file of this name.
@@ -64,20 +67,31 @@ impl Several {
             let members = pattern.members();
             return (!members.is_empty()).then_some(Self::Family { pattern, members });
         }
-        let (_, endings) =
-            MULTI.iter().find(|(ending, _)| member_path(path, &format!("%s{ending}")).is_file())?;
-        let share = LAST_ADDRESS / endings.len() as u64;
-        let member = |(place, ending): (usize, &&str)| MultiMember {
-            start: place as u64 * share,
-            used: 0,
-            name: format!("%s{ending}"),
-        };
-        let members = endings.iter().enumerate().map(member).collect();
-        Some(Self::Multi { whole: path.into(), members })
+        Some(Self::Multi { whole: path.into(), multi: multi::find(path)? })
     }
 
-    /// The family that is to be made by this pattern: all by itself if it is to be `new`.
-    pub(crate) fn family(path: &Path, new: bool) -> io::Result<Self> {
+    /// What is to be made, if it is to consist of several: all by itself if it is to be `new`.
+    pub(crate) fn made(
+        path: &Path,
+        new: bool,
+        options: &CreateOptions,
+    ) -> io::Result<Option<Self>> {
+        match (options.member_size, options.by_kind) {
+            (None, None) => Ok(None),
+            (Some(_), None) => Self::family(path, new).map(Some),
+            (None, Some(kind)) => {
+                let multi = multi::made(path, kind, new)?;
+                Ok(Some(Self::Multi { whole: path.into(), multi }))
+            }
+            (Some(_), Some(_)) => {
+                let what = "a family that is also a split or multi file";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+            }
+        }
+    }
+
+    /// The family that is to be made by this pattern.
+    fn family(path: &Path, new: bool) -> io::Result<Self> {
         let Some(pattern) = path.to_str().and_then(Pattern::parse) else {
             let what = "a family is named by a pattern for its files' numbers, such as run%05d.h5";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -94,8 +108,9 @@ impl Several {
     pub(crate) fn first(&self) -> PathBuf {
         match self {
             Self::Family { members, .. } => members.first().cloned().unwrap_or_default(),
-            Self::Multi { whole, members } => {
-                members.first().map_or(whole.clone(), |member| member_path(whole, &member.name))
+            Self::Multi { whole, multi } => {
+                let first = multi.members.first();
+                first.map_or(whole.clone(), |member| member_path(whole, &member.name))
             }
         }
     }
@@ -109,42 +124,74 @@ impl Several {
                 let store = family_store(&members, member_size(&members)?);
                 File::open_store(store, cache, false, Form::Family, options)
             }
-            Self::Multi { whole, members } => open_multi(&whole, &members, cache, options),
+            Self::Multi { whole, multi } => {
+                let (multi, _) = multi::stored(&whole, &multi)?;
+                let store = multi::reading(&whole, &multi);
+                File::open_store(store, cache, false, Form::Multi, options)
+            }
         }
     }
 
-    /// All files of a family for editing; the first one is open and locked. For members of so many
-    /// bytes if the family is to be made anew.
+    /// All files for editing; the first one is open and locked. The others are made, or replaced, if
+    /// there are options for a new file.
     pub(crate) fn writable(
         self,
         first: Arc<FileStore>,
-        new_size: Option<u64>,
+        new: Option<&CreateOptions>,
         locking: Locking,
-    ) -> Result<Arc<FamilyStore>> {
-        let Self::Family { pattern, .. } = self else {
-            let what = "changing a split or multi file; `pumice repack` or `h5repack` makes one file \
-                        of it, which can be changed";
-            return Err(Error::Unsupported(what.into()));
-        };
-        let members = pattern.members();
-        let Some(size) = new_size else {
-            return family(first, member_size(&members)?, locking, pattern);
-        };
-        // What is replaced goes as the family that it says that it is; what is behind that, and what is
-        // beside another file, is not it.
-        let (old, end) = match stored_size(&members).ok().flatten() {
-            Some(old) => {
-                let found = find_superblock(&*family_store(&members, old));
-                (old, found.map_or(0, |(_, total, superblock)| superblock.end_of_file.min(total)))
+    ) -> Result<Writable> {
+        match self {
+            Self::Family { pattern, .. } => {
+                let size = new.and_then(|options| options.member_size);
+                let store = writable_family(pattern, first, size, locking)?;
+                let family = store.clone();
+                let unlock: Unlock = Box::new(move || family.unlock());
+                Ok(Writable { store, unlock, form: Form::Family })
             }
-            None => (size, 0),
-        };
-        let replaced = family(first.clone(), old, locking, pattern.clone())?;
-        let emptied = replaced.settle(end).and_then(|()| replaced.set_len(0));
-        emptied.map_err(|source| Error::Io { action: "empty the family".into(), source })?;
-        drop(replaced);
-        family(first, size, locking, pattern)
+            Self::Multi { whole, multi } => {
+                let (multi, said) = match new {
+                    Some(_) => (multi, true),
+                    None => multi::stored(&whole, &multi)?,
+                };
+                if !said {
+                    let what = "changing a split or multi file that does not say of which files it \
+                                consists; `pumice repack` makes one file of it, which can be changed";
+                    return Err(Error::Unsupported(what.into()));
+                }
+                let store = multi::writing(first, &whole, &multi, new.is_some(), locking)?;
+                let parts = store.clone();
+                let unlock: Unlock = Box::new(move || parts.unlock());
+                Ok(Writable { store, unlock, form: Form::Multi })
+            }
+        }
     }
+}
+
+/// All files of a family for editing. For members of so many bytes if the family is to be made anew.
+fn writable_family(
+    pattern: Pattern,
+    first: Arc<FileStore>,
+    new_size: Option<u64>,
+    locking: Locking,
+) -> Result<Arc<FamilyStore>> {
+    let members = pattern.members();
+    let Some(size) = new_size else {
+        return family(first, member_size(&members)?, locking, pattern);
+    };
+    // What is replaced goes as the family that it says that it is; what is behind that, and what is
+    // beside another file, is not it.
+    let (old, end) = match stored_size(&members).ok().flatten() {
+        Some(old) => {
+            let found = find_superblock(&*family_store(&members, old));
+            (old, found.map_or(0, |(_, total, superblock)| superblock.end_of_file.min(total)))
+        }
+        None => (size, 0),
+    };
+    let replaced = family(first.clone(), old, locking, pattern.clone())?;
+    let emptied = replaced.settle(end).and_then(|()| replaced.set_len(0));
+    emptied.map_err(|source| Error::Io { action: "empty the family".into(), source })?;
+    drop(replaced);
+    family(first, size, locking, pattern)
 }
 
 fn family(
@@ -201,38 +248,6 @@ fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
     Arc::new(JoinedStore::new(members.iter().enumerate().map(part).collect(), Gaps::Errors))
 }
 
-fn open_multi(
-    whole: &Path,
-    members: &[MultiMember],
-    cache: Cache,
-    options: &CreateOptions,
-) -> Result<Arc<File>> {
-    let store = multi_store(whole, members);
-    let store = match driver(store.clone())? {
-        Some(DriverInfo::Multi(stored)) => {
-            if stored.first().is_none_or(|first| first.start != 0) {
-                let what = "a multi file whose superblock is not at address 0";
-                return Err(Error::Unsupported(what.into()));
-            }
-            multi_store(whole, &stored)
-        }
-        Some(DriverInfo::Family { .. }) => return Err(wrong_driver("a multi file", "a family")),
-        _ => store,
-    };
-    File::open_store(store, cache, false, Form::Multi, options)
-}
-
-fn multi_store(whole: &Path, members: &[MultiMember]) -> Arc<JoinedStore> {
-    let mut starts: Vec<u64> = members.iter().map(|member| member.start).collect();
-    starts.sort_unstable();
-    let part = |member: &MultiMember| {
-        let next = starts.iter().find(|&&start| start > member.start).unwrap_or(&u64::MAX);
-        let path = member_path(whole, &member.name);
-        Part { start: member.start, length: next - member.start, path, offset: 0 }
-    };
-    Arc::new(JoinedStore::new(members.iter().map(part).collect(), Gaps::Errors))
-}
-
 /// What the file in this store says of the files that it consists of.
 fn driver(store: Arc<dyn Store>) -> Result<Option<DriverInfo>> {
     let (base, total, superblock) = find_superblock(&*store)?;
@@ -247,8 +262,8 @@ fn wrong_driver(named: &str, found: &str) -> Error {
 /// What is known of the files that a file consists of, and where an older superblock has it.
 type Driver = (Option<DriverInfo>, Option<(u64, u64)>);
 
-/// Says in a new file that it is a family, if it is to be one; an extension of the superblock gets this
-/// header.
+/// Says in a new file of which files it consists, if it is not one; an extension of the superblock gets
+/// this header.
 pub(crate) fn begin(
     medium: &Arc<Medium>,
     superblock: &mut Superblock,
@@ -256,18 +271,22 @@ pub(crate) fn begin(
     header: ObjectHeader,
     options: &CreateOptions,
 ) -> Result<Driver> {
-    let Some(member_size) = options.member_size else { return Ok((None, None)) };
-    let driver = Some(DriverInfo::Family { member_size });
+    let driver = match (options.member_size, options.by_kind.map(ByKind::members)) {
+        (Some(member_size), _) => DriverInfo::Family { member_size },
+        (None, Some(multi)) => DriverInfo::Multi(multi),
+        (None, None) => return Ok((None, None)),
+    };
     if let Some(old) = &mut superblock.old {
-        let block = driver_info::family_block(member_size);
-        let (address, length) = (medium.allocate(block.len() as u64)?, block.len() as u64);
+        let block = driver.to_block();
+        let (address, length) =
+            (medium.allocate_for(DataKind::Superblock, block.len() as u64)?, block.len() as u64);
         medium.stage(address, block);
         old.driver_address = address;
-        return Ok((driver, Some((address, length))));
+        return Ok((Some(driver), Some((address, length))));
     }
-    let body = driver_info::family_message(member_size);
-    space.extend(medium, header, RawMessage::new(kind::DRIVER_INFO, 0, body))?;
-    Ok((driver, None))
+    let message = RawMessage::new(kind::DRIVER_INFO, 0, driver.to_message());
+    space.extend(medium, header, message)?;
+    Ok((Some(driver), None))
 }
 
 /// Fails if what a file's driver stored says that the file is only a part, and tells what to open.
@@ -275,9 +294,9 @@ pub(crate) fn refuse(driver: &DriverInfo, path: Option<&Path>) -> Result<()> {
     let name = path.and_then(Path::to_str).unwrap_or_default();
     let (what, whole) = match driver {
         DriverInfo::Family { .. } => ("a family of files", pattern_of(name)),
-        DriverInfo::Multi(members) => {
-            let what = if members.len() == 2 { "a split file" } else { "a multi file" };
-            let ending = members.first().and_then(|first| first.name.strip_prefix("%s"));
+        DriverInfo::Multi(multi) => {
+            let what = if multi.members.len() == 2 { "a split file" } else { "a multi file" };
+            let ending = multi.members.first().and_then(|first| first.name.strip_prefix("%s"));
             (what, ending.and_then(|ending| name.strip_suffix(ending)).map(String::from))
         }
         _ => return Ok(()),
@@ -372,7 +391,7 @@ mod tests {
         // The superblock and what follows it, as if the commit had been about to replace them.
         let Some(several) = Several::find(&pattern) else { panic!("no family") };
         let first = Arc::new(FileStore::open_writable(several.first()).unwrap());
-        let store = several.writable(first, None, Locking::Off).unwrap();
+        let store = several.writable(first, None, Locking::Off).unwrap().store;
         let length = store.len().unwrap();
         assert!(length > 200, "several members");
         let mut whole = vec![0; length as usize];

@@ -5,6 +5,7 @@
 
 use crate::Result;
 use pumice_format::Sizes;
+pub use pumice_format::driver_info::DataKind;
 
 /// What libhdf5 uses unless it is told otherwise.
 pub(crate) const USUAL_CHUNK_NODE_RANK: u16 = 32;
@@ -22,8 +23,14 @@ pub trait MetadataIo: Send + Sync {
     /// The `length` bytes at `address`: the staged image if there is one, else what the file has.
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Space for `length` bytes that nothing refers to.
+    /// Space for `length` bytes that nothing refers to: of a header.
     fn allocate(&self, length: u64) -> Result<u64>;
+
+    /// Space for `length` bytes of metadata or heaps of a kind, which files of several parts keep apart.
+    fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        let _ = kind;
+        self.allocate(length)
+    }
 
     /// Space for `length` bytes of raw data, which pages keep apart from metadata.
     fn allocate_raw(&self, length: u64) -> Result<u64> {

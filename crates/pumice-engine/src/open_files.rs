@@ -11,7 +11,7 @@
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
 use crate::file::{Cache, File};
-use crate::members::{Form, Several};
+use crate::members::{Form, Several, Unlock};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
 use pumice_store::{FileStore, Locking, Store};
@@ -110,8 +110,9 @@ fn find(
     opening: Opening,
     options: &CreateOptions,
 ) -> io::Result<(FileStore, Option<Several>)> {
-    if opening.creates() && options.member_size.is_some() {
-        let several = Several::family(path, opening == Opening::CreateNew)?;
+    if opening.creates()
+        && let Some(several) = Several::made(path, opening == Opening::CreateNew, options)?
+    {
         return Ok((opening.open(&several.first())?, Some(several)));
     }
     match opening.open(path) {
@@ -124,9 +125,6 @@ fn find(
         Err(error) => Err(error),
     }
 }
-
-/// What gives up the locks of an open file.
-type Unlock = Box<dyn Fn() + Send + Sync>;
 
 /// Opens or makes the file in a store that is locked, with the others that belong to it.
 fn open_locked(
@@ -146,13 +144,13 @@ fn open_locked(
         (Opening::Edit, None) => File::open_store(store.clone(), cache, true, one, options)?,
         (Opening::Create | Opening::CreateNew, None) => create(store.clone(), cache, options)?,
         (_, Some(several)) => {
-            let size = options.member_size.filter(|_| opening.creates());
-            let all = several.writable(store.clone(), size, locking)?;
-            let file = match size {
-                Some(_) => create(all.clone(), cache, options)?,
-                None => File::open_store(all.clone(), cache, true, Form::Family, options)?,
+            let new = opening.creates().then_some(options);
+            let all = several.writable(store.clone(), new, locking)?;
+            let file = match new {
+                Some(_) => create(all.store, cache, options)?,
+                None => File::open_store(all.store, cache, true, all.form, options)?,
             };
-            return Ok((file, Box::new(move || all.unlock())));
+            return Ok((file, all.unlock));
         }
     };
     Ok((file, unlock))

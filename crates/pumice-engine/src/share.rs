@@ -11,7 +11,7 @@ use crate::file::File;
 use crate::file_space::FileSpace;
 use crate::fractal_heap::FractalHeap;
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::object::Object;
 use crate::{Error, Result, group};
 use pumice_format::fractal_heap::HeapShape;
@@ -240,7 +240,7 @@ impl Built {
         let room = self.records.len().max(USUAL);
         let list = SharedMessageRecord::encode_list(&self.records, room, medium.sizes());
         let list_length = list.len() as u64;
-        let address = medium.allocate(list_length)?;
+        let address = medium.allocate_for(DataKind::Tree, list_length)?;
         medium.stage(address, list);
         Ok(SharedMessageIndex {
             messages: self.records.len() as u16,

@@ -4,6 +4,7 @@ use crate::allocator::Alignment;
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
 use crate::journal::Durability;
+pub use crate::members::multi::ByKind;
 use crate::share::LeastSizes;
 use crate::{Error, Result};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
@@ -107,6 +108,8 @@ pub struct CreateOptions {
     pub space: SpaceOptions,
     /// Bytes of each file of a family, if the file is to be one.
     pub member_size: Option<u64>,
+    /// Of which files by kind of data the file is to consist, if not of one.
+    pub by_kind: Option<ByKind>,
     /// What commits survive; also for a file that is there.
     pub durability: Durability,
     /// How much memory changed metadata may take, if not as much as usual.

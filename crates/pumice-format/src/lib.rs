@@ -10,7 +10,7 @@
 //! | [`global_heap`], [`heap_set`] | collections of objects, for variable-length data |
 //! | [`btree1`], [`symbol_table_node`], [`local_heap`] | old-style groups, read only |
 //! | [`shared_message_table`], [`cache_image`] | what a superblock extension leads to, read only |
-//! | [`driver_info`] | of which files a family, split or multi file consists, read only |
+//! | [`driver_info`] | of which files a family, split or multi file consists |
 //! | [`reference`](mod@reference) | references to objects, regions and attributes, read only |
 //! | [`virtual_mapping`] | which datasets have the elements of a virtual one, read only |
 //! | [`fractal_heap`], [`dense`] | links and attributes of objects that have many, read only |

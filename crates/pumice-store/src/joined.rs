@@ -1,7 +1,8 @@
 //! Parts of several files as one store: external raw data, families of files, split files.
 //!
 //! Only external raw data ([`Gaps::Zeros`]) can be written: its files are made, and grow, as needed.
-//! A family that is changed is a [`FamilyStore`](crate::FamilyStore).
+//! A family that is changed is a [`FamilyStore`](crate::FamilyStore), a split file a
+//! [`PartedStore`](crate::PartedStore).
 
 use crate::{FileStore, Store};
 use std::io;

@@ -27,12 +27,14 @@ mod file;
 mod joined;
 mod lock;
 mod memory;
+mod parted;
 
 pub use family::FamilyStore;
 pub use file::FileStore;
 pub use joined::{Gaps, JoinedStore, Part};
 pub use lock::Locking;
 pub use memory::MemoryStore;
+pub use parted::PartedStore;
 
 use std::io;
 use std::sync::Arc;
@@ -99,6 +101,12 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Where the parts begin that have ends of their own, in order and from 0 on: more than one where
+    /// there are files by kind of data. [`len`](Self::len) is that of the first.
+    fn starts(&self) -> Vec<u64> {
+        vec![0]
+    }
+
     /// Says, before the first change, where what is stored ends: what lies behind may be somebody else's.
     fn settle(&self, end: u64) -> io::Result<()> {
         let _ = end;
@@ -117,7 +125,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Cuts or extends (with zeros) to `len` bytes.
+    /// Cuts or extends (with zeros) to `len` bytes; of [several parts](Self::starts), the one that is to
+    /// end there.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Returns when everything written before has reached the device.

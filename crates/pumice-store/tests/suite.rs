@@ -1,6 +1,8 @@
 //! One suite that every store must pass.
 
-use pumice_store::{FamilyStore, FileStore, Locking, MemoryStore, ReadOp, Store, WriteOp};
+use pumice_store::{
+    FamilyStore, FileStore, Locking, MemoryStore, PartedStore, ReadOp, Store, WriteOp,
+};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -15,6 +17,11 @@ fn with_every_store(check: impl Fn(&dyn Store)) {
         let first = Arc::new(FileStore::create(name(0)).unwrap());
         check(&FamilyStore::open(first, size, Locking::default(), name).unwrap());
     }
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["meta", "raw"].map(|name| folder.path().join(name));
+    let first = Arc::new(FileStore::create(&path).unwrap());
+    let others = vec![(1 << 60, other)];
+    check(&PartedStore::create(first, &path, others, Locking::default()).unwrap());
 }
 
 #[test]

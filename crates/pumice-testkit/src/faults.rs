@@ -136,6 +136,21 @@ impl Store for FaultyStore {
         }
     }
 
+    fn room(&self, offset: u64) -> io::Result<u64> {
+        match self.note(Call::Read) {
+            Some(fault) => Err(failed(fault)),
+            None => self.inner.room(offset),
+        }
+    }
+
+    fn volume(&self) -> io::Result<u64> {
+        self.inner.volume()
+    }
+
+    fn starts(&self) -> Vec<u64> {
+        self.inner.starts()
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.read_vectored(&mut [ReadOp { offset, buffer }])
     }

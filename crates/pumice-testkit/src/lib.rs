@@ -7,5 +7,6 @@
 pub mod damage;
 pub mod faults;
 pub mod manifest;
+pub mod parts;
 pub mod recording;
 pub mod traces;

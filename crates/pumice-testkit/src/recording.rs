@@ -1,7 +1,8 @@
 //! A store that remembers every change made to it, so that a program's end after any of them can be
 //! played.
 
-use pumice_store::{MemoryStore, Store};
+use crate::parts::PartedMemory;
+use pumice_store::Store;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,11 +33,21 @@ pub enum Change {
 /// ```
 #[derive(Default)]
 pub struct RecordingStore {
-    inner: MemoryStore,
+    inner: PartedMemory,
     changes: Mutex<Vec<Change>>,
 }
 
 impl RecordingStore {
+    /// One of several parts, which begin at these offsets.
+    pub fn of_parts(starts: &[u64]) -> Self {
+        Self { inner: PartedMemory::new(starts), changes: Mutex::default() }
+    }
+
+    /// An empty store of the same parts.
+    pub fn blank(&self) -> PartedMemory {
+        PartedMemory::new(&self.inner.starts())
+    }
+
     /// How many changes there were.
     pub fn count(&self) -> usize {
         self.changes().len()
@@ -86,6 +97,18 @@ fn apply(change: &Change, most: usize, to: &dyn Store) -> io::Result<()> {
 impl Store for RecordingStore {
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
+    }
+
+    fn room(&self, offset: u64) -> io::Result<u64> {
+        self.inner.room(offset)
+    }
+
+    fn volume(&self) -> io::Result<u64> {
+        self.inner.volume()
+    }
+
+    fn starts(&self) -> Vec<u64> {
+        self.inner.starts()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {

@@ -3,8 +3,9 @@
 use super::{datatype, packed};
 use anyhow::{Context, Result, bail};
 use pumice::{
-    AllocationTime, AttributeValue, Dataset, File, FileOptions, FileSpaceStrategy, FillTime,
-    FilterSpec, Group, LibraryVersion, Node, RawAttribute, Section, Selection, VariableLength,
+    AllocationTime, AttributeValue, ByKind, Dataset, File, FileOptions, FileSpaceStrategy,
+    FillTime, FilterSpec, Group, LibraryVersion, Node, RawAttribute, Section, Selection,
+    VariableLength,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,14 @@ fn options(operation: &Value) -> Result<FileOptions> {
     }
     if let Some(bytes) = operation["memb_size"].as_u64() {
         options = options.family(bytes);
+    }
+    if let Some(name) = operation["by_kind"].as_str() {
+        options = options.by_kind(match name {
+            "split" => ByKind::Split,
+            "meta-raw" => ByKind::SplitMetaRaw,
+            "multi" => ByKind::Multi,
+            other => bail!("no such files: {other}"),
+        });
     }
     options = options.user_block(operation["userblock_size"].as_u64().unwrap_or(0));
     options = options.mark_open(operation["mark_open"] == true);

@@ -2,11 +2,12 @@
 //! last commit, or of the one under way.
 
 use pumice::{
-    AllocationTime, Context, Durability, File, FileOptions, FileSpaceStrategy, LibraryVersion,
-    MemoryStore, Node, Selection,
+    AllocationTime, ByKind, Context, Durability, File, FileOptions, FileSpaceStrategy,
+    LibraryVersion, Node, Selection,
 };
 use pumice_store::Store;
 use pumice_testkit::faults::{Call, FaultyStore};
+use pumice_testkit::parts::PartedMemory;
 use pumice_testkit::recording::RecordingStore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +21,29 @@ const STEPS: usize = 24;
 /// Files of every kind that is edited in a way of its own.
 fn kinds() -> Vec<(&'static str, FileOptions)> {
     let paged = File::options().space_strategy(FileSpaceStrategy::Paged).page_size(512);
+    let old = File::options().library_version(LibraryVersion::Earliest);
     vec![
         ("new format", File::options()),
-        ("old format", File::options().library_version(LibraryVersion::Earliest)),
+        ("old format", old.clone()),
         ("remembered space", File::options().persist_free_space(true)),
         ("pages", paged.persist_free_space(true)),
+        ("split", File::options().by_kind(ByKind::Split)),
+        ("old multi", old.by_kind(ByKind::Multi)),
+        ("multi", File::options().by_kind(ByKind::Multi)),
     ]
+}
+
+/// Where the parts of a store for such a file begin.
+fn starts(kind: &str) -> Vec<u64> {
+    match kind {
+        "split" => ByKind::Split.starts(),
+        "multi" | "old multi" => ByKind::Multi.starts(),
+        _ => vec![0],
+    }
+}
+
+fn recording(kind: &str) -> Arc<RecordingStore> {
+    Arc::new(RecordingStore::of_parts(&starts(kind)))
 }
 
 fn values(seed: usize, count: usize) -> Vec<i32> {
@@ -99,14 +117,14 @@ fn add(group: &pumice::Group, path: &str, found: &mut Content) -> pumice::Result
     Ok(())
 }
 
-fn read(store: Arc<MemoryStore>) -> pumice::Result<Content> {
+fn read(store: Arc<dyn Store>) -> pumice::Result<Content> {
     content(&File::options().open_in(store)?)
 }
 
 #[test]
 fn a_program_may_end_after_any_write_and_in_the_middle_of_it() {
     for (kind, options) in kinds() {
-        let store = Arc::new(RecordingStore::default());
+        let store = recording(kind);
         let file = options.create_in(store.clone()).unwrap();
         // For each commit: how many changes there were before and after, and what it contains.
         let mut commits = vec![(0, store.count(), content(&file).unwrap())];
@@ -125,7 +143,7 @@ fn a_program_may_end_after_any_write_and_in_the_middle_of_it() {
             let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
             for torn in [false, true] {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
-                let copy = Arc::new(MemoryStore::default());
+                let copy = Arc::new(store.blank());
                 store.play(count, torn, &*copy).unwrap();
                 let found = read(copy.clone()).unwrap_or_else(|error| panic!("{at}: {error}"));
                 let under_way = commits.get(done + 1).filter(|commit| commit.0 <= count);
@@ -138,7 +156,7 @@ fn a_program_may_end_after_any_write_and_in_the_middle_of_it() {
 }
 
 /// The file can be edited from there.
-fn go_on(store: Arc<MemoryStore>, mut content: Content, at: &str) {
+fn go_on(store: Arc<dyn Store>, mut content: Content, at: &str) {
     let file = File::options().edit_in(store.clone()).unwrap_or_else(|e| panic!("{at}: {e}"));
     file.create_group("after").unwrap();
     file.set_attribute("after", 7i32).unwrap();
@@ -168,7 +186,7 @@ fn single_change(file: &File, number: usize) -> pumice::Result<()> {
 #[test]
 fn a_program_may_end_while_changed_metadata_is_written_before_its_commit() {
     for (kind, options) in kinds() {
-        let store = Arc::new(RecordingStore::default());
+        let store = recording(kind);
         let file = options.metadata_limit(3000).create_in(store.clone()).unwrap();
         file.flush().unwrap();
         // What there was before each call, and how many changes of the store before it.
@@ -186,7 +204,7 @@ fn a_program_may_end_while_changed_metadata_is_written_before_its_commit() {
         for count in known[0].0..=store.count() {
             for torn in [false, true] {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
-                let copy = Arc::new(MemoryStore::default());
+                let copy = Arc::new(store.blank());
                 store.play(count, torn, &*copy).unwrap();
                 let found = read(copy.clone()).unwrap_or_else(|error| panic!("{at}: {error}"));
                 // Not before what was found last, not after what had been called for.
@@ -284,7 +302,7 @@ fn refer(file: &File, number: u64) -> pumice::Result<()> {
 /// Ends the program after every write and in the middle of each; `again` times elements are overwritten
 /// between two commits. In the end all are, and the file is closed.
 fn end_while_overwriting(kind: &str, options: FileOptions, again: u64) {
-    let store = Arc::new(RecordingStore::default());
+    let store = recording(kind);
     let file = options.create_in(store.clone()).unwrap();
     refer(&file, 0).unwrap();
     file.flush().unwrap();
@@ -303,7 +321,7 @@ fn end_while_overwriting(kind: &str, options: FileOptions, again: u64) {
         let done = commits.iter().rposition(|commit| commit.0 <= count).unwrap();
         for torn in [false, true] {
             let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
-            let copy = Arc::new(MemoryStore::default());
+            let copy = Arc::new(store.blank());
             store.play(count, torn, &*copy).unwrap();
             let found = File::options().open_in(copy).and_then(|file| referring(&file));
             let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
@@ -350,7 +368,7 @@ fn overwritten(file: &File) -> pumice::Result<(Vec<Vec<u8>>, Vec<i32>)> {
 #[test]
 fn a_program_may_end_while_closing_moves_what_was_overwritten() {
     for (kind, options) in kinds() {
-        let store = Arc::new(RecordingStore::default());
+        let store = recording(kind);
         let file = options.create_in(store.clone()).unwrap();
         file.new_strings().shape([1200]).create("strings").unwrap();
         file.new_strings().shape([1200]).chunk([500]).create("strings in chunks").unwrap();
@@ -358,20 +376,20 @@ fn a_program_may_end_while_closing_moves_what_was_overwritten() {
         overwrite(&file, 0).unwrap();
         let old = overwritten(&file).unwrap();
         file.close().unwrap();
-        let (first, length) = (store.count(), store.len().unwrap());
+        let (first, length) = (store.count(), store.volume().unwrap());
         let file = File::options().edit_in(store.clone()).unwrap();
         overwrite(&file, 1).unwrap();
         let new = overwritten(&file).unwrap();
         file.close().unwrap();
         // What was moved is where the old was. Where space is remembered, nothing is moved.
         let remembers = ["remembered space", "pages"].contains(&kind);
-        let now = store.len().unwrap();
+        let now = store.volume().unwrap();
         assert!(now < length * 6 / 5 || remembers, "{kind}: {length} to {now}");
         let (mut seen, mut last) = ([0; 2], false);
         for count in first..=store.count() {
             for torn in [false, true] {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
-                let copy = Arc::new(MemoryStore::default());
+                let copy = Arc::new(store.blank());
                 store.play(count, torn, &*copy).unwrap();
                 let found = File::options().open_in(copy).and_then(|file| overwritten(&file));
                 let found = found.unwrap_or_else(|error| panic!("{at}: {error}"));
@@ -385,8 +403,8 @@ fn a_program_may_end_while_closing_moves_what_was_overwritten() {
 }
 
 /// How many of many ways in which power can fail leave a file that is neither old nor new.
-fn broken_by_power_loss(options: FileOptions) -> usize {
-    let store = Arc::new(RecordingStore::default());
+fn broken_by_power_loss(kind: &str, options: FileOptions) -> usize {
+    let store = recording(kind);
     let file = options.create_in(store.clone()).unwrap();
     store.sync().unwrap();
     let mut commits = vec![(store.count(), content(&file).unwrap())];
@@ -402,7 +420,7 @@ fn broken_by_power_loss(options: FileOptions) -> usize {
         for _ in 0..6 {
             draw = draw.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let bits = draw >> 20;
-            let copy = Arc::new(MemoryStore::default());
+            let copy = Arc::new(store.blank());
             let kept = |number: usize| bits >> (number % 40) & 1 == 1;
             store.play_power_loss(count, kept, &*copy).unwrap();
             let done = commits.iter().rposition(|commit| commit.0 <= count).unwrap();
@@ -418,9 +436,9 @@ fn broken_by_power_loss(options: FileOptions) -> usize {
 #[test]
 fn power_may_fail_at_any_moment_where_that_was_asked_for() {
     for (kind, options) in kinds() {
-        let plain = broken_by_power_loss(options.clone().durability(Durability::Process));
+        let plain = broken_by_power_loss(kind, options.clone().durability(Durability::Process));
         assert!(plain > 0, "{kind}: this test would see a commit that waits for nothing");
-        assert_eq!(broken_by_power_loss(options.durability(Durability::Power)), 0, "{kind}");
+        assert_eq!(broken_by_power_loss(kind, options.durability(Durability::Power)), 0, "{kind}");
     }
 }
 
@@ -438,7 +456,7 @@ fn without_a_journal_an_end_in_the_middle_of_a_commit_shows() {
         }
     }
     let broken = (first..store.count()).filter(|&count| {
-        let copy = Arc::new(MemoryStore::default());
+        let copy = Arc::new(store.blank());
         store.play(count, false, &*copy).unwrap();
         !read(copy).is_ok_and(|found| contents.contains(&found))
     });
@@ -462,7 +480,7 @@ fn run(
     options: &FileOptions,
     fault: Option<(usize, pumice_testkit::faults::Fault)>,
 ) -> Vec<Call> {
-    let memory = Arc::new(MemoryStore::default());
+    let memory = Arc::new(PartedMemory::new(&starts(kind)));
     let store = Arc::new(FaultyStore::new(memory.clone()));
     let file = options.clone().create_in(store.clone()).unwrap();
     let mut committed = content(&file).unwrap();
@@ -508,7 +526,6 @@ fn run(
 }
 
 /// What another program would find in the file now.
-fn read_copy(memory: &MemoryStore, at: &str) -> Content {
-    let copy = Arc::new(MemoryStore::new(memory.to_vec()));
-    read(copy).unwrap_or_else(|error| panic!("{at}: {error}"))
+fn read_copy(memory: &PartedMemory, at: &str) -> Content {
+    read(Arc::new(memory.copied())).unwrap_or_else(|error| panic!("{at}: {error}"))
 }

@@ -1,6 +1,6 @@
 //! Files: create, open, edit, flush, close.
 
-use crate::{Context, Durability, FileSpaceStrategy, Group, GroupOptions, VirtualView};
+use crate::{ByKind, Context, Durability, FileSpaceStrategy, Group, GroupOptions, VirtualView};
 use pumice_engine::allocator::Alignment;
 use pumice_engine::file::File as Engine;
 use pumice_engine::onion::OnionStore;
@@ -319,6 +319,28 @@ impl FileOptions {
         self
     }
 
+    /// Makes a new file of several, one for each kind of data, which are one HDF5 file together: metadata
+    /// and raw data ([`ByKind::Split`], as with h5py's `driver="split"`), or more kinds. It is named by
+    /// what their names begin with, then and later. Pages and remembered free space are not for such files.
+    ///
+    /// ```
+    /// use pumice::{ByKind, File};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("run");
+    /// let file = File::options().by_kind(ByKind::Split).create(&path)?;
+    /// file.new_dataset::<u8>().shape([10_000]).create("a")?.write(.., &[7u8; 10_000])?;
+    /// file.close()?;
+    /// assert_eq!(folder.path().join("run-r.h5").metadata().unwrap().len(), 10_000);
+    /// File::edit(&path)?.unlink("a")?;
+    /// assert_eq!(folder.path().join("run-r.h5").metadata().unwrap().len(), 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn by_kind(mut self, kind: ByKind) -> Self {
+        self.creation.by_kind = Some(kind);
+        self
+    }
+
     /// What a commit survives: the end of the program at any instruction unless set.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.creation.durability = durability;
@@ -484,6 +506,10 @@ impl FileOptions {
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
         if self.creation.member_size != store.member_size() {
             let what = "a family in a store that is none, or has members of another size";
+            return Err(Error::Invalid(what.into()));
+        }
+        if self.creation.by_kind.map_or(vec![0], ByKind::starts) != store.starts() {
+            let what = "a file in a store that does not consist of the files that it is to have";
             return Err(Error::Invalid(what.into()));
         }
         File::new(Engine::create(store, self.cache(), &self.creation)?)

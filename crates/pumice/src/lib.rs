@@ -133,7 +133,7 @@ pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
 pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
 pub use pumice_engine::journal::Durability;
-pub use pumice_engine::version::LibraryVersion;
+pub use pumice_engine::version::{ByKind, LibraryVersion};
 pub use pumice_engine::{Error, Result};
 pub use pumice_filter::register as register_filter;
 pub use pumice_filter::{

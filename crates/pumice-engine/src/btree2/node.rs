@@ -5,7 +5,7 @@
 
 use super::{Context, Visit, damaged};
 use crate::Result;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use pumice_format::UNDEFINED;
 use pumice_format::index::tree::{NodePointer, TreeNode};
 use std::ops::ControlFlow;
@@ -177,7 +177,7 @@ impl Child {
         if node.dirty {
             let size = context.levels.parameters().node_size;
             if node.address == UNDEFINED {
-                node.address = io.allocate(u64::from(size))?;
+                node.address = io.allocate_for(DataKind::Tree, u64::from(size))?;
             }
             // Lent to the encoder, not copied.
             let records = std::mem::take(&mut node.records);

@@ -4,7 +4,10 @@ use super::File;
 use crate::Result;
 use crate::dataset::DatasetState;
 use crate::medium::Snapshot;
+use crate::members::multi;
+use crate::metadata::MetadataIo;
 use crate::object::Object;
+use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
 use pumice_format::superblock::OPEN_FOR_WRITING;
 use pumice_format::symbol_table_node::Scratch;
@@ -89,9 +92,10 @@ impl File {
         if self.space().remembers() {
             let _still = self.medium.hold_changes();
             self.space().remember(&self.medium)?;
-            let snapshot = self.medium.begin_commit()?;
+            let snapshot = self.fix()?;
             self.finish_commit(snapshot)?;
         }
+        self.store_ends()?;
         match self.marked.load(Ordering::Relaxed) {
             true => self.write_mark(false),
             false => Ok(()),
@@ -127,7 +131,7 @@ impl File {
                     dataset.object().stage()?;
                 }
             }
-            self.medium.begin_commit()?
+            self.fix()?
         };
         self.finish_commit(snapshot)
     }
@@ -161,7 +165,7 @@ impl File {
                     dataset.object().stage()?;
                 }
             }
-            self.medium.begin_commit()?
+            self.fix()?
         };
         self.finish_commit(snapshot)
     }
@@ -191,7 +195,7 @@ impl File {
             if !moved {
                 return Ok(());
             }
-            self.medium.begin_commit()?
+            self.fix()?
         };
         self.finish_commit(snapshot)
     }
@@ -233,7 +237,7 @@ impl File {
         if self.superblock.version < 3 {
             return Ok(());
         }
-        let (_, end) = self.medium.free_ranges();
+        let end = self.medium.superblock_end();
         let bytes = self.superblock_now(end, false, marked);
         self.medium.write_superblock(bytes)
     }
@@ -250,7 +254,46 @@ impl File {
         if last {
             self.medium.release_blocks();
         }
+        self.fix()
+    }
+
+    /// Fixes what a commit writes, when all else is staged: with what a split or multi file says of its
+    /// members.
+    fn fix(&self) -> Result<Option<Snapshot>> {
+        if self.medium.has_changed() {
+            self.stage_ends()?;
+        }
         self.medium.begin_commit()
+    }
+
+    /// Stages where the members of a split or multi file end. What others take from now on, nothing that is
+    /// committed refers to.
+    fn stage_ends(&self) -> Result<()> {
+        let Some(DriverInfo::Multi(members)) = &self.extension.driver else { return Ok(()) };
+        let (ends, _) = self.medium.ends();
+        let info = multi::with_ends(members, self.medium.base(), &ends);
+        match self.extension.driver_place {
+            Some((address, _)) => {
+                self.medium.stage(address, info.to_block());
+                Ok(())
+            }
+            None => self.space().set_driver(info.to_message()),
+        }
+    }
+
+    /// The last commit of a split or multi file made space at the ends of its members free: says so, and
+    /// cuts them.
+    fn store_ends(&self) -> Result<()> {
+        let (ends, same) = self.medium.ends();
+        if same || ends.len() < 2 {
+            return Ok(());
+        }
+        let snapshot = {
+            let _still = self.medium.hold_changes();
+            self.stage_ends()?;
+            self.medium.begin_commit()?
+        };
+        self.finish_commit(snapshot)
     }
 
     /// Stages changed indexes and headers; changes are held back.

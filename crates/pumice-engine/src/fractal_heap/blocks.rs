@@ -1,7 +1,7 @@
 //! Direct and indirect blocks of a heap: finding, walking, adding and dropping them.
 
 use super::{FractalHeap, to_usize};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_format::UNDEFINED;
 use pumice_format::fractal_heap::HeapChild;
@@ -184,7 +184,7 @@ impl FractalHeap {
         let overhead = self.header.direct_overhead(sizes);
         let size = (length + overhead).next_power_of_two().max(self.header.starting_size);
         if self.header.root_address == UNDEFINED && size == self.header.starting_size {
-            let address = self.medium.allocate(size)?;
+            let address = self.medium.allocate_for(DataKind::LocalHeap, size)?;
             self.header.root_address = address;
             self.header.managed_space = size;
             self.header.free_space = self.header.free_space.saturating_add(size - overhead);
@@ -198,7 +198,7 @@ impl FractalHeap {
             Some((_, start)) => self.locate(start)?,
             None => self.next_slot(size)?,
         };
-        let address = self.medium.allocate(slot.size)?;
+        let address = self.medium.allocate_for(DataKind::LocalHeap, slot.size)?;
         if let Some(table) = self.tables.get_mut(&slot.table)
             && let Some(child) = table.children.get_mut(slot.number)
         {

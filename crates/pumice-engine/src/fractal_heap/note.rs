@@ -7,7 +7,7 @@
 
 use super::{FractalHeap, to_usize};
 use crate::Result;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use pumice_format::UNDEFINED;
 use pumice_format::free_space::{Manager, SIMPLE, Section};
 
@@ -64,7 +64,7 @@ impl FractalHeap {
         let mut manager = Manager::of_heap(&sections, bits, self.header.max_direct_size, sizes);
         let (header, header_length) = match note.header {
             Some(block) => block,
-            None => self.new_block(Manager::encoded_length(sizes) as u64)?,
+            None => self.new_block(DataKind::Header, Manager::encoded_length(sizes) as u64)?,
         };
         let needed = manager.list_length;
         let fits = |&(_, room): &(u64, u64)| room >= needed && room / 2 <= needed;
@@ -72,7 +72,7 @@ impl FractalHeap {
             Some(block) => block,
             None => {
                 note.list.into_iter().for_each(|(address, room)| self.medium.free(address, room));
-                self.new_block(needed)?
+                self.new_block(DataKind::LocalHeap, needed)?
             }
         };
         (manager.list_address, manager.list_length, manager.list_room) = (list, room, room);
@@ -87,7 +87,7 @@ impl FractalHeap {
         Ok(())
     }
 
-    fn new_block(&self, length: u64) -> Result<(u64, u64)> {
-        Ok((self.medium.allocate(length)?, length))
+    fn new_block(&self, kind: DataKind, length: u64) -> Result<(u64, u64)> {
+        Ok((self.medium.allocate_for(kind, length)?, length))
     }
 }

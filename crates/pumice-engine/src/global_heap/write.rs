@@ -10,7 +10,7 @@
 use super::open::Open;
 use super::recent::Recent;
 use super::{GlobalHeap, Kept, Loaded, parse};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_bytes::Writer as _;
 use pumice_format::global_heap::{self, Collection, MAX_INDEX, MIN_COLLECTION};
@@ -367,7 +367,7 @@ impl GlobalHeap {
         }
         let context = self.context();
         let size = Collection::header_length(&context).saturating_add(need).max(writing.usual());
-        let address = self.medium.allocate_raw(size as u64)?;
+        let address = self.medium.allocate_for(DataKind::GlobalHeap, size as u64)?;
         writing.freed.remove(&address);
         let mut bytes = Vec::with_capacity(size);
         global_heap::put_header(size as u64, &context, &mut bytes);

@@ -11,7 +11,7 @@ mod data;
 use super::Visit;
 use super::entries::{Claims, Entries};
 use super::shape::{IndexShape, Slots, outside};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use blocks::Root;
 use pumice_format::UNDEFINED;
@@ -61,9 +61,9 @@ impl<T> Link<T> {
     }
 
     /// Gives a new block its place in the file.
-    fn allocate(&mut self, io: &dyn MetadataIo, size: u64) -> Result<u64> {
+    fn allocate(&mut self, io: &dyn MetadataIo, kind: DataKind, size: u64) -> Result<u64> {
         if self.address == UNDEFINED {
-            self.address = io.allocate(size)?;
+            self.address = io.allocate_for(kind, size)?;
         }
         Ok(self.address)
     }
@@ -233,7 +233,11 @@ impl ExtensibleArray {
         }
         self.place(io)?;
         if self.root.block.is_some() {
-            self.root.allocate(io, self.array.geometry.index_block_size() as u64)?;
+            self.root.allocate(
+                io,
+                DataKind::Header,
+                self.array.geometry.index_block_size() as u64,
+            )?;
         }
         if let Some(root) = &mut self.root.block {
             root.commit(self.root.address, &self.array, io)?;

@@ -7,7 +7,7 @@
 use super::Visit;
 use super::entries::Entries;
 use super::shape::{IndexShape, Slots};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
@@ -199,7 +199,7 @@ impl FixedArray {
         }
         self.place(io)?;
         if self.data_block == UNDEFINED && self.block.is_some() {
-            self.data_block = io.allocate(self.geometry.block_size)?;
+            self.data_block = io.allocate_for(DataKind::LocalHeap, self.geometry.block_size)?;
             self.header_dirty = true;
         }
         self.stage_block(io);

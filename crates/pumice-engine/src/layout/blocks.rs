@@ -6,7 +6,7 @@
 //! current: a block that an index does not have in memory was not changed by it either.
 
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_format::Sizes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -78,6 +78,10 @@ impl MetadataIo for Blocks<'_> {
 
     fn allocate(&self, length: u64) -> Result<u64> {
         self.medium.allocate(length)
+    }
+
+    fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.medium.allocate_for(kind, length)
     }
 
     fn allocate_raw(&self, length: u64) -> Result<u64> {

@@ -8,6 +8,10 @@
 //!    next use of the file, or by whoever opens it next.
 //! 4. The journal is cut off, and what became free is given back.
 //!
+//! A file of several parts (metadata and raw data) has its journal behind the end of the first one, which has
+//! the superblock. It says where each part ends in a block that is replaced like others; so what
+//! became free at an end is cut off by the commit after the one that freed it.
+//!
 //! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
 //! it is handed out.
 
@@ -24,14 +28,15 @@ pub struct Snapshot {
     images: Images,
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
-    end: u64,
+    /// Where the parts of the file end.
+    ends: Vec<u64>,
 }
 
 /// A commit whose journal is written.
 pub(super) struct Pending {
     images: Images,
     replaced: Vec<u64>,
-    end: u64,
+    ends: Vec<u64>,
     /// The superblock while blocks are replaced, and afterwards.
     superblocks: [Vec<u8>; 2],
 }
@@ -62,11 +67,10 @@ impl Medium {
         let images = state.images.clone();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
         state.allocator.begin_commit();
-        let end = state.allocator.end();
-        // Under the lock: nobody can take, and so write to, space beyond this end before the
-        // file reaches it. Setting the length later could cut off what was written meanwhile.
-        self.reserve(end)?;
-        Ok(Some(Snapshot { images, new, end }))
+        // Under the lock: nobody can take, and so write to, space beyond these ends before the
+        // file reaches them. Setting the length later could cut off what was written meanwhile.
+        state.allocator.extents().into_iter().try_for_each(|part| self.reserve(part))?;
+        Ok(Some(Snapshot { images, new, ends: state.allocator.ends() }))
     }
 
     /// Whether a byte of a range was given back: it is free, or will be with a commit.
@@ -81,7 +85,8 @@ impl Medium {
         snapshot: Snapshot,
         superblock: impl Fn(u64, bool) -> Vec<u8>,
     ) -> Result<()> {
-        let Snapshot { images, new, end } = snapshot;
+        let Snapshot { images, new, ends } = snapshot;
+        let end = ends.first().copied().unwrap_or_default();
         let is_new = |address: &u64| new.contains(address);
         let ops = images.iter().filter(|(address, _)| is_new(address));
         let mut ops: Vec<_> =
@@ -90,7 +95,7 @@ impl Medium {
         self.wait_for_device()?;
         let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
         let superblocks = [superblock(end, true), superblock(end, false)];
-        let pending = Pending { images, replaced, end, superblocks };
+        let pending = Pending { images, replaced, ends: ends.clone(), superblocks };
         // From here to the end under the lock: nobody may take space above the new end before the
         // journal is gone and the file is cut.
         let mut state = self.state();
@@ -99,13 +104,26 @@ impl Medium {
         self.finish_pending(&mut state)?;
         let before = state.allocator.end();
         let shorter = state.allocator.finish_commit();
-        state.committed_end = end.min(shorter);
-        if shorter < before {
-            if shorter < end {
-                self.put_superblock(&mut state, superblock(shorter, false))?;
+        let [shorter] = shorter.as_slice() else { return self.cut_parts(&state, &ends) };
+        state.committed_ends = vec![end.min(*shorter)];
+        if *shorter < before {
+            if *shorter < end {
+                self.put_superblock(&mut state, superblock(*shorter, false))?;
             }
-            let length = self.absolute(shorter)?;
+            let length = self.absolute(*shorter)?;
             self.set_store_length(length, "shorten the file")?;
+        }
+        Ok(())
+    }
+
+    /// Cuts parts that are longer than what is used of them and than the commit says that they are. Where
+    /// less is used than that, only the next commit can say so: no single small write could.
+    fn cut_parts(&self, state: &State, ends: &[u64]) -> Result<()> {
+        for (part, &committed) in state.allocator.extents().iter().zip(ends) {
+            let wanted = self.absolute(part.end.max(committed))?;
+            if self.stored_end(part.start)? > wanted {
+                self.set_store_length(wanted, "shorten the file")?;
+            }
         }
         Ok(())
     }
@@ -143,6 +161,7 @@ impl Medium {
             return done;
         }
         state.spill_at = self.limit;
+        state.committed_ends.clone_from(&pending.ends);
         // A block staged again meanwhile is newer than what was written.
         for (address, written) in &pending.images {
             if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {
@@ -169,7 +188,9 @@ impl Medium {
         let last = last.clone();
         self.put_superblock(state, last)?;
         self.wait_for_device()?;
-        let length = self.absolute(state.allocator.end().max(pending.end))?;
+        let length = self.absolute(
+            state.allocator.end().max(pending.ends.first().copied().unwrap_or_default()),
+        )?;
         if self.store_length()? != length {
             self.set_store_length(length, "drop the journal")?;
         }
@@ -211,10 +232,14 @@ impl Medium {
     fn check_unchanged(&self, state: &State) -> Result<()> {
         self.store.check().map_err(|source| self.failed("write", source))?;
         let Some(known) = &state.superblock else { return Ok(()) };
-        let (end, length) = (self.absolute(state.committed_end)?, self.store_length()?);
-        if length < end {
-            let what = format!("it has {length} byte(s) instead of {end} or more");
-            return Err(Error::Changed(what));
+        for (part, &end) in state.allocator.extents().iter().zip(&state.committed_ends) {
+            let (end, found) = (self.absolute(end)?, self.stored_end(part.start)?);
+            if found < end {
+                let start = if part.start == 0 { 0 } else { self.absolute(part.start)? };
+                let (found, end) = (found - start, end.saturating_sub(start));
+                let what = format!("it has {found} byte(s) instead of {end} or more");
+                return Err(Error::Changed(what));
+            }
         }
         if self.read_superblock(known.len())? != *known {
             let what = "another program wrote its superblock".to_owned();

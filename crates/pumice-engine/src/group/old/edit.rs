@@ -2,7 +2,7 @@
 
 use super::{Changed, OldGroup, Way};
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_format::UNDEFINED;
 use pumice_format::btree1::GroupNode;
@@ -219,13 +219,13 @@ impl OldGroup {
     }
 
     pub(super) fn add_node(&mut self, io: &Medium, value: GroupNode) -> Result<u64> {
-        let address = io.allocate(self.node_length())?;
+        let address = io.allocate_for(DataKind::Tree, self.node_length())?;
         self.nodes.insert(address, Changed { value, dirty: true });
         Ok(address)
     }
 
     fn add_leaf(&mut self, io: &Medium, value: SymbolTableNode) -> Result<u64> {
-        let address = io.allocate(self.leaf_length())?;
+        let address = io.allocate_for(DataKind::Tree, self.leaf_length())?;
         self.leaves.insert(address, Changed { value, dirty: true });
         Ok(address)
     }

@@ -4,7 +4,7 @@
 
 use super::{BTree1, Node, STRUCTURE, read};
 use crate::index::shape::outside;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::btree1::{ChunkKey, ChunkNode};
@@ -95,7 +95,7 @@ impl BTree1 {
     /// Makes the tree of one chunk.
     fn plant(&mut self, io: &dyn MetadataIo, key: ChunkKey, child: u64) -> Result<()> {
         let behind = self.behind(&key.start);
-        let address = io.allocate(self.node_length(io))?;
+        let address = io.allocate_for(DataKind::Tree, self.node_length(io))?;
         let (left, right) = (UNDEFINED, UNDEFINED);
         let parts =
             ChunkNode { level: 0, left, right, children: vec![child], keys: vec![key, behind] };
@@ -145,7 +145,7 @@ impl BTree1 {
     /// Splits a node, whose parent has room or which is the root. The next chunk goes to `place`.
     fn split(&mut self, io: &dyn MetadataIo, address: u64, place: usize) -> Result<()> {
         let address = if address == self.address { self.raise_root(io)? } else { address };
-        let fresh = io.allocate(self.node_length(io))?;
+        let fresh = io.allocate_for(DataKind::Tree, self.node_length(io))?;
         let Node { parts, parent, dirty } = self.node_mut(address)?;
         *dirty = true;
         let parent = parent.ok_or_else(super::unloaded)?;
@@ -181,7 +181,7 @@ impl BTree1 {
 
     /// Moves what the root holds into a new node, its only child. Returns where that is.
     fn raise_root(&mut self, io: &dyn MetadataIo) -> Result<u64> {
-        let (root, fresh) = (self.address, io.allocate(self.node_length(io))?);
+        let (root, fresh) = (self.address, io.allocate_for(DataKind::Tree, self.node_length(io))?);
         let mut node = self.nodes.remove(&root).ok_or_else(super::unloaded)?;
         let ends = [node.parts.keys.first(), node.parts.keys.last()];
         let keys: Vec<ChunkKey> = ends.into_iter().flatten().cloned().collect();

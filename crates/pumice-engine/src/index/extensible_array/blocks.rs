@@ -7,7 +7,7 @@ use super::{Array, Link};
 use crate::Result;
 use crate::index::Visit;
 use crate::index::entries::{Entries, unset_entry};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use pumice_format::UNDEFINED;
 use pumice_format::index::block::{page_exists, set_page};
 use pumice_format::index::extensible_array::EntryPlace;
@@ -149,7 +149,8 @@ impl Root {
         }
         for (link, number) in self.supers.iter_mut().zip(array.geometry.direct_super_blocks..) {
             if link.block.is_some() {
-                link.allocate(io, array.geometry.super_block_size(number, address)? as u64)?;
+                let size = array.geometry.super_block_size(number, address)? as u64;
+                link.allocate(io, DataKind::Tree, size)?;
             }
             if let Some(block) = &mut link.block {
                 block.commit(link.address, array, io)?;
@@ -332,7 +333,7 @@ fn commit_data(
         return Ok(());
     }
     let size = array.geometry.block_size(number.super_block).unwrap_or(u64::MAX);
-    let address = link.allocate(io, size)?;
+    let address = link.allocate(io, DataKind::LocalHeap, size)?;
     match &mut link.block {
         Some(block) => block.commit(address, array, io, number),
         None => Ok(()),

@@ -1,0 +1,211 @@
+//! Split and multi files: one file for each of several kinds of data, each with a range of addresses and an
+//! end of its own. What the file says of its members (their names, where they begin and what is in use of
+//! them) is the driver's information, which every commit writes anew.
+//!
+//! Invariants:
+//! - The member with the superblock begins at address 0.
+//! - What the file says is in use of a member holds all that committed metadata refers to, and the member is
+//!   at least so long.
+
+use super::{driver, member_path, wrong_driver};
+use crate::allocator::PartSpace;
+use crate::journal::Journal;
+use crate::medium::Medium;
+use crate::{Error, Result};
+use pumice_format::driver_info::{DataKind, DriverInfo, Multi, MultiMember};
+use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
+use pumice_store::{FileStore, Gaps, JoinedStore, Locking, Part, PartedStore, Store};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Of which files a new file is to consist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ByKind {
+    /// Metadata in `NAME-m.h5`, raw data in `NAME-r.h5`: as h5py and the HDF5 tools name them.
+    Split,
+    /// Metadata in `NAME.meta`, raw data in `NAME.raw`: as libhdf5 names them unless told otherwise.
+    SplitMetaRaw,
+    /// A file for each kind of data: superblock (`NAME-s.h5`), B-trees (`-b`), raw data (`-r`), global heap
+    /// (`-g`), local heaps (`-l`) and object headers (`-o`).
+    Multi,
+}
+
+/// How names of members end, the one with the superblock first.
+const NAMES: [(ByKind, &[&str]); 3] = [
+    (ByKind::Split, &["-m.h5", "-r.h5"]),
+    (ByKind::SplitMetaRaw, &[".meta", ".raw"]),
+    (ByKind::Multi, &["-s.h5", "-b.h5", "-r.h5", "-g.h5", "-l.h5", "-o.h5"]),
+];
+
+/// The last address, of which libhdf5 gives each member an equal share unless told otherwise.
+const LAST_ADDRESS: u64 = u64::MAX - 1;
+
+/// Raw data and global heaps in a member of their own.
+const SPLIT_MAP: [u8; 6] = [1, 1, 3, 3, 1, 1];
+
+const KINDS: [DataKind; 6] = [
+    DataKind::Superblock,
+    DataKind::Tree,
+    DataKind::Raw,
+    DataKind::GlobalHeap,
+    DataKind::LocalHeap,
+    DataKind::Header,
+];
+
+impl ByKind {
+    /// The members, as libhdf5 makes them, with nothing in use.
+    pub(crate) fn members(self) -> Multi {
+        let named = NAMES.iter().find(|(kind, _)| *kind == self);
+        let endings = named.map_or(&[][..], |(_, endings)| endings);
+        let share = LAST_ADDRESS / endings.len().max(1) as u64;
+        let member = |(place, ending): (usize, &&str)| MultiMember {
+            start: place as u64 * share,
+            used: 0,
+            name: format!("%s{ending}"),
+        };
+        let map = if self == Self::Multi { [0; 6] } else { SPLIT_MAP };
+        Multi { map, members: endings.iter().enumerate().map(member).collect() }
+    }
+
+    /// Where the members begin.
+    pub fn starts(self) -> Vec<u64> {
+        self.members().members.iter().map(|member| member.start).collect()
+    }
+}
+
+/// What members the file of this name has, by those that are there.
+pub(super) fn find(whole: &Path) -> Option<Multi> {
+    let there = |ending: &&str| member_path(whole, &format!("%s{ending}")).is_file();
+    let found = NAMES.iter().find(|(_, endings)| endings.first().is_some_and(there))?;
+    Some(found.0.members())
+}
+
+/// The members of a new file. None may be there if it is to be `new`.
+pub(super) fn made(whole: &Path, kind: ByKind, new: bool) -> io::Result<Multi> {
+    let multi = kind.members();
+    let mut paths = multi.members.iter().map(|member| member_path(whole, &member.name));
+    if let Some(other) = paths.find(|path| new && path.exists()) {
+        let what = format!("{} is there", other.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+    }
+    Ok(multi)
+}
+
+/// The members that the file says that it has, found by those that are guessed, and whether it says so.
+pub(super) fn stored(whole: &Path, guessed: &Multi) -> Result<(Multi, bool)> {
+    let mut seen: Arc<dyn Store> = reading(whole, guessed);
+    let failed = |source| Error::Io { action: "look for an unfinished commit".into(), source };
+    // A commit that is not finished may have replaced half of what the file says.
+    if let Some(journal) = Journal::find(&*seen).map_err(failed)? {
+        seen = journal.seen_through(seen);
+    }
+    match driver(seen)? {
+        Some(DriverInfo::Multi(multi)) => match multi.members.first() {
+            Some(first) if first.start == 0 => Ok((multi, true)),
+            _ => {
+                let what = "a multi file whose superblock is not at address 0";
+                Err(Error::Unsupported(what.into()))
+            }
+        },
+        Some(DriverInfo::Family { .. }) => Err(wrong_driver("a multi file", "a family")),
+        _ => Ok((guessed.clone(), false)),
+    }
+}
+
+/// All members for reading; those that are missing matter once something in them is asked for.
+pub(super) fn reading(whole: &Path, multi: &Multi) -> Arc<JoinedStore> {
+    let part = |member: &MultiMember| {
+        let path = member_path(whole, &member.name);
+        Part { start: member.start, length: limit(multi, member) - member.start, path, offset: 0 }
+    };
+    Arc::new(JoinedStore::new(multi.members.iter().map(part).collect(), Gaps::Errors))
+}
+
+/// Where the next member begins.
+fn limit(multi: &Multi, member: &MultiMember) -> u64 {
+    let starts = multi.members.iter().map(|other| other.start);
+    starts.filter(|&start| start > member.start).min().unwrap_or(u64::MAX)
+}
+
+/// All members for editing; the first one is open and locked. Those of a `new` file are made or emptied.
+pub(super) fn writing(
+    first: Arc<FileStore>,
+    whole: &Path,
+    multi: &Multi,
+    new: bool,
+    locking: Locking,
+) -> Result<Arc<PartedStore>> {
+    let place = |member: &MultiMember| (member.start, member_path(whole, &member.name));
+    let mut places = multi.members.iter().map(place);
+    let (_, path) = places.next().unwrap_or_default();
+    let others: Vec<(u64, PathBuf)> = places.collect();
+    let opened = match new {
+        true => PartedStore::create(first, &path, others, locking),
+        false => PartedStore::open(first, &path, others, locking),
+    };
+    let failed = |source| Error::Io { action: "open the members of the file".into(), source };
+    Ok(Arc::new(opened.map_err(failed)?))
+}
+
+/// Tells a medium of the members of its file, which is edited.
+pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<()> {
+    let mut members: Vec<&MultiMember> = multi.members.iter().collect();
+    members.sort_by_key(|member| member.start);
+    if members.iter().map(|member| member.start).ne(starts.iter().copied()) {
+        let what = "members in other places than those of the store";
+        return Err(Error::Invalid(what.into()));
+    }
+    // The bytes before the superblock are not addressed.
+    let relative = |place: u64| place.saturating_sub(medium.base());
+    let space = |member: &&MultiMember| {
+        let (start, limit) = (member.start, limit(multi, member));
+        let end = start.checked_add(member.used).filter(|&end| end <= limit)?;
+        Some(PartSpace { start: relative(start), end: relative(end), limit: relative(limit) })
+    };
+    let Some(spaces) = members.iter().map(space).collect::<Option<Vec<_>>>() else {
+        let what = "a member with more in use than there are addresses for it";
+        return Err(Error::Invalid(what.into()));
+    };
+    let place = |kind| {
+        let start = multi.members.get(multi.member(kind)).map(|member| member.start);
+        members.iter().position(|other| Some(other.start) == start).unwrap_or_default()
+    };
+    medium.divide(&spaces, KINDS.map(place));
+    Ok(())
+}
+
+/// Refuses to edit a member that is shorter than what is in use of it.
+pub(crate) fn check_lengths(store: &dyn Store, multi: &Multi) -> Result<()> {
+    for MultiMember { start, used, name } in &multi.members {
+        let failed = |source| Error::Io { action: "find the file's size".into(), source };
+        let found = store.room(*start).map_err(failed)?;
+        if found < *used {
+            let what = format!("its member {name} has {found} byte(s) of {used}: it is truncated");
+            return Err(Error::Invalid(what));
+        }
+    }
+    Ok(())
+}
+
+/// What the file is to say of its members when their used parts end at these addresses.
+pub(crate) fn with_ends(multi: &Multi, base: u64, ends: &[u64]) -> DriverInfo {
+    let mut multi = multi.clone();
+    let mut members: Vec<&mut MultiMember> = multi.members.iter_mut().collect();
+    members.sort_by_key(|member| member.start);
+    for (member, end) in members.into_iter().zip(ends) {
+        member.used = end.saturating_add(base).saturating_sub(member.start);
+    }
+    DriverInfo::Multi(multi)
+}
+
+/// Refuses what libhdf5 does not have in such files.
+pub(crate) fn check_space(info: &FileSpaceInfo) -> Result<()> {
+    if info.strategy != FileSpaceStrategy::Paged && !info.persist {
+        return Ok(());
+    }
+    let what = "pages, or free space that is remembered, in a split or multi file: libhdf5 has neither \
+                there; leave `space_strategy` and `persist_free_space` as they are, or make one file";
+    Err(Error::Unsupported(what.into()))
+}
