@@ -21,6 +21,13 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
     let path = &arguments.file;
     let name = path.display();
     let mut out = output();
+    if !path.exists() {
+        // A pattern of a family, or the name that a split file's members have in common.
+        File::edit(path)?.close()?;
+        writeln!(out, "{name}: of several files; what journal they had is applied")?;
+        out.flush()?;
+        return Ok(Outcome::Complete);
+    }
     let Some(blocks) = journal(path).with_context(|| format!("open {name}"))? else {
         let file = File::open(path)?;
         let members = file.members()?.len() as u64;
