@@ -6,7 +6,7 @@
 
 mod values;
 
-pub use values::{NewAttribute, Values, create};
+pub use values::{NewAttribute, Values, create, load};
 
 use crate::dense::{Addresses, Dense, Kind, Stored};
 use crate::file::File;

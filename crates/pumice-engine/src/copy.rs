@@ -243,6 +243,9 @@ impl<'a> Copier<'a> {
 
     fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
         let mut all = Vec::new();
+        // What they refer to is not given away before it is copied, whoever replaces them meanwhile.
+        let file = task.file.clone();
+        let _reading = file.global_heap().reading();
         for found in attribute::each(&task.file, &task.from)? {
             match found {
                 Ok(attribute) => all.push(attribute),

@@ -12,7 +12,9 @@ use pumice_types::{
 use std::fmt;
 use std::sync::Arc;
 
-/// An attribute, read whole.
+/// An attribute, read whole, but for strings and sequences of variable length: these are read when they
+/// are asked for, from the attribute that has its name by then. If there is none, or one of another type or
+/// shape, that is an error.
 ///
 /// ```
 /// use pumice::File;
@@ -32,6 +34,8 @@ pub struct Attribute {
     owner: Arc<Owner>,
     path: String,
     inner: attribute::Attribute,
+    /// What it is an attribute of, where its elements refer to what the file can lose.
+    object: Option<Arc<Object>>,
 }
 
 impl fmt::Debug for Attribute {
@@ -49,20 +53,30 @@ impl PartialEq for Attribute {
 }
 
 impl Attribute {
-    pub(crate) fn all(owner: &Arc<Owner>, object: &Object, path: &str) -> Result<Vec<Self>> {
+    fn new(
+        owner: &Arc<Owner>,
+        object: &Arc<Object>,
+        path: &str,
+        inner: attribute::Attribute,
+    ) -> Self {
+        let refers = inner.datatype.has_varlen();
+        let object = refers.then(|| object.clone());
+        Self { owner: owner.clone(), path: path.into(), inner, object }
+    }
+
+    pub(crate) fn all(owner: &Arc<Owner>, object: &Arc<Object>, path: &str) -> Result<Vec<Self>> {
         let all = attribute::attributes(&owner.0, object).map_err(|error| error.at(path))?;
-        let owned = |inner| Self { owner: owner.clone(), path: path.into(), inner };
-        Ok(all.into_iter().map(owned).collect())
+        Ok(all.into_iter().map(|inner| Self::new(owner, object, path, inner)).collect())
     }
 
     pub(crate) fn find(
         owner: &Arc<Owner>,
-        object: &Object,
+        object: &Arc<Object>,
         path: &str,
         name: &str,
     ) -> Result<Self> {
         match attribute::attribute(&owner.0, object, name).map_err(|error| error.at(path))? {
-            Some(inner) => Ok(Self { owner: owner.clone(), path: path.into(), inner }),
+            Some(inner) => Ok(Self::new(owner, object, path, inner)),
             None => Err(Error::NotFound(format!("no attribute \"{name}\"")).at(path)),
         }
     }
@@ -140,12 +154,11 @@ impl Attribute {
 
     /// Its elements in its own type, with everything that they refer to in one heap.
     pub fn read_heaped(&self) -> Result<Heaped> {
-        let elements = self.inner.data.clone();
-        if !self.inner.datatype.has_varlen() {
-            return Ok(Heaped { elements, heap: Vec::new() });
-        }
-        let heap = self.owner.0.global_heap();
-        heap.load(&self.inner.datatype, elements).map_err(|error| error.at(&self.path))
+        let Some(object) = &self.object else {
+            return Ok(Heaped { elements: self.inner.data.clone(), heap: Vec::new() });
+        };
+        let loaded = attribute::load(&self.owner.0, object, &self.inner);
+        loaded.map_err(|error| error.at(&self.path))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Attributes on their way into a file: elements that are stored as they are, or need the global
-//! heap; and what the global heap gets back when attributes go.
+//! heap; what the global heap gets back when attributes go; and elements with what they refer to there.
 
 use super::{Attribute, object_datatype, set};
 use crate::file::File;
@@ -106,6 +106,35 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
             return Err(Error::Invalid(what));
         }
     })
+}
+
+/// The elements of an attribute that was read before, with what they refer to: as they were, if it is still
+/// there, else those of the attribute that has its name now.
+pub fn load(file: &File, object: &Object, known: &Attribute) -> Result<Heaped> {
+    let (datatype, data) = (&known.datatype, known.data.clone());
+    if !datatype.has_varlen() {
+        return Ok(Heaped { elements: data, heap: Vec::new() });
+    }
+    // From before it is looked up: what an attribute that is there then refers to is not given away.
+    let _reading = file.global_heap().reading();
+    let data = if file.writable() { current(file, object, known)? } else { data };
+    file.global_heap().load(datatype, data)
+}
+
+/// The elements, of the same type and shape, of the attribute that has the name of a known one.
+fn current(file: &File, object: &Object, known: &Attribute) -> Result<Vec<u8>> {
+    let name = &known.name;
+    let found = if object.is_deleted() { None } else { super::attribute(file, object, name)? };
+    let Some(found) = found else {
+        let what = "was deleted or renamed since it was opened";
+        return Err(Error::NotFound(format!("attribute \"{name}\" {what}")));
+    };
+    if (&found.datatype, &found.extent) != (&known.datatype, &known.extent) {
+        let what =
+            "was replaced by one of another type or shape since it was opened: open it again";
+        return Err(Error::Invalid(format!("attribute \"{name}\" {what}")));
+    }
+    Ok(found.data)
 }
 
 /// Gives back what an attribute that is no longer there held on to.
