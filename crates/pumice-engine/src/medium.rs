@@ -9,8 +9,8 @@
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
-//! - The one lock is held for map look-ups and for changing the file's length, never during input or
-//!   output of raw data.
+//! - The lock of all that is known of space and images is held for map look-ups, for changing the file's length
+//!   and while a commit replaces blocks. [`Medium::fetch`] and [`Medium::put`] do not ask for it.
 
 mod commit;
 mod held;
@@ -47,8 +47,8 @@ pub struct Medium {
     press_at: AtomicUsize,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
-    /// How many images are held elements: none, mostly, and then reads need not look for them.
-    held: Arc<AtomicUsize>,
+    /// Images of held elements, which reads look for.
+    held: Arc<held::List>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
@@ -81,7 +81,7 @@ impl Medium {
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let (images, staged, pending, superblock) = Default::default();
         let held = Held::default();
-        let held_count = held.count();
+        let held_list = held.list();
         let (limit, allocator) = (METADATA_LIMIT, Parts::one(end));
         let state = State {
             allocator,
@@ -104,7 +104,7 @@ impl Medium {
             press_at: AtomicUsize::new(limit),
             chunk_node_rank: AtomicU16::new(USUAL_CHUNK_NODE_RANK),
             state: Mutex::new(state),
-            held: held_count,
+            held: held_list,
             seen: AtomicU64::new(0),
             changes: RwLock::new(()),
         }
@@ -561,103 +561,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pumice_store::MemoryStore;
-
-    #[test]
-    fn staged_blocks_are_read_before_and_after_the_commit_that_writes_them() {
-        let store = Arc::new(MemoryStore::new(vec![0; 16]));
-        let medium = Medium::new(store.clone(), 0, 16, Sizes::default(), true);
-        let address = medium.allocate(4).unwrap();
-        medium.stage(address, vec![1, 2, 3, 4]);
-        assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
-        assert_eq!(store.len().unwrap(), 16, "nothing is written before the commit");
-        let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |end, _| vec![end as u8; 8]).unwrap();
-        assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
-        assert_eq!(store.to_vec()[..8], [20; 8]);
-        assert!(medium.begin_commit().unwrap().is_none(), "nothing is left to write");
-    }
-
-    #[test]
-    fn addresses_outside_the_file_are_errors() {
-        let medium =
-            Medium::new(Arc::new(MemoryStore::new(vec![0; 16])), 0, 16, Sizes::default(), false);
-        assert!(medium.read(12, 8).is_err());
-        assert!(medium.read(u64::MAX, 1).is_err());
-        assert!(medium.read_up_to(16, 1).is_err());
-        assert_eq!(medium.read_up_to(12, 100).unwrap().len(), 4);
-    }
-
-    /// A store that lets another thread write to new space whenever its length is asked for.
-    struct Busy {
-        inner: MemoryStore,
-        medium: std::sync::Weak<Medium>,
-        writers: Mutex<Vec<std::thread::JoinHandle<u64>>>,
-    }
-
-    impl Store for Busy {
-        fn len(&self) -> std::io::Result<u64> {
-            let len = self.inner.len()?;
-            if let Some(medium) = self.medium.upgrade() {
-                let (sender, receiver) = std::sync::mpsc::channel();
-                self.writers.lock().unwrap().push(std::thread::spawn(move || {
-                    let offset = medium.allocate(64).unwrap();
-                    medium.put(&mut [WriteOp { offset, bytes: &[7; 64] }]).unwrap();
-                    let _ = sender.send(());
-                    offset
-                }));
-                let _ = receiver.recv_timeout(std::time::Duration::from_millis(50));
-            }
-            Ok(len)
-        }
-
-        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-            self.inner.read_at(offset, buffer)
-        }
-
-        fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-            self.inner.write_at(offset, bytes)
-        }
-
-        fn set_len(&self, len: u64) -> std::io::Result<()> {
-            self.inner.set_len(len)
-        }
-
-        fn sync(&self) -> std::io::Result<()> {
-            self.inner.sync()
-        }
-    }
-
-    #[test]
-    fn a_commit_never_cuts_off_what_others_write_meanwhile() {
-        let mut busy = None;
-        let medium = Arc::new_cyclic(|medium| {
-            let inner = MemoryStore::new(vec![0; 16]);
-            let store = Busy { inner, medium: medium.clone(), writers: Mutex::default() };
-            let store = Arc::new(store);
-            busy = Some(store.clone());
-            Medium::new(store, 0, 16, Sizes::default(), true)
-        });
-        medium.allocate(32).unwrap();
-        let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |_, _| vec![1; 8]).unwrap();
-        let busy = busy.unwrap();
-        let writers = std::mem::take(&mut *busy.writers.lock().unwrap());
-        assert!(!writers.is_empty());
-        for writer in writers {
-            let offset = writer.join().unwrap();
-            let mut found = [0; 64];
-            busy.inner.read_at(offset, &mut found).unwrap();
-            assert_eq!(found, [7; 64]);
-        }
-    }
-
-    #[test]
-    fn a_user_block_shifts_every_address() {
-        let store = Arc::new(MemoryStore::new((0..32).collect()));
-        let medium = Medium::new(store, 16, 16, Sizes::default(), false);
-        assert_eq!(medium.read(0, 2).unwrap(), [16, 17]);
-    }
-}
+mod tests;

@@ -5,7 +5,11 @@
 //! They are images like those of metadata, journalled and put in their places with all others. Unlike
 //! those, they are read in pieces of any size: [`Medium::fetch`] lays them over what the file has.
 //!
+//! Reads find them in a list of their own: a commit keeps the lock of all else while it writes.
+//!
 //! Invariants:
+//! - The list changes only under that lock, and nobody does input or output, or waits for another lock, while
+//!   it holds the list. An image leaves it when it is in its place, and is replaced in one step.
 //! - Held images do not overlap one another: each begins where the elements of a chunk begin, as long as
 //!   these have their place, and goes when the place is given back.
 //! - Whoever reads bytes keeps writes of them away, as the cache does for every chunk. So a read that asks
@@ -14,65 +18,95 @@
 //! - Elements are held, or written to space that is still new, as a change ([`Medium::change`]): what they
 //!   refer to came before, and is in the commit that they are in.
 
-use super::{Medium, State};
+use super::{Images, Medium, State};
 use crate::Result;
 use pumice_store::{ReadOp, WriteOp};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// The most bytes of elements that are held in memory: in one piece of a contiguous dataset, or in all
 /// chunks together.
 pub(crate) const MOST_HELD: u64 = 64 << 20;
 
-/// Which images are elements.
+/// Which images are elements, as whoever changes that knows it.
 pub(super) struct Held {
-    /// Address and length.
-    ranges: BTreeMap<u64, usize>,
+    list: Arc<List>,
     bytes: u64,
     /// The most that may be held.
     most: u64,
-    /// How many ranges there are: mostly none, and then reads need not ask for the lock.
-    count: Arc<AtomicUsize>,
+}
+
+/// The same for reads.
+#[derive(Default)]
+pub(super) struct List {
+    /// By address.
+    images: RwLock<Images>,
+    /// How many there are: mostly none, and then reads need not ask for the lock.
+    count: AtomicUsize,
+}
+
+impl List {
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn images(&self) -> RwLockReadGuard<'_, Images> {
+        self.images.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts an image in the place of the one that was there, or of none; gives the old one.
+    fn replace(&self, address: u64, image: Option<Arc<Vec<u8>>>) -> Option<Arc<Vec<u8>>> {
+        let mut images = self.images.write().unwrap_or_else(PoisonError::into_inner);
+        let old = match image {
+            Some(image) => images.insert(address, image),
+            None => images.remove(&address),
+        };
+        self.count.store(images.len(), Ordering::Release);
+        old
+    }
+}
+
+/// Those that have a byte of a range, the last one first.
+fn within(
+    images: &Images,
+    address: u64,
+    length: u64,
+) -> impl Iterator<Item = (u64, &Arc<Vec<u8>>)> {
+    let before = images.range(..address.saturating_add(length)).rev();
+    let overlapping = before.take_while(move |&(&at, held)| at + held.len() as u64 > address);
+    overlapping.map(|(&at, image)| (at, image))
 }
 
 impl Default for Held {
     fn default() -> Self {
-        let (ranges, bytes, count) = Default::default();
-        Self { ranges, bytes, most: MOST_HELD, count }
+        Self { list: Arc::default(), bytes: 0, most: MOST_HELD }
     }
 }
 
 impl Held {
-    /// How many there are, for those who do not have the lock.
-    pub(super) fn count(&self) -> Arc<AtomicUsize> {
-        self.count.clone()
+    /// For those who do not have the lock.
+    pub(super) fn list(&self) -> Arc<List> {
+        self.list.clone()
     }
 
-    fn add(&mut self, address: u64, length: usize) {
-        self.ranges.insert(address, length);
-        self.bytes += length as u64;
-        self.count.store(self.ranges.len(), Ordering::Release);
+    fn replace(&mut self, address: u64, image: Option<Arc<Vec<u8>>>) {
+        let new = image.as_ref().map_or(0, |image| image.len() as u64);
+        let old = self.list.replace(address, image).map_or(0, |image| image.len() as u64);
+        self.bytes = (self.bytes + new).saturating_sub(old);
     }
 
     /// Takes note that there is no image at `address` any more.
     pub(super) fn remove(&mut self, address: u64) {
-        if let Some(length) = self.ranges.remove(&address) {
-            self.bytes -= length as u64;
-            self.count.store(self.ranges.len(), Ordering::Release);
+        if self.list.count.load(Ordering::Relaxed) > 0 {
+            self.replace(address, None);
         }
-    }
-
-    /// Addresses of those that have a byte of a range, the last one first.
-    fn within(&self, address: u64, length: u64) -> impl Iterator<Item = u64> + '_ {
-        let before = self.ranges.range(..address.saturating_add(length)).rev();
-        let overlapping = before.take_while(move |&(&at, &held)| at + held as u64 > address);
-        overlapping.map(|(&at, _)| at)
     }
 
     /// Whether so many more bytes at `address` are too many.
     fn is_full(&self, address: u64, length: u64) -> bool {
-        !self.ranges.contains_key(&address) && self.bytes.saturating_add(length) > self.most
+        self.bytes.saturating_add(length) > self.most && !self.list.images().contains_key(&address)
     }
 }
 
@@ -152,35 +186,42 @@ impl Medium {
 
     /// Images that reads have bytes of, in their order.
     pub(super) fn held_among(&self, ops: &[ReadOp<'_>]) -> Vec<Piece> {
-        if self.held.load(Ordering::Acquire) == 0 {
+        if self.held.count.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
-        let state = self.state();
-        let mut found: Vec<u64> = Vec::new();
+        let images = self.held.images();
+        let mut found: Vec<Piece> = Vec::new();
         for op in ops {
-            found.extend(state.held.within(op.offset, op.buffer.len() as u64));
+            for (address, bytes) in within(&images, op.offset, op.buffer.len() as u64) {
+                if let Ok(start) = self.absolute(address) {
+                    found.push(Piece { start, bytes: bytes.clone() });
+                }
+            }
         }
-        found.sort_unstable();
-        found.dedup();
-        let piece = |address: u64| {
-            let (bytes, start) = (state.images.get(&address)?, self.absolute(address).ok()?);
-            Some(Piece { start, bytes: bytes.clone() })
-        };
-        found.into_iter().filter_map(piece).collect()
+        drop(images);
+        found.sort_unstable_by_key(|piece| piece.start);
+        found.dedup_by_key(|piece| piece.start);
+        found
     }
 }
 
 impl State {
     fn hold(&mut self, address: u64, bytes: &[u8]) {
-        self.drop_image(address);
-        self.staged += bytes.len();
-        self.images.insert(address, Arc::new(bytes.to_vec()));
-        self.held.add(address, bytes.len());
+        let image = Arc::new(bytes.to_vec());
+        let old = self.images.insert(address, image.clone()).map_or(0, |old| old.len());
+        self.staged = (self.staged + bytes.len()).saturating_sub(old);
+        self.held.replace(address, Some(image));
     }
 
     /// Forgets elements that were held for space that is given back.
     pub(super) fn drop_held(&mut self, address: u64, length: u64) {
-        let gone: Vec<u64> = self.held.within(address, length).collect();
+        if self.held.list.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let gone: Vec<u64> = {
+            let images = self.held.list.images();
+            within(&images, address, length).map(|(at, _)| at).collect()
+        };
         gone.into_iter().for_each(|address| self.drop_image(address));
     }
 }
@@ -223,7 +264,78 @@ mod tests {
         medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
         assert_eq!((stored(30), stored(40)), (200, 201));
         assert_eq!(medium.waiting_bytes(), 0);
-        assert_eq!(medium.held.load(Ordering::Relaxed), 0);
+        assert_eq!(medium.held.count(), 0);
+    }
+
+    /// A store that lets another thread read the file before each of its writes is done.
+    struct Slow {
+        inner: Arc<MemoryStore>,
+        medium: std::sync::Weak<Medium>,
+        /// What was read, `None` where that had to wait for the write.
+        read: std::sync::Mutex<Vec<Option<Vec<u8>>>>,
+    }
+
+    impl Store for Slow {
+        fn len(&self) -> std::io::Result<u64> {
+            self.inner.len()
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            self.inner.read_at(offset, buffer)
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+            let Some(medium) = self.medium.upgrade() else { return Ok(()) };
+            let (sender, receiver) = std::sync::mpsc::channel();
+            std::thread::spawn(move || sender.send(read(&medium, 18, 10)));
+            // As long as it takes who does not wait, however busy the machine is.
+            let found = receiver.recv_timeout(std::time::Duration::from_secs(20)).ok();
+            self.read.lock().unwrap().push(found);
+            self.inner.write_at(offset, bytes)
+        }
+
+        fn set_len(&self, len: u64) -> std::io::Result<()> {
+            self.inner.set_len(len)
+        }
+
+        fn sync(&self) -> std::io::Result<()> {
+            self.inner.sync()
+        }
+    }
+
+    #[test]
+    fn reads_do_not_wait_for_a_commit_that_writes_and_see_what_it_will_have_written() {
+        let (inner, _) = medium();
+        let mut slow = None;
+        let medium = Arc::new_cyclic(|medium| {
+            let store = Slow { inner, medium: medium.clone(), read: Default::default() };
+            let store = Arc::new(store);
+            slow = Some(store.clone());
+            Medium::new(store, 10, 90, Sizes::default(), true)
+        });
+        medium.put_or_hold(&mut [WriteOp { offset: 20, bytes: &[200; 5] }], false).unwrap();
+        let snapshot = medium.begin_commit().unwrap().unwrap();
+        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        let seen = slow.unwrap().read.lock().unwrap().clone();
+        assert!(seen.len() > 3, "the journal, the elements, the superblock");
+        let expected = vec![28, 29, 200, 200, 200, 200, 200, 35, 36, 37];
+        assert!(seen.iter().all(|found| found.as_ref() == Some(&expected)), "{seen:?}");
+        assert_eq!((read(&medium, 18, 10), medium.held.count()), (expected, 0));
+    }
+
+    #[test]
+    fn held_bytes_that_are_replaced_and_given_back_are_counted() {
+        let (_, medium) = medium();
+        medium.hold_at_most(10);
+        for bytes in [[1; 8], [2; 8]] {
+            medium.put_or_hold(&mut [WriteOp { offset: 20, bytes: &bytes }], false).unwrap();
+        }
+        assert_eq!((medium.waiting_bytes(), medium.held.count()), (8, 1));
+        assert!(medium.cannot_hold(40, 3) && !medium.cannot_hold(40, 2));
+        assert!(!medium.cannot_hold(20, 8), "in place of those that are there");
+        medium.free_raw(20, 8);
+        assert_eq!(medium.held.count(), 0);
+        assert!(!medium.cannot_hold(40, 10));
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Opening a file that is there: its superblock, an unfinished commit, what it says of itself.
+
+use super::{Cache, File, with_options};
+use crate::extension::Extension;
+use crate::file_space::FileSpace;
+use crate::journal::Journal;
+use crate::medium::Medium;
+use crate::members::{self, Form, multi};
+use crate::version::CreateOptions;
+use crate::{Error, Result};
+use pumice_bytes::DecodeError;
+use pumice_format::UNDEFINED;
+use pumice_format::driver_info::DriverInfo;
+use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
+use pumice_store::Store;
+use std::sync::Arc;
+
+impl File {
+    /// Opens the HDF5 file in a store, for editing if `writable`.
+    pub fn open(store: Arc<dyn Store>, cache: Cache, writable: bool) -> Result<Arc<Self>> {
+        Self::open_for(store, cache, writable, &CreateOptions::default())
+    }
+
+    /// Opens the HDF5 file in a store, with those options that concern files that are there.
+    pub fn open_for(
+        store: Arc<dyn Store>,
+        cache: Cache,
+        writable: bool,
+        options: &CreateOptions,
+    ) -> Result<Arc<Self>> {
+        let form = match (store.member_size(), store.starts().len()) {
+            (Some(_), _) => Form::Family,
+            (None, 0 | 1) => Form::Single(None),
+            (None, _) => Form::Multi,
+        };
+        Self::open_store(store, cache, writable, form, options)
+    }
+
+    /// Opens the HDF5 file in a store, which may be made of several files.
+    pub(crate) fn open_store(
+        store: Arc<dyn Store>,
+        cache: Cache,
+        writable: bool,
+        form: Form<'_>,
+        options: &CreateOptions,
+    ) -> Result<Arc<Self>> {
+        let (mut store, mut found) = (store.clone(), find_superblock(&*store));
+        // A journal is behind the end of the file, and may be all there is of a superblock.
+        let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
+        // The oldest multi files say where the last of their members ends.
+        if (longer || form == Form::Multi)
+            && let Some(done) = journal_done(&store, writable)?
+        {
+            (store, found) = (done.clone(), find_superblock(&*done));
+        }
+        let (base, total, superblock) = found?;
+        // A multi file has an end for each of its members.
+        let stored_end = match form {
+            Form::Multi => superblock.end_of_file.min(total),
+            Form::Single(_) | Form::Family => superblock.end_of_file,
+        };
+        let end = stored_end.min(total).saturating_sub(base);
+        let medium = Medium::new(store.clone(), base, end, superblock.sizes, writable);
+        let medium = Arc::new(with_options(medium, options));
+        medium.note_length(total);
+        let extension = Extension::load(&medium, &superblock);
+        if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
+        {
+            members::refuse(driver, path)?;
+        }
+        if stored_end > total {
+            return Err(DecodeError::new(
+                "superblock",
+                base,
+                format!("a file of {stored_end} byte(s), as the superblock says"),
+                format!("{total} (it is truncated)"),
+            )
+            .into());
+        }
+        let extension = extension?;
+        medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
+        let (mut superblock, mut settings) = (superblock, extension.file_space.clone());
+        let mut marked = false;
+        if writable {
+            check_mark(&superblock, options.ignore_mark)?;
+            if form == Form::Multi {
+                begin_multi(&medium, &*store, &extension, options)?;
+            }
+            medium.settle(stored_end)?;
+            medium.note_superblock(superblock.encoded_length())?;
+            marked = std::mem::take(&mut superblock.consistency_flags) != 0;
+        } else {
+            settings = None;
+        }
+        let address = superblock.extension_address;
+        let changes = writable && address != UNDEFINED;
+        let changes = changes && (settings.is_some() || form == Form::Multi);
+        let space = FileSpace::open(&medium, settings, changes.then_some(address))?;
+        let file = Self::new(medium, superblock, extension, space, cache, options);
+        if writable && (options.mark_open || marked) {
+            file.write_mark(options.mark_open)?;
+        }
+        Ok(file)
+    }
+}
+
+/// Tells a medium of the members of the file that is to be edited.
+fn begin_multi(
+    medium: &Medium,
+    store: &dyn Store,
+    extension: &Extension,
+    options: &CreateOptions,
+) -> Result<()> {
+    let Some(DriverInfo::Multi(members)) = &extension.driver else {
+        let what = "a store of several parts whose file does not say what they are";
+        return Err(Error::Invalid(what.into()));
+    };
+    extension.file_space.as_ref().map_or(Ok(()), multi::check_space)?;
+    multi::check_lengths(store, members)?;
+    multi::divide(medium, &store.starts(), members)?;
+    if let Some(alignment) = options.alignment {
+        medium.align(alignment);
+    }
+    Ok(())
+}
+
+/// Refuses to edit a file that says that somebody has it open for writing.
+fn check_mark(superblock: &Superblock, ignore: bool) -> Result<()> {
+    let marks = OPEN_FOR_WRITING | OPEN_FOR_SWMR_WRITING;
+    if ignore || superblock.version < 3 || superblock.consistency_flags & marks == 0 {
+        return Ok(());
+    }
+    Err(Error::Invalid(
+        "the file is marked as open for writing: a program has it open, or ended without closing \
+         it; if none has, clear the mark with `h5clear -s` or open it with `ignore_mark`"
+            .into(),
+    ))
+}
+
+/// The store with its last commit finished, for good or as it is seen, if there is a journal.
+fn journal_done(store: &Arc<dyn Store>, writable: bool) -> Result<Option<Arc<dyn Store>>> {
+    let io = |source| Error::Io { action: "finish the last commit".into(), source };
+    let Some(journal) = Journal::find(&**store).map_err(io)? else { return Ok(None) };
+    if writable {
+        journal.apply(&**store).map_err(io)?;
+        return Ok(Some(store.clone()));
+    }
+    Ok(Some(journal.seen_through(store.clone())))
+}
+
+/// The first superblock in a store: where it stands, the store's bytes, and what it says.
+pub(crate) fn find_superblock(store: &dyn Store) -> Result<(u64, u64, Superblock)> {
+    let io = |source| Error::Io { action: "read the superblock".into(), source };
+    let total = store.len().map_err(io)?;
+    for offset in Superblock::candidates(total) {
+        let mut bytes = vec![0; MAX_LENGTH.min((total - offset) as usize)];
+        store.read_at(offset, &mut bytes).map_err(io)?;
+        if Superblock::is_signature(&bytes) {
+            return Ok((offset, total, Superblock::decode(&bytes, offset)?));
+        }
+    }
+    let found = format!("none in {total} byte(s)");
+    Err(DecodeError::new("superblock", 0, "an HDF5 signature at 0, 512, 1024, ...", found).into())
+}
