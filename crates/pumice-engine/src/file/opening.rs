@@ -44,16 +44,7 @@ impl File {
         form: Form<'_>,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        let (mut store, mut found) = (store.clone(), find_superblock(&*store));
-        // A journal is behind the end of the file, and may be all there is of a superblock.
-        let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
-        // The oldest multi files say where the last of their members ends.
-        if (longer || form == Form::Multi)
-            && let Some(done) = journal_done(&store, writable)?
-        {
-            (store, found) = (done.clone(), find_superblock(&*done));
-        }
-        let (base, total, superblock) = found?;
+        let (store, (base, total, superblock)) = finished(store, writable, form)?;
         // A multi file has an end for each of its members.
         let stored_end = match form {
             Form::Multi => superblock.end_of_file.min(total),
@@ -69,13 +60,9 @@ impl File {
             members::refuse(driver, path)?;
         }
         if stored_end > total {
-            return Err(DecodeError::new(
-                "superblock",
-                base,
-                format!("a file of {stored_end} byte(s), as the superblock says"),
-                format!("{total} (it is truncated)"),
-            )
-            .into());
+            let expected = format!("a file of {stored_end} byte(s), as the superblock says");
+            let found = format!("{total} (it is truncated)");
+            return Err(DecodeError::new("superblock", base, expected, found).into());
         }
         let extension = extension?;
         medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
@@ -102,6 +89,25 @@ impl File {
         }
         Ok(file)
     }
+}
+
+/// The store with its last commit finished, and its superblock.
+fn finished(
+    store: Arc<dyn Store>,
+    writable: bool,
+    form: Form<'_>,
+) -> Result<(Arc<dyn Store>, (u64, u64, Superblock))> {
+    let found = find_superblock(&*store);
+    // A journal is behind the end of the file, and may be all there is of a superblock.
+    let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
+    // The oldest multi files say where the last of their members ends.
+    if (longer || form == Form::Multi)
+        && let Some(done) = journal_done(&store, writable)?
+    {
+        let found = find_superblock(&*done)?;
+        return Ok((done, found));
+    }
+    Ok((store, found?))
 }
 
 /// Tells a medium of the members of the file that is to be edited.

@@ -182,6 +182,7 @@ pub(crate) fn check_lengths(store: &dyn Store, multi: &Multi) -> Result<()> {
         let failed = |source| Error::Io { action: "find the file's size".into(), source };
         let found = store.room(*start).map_err(failed)?;
         if found < *used {
+            let name = name.replace("%s", "NAME");
             let what = format!("its member {name} has {found} byte(s) of {used}: it is truncated");
             return Err(Error::Invalid(what));
         }
