@@ -373,10 +373,13 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::{self, Attribute};
     use crate::journal;
     use crate::open_files::{Opening, open_path};
     use crate::version::LibraryVersion;
     use pumice_cache::{ChunkCache, Config};
+    use pumice_space::Extent;
+    use pumice_types::Element;
 
     fn opened(path: &Path, opening: Opening, options: &CreateOptions) -> Result<Arc<File>> {
         open_path(path, opening, ChunkCache::new(Config::default()), Locking::default(), options)
@@ -475,6 +478,44 @@ mod tests {
         std::fs::write(folder.path().join("1.h5"), "mine, too").unwrap();
         drop(opened(&pattern, Opening::Create, &options(1 << 20)).unwrap());
         assert_eq!(std::fs::read(folder.path().join("1.h5")).unwrap(), b"mine, too");
+    }
+
+    #[test]
+    fn a_family_that_somebody_else_changed_since_it_was_found_is_opened_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let pattern = folder.path().join("%d.h5");
+        let options = CreateOptions { member_size: Some(500), ..CreateOptions::default() };
+        drop(opened(&pattern, Opening::Create, &options).unwrap());
+        let cache = || ChunkCache::new(Config::default());
+        let count =
+            || (0..).take_while(|at| folder.path().join(format!("{at}.h5")).exists()).count();
+        let read = |found: Several| {
+            let file = found.open(cache(), &CreateOptions::default());
+            file.map(|file| file.superblock().end_of_file)
+        };
+        for length in [3000, 0] {
+            // Found while another one has it open, who then closes it.
+            let [read_later, edited_later] = [(); 2].map(|()| Several::find(&pattern).unwrap());
+            let before = count();
+            let file = opened(&pattern, Opening::Edit, &CreateOptions::default()).unwrap();
+            let root = file.root().unwrap();
+            match length {
+                0 => attribute::remove(&file, &root, "a").unwrap(),
+                _ => {
+                    let bytes = Extent::simple(&[length]).unwrap();
+                    let long = Attribute::new("a", u8::datatype(), bytes, vec![7; length as usize]);
+                    attribute::set(&file, &root, long).unwrap();
+                }
+            }
+            drop(root);
+            file.close().unwrap();
+            assert_ne!(count(), before, "members came or went");
+            let end = read(read_later).unwrap();
+            assert_eq!(end.div_ceil(500), count() as u64);
+            let first = Arc::new(FileStore::open_writable(edited_later.first()).unwrap());
+            let store = edited_later.writable(first, None, Locking::Off).unwrap().store;
+            assert_eq!(store.len().unwrap(), end);
+        }
     }
 
     #[test]

@@ -140,3 +140,6 @@ impl File {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;
