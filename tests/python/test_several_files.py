@@ -319,6 +319,14 @@ class ByKind(Several):
         entry = self.found(manifest := self.read(path), "/again")
         self.same_bytes(manifest.array(entry), np.arange(7))
 
+    def test_a_split_file_whose_names_end_otherwise(self):
+        wanted, endings = self.reference(), ("-metadata", "-elements.bin")
+        for libver in ("earliest", "latest"):
+            with self.subTest(libver=libver):
+                path = str(self.directory / f"other-{libver}")
+                self.opened(path, "w", endings, libver=libver).close()
+                self.in_turns(path, endings, wanted)
+
     def as_multi(self, action, path, *arguments):
         """Lets h5py do something with its driver for multi files, which only the environment can choose."""
         environment = {**os.environ, "HDF5_DRIVER": "multi"}

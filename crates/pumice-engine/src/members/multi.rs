@@ -78,8 +78,42 @@ impl ByKind {
 /// What members the file of this name has, by those that are there.
 pub(super) fn find(whole: &Path) -> Option<Multi> {
     let there = |ending: &&str| member_path(whole, &format!("%s{ending}")).is_file();
-    let found = NAMES.iter().find(|(_, endings)| endings.first().is_some_and(there))?;
-    Some(found.0.members())
+    let found = NAMES.iter().find(|(_, endings)| endings.first().is_some_and(there));
+    found.map_or_else(|| find_said(whole), |(kind, _)| Some(kind.members()))
+}
+
+/// The same where names end otherwise: by what a file says of itself whose name begins so.
+fn find_said(whole: &Path) -> Option<Multi> {
+    // A file that is missing mostly has an extension, as sources of virtual datasets do: no folder is
+    // searched for each of them.
+    if whole.extension().is_some() {
+        return None;
+    }
+    let name = whole.file_name()?.as_encoded_bytes();
+    let folder = whole.parent().filter(|folder| !folder.as_os_str().is_empty());
+    for entry in folder.unwrap_or(".".as_ref()).read_dir().ok()?.flatten() {
+        let begins_so = entry.file_name().as_encoded_bytes().starts_with(name);
+        let path = whole.with_file_name(entry.file_name());
+        if !begins_so || !path.is_file() {
+            continue;
+        }
+        let Ok(store) = FileStore::open(&path) else { continue };
+        if let Ok(Some(DriverInfo::Multi(multi))) = said(Arc::new(store))
+            && multi.members.first().is_some_and(|first| member_path(whole, &first.name) == path)
+        {
+            return Some(multi);
+        }
+    }
+    None
+}
+
+/// What a file says of its members. A commit that is not finished may have replaced half of that.
+fn said(store: Arc<dyn Store>) -> Result<Option<DriverInfo>> {
+    let failed = |source| Error::Io { action: "look for an unfinished commit".into(), source };
+    match Journal::find(&*store).map_err(failed)? {
+        Some(journal) => driver(journal.seen_through(store)),
+        None => driver(store),
+    }
 }
 
 /// The members of a new file. None may be there if it is to be `new`.
@@ -95,13 +129,7 @@ pub(super) fn made(whole: &Path, kind: ByKind, new: bool) -> io::Result<Multi> {
 
 /// The members that the file says that it has, found by those that are guessed, and whether it says so.
 pub(super) fn stored(whole: &Path, guessed: &Multi) -> Result<(Multi, bool)> {
-    let mut seen: Arc<dyn Store> = reading(whole, guessed);
-    let failed = |source| Error::Io { action: "look for an unfinished commit".into(), source };
-    // A commit that is not finished may have replaced half of what the file says.
-    if let Some(journal) = Journal::find(&*seen).map_err(failed)? {
-        seen = journal.seen_through(seen);
-    }
-    match driver(seen)? {
+    match said(reading(whole, guessed))? {
         Some(DriverInfo::Multi(multi)) => match multi.members.first() {
             Some(first) if first.start == 0 => Ok((multi, true)),
             _ => {
