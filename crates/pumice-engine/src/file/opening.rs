@@ -91,12 +91,15 @@ impl File {
     }
 }
 
+/// Where a superblock stands, the bytes of its store, and what it says.
+type Found = (u64, u64, Superblock);
+
 /// The store with its last commit finished, and its superblock.
 fn finished(
     store: Arc<dyn Store>,
     writable: bool,
     form: Form<'_>,
-) -> Result<(Arc<dyn Store>, (u64, u64, Superblock))> {
+) -> Result<(Arc<dyn Store>, Found)> {
     let found = find_superblock(&*store);
     // A journal is behind the end of the file, and may be all there is of a superblock.
     let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
@@ -154,8 +157,8 @@ fn journal_done(store: &Arc<dyn Store>, writable: bool) -> Result<Option<Arc<dyn
     Ok(Some(journal.seen_through(store.clone())))
 }
 
-/// The first superblock in a store: where it stands, the store's bytes, and what it says.
-pub(crate) fn find_superblock(store: &dyn Store) -> Result<(u64, u64, Superblock)> {
+/// The first superblock in a store.
+pub(crate) fn find_superblock(store: &dyn Store) -> Result<Found> {
     let io = |source| Error::Io { action: "read the superblock".into(), source };
     let total = store.len().map_err(io)?;
     for offset in Superblock::candidates(total) {
