@@ -181,7 +181,7 @@ impl Layout for DatasetLayout {
                 let changed = table.medium().is_writable();
                 let chunk = sparse.decode(key, &bytes, &stored.tag, part, changed)?;
                 self.give_back(bytes);
-                Ok(Chunk::Sparse(LoggedChunk::new(chunk)))
+                Ok(Chunk::Sparse(LoggedChunk::new(chunk, self.geometry.element_size())))
             }
             Storage::VariableLength(layout, _) => {
                 Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))
@@ -200,7 +200,10 @@ impl Layout for DatasetLayout {
                 let fill = fill || self.geometry.is_partial(key);
                 Ok(Chunk::Dense(dense.new_chunk(fill)?.into()))
             }
-            Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
+            Storage::Sparse(sparse, _) => {
+                let element = self.geometry.element_size();
+                Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk(), element)))
+            }
             Storage::VariableLength(layout, _) => {
                 let fill = fill || self.geometry.is_partial(key);
                 Ok(Chunk::Heap(layout.new_chunk(fill)?))
@@ -275,7 +278,7 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
-                sparse.scatter(chunk.view(self.geometry.element_size()), request)
+                sparse.scatter(chunk.view(), request)
             }
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
                 layout.scatter(chunk, request)
@@ -389,9 +392,7 @@ impl Layout for DatasetLayout {
     fn drop_values(&self, chunk: &mut Chunk) -> bool {
         match chunk {
             Chunk::Dense(_) => false,
-            Chunk::Sparse(chunk) => {
-                chunk.settle(self.geometry.element_size()).values.take().is_some()
-            }
+            Chunk::Sparse(chunk) => chunk.settle().values.take().is_some(),
             Chunk::Heap(chunk) => chunk.drop_values(),
         }
     }
@@ -404,7 +405,7 @@ impl Layout for DatasetLayout {
                     values.shrink_to_fit();
                 }
             }
-            Chunk::Sparse(chunk) => chunk.condense(self.geometry.element_size()),
+            Chunk::Sparse(chunk) => chunk.condense(),
             Chunk::Heap(chunk) => chunk.condense(),
         }
     }
@@ -627,7 +628,7 @@ fn encode_dense(dense: &Dense, key: &Dims, cells: &Arc<Vec<u8>>) -> Result<Encod
 fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &LoggedChunk) -> Result<Encoded<ChunkRecord>> {
     let encoded = match chunk.fresh() {
         Some((cells, values)) => sparse.encode_fresh(cells, values)?,
-        None => sparse.encode(key, chunk.view(sparse.element_size()))?,
+        None => sparse.encode(key, chunk.view())?,
     };
     let mut tag = ChunkRecord::dense(encoded.place.unwrap_or(NOWHERE), 0);
     tag.sections.extend(encoded.sections);

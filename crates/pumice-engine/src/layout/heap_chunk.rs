@@ -3,11 +3,13 @@
 //!
 //! The elements are [heaped]: no value has an allocation of its own. A value
 //! that is overwritten or erased leaves its bytes behind as waste, until so much is wasted that the
-//! heap is made anew. In a chunk of a dense dataset every cell is defined.
+//! heap is made anew. In a chunk of a dense dataset every cell is defined. Few elements that come or go are
+//! [logged](LoggedChunk) like those of any sparse chunk.
 //!
 //! Of a chunk that was written at once, only the counts of its lists are kept, which is all that is stored
 //! of its elements; these are made when somebody asks for them.
 
+use super::logged_chunk::LoggedChunk;
 use super::request::{Lists, Piece, Source, Target};
 use super::sparse_chunk::{SparseChunk, collect};
 use crate::{Error, Result};
@@ -17,11 +19,14 @@ use pumice_types::heaped::{self, InMemory};
 use pumice_types::{Datatype, Heaped};
 use std::sync::OnceLock;
 
+/// A heap is made anew for waste of one in so many bytes of the elements, or more.
+const WORTH: u64 = 8;
+
 /// Cells, elements and heap.
 #[derive(Clone, Debug)]
 pub struct HeapChunk {
     /// Cells and elements; not there only as long as there are `counts`.
-    entries: OnceLock<SparseChunk>,
+    entries: OnceLock<LoggedChunk>,
     /// What the elements refer to; empty while they are not resident.
     pub heap: Vec<u8>,
     /// Bytes of the heap that nothing refers to.
@@ -43,7 +48,7 @@ pub struct Counts {
 
 impl Counts {
     /// Cells and elements.
-    fn entries(&self) -> SparseChunk {
+    fn entries(&self) -> LoggedChunk {
         let mut elements = vec![0; self.counts.len() * references::SIZE];
         let mut place = 1u64;
         for (count, element) in self.counts.iter().zip(elements.as_chunks_mut().0) {
@@ -52,27 +57,32 @@ impl Counts {
             *element = reference.to_le_bytes();
             place += u64::from(count) * u64::from(self.base);
         }
-        SparseChunk::new(self.cells.clone(), Some(elements))
+        LoggedChunk::new(SparseChunk::new(self.cells.clone(), Some(elements)), references::SIZE)
     }
 }
 
 impl HeapChunk {
-    /// A chunk of these entries, all of whose heap is in use.
-    pub fn new(entries: SparseChunk, heap: Vec<u8>) -> Self {
-        Self { entries: entries.into(), heap, waste: 0, counts: None }
+    /// A chunk of these entries, elements of `size` bytes, all of whose heap is in use.
+    pub fn new(entries: SparseChunk, size: usize, heap: Vec<u8>) -> Self {
+        let entries = LoggedChunk::new(entries, size).into();
+        Self { entries, heap, waste: 0, counts: None }
     }
 
     /// Cells and elements.
     pub fn entries(&self) -> &SparseChunk {
+        self.logged().view()
+    }
+
+    fn logged(&self) -> &LoggedChunk {
         self.entries.get_or_init(|| match &self.counts {
             Some(counts) => counts.entries(),
-            None => SparseChunk::empty(0),
+            None => LoggedChunk::new(SparseChunk::empty(0), 0),
         })
     }
 
-    /// The same, to be changed.
-    fn entries_mut(&mut self) -> &mut SparseChunk {
-        self.entries();
+    /// Cells and elements, to be changed.
+    fn logged_mut(&mut self) -> &mut LoggedChunk {
+        self.logged();
         self.counts = None;
         self.entries.get_mut().expect("entries that were there or have been made")
     }
@@ -87,9 +97,19 @@ impl HeapChunk {
         self.counts.as_ref().map_or_else(|| &self.entries().cells, |counts| &counts.cells)
     }
 
+    /// How many cells are defined.
+    pub fn len(&self) -> u64 {
+        self.counts.as_ref().map_or_else(|| self.logged().len(), |counts| counts.cells.len())
+    }
+
+    /// Whether no cell is defined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether elements are resident.
     pub fn has_values(&self) -> bool {
-        self.counts.is_some() || self.entries().values.is_some()
+        self.counts.is_some() || self.logged().has_values()
     }
 
     /// Bytes in memory, used and allocated; elements that a reader may ask for are counted.
@@ -100,7 +120,7 @@ impl HeapChunk {
                 let all = 2 * cells.heap_bytes() + elements + size_of::<Self>();
                 (all, all)
             }
-            None => self.entries().footprint(),
+            None => self.logged().footprint(),
         };
         (used + self.heap.len(), allocated + self.heap.capacity())
     }
@@ -110,6 +130,11 @@ impl HeapChunk {
         self.waste
     }
 
+    /// Cells of the chunk, defined or not.
+    fn total(&self) -> u64 {
+        self.counts.as_ref().map_or_else(|| self.logged().cells(), |counts| counts.cells.cells())
+    }
+
     fn elements(&self) -> &[u8] {
         self.entries().values()
     }
@@ -117,14 +142,15 @@ impl HeapChunk {
     /// Forgets everything but the defined cells.
     pub fn drop_values(&mut self) -> bool {
         let had = self.has_values();
-        *self = Self::new(SparseChunk::new(self.cells().clone(), None), Vec::new());
+        let cells = SparseChunk::new(self.cells().clone(), None);
+        *self = Self::new(cells, self.logged().element(), Vec::new());
         had
     }
 
     /// Gives back memory that is not used.
     pub fn condense(&mut self) {
         if self.counts.is_none() {
-            self.entries_mut().condense();
+            self.logged_mut().condense();
         }
         self.heap.shrink_to_fit();
     }
@@ -137,25 +163,23 @@ impl HeapChunk {
         source: &Source<'_>,
     ) -> Result<()> {
         let heap = source.heap().ok_or_else(no_heap)?;
-        let total = self.cells().cells();
+        let total = self.total();
         let mut all = segments.clone();
         // Lists that follow each other move as one, and references to them are made once, if ever.
         if let (Some(lists), Some(segment), None) = (source.as_lists(), all.next(), all.next()) {
             let cells = CellSet::from_runs(total, [Run { start: segment.cell, len: segment.len }])?;
-            if (cells.is_full() || self.cells().is_empty())
-                && lists.size as usize == references::SIZE
-            {
+            if (cells.is_full() || self.is_empty()) && lists.size as usize == references::SIZE {
                 return self.begin(cells, lists, &segment, heap);
             }
             self.count_waste(datatype, &cells)?;
             let elements = lists.append(&segment, heap, &mut self.heap)?;
-            self.entries_mut().define(datatype.size(), cells, elements);
+            self.logged_mut().define(cells, elements);
             return Ok(());
         }
         let (cells, mut elements) = collect(total, segments, source)?;
         self.count_waste(datatype, &cells)?;
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
-        self.entries_mut().define(datatype.size(), cells, elements);
+        self.logged_mut().define(cells, elements);
         Ok(())
     }
 
@@ -185,11 +209,10 @@ impl HeapChunk {
         Ok(())
     }
 
-    /// Makes cells undefined.
-    pub fn erase(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<()> {
+    /// Makes cells undefined. Returns whether any of them was defined.
+    pub fn erase(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<bool> {
         self.count_waste(datatype, cells)?;
-        self.entries_mut().erase(datatype.size(), cells);
-        Ok(())
+        Ok(self.logged_mut().erase(cells))
     }
 
     /// Gives cells the element `fill`.
@@ -197,7 +220,7 @@ impl HeapChunk {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
-        self.entries_mut().define(datatype.size(), cells.clone(), elements);
+        self.logged_mut().define(cells.clone(), elements);
         Ok(())
     }
 
@@ -206,13 +229,14 @@ impl HeapChunk {
         if self.heap.is_empty() {
             return Ok(());
         }
-        let (size, held) = (datatype.size(), self.elements());
-        let mut waste = 0;
-        for piece in self.cells().overlaps(cells.runs()) {
-            let start = piece.position as usize * size;
-            let gone = &held[start..start + piece.len as usize * size];
-            waste += heaped::payload_bytes(datatype, gone, &self.heap)?;
-        }
+        let (mut waste, mut counted) = (0, Ok(()));
+        self.logged().for_each_held(cells, |_, gone| {
+            match heaped::payload_bytes(datatype, gone, &self.heap) {
+                Ok(bytes) => waste += bytes,
+                Err(error) => counted = Err(error),
+            }
+        });
+        counted?;
         self.waste += waste;
         Ok(())
     }
@@ -222,9 +246,13 @@ impl HeapChunk {
         if self.waste.saturating_mul(100) <= self.heap.len() as u64 * u64::from(percent) {
             return Ok(());
         }
+        // All elements are gone through: a few bytes are not worth that.
+        if self.waste.saturating_mul(WORTH) < self.len() * datatype.size() as u64 {
+            return Ok(());
+        }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
         let old = std::mem::take(&mut self.heap);
-        let elements = self.entries_mut().values_mut();
+        let elements = self.logged_mut().settle().values_mut();
         let made = elements.map_or(Ok(()), |elements| {
             heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))
         });
