@@ -14,6 +14,7 @@
 pub(crate) mod algebra;
 pub(crate) mod axis;
 pub(crate) mod build;
+mod cut;
 pub(crate) mod odometer;
 mod operate;
 mod runs;
