@@ -5,7 +5,7 @@
 //! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
-//! | `logged_chunk.rs` | a sparse chunk and a log of small writes to it |
+//! | `logged_chunk.rs` | a sparse chunk and a log of small changes to it |
 //! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
 //! | `variable_length.rs` | structured chunks with variable-length data, dense or sparse |
 //!
@@ -18,6 +18,7 @@ pub mod dense;
 pub mod geometry;
 pub mod heap_chunk;
 mod heap_sections;
+pub mod listing;
 pub mod logged_chunk;
 mod recode;
 pub mod request;
@@ -32,6 +33,7 @@ pub use contiguous::{Contiguous, Place};
 pub use dense::Dense;
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
+pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub use recode::Recoder;
 pub use request::{CellSink, Lists, ReadRequest, Source, Taken, Target, WriteRequest};
