@@ -11,11 +11,11 @@
 
 use super::logged_chunk::LoggedChunk;
 use super::request::{Lists, Piece, Source, Target};
-use super::sparse_chunk::{SparseChunk, collect};
+use super::sparse_chunk::{SparseChunk, collect, note_moved};
 use crate::{Error, Result};
 use pumice_filter::references;
 use pumice_space::{CellSet, Run, Segment};
-use pumice_types::heaped::{self, InMemory};
+use pumice_types::heaped::{self, InMemory, InMemoryOnce};
 use pumice_types::{Datatype, Heaped};
 use std::sync::OnceLock;
 
@@ -33,6 +33,9 @@ pub struct HeapChunk {
     waste: u64,
     /// Of a chunk that was written at once and not changed since.
     counts: Option<Counts>,
+    /// If several elements refer to the same bytes, the length of the heap when it was made: of such a heap,
+    /// nobody knows what is waste.
+    shared: Option<usize>,
 }
 
 /// Lists that follow each other in a heap and fill it.
@@ -65,7 +68,17 @@ impl HeapChunk {
     /// A chunk of these entries, elements of `size` bytes, all of whose heap is in use.
     pub fn new(entries: SparseChunk, size: usize, heap: Vec<u8>) -> Self {
         let entries = LoggedChunk::new(entries, size).into();
-        Self { entries, heap, waste: 0, counts: None }
+        Self { entries, heap, waste: 0, counts: None, shared: None }
+    }
+
+    /// The same, of elements several of which refer to the same bytes, if `shared` says so.
+    pub fn sharing(self, shared: bool) -> Self {
+        Self { shared: shared.then_some(self.heap.len()), ..self }
+    }
+
+    /// Whether several elements refer to the same bytes of the heap.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Cells and elements.
@@ -178,7 +191,9 @@ impl HeapChunk {
         }
         let (cells, mut elements) = collect(total, segments, source)?;
         self.count_waste(datatype, &cells)?;
-        heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
+        if heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)? {
+            self.shared.get_or_insert(self.heap.len());
+        }
         self.logged_mut().define(cells, elements);
         Ok(())
     }
@@ -205,7 +220,7 @@ impl HeapChunk {
         };
         let heap = bytes.to_vec();
         let counts = Some(Counts { cells, counts, base });
-        *self = Self { entries: OnceLock::new(), heap, waste: 0, counts };
+        *self = Self { entries: OnceLock::new(), heap, waste: 0, counts, shared: None };
         Ok(())
     }
 
@@ -219,6 +234,7 @@ impl HeapChunk {
     pub fn fill(&mut self, datatype: &Datatype, cells: &CellSet, fill: &Heaped) -> Result<()> {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
+        // All refer to the same bytes, until they are stored.
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
         self.logged_mut().define(cells.clone(), elements);
         Ok(())
@@ -226,7 +242,7 @@ impl HeapChunk {
 
     /// Counts what the values of `cells`, which are about to go, leave behind.
     fn count_waste(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<()> {
-        if self.heap.is_empty() {
+        if self.heap.is_empty() || self.is_shared() {
             return Ok(());
         }
         let (mut waste, mut counted) = (0, Ok(()));
@@ -243,24 +259,34 @@ impl HeapChunk {
 
     /// Makes the heap anew, in the order of the cells, if more than `percent` of it is waste.
     pub fn compact(&mut self, datatype: &Datatype, percent: u32) -> Result<()> {
-        if self.waste.saturating_mul(100) <= self.heap.len() as u64 * u64::from(percent) {
-            return Ok(());
-        }
-        // All elements are gone through: a few bytes are not worth that.
-        if self.waste.saturating_mul(WORTH) < self.len() * datatype.size() as u64 {
+        let elements = self.len() * datatype.size() as u64;
+        let worth = match self.shared {
+            Some(made) => self.heap.len() as u64 > 2 * made as u64 + elements,
+            // All elements are gone through: a few bytes are not worth that.
+            None => {
+                self.waste.saturating_mul(100) > self.heap.len() as u64 * u64::from(percent)
+                    && self.waste.saturating_mul(WORTH) >= elements
+            }
+        };
+        if !worth {
             return Ok(());
         }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
-        let old = std::mem::take(&mut self.heap);
+        let (old, shared) = (std::mem::take(&mut self.heap), self.is_shared());
         let elements = self.logged_mut().settle().values_mut();
-        let made = elements.map_or(Ok(()), |elements| {
-            heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))
+        let mut once = InMemoryOnce::new(&old);
+        let made = elements.map_or(Ok(()), |elements| match shared {
+            true => heaped::load(datatype, elements, &mut heap, &mut once),
+            false => heaped::load(datatype, elements, &mut heap, &mut InMemory(&old)),
         });
+        let shared = once.was_shared();
         if let Err(error) = made {
             self.heap = old;
             return Err(error.into());
         }
         (self.heap, self.waste) = (heap, 0);
+        self.shared = shared.then_some(self.heap.len());
+        note_moved(self.len());
         Ok(())
     }
 
@@ -275,6 +301,11 @@ impl HeapChunk {
         let (size, held) = (datatype.size(), self.elements());
         let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
         let heap = &mut piece.bytes;
+        let mut once = self.is_shared().then(|| InMemoryOnce::new(&self.heap));
+        let mut adopt = |elements: &mut [u8]| match &mut once {
+            Some(once) => heaped::load_at(datatype, elements, heap, base, once),
+            None => heaped::adopt(datatype, elements, heap, base, &self.heap).map(drop),
+        };
         let mut cursor = self.cells().cursor();
         let mut done = Ok(());
         for segment in segments {
@@ -284,7 +315,7 @@ impl HeapChunk {
                 let start = piece.position as usize * size;
                 let mut elements = held[start..start + piece.len as usize * size].to_vec();
                 let memory = segment.memory + (piece.cell - segment.cell);
-                let placed = heaped::adopt(datatype, &mut elements, heap, base, &self.heap)
+                let placed = adopt(&mut elements)
                     .map_err(Error::from)
                     .and_then(|()| target.place(memory, &elements));
                 if let Err(error) = placed {
@@ -300,7 +331,15 @@ impl HeapChunk {
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
         let (cells, mut elements) = self.entries().extract(datatype.size(), wanted);
         let mut heap = Vec::new();
-        heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
+        match self.is_shared() {
+            true => {
+                let mut once = InMemoryOnce::new(&self.heap);
+                heaped::load(datatype, &mut elements, &mut heap, &mut once)?;
+            }
+            false => {
+                heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
+            }
+        }
         Ok((cells, Heaped { elements, heap }))
     }
 }

@@ -276,10 +276,10 @@ impl SparseChunk {
 
 /// Counts cells that are moved in memory because others came or went, for tests of how often that is.
 #[cfg(not(test))]
-fn note_moved(_cells: u64) {}
+pub(super) fn note_moved(_cells: u64) {}
 
 #[cfg(test)]
-fn note_moved(cells: u64) {
+pub(super) fn note_moved(cells: u64) {
     MOVED.set(MOVED.get() + cells);
 }
 

@@ -175,7 +175,7 @@ impl VariableLength {
         let counts = chunk.counts().map(|counts| sections.encode_counts(counts, &chunk.heap));
         let encoded = match counts.transpose()?.flatten() {
             Some(encoded) => encoded,
-            None => sections.encode(chunk.entries().values(), &chunk.heap)?,
+            None => sections.encode(chunk.entries().values(), &chunk.heap, chunk.is_shared())?,
         };
         for encoded in encoded {
             let (offset, unfiltered) = (bytes.len() as u64, encoded.unfiltered);
@@ -233,9 +233,10 @@ impl VariableLength {
         let first = usize::from(self.is_sparse());
         let element = self.geometry.element_size() as u64;
         let wanted = cells.len().saturating_mul(element).saturating_add(4);
-        let (elements, heap) = self.sections(key).decode(record, first, &bytes, wanted)?;
-        let entries = SparseChunk::new(cells, Some(elements));
-        self.mask(key, HeapChunk::new(entries, self.datatype.size(), heap))
+        let decoded = self.sections(key).decode(record, first, &bytes, wanted)?;
+        let entries = SparseChunk::new(cells, Some(decoded.elements));
+        let chunk = HeapChunk::new(entries, self.datatype.size(), decoded.heap);
+        self.mask(key, chunk.sharing(decoded.shared))
     }
 
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
