@@ -351,3 +351,74 @@ pub(super) fn no_heap() -> Error {
             .into(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sparse_chunk::MOVED;
+    use super::*;
+    use pumice_types::Conversion;
+
+    const CELLS: u64 = 20_000;
+
+    /// Cells of a chunk in an order that does not ascend.
+    fn order() -> impl Iterator<Item = u64> {
+        (0..CELLS).map(|step| step * 7919 % (2 * CELLS))
+    }
+
+    fn set(cell: u64) -> CellSet {
+        CellSet::from_sorted_cells(2 * CELLS, [cell]).unwrap()
+    }
+
+    fn write(chunk: &mut HeapChunk, datatype: &Datatype, cell: u64, text: &str) {
+        let value = Heaped::strings(16, [text]).unwrap();
+        let conversion = Conversion::new(datatype, datatype).unwrap();
+        let source = Source::heaped(&value.elements, conversion, &value.heap);
+        let segment = Segment { cell, memory: 0, len: 1 };
+        chunk.define(datatype, std::iter::once(segment), &source).unwrap();
+        chunk.compact(datatype, 25).unwrap();
+    }
+
+    fn texts(chunk: &HeapChunk, datatype: &Datatype) -> Vec<String> {
+        let (_, found) = chunk.extract(datatype, &CellSet::full(2 * CELLS)).unwrap();
+        pumice_types::Strings::from_heaped(datatype, found).unwrap().to_vec()
+    }
+
+    #[test]
+    fn strings_that_come_change_and_go_one_by_one_move_each_other_a_few_times() {
+        let datatype = Datatype::varlen_string(16);
+        let mut chunk = HeapChunk::new(SparseChunk::empty(2 * CELLS), 16, Vec::new());
+        let before = MOVED.get();
+        order().for_each(|cell| write(&mut chunk, &datatype, cell, &cell.to_string()));
+        order().for_each(|cell| write(&mut chunk, &datatype, cell, &(cell + 1).to_string()));
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS}");
+        let mut wanted: Vec<u64> = order().map(|cell| cell + 1).collect();
+        wanted.sort_unstable();
+        let wanted: Vec<String> = wanted.iter().map(u64::to_string).collect();
+        assert_eq!(texts(&chunk, &datatype), wanted);
+        let before = MOVED.get();
+        for cell in order() {
+            assert!(chunk.erase(&datatype, &set(cell)).unwrap());
+            chunk.compact(&datatype, 25).unwrap();
+        }
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} that went");
+        assert!(chunk.is_empty());
+    }
+
+    #[test]
+    fn a_heap_of_one_string_is_not_made_anew_for_every_other_one_in_a_chunk_of_many_cells() {
+        let datatype = Datatype::varlen_string(16);
+        let elements = vec![0; 2 * CELLS as usize * 16];
+        let entries = SparseChunk::new(CellSet::full(2 * CELLS), Some(elements));
+        let mut chunk = HeapChunk::new(entries, 16, Vec::new());
+        let before = MOVED.get();
+        for round in 0..CELLS {
+            write(&mut chunk, &datatype, 5, &round.to_string());
+        }
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} writes");
+        assert!(chunk.heap.len() < 1 << 20);
+        assert_eq!(texts(&chunk, &datatype)[5], (CELLS - 1).to_string());
+    }
+}
