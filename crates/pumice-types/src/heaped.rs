@@ -269,7 +269,8 @@ fn load_one<S: ObjectSource>(
     };
     let count = u64::from(u32::from_le_bytes(head));
     let length = count.saturating_mul(varlen.base.size() as u64);
-    let shared = !varlen.base.has_varlen();
+    // References to what is empty are equal by chance.
+    let shared = length > 0 && !varlen.base.has_varlen();
     if let Some(place) = source.place(reference).filter(|_| shared) {
         return Ok(put_reference(reference, count, place)?);
     }
@@ -281,9 +282,11 @@ fn load_one<S: ObjectSource>(
         let reason = format!("an object of {} byte(s) for {length}", object.len());
         return Err(TypeError::invalid("variable-length", reason).into());
     }
-    if shared {
+    if !varlen.base.has_varlen() {
         let place = base.saturating_add(append(heap, object)?);
-        source.put(reference, place);
+        if shared {
+            source.put(reference, place);
+        }
         return Ok(put_reference(reference, count, place)?);
     }
     // What the object refers to comes first: it then has its final form.
@@ -405,7 +408,7 @@ pub fn store<S: ObjectSink>(
             reference.fill(0);
             return Ok(());
         };
-        if !varlen.base.has_varlen() && sink.put_again(reference) {
+        if !payload.is_empty() && !varlen.base.has_varlen() && sink.put_again(reference) {
             return Ok(());
         }
         let count = reference_of(reference).map_or(0, |(count, _)| count as u32);
