@@ -232,6 +232,18 @@ fn points_keep_order_and_repetitions_in_runs() {
 }
 
 #[test]
+fn a_cut_leaves_out_what_lies_outside_the_array() {
+    let grid = ChunkGrid::new(&[10, 10], &[4, 4]).unwrap();
+    let chunks: Vec<Dims> =
+        (0..4).flat_map(|row| (0..5).map(move |at| Dims::from_slice(&[row, at]))).collect();
+    let points = vec![9, 9, 9, 10, 10, 9, 11, 11, 12, 3, 3, 16, 3, 17, 0, 0, 50, 50];
+    let found = Selection::points(2, points).unwrap().cut(&grid, &chunks).unwrap();
+    let cells: Vec<_> = found.iter().map(|(at, cells)| (*at, cells.count(&[10, 10]))).collect();
+    assert_eq!(cells, [(0, 1), (12, 1)]);
+    assert!(found[1].1.contains(&[9, 9]));
+}
+
+#[test]
 fn a_scalar_has_one_cell() {
     let all = Selection::all();
     assert_eq!(all.runs(&[]).collect::<Vec<_>>(), [Run { start: 0, len: 1 }]);

@@ -252,7 +252,7 @@ fn chunks_that_are_asked_for_by_number_are_those_that_are_listed() {
     assert_eq!(dataset.structured_chunk_info(.., 0).unwrap().unwrap().offset, [20]);
     dataset.write_structured_chunk([10], &sections).unwrap();
     assert_eq!(dataset.structured_chunk_info(.., 0).unwrap().unwrap().offset, [10]);
-    dataset.resize(&[30]).unwrap();
+    dataset.resize([30]).unwrap();
     assert_eq!(dataset.structured_chunk_info(.., 2).unwrap(), None);
     assert_eq!(dataset.structured_chunk_info(.., 1).unwrap().unwrap().offset, [20]);
     assert!(dataset.structured_chunk_info(0..31, 0).is_err());

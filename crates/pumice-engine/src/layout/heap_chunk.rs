@@ -26,7 +26,7 @@ const WORTH: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct HeapChunk {
     /// Cells and elements; not there only as long as there are `counts`.
-    entries: OnceLock<LoggedChunk>,
+    entries: OnceLock<Box<LoggedChunk>>,
     /// What the elements refer to; empty while they are not resident.
     pub heap: Vec<u8>,
     /// Bytes of the heap that nothing refers to.
@@ -67,7 +67,7 @@ impl Counts {
 impl HeapChunk {
     /// A chunk of these entries, elements of `size` bytes, all of whose heap is in use.
     pub fn new(entries: SparseChunk, size: usize, heap: Vec<u8>) -> Self {
-        let entries = LoggedChunk::new(entries, size).into();
+        let entries = Box::new(LoggedChunk::new(entries, size)).into();
         Self { entries, heap, waste: 0, counts: None, shared: None }
     }
 
@@ -87,9 +87,11 @@ impl HeapChunk {
     }
 
     fn logged(&self) -> &LoggedChunk {
-        self.entries.get_or_init(|| match &self.counts {
-            Some(counts) => counts.entries(),
-            None => LoggedChunk::new(SparseChunk::empty(0), 0),
+        self.entries.get_or_init(|| {
+            Box::new(match &self.counts {
+                Some(counts) => counts.entries(),
+                None => LoggedChunk::new(SparseChunk::empty(0), 0),
+            })
         })
     }
 

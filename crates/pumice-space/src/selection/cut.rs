@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Selection {
     /// What is selected in each of `chunks`, which are different and ascend in row-major order: the number of
-    /// each in which anything is, and the cells, in coordinates of the array, which all lie inside of it.
+    /// each in which anything is, and the cells, in coordinates of the array. What lies outside of it is left out.
     ///
     /// ```
     /// use pumice_space::{ChunkGrid, Dims, Selection};
@@ -90,28 +90,30 @@ impl Cut<'_> {
     }
 
     fn spans(&mut self, mut spans: &[Span], axis: usize, range: Range<usize>) -> Found {
-        let (chunks, side) = (self.chunks, self.grid.chunk()[axis]);
-        let place = |number: usize| chunks[number][axis];
+        let (chunks, side, size) = (self.chunks, self.grid.chunk()[axis], self.grid.dims()[axis]);
+        let inside = |chunk: &Dims| chunk[axis] < size.div_ceil(side);
         let mut at = range.start;
+        let end = at + passed(&chunks[range], inside);
         let mut found = Vec::new();
-        while let (Some(span), true) = (spans.first(), at < range.end) {
-            let here = place(at);
-            let (low, high) = window(here, side);
+        while let (Some(span), true) = (spans.first(), at < end) {
+            let here = chunks[at][axis];
+            let (low, high) = (here * side, (here * side).saturating_add(side).min(size) - 1);
             if span.high < low {
                 spans = &spans[passed(spans, |span| span.high < low)..];
                 continue;
             }
             if span.low > high {
-                let wanted = span.low / side;
-                at += passed(&chunks[at..range.end], |chunk| chunk[axis] < wanted);
+                // The last chunk may have a rest outside the array.
+                let wanted = (span.low / side).max(here + 1);
+                at += passed(&chunks[at..end], |chunk| chunk[axis] < wanted);
                 continue;
             }
-            let end = at + passed(&chunks[at..range.end], |chunk| chunk[axis] <= here);
-            let inside = passed(spans, |span| span.low <= high);
-            self.meet(&spans[..inside], (low, high), axis, at..end, &mut found);
+            let next = at + passed(&chunks[at..end], |chunk| chunk[axis] <= here);
+            let reaching = passed(spans, |span| span.low <= high);
+            self.meet(&spans[..reaching], (low, high), axis, at..next, &mut found);
             // The last one may go on in the next chunk.
-            spans = &spans[inside - 1..];
-            at = end;
+            spans = &spans[reaching - 1..];
+            at = next;
         }
         found
     }
@@ -145,10 +147,4 @@ impl Cut<'_> {
             found.extend(Tree::of(spans).map(|tree| (same[0].0, tree)));
         }
     }
-}
-
-/// The first and the last coordinate of a chunk along an axis.
-fn window(chunk: u64, side: u64) -> (u64, u64) {
-    let low = chunk.saturating_mul(side);
-    (low, low.saturating_add(side - 1))
 }
