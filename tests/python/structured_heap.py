@@ -135,8 +135,12 @@ class HeapWriter:
             count = len(value)
             if kind["vlen"] != "string":
                 value = b"".join(self.element(kind["vlen"], part) for part in value)
-            slot, index = self.place(len(self.objects))
-            self.objects.append(bytes(value))
+            value = bytes(value)
+            if self.style == "shared" and value in self.objects:
+                slot, index = self.place(self.objects.index(value))
+            else:
+                slot, index = self.place(len(self.objects))
+                self.objects.append(value)
             return struct.pack("<IHHQ", count, slot, index, 0)
         if "array" in kind:
             return b"".join(self.element(kind["array"], part) for part in value)

@@ -303,3 +303,25 @@ class VariableLengthChunks(InteropCase):
                 with self.subTest(place, kind=dataset.kind):
                     self.compare(decoded[place], dataset)
                     self.compare_own(manifest, self.found(manifest, place), dataset)
+
+    def test_cells_that_refer_to_one_object_are_read(self):
+        rng, builder, members = np.random.default_rng(53), VariableBuilder(), {}
+        places = np.arange(1000, dtype=np.uint64).reshape(-1, 1)
+        for number, kind in enumerate(KINDS):
+            few = [solid_value(rng, kind) for _ in range(3)]
+            if kind == STRING:
+                few = [b"long" * 1000] * 3
+            values = [few[place % 3] for place in range(1000)]
+            for dense in (False, True):
+                spec = Variable((1000,), (1000,), places, values, kind=kind, dense=dense, heap="shared")
+                builder.variable(f"d{number}{dense}", spec)
+                cells = {(place,): value for place, value in enumerate(values)}
+                built = Built(kind, cells, [1000], not dense, None, blank(kind))
+                members[f"/d{number}{dense}"] = built
+        path = self.directory / "shared.h5"
+        builder.save(path)
+        manifest, decoded = self.read(path), decode(path)
+        for place, dataset in members.items():
+            with self.subTest(place, kind=dataset.kind):
+                self.compare(decoded[place], dataset)
+                self.compare_own(manifest, self.found(manifest, place), dataset)

@@ -246,6 +246,16 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.flush(std::slice::from_ref(self.member(dataset)?), evict)
     }
 
+    /// The dataset's chunks that have changes that are not written back.
+    ///
+    /// Waits for the writes made before. What is changed later may be written back at any time.
+    pub fn changed_keys(&self, dataset: &Dataset<L>) -> Result<Vec<L::Key>, L::Error> {
+        let member = self.member(dataset)?;
+        let _place = member.order.enter(Kind::Flush, Keys::new());
+        let changed = self.shared.budget.dirty_among(self.shared.budget.slots(member));
+        Ok(changed.iter().map(|slot| slot.key.clone()).collect())
+    }
+
     /// Writes back what the writes to a file's datasets have changed, as far as possible; returns
     /// the first error. With `evict`, their chunks also leave the cache.
     ///

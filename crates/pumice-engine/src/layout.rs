@@ -5,7 +5,7 @@
 //! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
-//! | `logged_chunk.rs` | a sparse chunk and a log of small writes to it |
+//! | `logged_chunk.rs` | a sparse chunk and a log of small changes to it |
 //! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
 //! | `variable_length.rs` | structured chunks with variable-length data, dense or sparse |
 //!
@@ -18,6 +18,7 @@ pub mod dense;
 pub mod geometry;
 pub mod heap_chunk;
 mod heap_sections;
+pub mod listing;
 pub mod logged_chunk;
 mod recode;
 pub mod request;
@@ -32,6 +33,7 @@ pub use contiguous::{Contiguous, Place};
 pub use dense::Dense;
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
+pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub use recode::Recoder;
 pub use request::{CellSink, Lists, ReadRequest, Source, Taken, Target, WriteRequest};
@@ -181,7 +183,7 @@ impl Layout for DatasetLayout {
                 let changed = table.medium().is_writable();
                 let chunk = sparse.decode(key, &bytes, &stored.tag, part, changed)?;
                 self.give_back(bytes);
-                Ok(Chunk::Sparse(LoggedChunk::new(chunk)))
+                Ok(Chunk::Sparse(LoggedChunk::new(chunk, self.geometry.element_size())))
             }
             Storage::VariableLength(layout, _) => {
                 Ok(Chunk::Heap(layout.decode(key, bytes, &stored.tag, part)?))
@@ -200,7 +202,10 @@ impl Layout for DatasetLayout {
                 let fill = fill || self.geometry.is_partial(key);
                 Ok(Chunk::Dense(dense.new_chunk(fill)?.into()))
             }
-            Storage::Sparse(sparse, _) => Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk()))),
+            Storage::Sparse(sparse, _) => {
+                let element = self.geometry.element_size();
+                Ok(Chunk::Sparse(LoggedChunk::new(sparse.new_chunk(), element)))
+            }
             Storage::VariableLength(layout, _) => {
                 let fill = fill || self.geometry.is_partial(key);
                 Ok(Chunk::Heap(layout.new_chunk(fill)?))
@@ -275,7 +280,7 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
-                sparse.scatter(chunk.view(self.geometry.element_size()), request)
+                sparse.scatter(chunk.view(), request)
             }
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
                 layout.scatter(chunk, request)
@@ -389,9 +394,7 @@ impl Layout for DatasetLayout {
     fn drop_values(&self, chunk: &mut Chunk) -> bool {
         match chunk {
             Chunk::Dense(_) => false,
-            Chunk::Sparse(chunk) => {
-                chunk.settle(self.geometry.element_size()).values.take().is_some()
-            }
+            Chunk::Sparse(chunk) => chunk.settle().values.take().is_some(),
             Chunk::Heap(chunk) => chunk.drop_values(),
         }
     }
@@ -404,7 +407,7 @@ impl Layout for DatasetLayout {
                     values.shrink_to_fit();
                 }
             }
-            Chunk::Sparse(chunk) => chunk.condense(self.geometry.element_size()),
+            Chunk::Sparse(chunk) => chunk.condense(),
             Chunk::Heap(chunk) => chunk.condense(),
         }
     }
@@ -627,7 +630,7 @@ fn encode_dense(dense: &Dense, key: &Dims, cells: &Arc<Vec<u8>>) -> Result<Encod
 fn encode_sparse(sparse: &Sparse, key: &Dims, chunk: &LoggedChunk) -> Result<Encoded<ChunkRecord>> {
     let encoded = match chunk.fresh() {
         Some((cells, values)) => sparse.encode_fresh(cells, values)?,
-        None => sparse.encode(key, chunk.view(sparse.element_size()))?,
+        None => sparse.encode(key, chunk.view())?,
     };
     let mut tag = ChunkRecord::dense(encoded.place.unwrap_or(NOWHERE), 0);
     tag.sections.extend(encoded.sections);

@@ -14,6 +14,7 @@
 pub(crate) mod algebra;
 pub(crate) mod axis;
 pub(crate) mod build;
+mod cut;
 pub(crate) mod odometer;
 mod operate;
 mod runs;
@@ -96,6 +97,19 @@ pub(crate) struct Points {
 }
 
 impl Selection {
+    /// Whether it is the other one, as far as that can be told without looking at cells: clones of one are.
+    pub fn is(&self, other: &Selection) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::All, Kind::All) | (Kind::None, Kind::None) => true,
+            (Kind::Points(one), Kind::Points(other)) => Arc::ptr_eq(one, other),
+            (Kind::Product(one), Kind::Product(other)) => one == other,
+            (Kind::Tree { tree: one, .. }, Kind::Tree { tree: other, .. }) => {
+                Arc::ptr_eq(one, other)
+            }
+            _ => false,
+        }
+    }
+
     /// Every cell, whatever the extent.
     pub fn all() -> Self {
         Self(Kind::All)

@@ -1,7 +1,7 @@
 //! Work that would take hours, or all memory, if its cost followed the number of cells.
 
 use pumice_bytes::{Budget, Reader};
-use pumice_space::{CellSet, ChunkGrid, Run, Segment, Selection, plan, serial};
+use pumice_space::{CellSet, ChunkGrid, Dims, Run, Segment, Selection, plan, serial};
 
 #[test]
 fn a_union_of_650_000_rows_is_quick() {
@@ -126,4 +126,39 @@ fn whole_rows_are_one_run_however_many() {
     let set = CellSet::from_selection(&more, &dims).unwrap();
     assert_eq!(set.run_count(), 2);
     assert!(set.to_selection(&dims).unwrap().same_cells(&more, &dims).unwrap());
+}
+
+#[test]
+fn a_large_tree_costs_what_of_it_lies_in_each_of_many_blocks() {
+    const BLOCKS: u64 = 200_000;
+    let dims = [BLOCKS * 100];
+    let points = (0..BLOCKS).flat_map(|block| [block * 100 + block % 50, block * 100 + 70]);
+    let points = Selection::points(1, points.collect()).unwrap();
+    let tree = points.or(&Selection::point(&[99]).unwrap(), &dims).unwrap();
+    let mut found = 0;
+    for block in 0..BLOCKS {
+        let block = Selection::block(&[block * 100], &[100]).unwrap();
+        found += tree.and(&block, &dims).unwrap().count(&dims);
+        let rest = block.not_b(&tree, &dims).unwrap().count(&dims);
+        assert_eq!(rest, if found == 3 { 97 } else { 98 });
+    }
+    assert_eq!(found, 2 * BLOCKS + 1);
+}
+
+#[test]
+fn a_cell_in_each_of_many_rows_is_found_among_many_columns_of_chunks() {
+    const ROWS: u64 = 400_000;
+    let dims = [ROWS, 4_000_000];
+    let grid = ChunkGrid::new(&dims, &[100_000, 1000]).unwrap();
+    let column = |row: u64| row * 7_368_787 % dims[1];
+    let points = (0..ROWS).flat_map(|row| [row, column(row)]).collect();
+    let points = Selection::points(2, points).unwrap();
+    let chunks: Vec<Dims> =
+        (0..4).flat_map(|row| (0..4000).map(move |at| Dims::from_slice(&[row, at]))).collect();
+    let found = points.cut(&grid, &chunks).unwrap();
+    assert_eq!(found.iter().map(|(_, cells)| cells.count(&dims)).sum::<u64>(), ROWS);
+    assert!(found.iter().all(|(at, cells)| {
+        let (low, high) = cells.bounds(&dims).unwrap();
+        grid.chunk_of(&low) == chunks[*at] && grid.chunk_of(&high) == chunks[*at]
+    }));
 }

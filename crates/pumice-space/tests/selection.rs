@@ -5,7 +5,7 @@ mod model;
 
 use model::{Cells, Modelled, dims, every_cell, linear};
 use proptest::prelude::*;
-use pumice_space::{ChunkGrid, Run, Selection, plan};
+use pumice_space::{ChunkGrid, Dims, Run, Selection, plan};
 
 fn check(selection: &Selection, expected: &Cells, dims: &[u64]) {
     let from_runs: Vec<u64> =
@@ -54,6 +54,33 @@ fn pair() -> impl Strategy<Value = (Vec<u64>, Modelled, Modelled)> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_cut_has_what_each_chunk_has(
+        (dims, a, b) in pair(),
+        sides in proptest::collection::vec(1..6u64, 4),
+        left_out in proptest::collection::vec(any::<bool>(), 1..20),
+    ) {
+        let chunk: Vec<u64> = dims.iter().zip(sides.iter().cycle()).map(|(_, side)| *side).collect();
+        let grid = ChunkGrid::new(&dims, &chunk).unwrap();
+        let every = every_cell(&grid.counts()).into_iter().zip(left_out.iter().cycle());
+        let chunks: Vec<Dims> =
+            every.filter(|(_, out)| !**out).map(|(chunk, _)| Dims::from_slice(&chunk)).collect();
+        // Spans of a union share what is below them.
+        let both = a.selection.or(&b.selection, &dims).unwrap();
+        for selection in [&a.selection, &both] {
+            let mut found = selection.cut(&grid, &chunks).unwrap().into_iter().peekable();
+            for (at, chunk) in chunks.iter().enumerate() {
+                let block = Selection::block(&grid.origin(chunk), &grid.clipped(chunk)).unwrap();
+                let inside = selection.and(&block, &dims).unwrap();
+                match found.next_if(|(number, _)| *number == at) {
+                    Some((_, cells)) => prop_assert!(cells.same_cells(&inside, &dims).unwrap()),
+                    None => prop_assert_eq!(inside.count(&dims), 0),
+                }
+            }
+            prop_assert!(found.next().is_none());
+        }
+    }
 
     #[test]
     fn operations_agree_with_plain_sets((dims, a, b) in pair()) {
@@ -202,6 +229,18 @@ fn points_keep_order_and_repetitions_in_runs() {
     let runs: Vec<(u64, u64)> = points.runs(&[3, 4]).map(|run| (run.start, run.len)).collect();
     assert_eq!(runs, [(9, 1), (0, 2), (9, 1)]);
     assert_eq!(points.count(&[3, 4]), 4);
+}
+
+#[test]
+fn a_cut_leaves_out_what_lies_outside_the_array() {
+    let grid = ChunkGrid::new(&[10, 10], &[4, 4]).unwrap();
+    let chunks: Vec<Dims> =
+        (0..4).flat_map(|row| (0..5).map(move |at| Dims::from_slice(&[row, at]))).collect();
+    let points = vec![9, 9, 9, 10, 10, 9, 11, 11, 12, 3, 3, 16, 3, 17, 0, 0, 50, 50];
+    let found = Selection::points(2, points).unwrap().cut(&grid, &chunks).unwrap();
+    let cells: Vec<_> = found.iter().map(|(at, cells)| (*at, cells.count(&[10, 10]))).collect();
+    assert_eq!(cells, [(0, 1), (12, 1)]);
+    assert!(found[1].1.contains(&[9, 9]));
 }
 
 #[test]

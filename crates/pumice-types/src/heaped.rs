@@ -9,9 +9,14 @@
 //!
 //! [`load`] turns references of a file into heaped ones, [`store`] back; where objects come from and
 //! go to is the business of an [`ObjectSource`] and an [`ObjectSink`].
+//!
+//! Many references may lead to one object. Where they do so more than by chance, it stays one in memory: a few
+//! bytes of a file never become many for that. Objects that have references themselves are never shared, so that
+//! these can be [moved](move_references).
 
 use crate::TypeError;
 use crate::model::{Datatype, VarLen};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Bytes of the count at the beginning of a reference.
@@ -142,6 +147,14 @@ pub trait ObjectSource {
 
     /// The bytes behind a reference to `length` bytes; `None` for null.
     fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, Self::Error>;
+
+    /// Where what a reference leads to was put, if the source has been told and remembers it.
+    fn place(&mut self, _reference: &[u8]) -> Option<u64> {
+        None
+    }
+
+    /// Tells where what a reference leads to was put.
+    fn put(&mut self, _reference: &[u8], _place: u64) {}
 }
 
 /// Heaped elements as a source: their own heap.
@@ -160,13 +173,64 @@ impl ObjectSource for InMemory<'_> {
     }
 }
 
+/// As [`InMemory`], for references of which many lead to the same bytes: these stay one.
+#[derive(Debug)]
+pub struct InMemoryOnce<'a> {
+    heap: &'a [u8],
+    places: HashMap<(u64, u64), u64>,
+    again: bool,
+}
+
+impl<'a> InMemoryOnce<'a> {
+    /// References into `heap`.
+    pub fn new(heap: &'a [u8]) -> Self {
+        Self { heap, places: HashMap::new(), again: false }
+    }
+
+    /// Whether some led to the same bytes.
+    pub fn was_shared(&self) -> bool {
+        self.again
+    }
+}
+
+impl ObjectSource for InMemoryOnce<'_> {
+    type Error = TypeError;
+
+    fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, TypeError> {
+        let Some((count, start)) = reference_of(reference) else { return Ok(None) };
+        let end =
+            usize::try_from(length).ok().and_then(|length| length.checked_add(start as usize));
+        let object = end.and_then(|end| self.heap.get(start as usize..end));
+        object.map(Some).ok_or_else(|| dangling(count, start, self.heap.len()))
+    }
+
+    fn place(&mut self, reference: &[u8]) -> Option<u64> {
+        let place = self.places.get(&reference_of(reference)?).copied();
+        self.again |= place.is_some();
+        place
+    }
+
+    fn put(&mut self, reference: &[u8], place: u64) {
+        if let Some(found) = reference_of(reference) {
+            self.places.insert(found, place);
+        }
+    }
+}
+
 /// Where objects of a file go.
 pub trait ObjectSink {
     /// What can go wrong.
     type Error: From<TypeError>;
 
-    /// Stores an object of `count` base elements and makes `reference` the file's reference to it.
+    /// Stores an object of `count` base elements and makes `reference` the file's reference to it. Before, it
+    /// leads to the object in memory, or is null if the object has references of its own.
     fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Makes `reference`, which leads into memory, the file's reference to an object that was put, if it led to
+    /// that and the sink remembers it; whether it does.
+    fn put_again(&mut self, _reference: &mut [u8]) -> bool {
+        false
+    }
 }
 
 /// Turns the file's references in `elements`, and in everything that they lead to, into references
@@ -205,6 +269,11 @@ fn load_one<S: ObjectSource>(
     };
     let count = u64::from(u32::from_le_bytes(head));
     let length = count.saturating_mul(varlen.base.size() as u64);
+    // References to what is empty are equal by chance.
+    let shared = length > 0 && !varlen.base.has_varlen();
+    if let Some(place) = source.place(reference).filter(|_| shared) {
+        return Ok(put_reference(reference, count, place)?);
+    }
     let Some(object) = source.object(reference, length)? else {
         reference.fill(0);
         return Ok(());
@@ -213,14 +282,17 @@ fn load_one<S: ObjectSource>(
         let reason = format!("an object of {} byte(s) for {length}", object.len());
         return Err(TypeError::invalid("variable-length", reason).into());
     }
-    let place = if varlen.base.has_varlen() {
-        // What the object refers to comes first: it then has its final form.
-        let mut object = object.to_vec();
-        load_at(&varlen.base, &mut object, heap, base, source)?;
-        append(heap, &object)?
-    } else {
-        append(heap, object)?
-    };
+    if !varlen.base.has_varlen() {
+        let place = base.saturating_add(append(heap, object)?);
+        if shared {
+            source.put(reference, place);
+        }
+        return Ok(put_reference(reference, count, place)?);
+    }
+    // What the object refers to comes first: it then has its final form.
+    let mut object = object.to_vec();
+    load_at(&varlen.base, &mut object, heap, base, source)?;
+    let place = append(heap, &object)?;
     Ok(put_reference(reference, count, base.saturating_add(place))?)
 }
 
@@ -237,21 +309,27 @@ fn append(heap: &mut Vec<u8>, object: &[u8]) -> Result<u64, TypeError> {
 }
 
 /// Adds what heaped elements refer to in the heap `from` to `heap`, which begins at byte `base` of a
-/// larger one, and lets them refer to that.
+/// larger one, and lets them refer to that. Tells whether several refer to the same bytes there.
 pub fn adopt(
     datatype: &Datatype,
     elements: &mut [u8],
     heap: &mut Vec<u8>,
     base: u64,
     from: &[u8],
-) -> Result<(), TypeError> {
+) -> Result<bool, TypeError> {
     // Values that follow each other move as one.
     let together = datatype.as_flat_varlen().and_then(|varlen| {
         let run = run_of(varlen, elements)?;
         from.get(run.start as usize..run.end as usize).map(|bytes| (varlen.size, run.start, bytes))
     });
     let Some((size, start, bytes)) = together else {
-        return load_at(datatype, elements, heap, base, &mut InMemory(from));
+        if !repeats(datatype, elements)? {
+            load_at(datatype, elements, heap, base, &mut InMemory(from))?;
+            return Ok(false);
+        }
+        let mut once = InMemoryOnce::new(from);
+        load_at(datatype, elements, heap, base, &mut once)?;
+        return Ok(once.was_shared());
     };
     let place = base + append(heap, bytes)?;
     for reference in elements.chunks_exact_mut((size as usize).max(1)) {
@@ -259,7 +337,37 @@ pub fn adopt(
             put_reference(reference, count, place + (old - start))?;
         }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// Whether references of heaped elements lead to more bytes than there are where they lead, so that several
+/// must lead to the same; or whether they lead to other references, of which that is not known.
+fn repeats(datatype: &Datatype, elements: &mut [u8]) -> Result<bool, TypeError> {
+    let (mut first, mut last, mut total, mut nested) = (u64::MAX, 0, 0u64, false);
+    for_each_reference(datatype, elements, &mut |varlen, reference| -> Result<(), TypeError> {
+        nested |= varlen.base.has_varlen();
+        if let Some((count, place)) = reference_of(reference) {
+            let length = count.saturating_mul(varlen.base.size() as u64);
+            (first, last) = (first.min(place), last.max(place.saturating_add(length)));
+            total = total.saturating_add(length);
+        }
+        Ok(())
+    })?;
+    Ok(nested || total > last.saturating_sub(first))
+}
+
+/// Bytes that references of a file claim to lead to, each counted for itself; `None` if they lead to other
+/// references, of which that is not known.
+pub fn claimed_bytes(datatype: &Datatype, elements: &mut [u8]) -> Result<Option<u64>, TypeError> {
+    let (mut total, mut nested) = (0u64, false);
+    for_each_reference(datatype, elements, &mut |varlen, reference| -> Result<(), TypeError> {
+        nested |= varlen.base.has_varlen();
+        let count = reference.first_chunk::<COUNT>().map_or(0, |count| u32::from_le_bytes(*count));
+        let length = u64::from(count).saturating_mul(varlen.base.size() as u64);
+        total = total.saturating_add(length);
+        Ok(())
+    })?;
+    Ok((!nested).then_some(total))
 }
 
 /// The part of the heap that references lead to, if they do so one after another and without gaps.
@@ -300,10 +408,15 @@ pub fn store<S: ObjectSink>(
             reference.fill(0);
             return Ok(());
         };
+        if !payload.is_empty() && !varlen.base.has_varlen() && sink.put_again(reference) {
+            return Ok(());
+        }
         let count = reference_of(reference).map_or(0, |(count, _)| count as u32);
         if varlen.base.has_varlen() {
             let mut payload = payload.to_vec();
             store(&varlen.base, &mut payload, heap, sink)?;
+            // What has references of its own is never put again.
+            reference.fill(0);
             return sink.put(&payload, count, reference);
         }
         sink.put(payload, count, reference)

@@ -3,6 +3,7 @@
 //! [`Heaped`].
 
 use crate::conversion::integer_value;
+use crate::heaped::claimed_bytes;
 use crate::model::{Datatype, Integer, StringPadding, VarLenKind};
 use crate::{Conversion, Element, Heaped, TypeError};
 
@@ -74,7 +75,16 @@ impl Value {
 
 impl Heaped {
     /// The elements as values.
+    ///
+    /// Each has what it refers to for itself: of many elements that refer to the same, there may be more than
+    /// there is memory for, which is an error.
     pub fn values(&self, datatype: &Datatype) -> Result<Vec<Value>, TypeError> {
+        let claimed = claimed_bytes(datatype, &mut self.elements.clone())?.unwrap_or(0);
+        let claimed = usize::try_from(claimed).unwrap_or(usize::MAX);
+        if claimed > self.heap.len() && Vec::<u8>::new().try_reserve_exact(claimed).is_err() {
+            let reason = format!("no memory for {claimed} byte(s) of values");
+            return Err(TypeError::invalid(datatype.class_name(), reason));
+        }
         values(datatype, &self.elements, &self.heap)
     }
 }

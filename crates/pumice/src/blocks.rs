@@ -2,11 +2,14 @@
 
 use crate::{Dataset, Select};
 use pumice_engine::{Error, Result};
-use pumice_space::Selection;
+use pumice_space::{ChunkGrid, Dims, Selection};
 use pumice_types::Element;
 
 /// About how many cells a block may bring into memory.
 pub(crate) const BLOCK_CELLS: u64 = 1 << 20;
+
+/// Chunks by which a selection is cut at once.
+const AT_ONCE: usize = 1 << 12;
 
 /// A block of cells: where it begins and how many there are along each axis.
 #[derive(Clone, Debug)]
@@ -75,29 +78,53 @@ impl Dataset {
         limit: u64,
         mut visit: impl FnMut(&Block) -> Result<()>,
     ) -> Result<()> {
+        self.for_each_part(&Selection::all(), limit, |block, _| visit(block))
+    }
+
+    /// As [`for_each_block`](Self::for_each_block), with those cells of each block that `within` has; blocks
+    /// without any are left out.
+    pub(crate) fn for_each_part(
+        &self,
+        within: &Selection,
+        limit: u64,
+        mut visit: impl FnMut(&Block, Selection) -> Result<()>,
+    ) -> Result<()> {
         let shape = self.shape();
         if shape.contains(&0) {
             return Ok(());
         }
-        match self.chunk() {
-            Some(chunk) if self.is_sparse() => {
-                for (offset, _) in self.at(self.state.chunk_records())? {
-                    self.visit_parts(clip(&offset, &chunk, &shape), limit, &mut visit)?;
-                }
-                Ok(())
+        let Some(chunk) = self.chunk() else {
+            let whole = Block { start: vec![0; shape.len()], count: shape.clone() };
+            let cells = within.and(&whole.selection()?, &shape)?;
+            if cells.count(&shape) == 0 {
+                return Ok(());
             }
-            Some(chunk) => {
-                let mut offset = vec![0; shape.len()];
-                loop {
-                    self.visit_parts(clip(&offset, &chunk, &shape), limit, &mut visit)?;
-                    if !advance(&mut offset, &chunk, &shape) {
-                        return Ok(());
-                    }
-                }
+            return self.visit_parts(whole, cells, limit, &mut visit);
+        };
+        let grid = ChunkGrid::new(&shape, &chunk)?;
+        let mut visit_all = |chunks: &[Dims]| {
+            for (number, cells) in within.cut(&grid, chunks)? {
+                let block = clip(&grid.origin(&chunks[number]), &chunk, &shape);
+                self.visit_parts(block, cells, limit, &mut visit)?;
             }
-            None => {
-                let whole = Block { start: vec![0; shape.len()], count: shape };
-                self.visit_parts(whole, limit, &mut visit)
+            Ok(())
+        };
+        if self.is_sparse() {
+            let stored = self.at(self.state.chunk_records())?;
+            let keys: Vec<Dims> = stored.iter().map(|(offset, _)| grid.chunk_of(offset)).collect();
+            return keys.chunks(AT_ONCE).try_for_each(visit_all);
+        }
+        let mut offset = vec![0; shape.len()];
+        loop {
+            let mut keys = vec![grid.chunk_of(&offset)];
+            let mut more = advance(&mut offset, &chunk, &shape);
+            while more && keys.len() < AT_ONCE {
+                keys.push(grid.chunk_of(&offset));
+                more = advance(&mut offset, &chunk, &shape);
+            }
+            visit_all(&keys)?;
+            if !more {
+                return Ok(());
             }
         }
     }
@@ -105,16 +132,24 @@ impl Dataset {
     fn visit_parts(
         &self,
         block: Block,
+        cells: Selection,
         limit: u64,
-        visit: &mut impl FnMut(&Block) -> Result<()>,
+        visit: &mut impl FnMut(&Block, Selection) -> Result<()>,
     ) -> Result<()> {
-        let mut waiting = vec![block];
-        while let Some(block) = waiting.pop() {
-            let small = block.cells() <= limit
-                || (self.is_sparse() && self.count_defined(block.selection()?)? <= limit);
-            match block.halves() {
-                Some([first, second]) if !small => waiting.extend([second, first]),
-                _ => visit(&block)?,
+        let shape = self.shape();
+        let mut waiting = vec![(block, cells)];
+        while let Some((block, cells)) = waiting.pop() {
+            let small = cells.count(&shape) <= limit
+                || (self.is_sparse() && self.count_defined(&cells)? <= limit);
+            let Some(halves) = block.halves().filter(|_| !small) else {
+                visit(&block, cells)?;
+                continue;
+            };
+            for half in halves.into_iter().rev() {
+                let inside = cells.and(&half.selection()?, &shape)?;
+                if inside.count(&shape) > 0 {
+                    waiting.push((half, inside));
+                }
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
-use crate::{CacheOptions, CurvePoint, Dataset, Select, Selection, Stats};
+use crate::{CacheOptions, CurvePoint, Dataset, Select, Stats};
 use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
+use pumice_space::ChunkGrid;
 
 /// Where and how a chunk is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,15 +50,10 @@ impl Dataset {
         let Some(chunk) = self.chunk() else { return Ok(0) };
         let shape = self.shape();
         let selection = self.selection(selection)?;
-        let mut count = 0;
-        for (offset, _) in self.at(self.state.chunk_records())? {
-            let sides = offset.iter().zip(&shape).zip(&chunk);
-            let size: Vec<u64> = sides.map(|((at, all), side)| (all - at).min(*side)).collect();
-            let block = self.at(Selection::block(&offset, &size).map_err(Error::from))?;
-            let both = self.at(selection.and(&block, &shape).map_err(Error::from))?;
-            count += u64::from(both.count(&shape) > 0);
-        }
-        Ok(count)
+        let grid = self.at(ChunkGrid::new(&shape, &chunk).map_err(Error::from))?;
+        let all = self.at(self.state.chunk_records())?;
+        let keys: Vec<_> = all.iter().map(|(offset, _)| grid.chunk_of(offset)).collect();
+        Ok(self.at(selection.cut(&grid, &keys).map_err(Error::from))?.len() as u64)
     }
 
     /// Bytes that the chunk at `offset` takes in the file, all of its sections if it is structured; `None` if it is

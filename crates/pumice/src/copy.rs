@@ -150,8 +150,8 @@ impl<'a> Copying<'a> {
         {
             return self.slabs(SLAB_BYTES / size, &mut |cells| progress(cells * size));
         }
-        self.from.for_each_block(limit.min(BLOCK_CELLS), |block| {
-            self.block(block)?;
+        self.from.for_each_part(&self.within(), limit.min(BLOCK_CELLS), |block, cells| {
+            self.block(cells)?;
             progress(block.cells().saturating_mul(size));
             Ok(())
         })
@@ -205,18 +205,15 @@ impl<'a> Copying<'a> {
             return self.to.write_heaped(.., &self.from.read_heaped(..)?);
         }
         let size = self.from.datatype().size() as u64;
-        self.from.for_each_block(limit, |block| {
-            self.block_with_heap(block)?;
+        self.from.for_each_part(&self.within(), limit, |block, cells| {
+            self.block_with_heap(cells)?;
             progress(block.cells().saturating_mul(size));
             Ok(())
         })
     }
 
-    fn block_with_heap(&self, block: &Block) -> Result<()> {
-        let cells = self.wanted(block)?;
-        if cells.count(&self.from.shape()) == 0 {
-            return Ok(());
-        }
+    /// Copies cells of a block, with what they refer to.
+    fn block_with_heap(&self, cells: Selection) -> Result<()> {
         let picks = matches!(self.keep, Keep::Where(_) | Keep::ExceptValue(_));
         if !self.from.is_sparse() && !picks {
             return self.to.write_heaped(&cells, &self.from.read_heaped(&cells)?);
@@ -333,21 +330,19 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// The cells of a block that are to be copied if they are defined.
-    fn wanted(&self, block: &Block) -> Result<Selection> {
-        let cells = block.selection()?;
+    /// The cells that are to be copied if they are defined.
+    fn within(&self) -> Selection {
         match self.keep {
-            Keep::Selected(selection) => Ok(selection.and(&cells, &self.from.shape())?),
-            Keep::Defined | Keep::Except(..) | Keep::ExceptValue(_) | Keep::Where(_) => Ok(cells),
+            Keep::Selected(selection) => selection.clone(),
+            Keep::Defined | Keep::Except(..) | Keep::ExceptValue(_) | Keep::Where(_) => {
+                Selection::all()
+            }
         }
     }
 
-    fn block(&self, block: &Block) -> Result<()> {
-        let cells = self.wanted(block)?;
+    /// Copies cells of a block.
+    fn block(&self, cells: Selection) -> Result<()> {
         let wanted = cells.count(&self.from.shape());
-        if wanted == 0 {
-            return Ok(());
-        }
         let all = !self.from.is_sparse() || self.from.count_defined(&cells)? == wanted;
         if all && self.excluded.is_none() && !matches!(self.keep, Keep::Where(_)) {
             return self.write(&cells, &self.from.read_bytes(&cells)?);

@@ -150,29 +150,18 @@ impl Dataset {
 
     /// The chunk of number `index` among the stored ones that the selection touches, in row-major
     /// order; `None` if there are not so many.
+    ///
+    /// To ask for one after another costs no more than [`structured_chunks`](Self::structured_chunks), as long as
+    /// nothing is written in between: the list of them is kept until the last one was asked for.
     pub fn structured_chunk_info(
         &self,
         selection: impl Select,
         index: usize,
     ) -> Result<Option<StructuredChunkInfo>> {
-        let (selection, dims) = (self.selection(selection)?, self.shape());
-        self.at(selection.check(&dims).map_err(Error::from))?;
-        let side = self.chunk().unwrap_or_default();
-        let touches = |chunk: &StructuredChunkInfo| -> Result<bool> {
-            let axes = chunk.offset.iter().zip(&side).zip(&dims);
-            let inside = axes.map(|((&at, &side), &end)| side.min(end.saturating_sub(at)));
-            let block = Selection::block(&chunk.offset, &inside.collect::<Vec<_>>())?;
-            Ok(selection.is_all() || selection.and(&block, &dims)?.count(&dims) > 0)
-        };
-        let mut left = index;
-        for chunk in self.structured_chunks()? {
-            match self.at(touches(&chunk))? {
-                true if left == 0 => return Ok(Some(chunk)),
-                true => left -= 1,
-                false => {}
-            }
-        }
-        Ok(None)
+        self.require_structured()?;
+        let selection = self.selection(selection)?;
+        let found = self.at(self.state.nth_chunk(&selection, index))?;
+        Ok(found.map(|(offset, record)| self.structured_info(&offset, &record)))
     }
 
     /// The chunk whose first cell is at `offset`; `None` if it is not stored.

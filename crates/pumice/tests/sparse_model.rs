@@ -46,7 +46,7 @@ fn datatypes() -> Vec<Datatype> {
     let record = Datatype::compound(record);
     all.push(Datatype::array(record.clone(), [2, 3]));
     all.extend([record, text, Datatype::opaque(7, "tag"), Datatype::array(small, [3])]);
-    all.push(Enumeration::new(Integer::new(2, ByteOrder::Big, true)).into());
+    all.push(Enumeration::new(Integer::new(2, ByteOrder::Big, true)).with("one", &[0, 1]).into());
     let narrow = Integer { precision: 17, bit_offset: 3, ..Integer::new(4, ByteOrder::Big, false) };
     all.push(Datatype::compound([("n", narrow.clone().into()), ("x", Datatype::f64_be())]));
     all.extend([narrow.into(), Float::bfloat16(ByteOrder::Little).into()]);

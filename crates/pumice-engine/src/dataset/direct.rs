@@ -6,11 +6,11 @@
 //! nobody waits.
 
 use super::DatasetState;
-use crate::layout::{ChunkTable, NOWHERE, Storage};
+use crate::layout::{ChunkTable, Listing, NOWHERE, Storage};
 use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
-use pumice_space::Dims;
+use pumice_space::{Dims, Selection};
 
 impl DatasetState {
     /// The record of the chunk whose first cell is at `offset`, if it is stored.
@@ -26,22 +26,44 @@ impl DatasetState {
         let _no_resize = self.gate();
         let table = self.chunks()?;
         let _still = self.written_back()?;
-        let chunk = self.layout.geometry.chunk();
-        let mut all = table.all()?;
-        // Where all chunks have a place from the start, those that the extent may yet reach have one, too.
-        let dims = self.dims();
-        let inside = |key: &Dims| {
-            key.iter()
-                .zip(chunk)
-                .zip(&dims)
-                .all(|((&at, &side), &dim)| at < dim.div_ceil(side.max(1)))
+        let Listing { keys, records, .. } = table.list(&self.grid(&self.dims())?)?;
+        let origins = keys.into_iter().map(|key| self.origin(&key));
+        Ok(origins.zip(records).collect())
+    }
+
+    /// The stored chunk of number `index` among those that a selection touches, in row-major order: its first
+    /// cell, and its record. Until a chunk is changed, or the last one is asked for, the list of them is kept.
+    pub fn nth_chunk(
+        &self,
+        selection: &Selection,
+        index: usize,
+    ) -> Result<Option<(Dims, ChunkRecord)>> {
+        let _no_resize = self.gate();
+        let (table, dims) = (self.chunks()?, self.dims());
+        let grid = self.grid(&dims)?;
+        let changed = self.medium.writable() && self.cache().dataset_stats(&self.cached).dirty > 0;
+        let kept = table.kept_listing().filter(|listing| !changed && listing.is_of(&dims));
+        let listing = match kept {
+            Some(listing) => listing,
+            None => {
+                let _still = self.written_back()?;
+                table.list_and_keep(&grid)?
+            }
         };
-        all.retain(|(key, _)| inside(key));
-        all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        for (key, _) in &mut all {
-            key.iter_mut().zip(chunk).for_each(|(axis, side)| *axis = axis.saturating_mul(*side));
+        let touched = listing.touched(selection, &grid)?;
+        if index.saturating_add(1) >= touched.len() {
+            table.let_listing_go();
         }
-        Ok(all)
+        let found = touched
+            .get(index)
+            .map(|&number| (self.origin(&listing.keys[number]), listing.records[number].clone()));
+        Ok(found)
+    }
+
+    /// The first cell of a chunk.
+    fn origin(&self, key: &Dims) -> Dims {
+        let axes = key.iter().zip(self.layout.geometry.chunk());
+        axes.map(|(axis, side)| axis.saturating_mul(*side)).collect()
     }
 
     /// The stored bytes of a chunk, and its record, if it is stored.

@@ -309,10 +309,11 @@ impl DatasetState {
         }
         let grid = self.grid(dims)?;
         // Points have no more chunks than points. Anything else is not even planned if it is vast.
-        let vast = || chunks_within(selection, dims, self.layout.geometry.chunk()) > MANY;
+        let many = |chunks: u64| chunks > MANY;
+        let vast = || many(chunks_within(selection, dims, self.layout.geometry.chunk()));
         let listed = self.layout.table().is_some() && selection.as_points().is_none();
-        if listed && vast() {
-            return self.touched_of_stored(selection, dims, &grid);
+        if listed && many(selection.count(dims)) && vast() {
+            return self.touched_of_stored(selection, &grid);
         }
         Ok(cells_by_chunk(selection, &grid)?.collect())
     }
@@ -320,23 +321,18 @@ impl DatasetState {
     fn touched_of_stored(
         &self,
         selection: &Selection,
-        dims: &Dims,
         grid: &ChunkGrid,
     ) -> Result<Vec<(Dims, Selection)>> {
         let Some(table) = self.layout.table() else { return Ok(Vec::new()) };
-        // Chunks that were written but not yet stored are in the cache only.
-        self.cache().flush(&self.cached, false)?;
+        // Chunks that were written but not yet stored are in the cache only. First these: whatever is stored
+        // meanwhile is named by both.
+        let mut keys = self.cache().changed_keys(&self.cached)?;
+        keys.extend(table.list(grid)?.keys);
+        keys.sort_unstable();
+        keys.dedup();
         let mut touched = Vec::new();
-        for (key, _) in table.all()? {
-            if !grid.contains_chunk(&key) {
-                continue;
-            }
-            let origin = grid.origin(&key);
-            let inside = Selection::block(&origin, &grid.clipped(&key))?;
-            let cells = selection.and(&inside, dims)?;
-            if cells.count(dims) > 0 {
-                touched.extend(cells_by_chunk(&cells, grid)?);
-            }
+        for (_, cells) in selection.cut(grid, &keys)? {
+            touched.extend(cells_by_chunk(&cells, grid)?);
         }
         Ok(touched)
     }

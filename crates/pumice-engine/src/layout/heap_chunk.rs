@@ -3,31 +3,39 @@
 //!
 //! The elements are [heaped]: no value has an allocation of its own. A value
 //! that is overwritten or erased leaves its bytes behind as waste, until so much is wasted that the
-//! heap is made anew. In a chunk of a dense dataset every cell is defined.
+//! heap is made anew. In a chunk of a dense dataset every cell is defined. Few elements that come or go are
+//! [logged](LoggedChunk) like those of any sparse chunk.
 //!
 //! Of a chunk that was written at once, only the counts of its lists are kept, which is all that is stored
 //! of its elements; these are made when somebody asks for them.
 
+use super::logged_chunk::LoggedChunk;
 use super::request::{Lists, Piece, Source, Target};
-use super::sparse_chunk::{SparseChunk, collect};
+use super::sparse_chunk::{SparseChunk, collect, note_moved};
 use crate::{Error, Result};
 use pumice_filter::references;
 use pumice_space::{CellSet, Run, Segment};
-use pumice_types::heaped::{self, InMemory};
+use pumice_types::heaped::{self, InMemory, InMemoryOnce};
 use pumice_types::{Datatype, Heaped};
 use std::sync::OnceLock;
+
+/// A heap is made anew for waste of one in so many bytes of the elements, or more.
+const WORTH: u64 = 8;
 
 /// Cells, elements and heap.
 #[derive(Clone, Debug)]
 pub struct HeapChunk {
     /// Cells and elements; not there only as long as there are `counts`.
-    entries: OnceLock<SparseChunk>,
+    entries: OnceLock<Box<LoggedChunk>>,
     /// What the elements refer to; empty while they are not resident.
     pub heap: Vec<u8>,
     /// Bytes of the heap that nothing refers to.
     waste: u64,
     /// Of a chunk that was written at once and not changed since.
     counts: Option<Counts>,
+    /// If several elements refer to the same bytes, the length of the heap when it was made: of such a heap,
+    /// nobody knows what is waste.
+    shared: Option<usize>,
 }
 
 /// Lists that follow each other in a heap and fill it.
@@ -43,7 +51,7 @@ pub struct Counts {
 
 impl Counts {
     /// Cells and elements.
-    fn entries(&self) -> SparseChunk {
+    fn entries(&self) -> LoggedChunk {
         let mut elements = vec![0; self.counts.len() * references::SIZE];
         let mut place = 1u64;
         for (count, element) in self.counts.iter().zip(elements.as_chunks_mut().0) {
@@ -52,27 +60,44 @@ impl Counts {
             *element = reference.to_le_bytes();
             place += u64::from(count) * u64::from(self.base);
         }
-        SparseChunk::new(self.cells.clone(), Some(elements))
+        LoggedChunk::new(SparseChunk::new(self.cells.clone(), Some(elements)), references::SIZE)
     }
 }
 
 impl HeapChunk {
-    /// A chunk of these entries, all of whose heap is in use.
-    pub fn new(entries: SparseChunk, heap: Vec<u8>) -> Self {
-        Self { entries: entries.into(), heap, waste: 0, counts: None }
+    /// A chunk of these entries, elements of `size` bytes, all of whose heap is in use.
+    pub fn new(entries: SparseChunk, size: usize, heap: Vec<u8>) -> Self {
+        let entries = Box::new(LoggedChunk::new(entries, size)).into();
+        Self { entries, heap, waste: 0, counts: None, shared: None }
+    }
+
+    /// The same, of elements several of which refer to the same bytes, if `shared` says so.
+    pub fn sharing(self, shared: bool) -> Self {
+        Self { shared: shared.then_some(self.heap.len()), ..self }
+    }
+
+    /// Whether several elements refer to the same bytes of the heap.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Cells and elements.
     pub fn entries(&self) -> &SparseChunk {
-        self.entries.get_or_init(|| match &self.counts {
-            Some(counts) => counts.entries(),
-            None => SparseChunk::empty(0),
+        self.logged().view()
+    }
+
+    fn logged(&self) -> &LoggedChunk {
+        self.entries.get_or_init(|| {
+            Box::new(match &self.counts {
+                Some(counts) => counts.entries(),
+                None => LoggedChunk::new(SparseChunk::empty(0), 0),
+            })
         })
     }
 
-    /// The same, to be changed.
-    fn entries_mut(&mut self) -> &mut SparseChunk {
-        self.entries();
+    /// Cells and elements, to be changed.
+    fn logged_mut(&mut self) -> &mut LoggedChunk {
+        self.logged();
         self.counts = None;
         self.entries.get_mut().expect("entries that were there or have been made")
     }
@@ -87,9 +112,19 @@ impl HeapChunk {
         self.counts.as_ref().map_or_else(|| &self.entries().cells, |counts| &counts.cells)
     }
 
+    /// How many cells are defined.
+    pub fn len(&self) -> u64 {
+        self.counts.as_ref().map_or_else(|| self.logged().len(), |counts| counts.cells.len())
+    }
+
+    /// Whether no cell is defined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether elements are resident.
     pub fn has_values(&self) -> bool {
-        self.counts.is_some() || self.entries().values.is_some()
+        self.counts.is_some() || self.logged().has_values()
     }
 
     /// Bytes in memory, used and allocated; elements that a reader may ask for are counted.
@@ -100,7 +135,7 @@ impl HeapChunk {
                 let all = 2 * cells.heap_bytes() + elements + size_of::<Self>();
                 (all, all)
             }
-            None => self.entries().footprint(),
+            None => self.logged().footprint(),
         };
         (used + self.heap.len(), allocated + self.heap.capacity())
     }
@@ -110,6 +145,11 @@ impl HeapChunk {
         self.waste
     }
 
+    /// Cells of the chunk, defined or not.
+    fn total(&self) -> u64 {
+        self.counts.as_ref().map_or_else(|| self.logged().cells(), |counts| counts.cells.cells())
+    }
+
     fn elements(&self) -> &[u8] {
         self.entries().values()
     }
@@ -117,14 +157,15 @@ impl HeapChunk {
     /// Forgets everything but the defined cells.
     pub fn drop_values(&mut self) -> bool {
         let had = self.has_values();
-        *self = Self::new(SparseChunk::new(self.cells().clone(), None), Vec::new());
+        let cells = SparseChunk::new(self.cells().clone(), None);
+        *self = Self::new(cells, self.logged().element(), Vec::new());
         had
     }
 
     /// Gives back memory that is not used.
     pub fn condense(&mut self) {
         if self.counts.is_none() {
-            self.entries_mut().condense();
+            self.logged_mut().condense();
         }
         self.heap.shrink_to_fit();
     }
@@ -137,25 +178,25 @@ impl HeapChunk {
         source: &Source<'_>,
     ) -> Result<()> {
         let heap = source.heap().ok_or_else(no_heap)?;
-        let total = self.cells().cells();
+        let total = self.total();
         let mut all = segments.clone();
         // Lists that follow each other move as one, and references to them are made once, if ever.
         if let (Some(lists), Some(segment), None) = (source.as_lists(), all.next(), all.next()) {
             let cells = CellSet::from_runs(total, [Run { start: segment.cell, len: segment.len }])?;
-            if (cells.is_full() || self.cells().is_empty())
-                && lists.size as usize == references::SIZE
-            {
+            if (cells.is_full() || self.is_empty()) && lists.size as usize == references::SIZE {
                 return self.begin(cells, lists, &segment, heap);
             }
             self.count_waste(datatype, &cells)?;
             let elements = lists.append(&segment, heap, &mut self.heap)?;
-            self.entries_mut().define(datatype.size(), cells, elements);
+            self.logged_mut().define(cells, elements);
             return Ok(());
         }
         let (cells, mut elements) = collect(total, segments, source)?;
         self.count_waste(datatype, &cells)?;
-        heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)?;
-        self.entries_mut().define(datatype.size(), cells, elements);
+        if heaped::adopt(datatype, &mut elements, &mut self.heap, 0, heap)? {
+            self.shared.get_or_insert(self.heap.len());
+        }
+        self.logged_mut().define(cells, elements);
         Ok(())
     }
 
@@ -181,58 +222,73 @@ impl HeapChunk {
         };
         let heap = bytes.to_vec();
         let counts = Some(Counts { cells, counts, base });
-        *self = Self { entries: OnceLock::new(), heap, waste: 0, counts };
+        *self = Self { entries: OnceLock::new(), heap, waste: 0, counts, shared: None };
         Ok(())
     }
 
-    /// Makes cells undefined.
-    pub fn erase(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<()> {
+    /// Makes cells undefined. Returns whether any of them was defined.
+    pub fn erase(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<bool> {
         self.count_waste(datatype, cells)?;
-        self.entries_mut().erase(datatype.size(), cells);
-        Ok(())
+        Ok(self.logged_mut().erase(cells))
     }
 
     /// Gives cells the element `fill`.
     pub fn fill(&mut self, datatype: &Datatype, cells: &CellSet, fill: &Heaped) -> Result<()> {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
+        // All refer to the same bytes, until they are stored.
         heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
-        self.entries_mut().define(datatype.size(), cells.clone(), elements);
+        self.logged_mut().define(cells.clone(), elements);
         Ok(())
     }
 
     /// Counts what the values of `cells`, which are about to go, leave behind.
     fn count_waste(&mut self, datatype: &Datatype, cells: &CellSet) -> Result<()> {
-        if self.heap.is_empty() {
+        if self.heap.is_empty() || self.is_shared() {
             return Ok(());
         }
-        let (size, held) = (datatype.size(), self.elements());
-        let mut waste = 0;
-        for piece in self.cells().overlaps(cells.runs()) {
-            let start = piece.position as usize * size;
-            let gone = &held[start..start + piece.len as usize * size];
-            waste += heaped::payload_bytes(datatype, gone, &self.heap)?;
-        }
+        let (mut waste, mut counted) = (0, Ok(()));
+        self.logged().for_each_held(cells, |_, gone| {
+            match heaped::payload_bytes(datatype, gone, &self.heap) {
+                Ok(bytes) => waste += bytes,
+                Err(error) => counted = Err(error),
+            }
+        });
+        counted?;
         self.waste += waste;
         Ok(())
     }
 
     /// Makes the heap anew, in the order of the cells, if more than `percent` of it is waste.
     pub fn compact(&mut self, datatype: &Datatype, percent: u32) -> Result<()> {
-        if self.waste.saturating_mul(100) <= self.heap.len() as u64 * u64::from(percent) {
+        let elements = self.len() * datatype.size() as u64;
+        let worth = match self.shared {
+            Some(made) => self.heap.len() as u64 > 2 * made as u64 + elements,
+            // All elements are gone through: a few bytes are not worth that.
+            None => {
+                self.waste.saturating_mul(100) > self.heap.len() as u64 * u64::from(percent)
+                    && self.waste.saturating_mul(WORTH) >= elements
+            }
+        };
+        if !worth {
             return Ok(());
         }
         let mut heap = Vec::with_capacity(self.heap.len().saturating_sub(self.waste as usize));
-        let old = std::mem::take(&mut self.heap);
-        let elements = self.entries_mut().values_mut();
-        let made = elements.map_or(Ok(()), |elements| {
-            heaped::load(datatype, elements, &mut heap, &mut InMemory(&old))
+        let (old, shared) = (std::mem::take(&mut self.heap), self.is_shared());
+        let elements = self.logged_mut().settle().values_mut();
+        let mut once = InMemoryOnce::new(&old);
+        let made = elements.map_or(Ok(()), |elements| match shared {
+            true => heaped::load(datatype, elements, &mut heap, &mut once),
+            false => heaped::load(datatype, elements, &mut heap, &mut InMemory(&old)),
         });
+        let shared = once.was_shared();
         if let Err(error) = made {
             self.heap = old;
             return Err(error.into());
         }
         (self.heap, self.waste) = (heap, 0);
+        self.shared = shared.then_some(self.heap.len());
+        note_moved(self.len());
         Ok(())
     }
 
@@ -247,6 +303,11 @@ impl HeapChunk {
         let (size, held) = (datatype.size(), self.elements());
         let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
         let heap = &mut piece.bytes;
+        let mut once = self.is_shared().then(|| InMemoryOnce::new(&self.heap));
+        let mut adopt = |elements: &mut [u8]| match &mut once {
+            Some(once) => heaped::load_at(datatype, elements, heap, base, once),
+            None => heaped::adopt(datatype, elements, heap, base, &self.heap).map(drop),
+        };
         let mut cursor = self.cells().cursor();
         let mut done = Ok(());
         for segment in segments {
@@ -256,7 +317,7 @@ impl HeapChunk {
                 let start = piece.position as usize * size;
                 let mut elements = held[start..start + piece.len as usize * size].to_vec();
                 let memory = segment.memory + (piece.cell - segment.cell);
-                let placed = heaped::adopt(datatype, &mut elements, heap, base, &self.heap)
+                let placed = adopt(&mut elements)
                     .map_err(Error::from)
                     .and_then(|()| target.place(memory, &elements));
                 if let Err(error) = placed {
@@ -272,7 +333,15 @@ impl HeapChunk {
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
         let (cells, mut elements) = self.entries().extract(datatype.size(), wanted);
         let mut heap = Vec::new();
-        heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
+        match self.is_shared() {
+            true => {
+                let mut once = InMemoryOnce::new(&self.heap);
+                heaped::load(datatype, &mut elements, &mut heap, &mut once)?;
+            }
+            false => {
+                heaped::adopt(datatype, &mut elements, &mut heap, 0, &self.heap)?;
+            }
+        }
         Ok((cells, Heaped { elements, heap }))
     }
 }
@@ -283,4 +352,75 @@ pub(super) fn no_heap() -> Error {
          sequences or values, not references"
             .into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sparse_chunk::MOVED;
+    use super::*;
+    use pumice_types::Conversion;
+
+    const CELLS: u64 = 20_000;
+
+    /// Cells of a chunk in an order that does not ascend.
+    fn order() -> impl Iterator<Item = u64> {
+        (0..CELLS).map(|step| step * 7919 % (2 * CELLS))
+    }
+
+    fn set(cell: u64) -> CellSet {
+        CellSet::from_sorted_cells(2 * CELLS, [cell]).unwrap()
+    }
+
+    fn write(chunk: &mut HeapChunk, datatype: &Datatype, cell: u64, text: &str) {
+        let value = Heaped::strings(16, [text]).unwrap();
+        let conversion = Conversion::new(datatype, datatype).unwrap();
+        let source = Source::heaped(&value.elements, conversion, &value.heap);
+        let segment = Segment { cell, memory: 0, len: 1 };
+        chunk.define(datatype, std::iter::once(segment), &source).unwrap();
+        chunk.compact(datatype, 25).unwrap();
+    }
+
+    fn texts(chunk: &HeapChunk, datatype: &Datatype) -> Vec<String> {
+        let (_, found) = chunk.extract(datatype, &CellSet::full(2 * CELLS)).unwrap();
+        pumice_types::Strings::from_heaped(datatype, found).unwrap().to_vec()
+    }
+
+    #[test]
+    fn strings_that_come_change_and_go_one_by_one_move_each_other_a_few_times() {
+        let datatype = Datatype::varlen_string(16);
+        let mut chunk = HeapChunk::new(SparseChunk::empty(2 * CELLS), 16, Vec::new());
+        let before = MOVED.get();
+        order().for_each(|cell| write(&mut chunk, &datatype, cell, &cell.to_string()));
+        order().for_each(|cell| write(&mut chunk, &datatype, cell, &(cell + 1).to_string()));
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS}");
+        let mut wanted: Vec<u64> = order().map(|cell| cell + 1).collect();
+        wanted.sort_unstable();
+        let wanted: Vec<String> = wanted.iter().map(u64::to_string).collect();
+        assert_eq!(texts(&chunk, &datatype), wanted);
+        let before = MOVED.get();
+        for cell in order() {
+            assert!(chunk.erase(&datatype, &set(cell)).unwrap());
+            chunk.compact(&datatype, 25).unwrap();
+        }
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} that went");
+        assert!(chunk.is_empty());
+    }
+
+    #[test]
+    fn a_heap_of_one_string_is_not_made_anew_for_every_other_one_in_a_chunk_of_many_cells() {
+        let datatype = Datatype::varlen_string(16);
+        let elements = vec![0; 2 * CELLS as usize * 16];
+        let entries = SparseChunk::new(CellSet::full(2 * CELLS), Some(elements));
+        let mut chunk = HeapChunk::new(entries, 16, Vec::new());
+        let before = MOVED.get();
+        for round in 0..CELLS {
+            write(&mut chunk, &datatype, 5, &round.to_string());
+        }
+        let work = MOVED.get() - before;
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} writes");
+        assert!(chunk.heap.len() < 1 << 20);
+        assert_eq!(texts(&chunk, &datatype)[5], (CELLS - 1).to_string());
+    }
 }

@@ -18,12 +18,24 @@ use pumice_format::{Context, Sizes};
 use pumice_types::heaped::{self, ObjectSink, ObjectSource};
 use pumice_types::{Datatype, VarLen};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 const HEAP: &str = "heap of a structured chunk";
-/// How many bytes of memory a byte of a section may become before that counts as damage: an object
-/// may be referred to more than once, but nobody does so often.
+/// How many bytes of memory a byte of a section may become before that counts as damage. Objects that are
+/// referred to more than once stay one, so that only sequences of sequences, whose outer ones are not shared, can
+/// become more than they were.
 const MULTIPLE: u64 = 64;
+
+/// Elements as they are in memory.
+pub(super) struct Decoded {
+    /// With references into the heap.
+    pub(super) elements: Vec<u8>,
+    /// What they refer to.
+    pub(super) heap: Vec<u8>,
+    /// Whether several refer to the same bytes of it.
+    pub(super) shared: bool,
+}
 
 /// The last two sections of a chunk with variable-length data.
 pub(super) struct HeapSections<'a> {
@@ -38,8 +50,14 @@ pub(super) struct HeapSections<'a> {
 }
 
 impl HeapSections<'_> {
-    /// The references section and the heap section of elements that refer to `heap`.
-    pub(super) fn encode(&self, elements: &[u8], heap: &[u8]) -> Result<[EncodedCells; 2]> {
+    /// The references section and the heap section of elements that refer to `heap`; if several refer to the
+    /// same bytes of it, as `shared` says, that stays so.
+    pub(super) fn encode(
+        &self,
+        elements: &[u8],
+        heap: &[u8],
+        shared: bool,
+    ) -> Result<[EncodedCells; 2]> {
         let direct = match self.datatype.as_flat_varlen() {
             Some(varlen) if self.references.begins_with_references() => {
                 counts_of(varlen, elements, heap)
@@ -50,7 +68,7 @@ impl HeapSections<'_> {
             Some((counts, objects)) => (self.references.encode_references(&counts)?, objects),
             None => {
                 let mut references = elements.to_vec();
-                let objects = objects_of(self.datatype, &mut references, heap)?;
+                let objects = objects_of(self.datatype, &mut references, heap, shared)?;
                 references.put_checksum(0);
                 let unfiltered = references.len() as u64;
                 let (bytes, mask) = self.references.encode(references)?;
@@ -85,7 +103,7 @@ impl HeapSections<'_> {
         first: usize,
         bytes: &[u8],
         wanted: u64,
-    ) -> Result<(Vec<u8>, Vec<u8>)> {
+    ) -> Result<Decoded> {
         let references = decode_references(self.references, record, first, bytes, wanted)?;
         let heap = decode_heap(self.heap, record, first + 1, bytes)?;
         let direct = match (&references, &heap, self.datatype.as_flat_varlen()) {
@@ -98,20 +116,20 @@ impl HeapSections<'_> {
             ReferencesSection::Counts(counts) => numbered(&counts),
             ReferencesSection::Plain(elements) => elements,
         };
-        let (elements, heap) = match (direct, heap) {
-            (Some(elements), HeapSection::Objects(objects)) => (elements, objects.bytes),
+        let (elements, (heap, shared)) = match (direct, heap) {
+            (Some(elements), HeapSection::Objects(objects)) => (elements, (objects.bytes, false)),
             (_, HeapSection::Objects(objects)) => {
                 let mut elements = plain();
-                let heap = self.load_objects(&mut elements, objects, record.address)?;
-                (elements, heap)
+                let loaded = self.load_objects(&mut elements, objects, record.address)?;
+                (elements, loaded)
             }
             (_, HeapSection::Plain(image)) => {
                 let mut elements = plain();
-                let heap = self.load(&mut elements, &image, record.address)?;
-                (elements, heap)
+                let loaded = self.load(&mut elements, &image, record.address)?;
+                (elements, loaded)
             }
         };
-        Ok((elements, heap))
+        Ok(Decoded { elements, heap, shared })
     }
 
     /// Lets elements refer to the objects of a heap section. Mostly these are in the order of the
@@ -121,11 +139,11 @@ impl HeapSections<'_> {
         elements: &mut [u8],
         objects: HeapObjects,
         address: u64,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<(Vec<u8>, bool)> {
         if let Some(varlen) = self.datatype.as_flat_varlen()
             && follow_in_order(varlen, elements, &objects.lengths, address)?
         {
-            return Ok(objects.bytes);
+            return Ok((objects.bytes, false));
         }
         let HeapObjects { lengths, bytes } = objects;
         let mut ends = Vec::with_capacity(lengths.len());
@@ -143,7 +161,7 @@ impl HeapSections<'_> {
     }
 
     /// Lets elements refer to what their references into a heap section lead to.
-    fn load(&self, elements: &mut [u8], image: &[u8], address: u64) -> Result<Vec<u8>> {
+    fn load(&self, elements: &mut [u8], image: &[u8], address: u64) -> Result<(Vec<u8>, bool)> {
         let context = Context::new(self.sizes).at(address);
         let objects = match image {
             [] => HeapSet::default(),
@@ -158,16 +176,20 @@ impl HeapSections<'_> {
         image: &[u8],
         find: &dyn Fn(u16, u16) -> Option<Range<usize>>,
         address: u64,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<(Vec<u8>, bool)> {
         let all = (image.len() as u64).saturating_add(elements.len() as u64);
         let budget = all.saturating_mul(MULTIPLE);
         let mut heap = Vec::with_capacity(image.len().saturating_sub(elements.len()));
-        let mut source = Objects { image, find, address, budget };
+        // Only if more is referred to than there is, somebody has to remember where everything is.
+        let claimed = heaped::claimed_bytes(self.datatype, elements)?;
+        let repeats = claimed.is_none_or(|bytes| bytes > image.len() as u64);
+        let places = repeats.then(HashMap::new);
+        let mut source = Objects { image, find, address, budget, places, shared: false };
         heaped::load(self.datatype, elements, &mut heap, &mut source)?;
         if heap.capacity() > heap.len() + heap.len() / 4 + 256 {
             heap.shrink_to_fit();
         }
-        Ok(heap)
+        Ok((heap, source.shared))
     }
 }
 
@@ -336,11 +358,12 @@ fn objects_of<'a>(
     datatype: &Datatype,
     elements: &mut [u8],
     heap: &'a [u8],
+    shared: bool,
 ) -> Result<Numbered<'a>> {
     let in_order = datatype
         .as_flat_varlen()
         .filter(|varlen| heaped::run_of(varlen, elements) == Some(0..heap.len() as u64));
-    let mut sink = Sink::default();
+    let mut sink = Sink { numbers: shared.then(HashMap::new), ..Sink::default() };
     let Some(varlen) = in_order else {
         heaped::store(datatype, elements, heap, &mut sink)?;
         return Ok(Numbered { lengths: sink.lengths, bytes: Cow::Owned(sink.bytes) });
@@ -369,6 +392,21 @@ struct Objects<'a> {
     address: u64,
     /// How many more bytes are believable.
     budget: u64,
+    /// Where objects were put, by reference, if that is to be remembered.
+    places: Option<HashMap<Key, u64>>,
+    /// Whether any was referred to again.
+    shared: bool,
+}
+
+/// Count, slot and index of a reference.
+type Key = (u32, u16, u16);
+
+impl Objects<'_> {
+    fn key(&self, reference: &[u8]) -> Option<Key> {
+        let Reference { count, slot, index } =
+            Reference::decode(reference, self.address).ok()??;
+        Some((count, slot, index))
+    }
 }
 
 impl ObjectSource for Objects<'_> {
@@ -391,9 +429,26 @@ impl ObjectSource for Objects<'_> {
             return Err(bad(format!("an object of {length} byte(s)"), object.len().to_string()));
         }
         self.budget = self.budget.checked_sub(length).ok_or_else(|| {
-            bad("references to different objects".into(), "many to the same".into())
+            bad("references to different sequences".into(), "many to the same".into())
         })?;
         Ok(Some(object))
+    }
+
+    #[inline]
+    fn place(&mut self, reference: &[u8]) -> Option<u64> {
+        let place = self.places.as_ref()?.get(&self.key(reference)?).copied();
+        self.shared |= place.is_some();
+        place
+    }
+
+    #[inline]
+    fn put(&mut self, reference: &[u8], place: u64) {
+        if self.places.is_some()
+            && let Some(key) = self.key(reference)
+            && let Some(places) = &mut self.places
+        {
+            places.insert(key, place);
+        }
     }
 }
 
@@ -402,12 +457,14 @@ impl ObjectSource for Objects<'_> {
 struct Sink {
     lengths: Vec<u32>,
     bytes: Vec<u8>,
+    /// References to objects by count and place in memory, if several may lead to one.
+    numbers: Option<HashMap<(u64, u64), Reference>>,
 }
 
 impl Sink {
     /// Gives the next object its number, and makes `reference` refer to it.
     #[inline]
-    fn number(&mut self, length: u64, count: u32, reference: &mut [u8]) -> Result<()> {
+    fn number(&mut self, length: u64, count: u32, reference: &mut [u8]) -> Result<Reference> {
         let (slot, index) =
             (self.lengths.len() / PER_COLLECTION, self.lengths.len() % PER_COLLECTION + 1);
         let (Ok(length), Ok(slot)) = (u32::try_from(length), u16::try_from(slot)) else {
@@ -415,8 +472,9 @@ impl Sink {
             return Err(Error::Invalid(what.into()));
         };
         self.lengths.push(length);
-        Reference { count, slot, index: index as u16 }.encode(reference);
-        Ok(())
+        let made = Reference { count, slot, index: index as u16 };
+        made.encode(reference);
+        Ok(made)
     }
 }
 
@@ -425,8 +483,19 @@ impl ObjectSink for Sink {
 
     #[inline]
     fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<()> {
-        self.number(object.len() as u64, count, reference)?;
+        let led = heaped::reference_of(reference);
+        let made = self.number(object.len() as u64, count, reference)?;
         self.bytes.extend_from_slice(object);
+        if let (Some(numbers), Some(led)) = (&mut self.numbers, led) {
+            numbers.insert(led, made);
+        }
         Ok(())
+    }
+
+    #[inline]
+    fn put_again(&mut self, reference: &mut [u8]) -> bool {
+        let Some(numbers) = &self.numbers else { return false };
+        let known = heaped::reference_of(reference).and_then(|led| numbers.get(&led));
+        known.inspect(|known| known.encode(reference)).is_some()
     }
 }

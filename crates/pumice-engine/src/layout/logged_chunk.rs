@@ -1,19 +1,27 @@
-//! A sparse chunk and a log of small writes to it that have not been merged yet.
+//! A sparse chunk and a log of small changes to it that have not been merged yet.
 //!
-//! Merging cells into a chunk takes time by all of its cells. A program that writes point by point
-//! would pay that for every point, so few cells for a chunk of many go to a log. It is merged when the
-//! chunk is read, encoded or changed otherwise, and when it has become long: n points in any order cost
+//! Merging cells into a chunk takes time by all of its cells, and so does taking some out. A program that
+//! writes or erases cell by cell would pay that for every cell, so few cells of a chunk of many go to a log.
+//! It is merged when the chunk is read or encoded, or when it has become long: n cells in any order cost
 //! n log n, in one call or in n.
 //!
-//! Readers share a chunk, so what they merge is kept beside it; the next write takes it over.
+//! Invariant: the log adds only cells that the chunk below has not, and takes out only cells that it has. So
+//! a cell is looked for in one place or the other, the number of defined cells is known, and a value of
+//! a cell that is there is replaced where it is.
+//!
+//! Readers share a chunk, so what they merge is kept beside it; the next change takes it over.
 
+use super::request::fill_with;
 use super::sparse_chunk::SparseChunk;
 use pumice_filter::location::RowCells;
-use pumice_space::CellSet;
+use pumice_space::{CellSet, Run};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A write goes to the log if the chunk has so many times its cells.
-const FEW: u64 = 8;
+/// A change goes to the log if the chunk has so many times its cells.
+const FEW: u64 = 32;
 
 /// A log of so many cells, and of this part of the chunk's cells, is not merged for its length.
 const SHORT: u64 = 1 << 10;
@@ -23,14 +31,25 @@ const SHARE: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct LoggedChunk {
     base: SparseChunk,
-    /// The cells of the log, in the order in which they were written, and the value of each.
-    cells: Vec<u64>,
-    values: Vec<u8>,
+    /// Bytes of an element.
+    element: usize,
+    log: Log,
     /// A chunk that was written whole and has not been changed since: then `base` has nothing, and there is
     /// no log.
     fresh: Option<Fresh>,
-    /// Chunk and log together, if somebody has asked for that since the last write.
+    /// Chunk and log together, if somebody has asked for that since the last change.
     merged: OnceLock<Box<SparseChunk>>,
+}
+
+/// Cells that came and went.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    /// The cells that came, and the number of each one's element among `values`.
+    added: BTreeMap<u64, usize>,
+    /// Elements in the order in which they came; some of them of cells that have gone again.
+    values: Vec<u8>,
+    /// The cells that went.
+    removed: BTreeSet<u64>,
 }
 
 /// Cells that have been encoded, and their values.
@@ -48,15 +67,14 @@ impl Fresh {
 }
 
 impl LoggedChunk {
-    /// A chunk without a log.
-    pub fn new(base: SparseChunk) -> Self {
-        let merged = OnceLock::new();
-        Self { base, cells: Vec::new(), values: Vec::new(), fresh: None, merged }
+    /// A chunk without a log; elements have `element` bytes.
+    pub fn new(base: SparseChunk, element: usize) -> Self {
+        Self { base, element, log: Log::default(), fresh: None, merged: OnceLock::new() }
     }
 
     /// Whether the chunk has no cells.
     pub fn is_new(&self) -> bool {
-        self.fresh.is_none() && self.cells.is_empty() && self.base.cells.is_empty()
+        self.fresh.is_none() && self.log.is_empty() && self.base.cells.is_empty()
     }
 
     /// Gives cells and their values to a new chunk.
@@ -69,46 +87,136 @@ impl LoggedChunk {
         self.fresh.as_ref().map(|fresh| (&fresh.cells, &fresh.values))
     }
 
-    /// The chunk as it is after all writes; elements have `element` bytes.
-    pub fn view(&self, element: usize) -> &SparseChunk {
-        if let Some(fresh) = &self.fresh {
-            return self.merged.get_or_init(|| Box::new(fresh.decoded()));
-        }
-        if self.cells.is_empty() {
-            return &self.base;
-        }
-        self.merged.get_or_init(|| {
-            let mut chunk = self.base.clone();
-            merge(&mut chunk, element, &self.cells, &self.values);
-            Box::new(chunk)
-        })
+    /// Bytes of an element.
+    pub fn element(&self) -> usize {
+        self.element
     }
 
-    /// The chunk as it is after all writes, to be changed; there is no log any more.
-    pub fn settle(&mut self, element: usize) -> &mut SparseChunk {
+    /// Cells of the chunk, defined or not.
+    pub fn cells(&self) -> u64 {
+        self.base.cells.cells()
+    }
+
+    /// How many cells are defined.
+    pub fn len(&self) -> u64 {
+        let fresh = self.fresh.as_ref().map_or(0, |fresh| fresh.values.len() / self.element.max(1));
+        let Log { added, removed, .. } = &self.log;
+        self.base.cells.len() + (fresh + added.len()) as u64 - removed.len() as u64
+    }
+
+    /// Whether no cell is defined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The chunk as it is after all changes.
+    pub fn view(&self) -> &SparseChunk {
+        match &self.fresh {
+            Some(fresh) => self.merged.get_or_init(|| Box::new(fresh.decoded())),
+            None if self.log.is_empty() => &self.base,
+            None => self.merged.get_or_init(|| Box::new(self.log.merge(&self.base, self.element))),
+        }
+    }
+
+    /// The chunk as it is after all changes, to be changed; there is no log any more.
+    pub fn settle(&mut self) -> &mut SparseChunk {
         self.take_over();
-        if !self.cells.is_empty() {
-            merge(&mut self.base, element, &self.cells, &self.values);
-            (self.cells, self.values) = (Vec::new(), Vec::new());
+        if !self.log.is_empty() {
+            self.base = std::mem::take(&mut self.log).merge(&self.base, self.element);
         }
         &mut self.base
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).
-    pub fn define(&mut self, element: usize, cells: CellSet, values: Vec<u8>) {
+    pub fn define(&mut self, cells: CellSet, values: Vec<u8>) {
         self.take_over();
-        let few = cells.len().saturating_mul(FEW) <= self.base.cells.len();
-        if !few || self.base.values.is_none() {
-            return self.settle(element).define(element, cells, values);
+        if !self.are_few(cells.len()) {
+            let element = self.element;
+            return self.settle().define(element, cells, values);
         }
-        if self.cells.is_empty() && self.base.overwrite(element, &cells, &values) {
-            return;
+        let (element, log) = (self.element, &mut self.log);
+        let mut cursor = self.base.cells.cursor();
+        let held = self.base.values.get_or_insert_default();
+        let mut rest = values.as_slice();
+        let mut take = |count: u64| rest.split_off(..count as usize * element).unwrap_or_default();
+        cells.for_each_run(|run| {
+            let mut at = run.start;
+            cursor.for_each(run, |piece| {
+                log.add(at..piece.cell, take(piece.cell - at), element);
+                at = piece.cell + piece.len;
+                let start = piece.position as usize * element;
+                let place = start..start + piece.len as usize * element;
+                // Shared only while they are being written.
+                Arc::make_mut(held)[place].copy_from_slice(take(piece.len));
+                remove_range(&mut log.removed, piece.cell..at);
+            });
+            log.add(at..run.end(), take(run.end() - at), element);
+        });
+        self.settle_if_long();
+    }
+
+    /// Makes `cells` undefined. Returns whether any of them was defined.
+    pub fn erase(&mut self, cells: &CellSet) -> bool {
+        self.take_over();
+        let held = &self.base.cells;
+        let found = |run: Run| held.rank(run.end()) - held.rank(run.start);
+        // Whoever names many runs may as well go through all cells.
+        if !self.are_few(cells.run_count()) || !self.are_few(cells.runs().map(found).sum()) {
+            let element = self.element;
+            return self.settle().erase(element, cells);
         }
-        cells.for_each_run(|run| self.cells.extend(run.start..run.end()));
-        self.values.extend_from_slice(&values);
-        if self.cells.len() as u64 > self.base.cells.len() / SHARE + SHORT {
-            self.settle(element);
-        }
+        let before = self.len();
+        let log = &mut self.log;
+        let mut cursor = self.base.cells.cursor();
+        cells.for_each_run(|run| {
+            log.forget(run);
+            cursor.for_each(run, |piece| log.removed.extend(piece.cell..piece.cell + piece.len));
+        });
+        let changed = self.len() != before;
+        self.settle_if_long();
+        changed
+    }
+
+    /// The values of `cells`, the fill value for those that are not defined.
+    pub fn values_or_fill(&self, cells: &CellSet, fill: &[u8]) -> Vec<u8> {
+        let mut values = vec![0; cells.len() as usize * self.element];
+        fill_with(&mut values, fill);
+        self.for_each_held(cells, |position, held| {
+            let start = position as usize * self.element;
+            values[start..start + held.len()].copy_from_slice(held);
+        });
+        values
+    }
+
+    /// Visits the elements of those of `cells` that are defined, without merging the log: the position of the
+    /// first among `cells`, and elements of cells that follow each other. Not always in ascending order.
+    pub fn for_each_held(&self, cells: &CellSet, mut visit: impl FnMut(u64, &[u8])) {
+        let settled = self.fresh.is_some() || self.merged.get().is_some() || self.log.is_empty();
+        let none = Log::default();
+        let (chunk, log) = if settled { (self.view(), &none) } else { (&self.base, &self.log) };
+        let (held, mut cursor) = (chunk.values(), chunk.cells.cursor());
+        let element = self.element;
+        let mut before = 0;
+        cells.for_each_run(|run| {
+            cursor.for_each(run, |piece| {
+                let mut at = piece.cell;
+                let mut show = |end: u64| {
+                    let start = (piece.position + at - piece.cell) as usize * element;
+                    let found = &held[start..start + (end - at) as usize * element];
+                    if !found.is_empty() {
+                        visit(before + at - run.start, found);
+                    }
+                    at = end + 1;
+                };
+                let end = piece.cell + piece.len;
+                log.removed.range(piece.cell..end).for_each(|&gone| show(gone));
+                show(end);
+            });
+            for (&cell, &number) in log.added.range(run.start..run.end()) {
+                visit(before + cell - run.start, log.value(number, element));
+            }
+            before += run.len;
+        });
     }
 
     /// Whether values are resident.
@@ -124,19 +232,29 @@ impl LoggedChunk {
             let cells = 2 * (used + cells.heap_bytes());
             return (cells + values.len(), cells + values.capacity());
         }
-        if self.cells.is_empty() {
+        if self.log.is_empty() {
             return (used, allocated);
         }
-        let log = 8 * self.cells.len() + self.values.len();
-        let room = 8 * self.cells.capacity() + self.values.capacity();
+        let (log, room) = self.log.footprint();
         (2 * (used + log), 2 * (allocated + room))
     }
 
     /// Gives back memory that is not used.
-    pub fn condense(&mut self, element: usize) {
+    pub fn condense(&mut self) {
         match &mut self.fresh {
             Some(fresh) => Arc::get_mut(&mut fresh.values).into_iter().for_each(Vec::shrink_to_fit),
-            None => self.settle(element).condense(),
+            None => self.settle().condense(),
+        }
+    }
+
+    /// Whether a change to so many cells goes to the log.
+    fn are_few(&self, cells: u64) -> bool {
+        self.base.values.is_some() && cells.saturating_mul(FEW) <= self.base.cells.len()
+    }
+
+    fn settle_if_long(&mut self) {
+        if self.log.len(self.element) > self.base.cells.len() / SHARE + SHORT {
+            self.settle();
         }
     }
 
@@ -145,38 +263,96 @@ impl LoggedChunk {
         let fresh = self.fresh.take();
         if let Some(merged) = self.merged.take() {
             self.base = *merged;
-            self.cells.clear();
-            self.values.clear();
+            self.log = Log::default();
         } else if let Some(fresh) = fresh {
             self.base = fresh.decoded();
         }
     }
 }
 
-/// Merges a log into a chunk; of several values for a cell, the last stays.
-fn merge(chunk: &mut SparseChunk, element: usize, cells: &[u64], values: &[u8]) {
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    // Stable, so that of equal cells the one that was written last stays last.
-    order.sort_by_key(|&at| cells[at]);
-    let mut found = Vec::with_capacity(cells.len());
-    let mut sorted = Vec::with_capacity(values.len());
-    for (at, &number) in order.iter().enumerate() {
-        if order.get(at + 1).is_some_and(|&next| cells[next] == cells[number]) {
-            continue;
-        }
-        found.push(cells[number]);
-        sorted.extend_from_slice(&values[number * element..(number + 1) * element]);
+impl Log {
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
     }
-    // They come from sets of this chunk, and ascend now.
-    let set = CellSet::from_sorted_cells(chunk.cells.cells(), found).expect("cells of the chunk");
-    chunk.define(element, set, sorted);
+
+    /// The length that decides when to merge: elements of cells that have gone again take room, too.
+    fn len(&self, element: usize) -> u64 {
+        (self.values.len() / element.max(1) + self.removed.len()) as u64
+    }
+
+    /// Defines cells that the chunk has not.
+    fn add(&mut self, cells: Range<u64>, mut values: &[u8], element: usize) {
+        for cell in cells {
+            let value = values.split_off(..element).unwrap_or_default();
+            let next = self.values.len() / element.max(1);
+            let number = *self.added.entry(cell).or_insert(next);
+            if number == next {
+                self.values.extend_from_slice(value);
+            } else {
+                self.values[number * element..(number + 1) * element].copy_from_slice(value);
+            }
+        }
+    }
+
+    /// Takes back cells that the chunk has not.
+    fn forget(&mut self, run: Run) {
+        while let Some((&cell, _)) = self.added.range(run.start..run.end()).next() {
+            self.added.remove(&cell);
+        }
+        if self.added.is_empty() {
+            self.values.clear();
+        }
+    }
+
+    /// The element of a number.
+    fn value(&self, number: usize, element: usize) -> &[u8] {
+        &self.values[number * element..(number + 1) * element]
+    }
+
+    /// A chunk after these changes.
+    fn merge(&self, base: &SparseChunk, element: usize) -> SparseChunk {
+        let total = base.cells.cells();
+        // They come from sets of this chunk, and ascend.
+        let set = |cells: &mut dyn Iterator<Item = u64>| {
+            CellSet::from_sorted_cells(total, cells).expect("cells of the chunk")
+        };
+        let mut chunk = Cow::Borrowed(base);
+        if !self.removed.is_empty()
+            && let Some(left) = base.without(element, &set(&mut self.removed.iter().copied()))
+        {
+            chunk = Cow::Owned(left);
+        }
+        if self.added.is_empty() {
+            return chunk.into_owned();
+        }
+        let mut values = Vec::with_capacity(self.added.len() * element);
+        for &number in self.added.values() {
+            values.extend_from_slice(self.value(number, element));
+        }
+        chunk.with(element, &set(&mut self.added.keys().copied()), &values)
+    }
+
+    /// Bytes in memory, used and allocated.
+    fn footprint(&self) -> (usize, usize) {
+        // Nodes of the trees are between half full and full.
+        let nodes = 24 * self.added.len() + 12 * self.removed.len();
+        (nodes + self.values.len(), nodes + self.values.capacity())
+    }
+}
+
+/// Takes a range out of a set.
+fn remove_range(set: &mut BTreeSet<u64>, range: Range<u64>) {
+    while let Some(&cell) = set.range(range.clone()).next() {
+        set.remove(&cell);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sparse_chunk::MOVED;
     use super::*;
+    use proptest::prelude::*;
     use pumice_filter::location::{Aim, RowEncoder};
-    use std::collections::BTreeMap;
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
         let set = CellSet::from_sorted_cells(100_000, cells).unwrap();
@@ -195,32 +371,32 @@ mod tests {
     fn single_writes_in_any_order_are_seen_by_readers_and_merged_in_the_end() {
         let base = chunk((0..10_000).map(|at| at * 7));
         let mut model = listed(&base);
-        let mut logged = LoggedChunk::new(base);
+        let mut logged = LoggedChunk::new(base, 2);
         for step in 0..20_000u64 {
             let cell = step * 7919 % 100_000;
             let set = CellSet::from_sorted_cells(100_000, [cell]).unwrap();
-            logged.define(2, set, (step as u16).to_le_bytes().to_vec());
+            logged.define(set, (step as u16).to_le_bytes().to_vec());
             model.insert(cell, step as u16);
             if step % 3000 == 17 {
-                assert_eq!(listed(logged.view(2)), model);
-                assert_eq!(listed(logged.clone().settle(2)), model);
+                assert_eq!(listed(logged.view()), model);
+                assert_eq!(listed(logged.clone().settle()), model);
             }
         }
         assert!(logged.footprint().0 > logged.base.footprint().0, "a log is counted");
-        assert_eq!(listed(logged.settle(2)), model);
+        assert_eq!(listed(logged.settle()), model);
     }
 
     #[test]
     fn many_cells_at_once_and_known_cells_need_no_log() {
-        let mut logged = LoggedChunk::new(chunk(0..100));
+        let mut logged = LoggedChunk::new(chunk(0..100), 2);
         let known = CellSet::from_sorted_cells(100_000, [5]).unwrap();
-        logged.define(2, known, vec![1, 2]);
-        assert!(logged.cells.is_empty());
+        logged.define(known, vec![1, 2]);
+        assert!(logged.log.is_empty());
         let many = CellSet::from_sorted_cells(100_000, 500..600).unwrap();
-        logged.define(2, many, vec![0; 200]);
-        assert!(logged.cells.is_empty());
-        assert_eq!(logged.view(2).cells.len(), 200);
-        assert_eq!(listed(logged.view(2))[&5], 0x201);
+        logged.define(many, vec![0; 200]);
+        assert!(logged.log.is_empty());
+        assert_eq!(logged.view().cells.len(), 200);
+        assert_eq!(listed(logged.view())[&5], 0x201);
     }
 
     #[test]
@@ -231,7 +407,7 @@ mod tests {
         let mut encoder = RowEncoder::new([400, 250], 0, 200, Aim::Short).unwrap();
         (0..50).for_each(|row| encoder.row(row as u32, &columns, 4 * row..4 * row + 4));
         let located = encoder.finish();
-        let mut logged = LoggedChunk::new(SparseChunk::empty(100_000));
+        let mut logged = LoggedChunk::new(SparseChunk::empty(100_000), 2);
         assert!(logged.is_new());
         logged.begin(located, (0..200).flat_map(|at: u16| at.to_le_bytes()).collect());
         assert!(!logged.is_new() && logged.fresh().is_some() && logged.footprint().0 > 800);
@@ -244,13 +420,132 @@ mod tests {
             let mut logged = logged.clone();
             let mut model = model.clone();
             if looked_at {
-                assert_eq!(listed(logged.view(2)), model);
+                assert_eq!(listed(logged.view()), model);
             }
             let set = CellSet::from_sorted_cells(100_000, [99_999]).unwrap();
-            logged.define(2, set, vec![3, 0]);
+            logged.define(set, vec![3, 0]);
             model.insert(99_999, 3);
             assert!(logged.fresh().is_none());
-            assert_eq!(listed(logged.settle(2)), model);
+            assert_eq!(listed(logged.settle()), model);
         }
+    }
+
+    fn set(cells: impl IntoIterator<Item = u64>) -> CellSet {
+        CellSet::from_sorted_cells(100_000, cells).unwrap()
+    }
+
+    /// A change to `len` cells from `start` on, `step` apart, or a look at them.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Define,
+        DefineHalf,
+        Erase,
+        View,
+        Settle,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(Step, u64, u64, u64)>> {
+        let step = prop_oneof![
+            8 => Just(Step::Define),
+            4 => Just(Step::DefineHalf),
+            8 => Just(Step::Erase),
+            1 => Just(Step::View),
+            1 => Just(Step::Settle),
+        ];
+        let len = prop_oneof![10 => 1..4u64, 4 => 1..60u64, 1 => 1..900u64];
+        proptest::collection::vec((step, 0..20_000u64, len, 1..9u64), 1..300)
+    }
+
+    proptest! {
+        #[test]
+        fn changes_in_any_order_are_those_of_a_dictionary(
+            every in 1..30u64,
+            steps in steps(),
+        ) {
+            let base = chunk((0..3000).map(|at| at * every));
+            let mut model = listed(&base);
+            let mut logged = LoggedChunk::new(base, 2);
+            for (number, (step, start, len, apart)) in steps.into_iter().enumerate() {
+                let cells = (0..len).map(|at| start + at * apart);
+                let named = set(cells.clone());
+                let old = |cell: u64| model.get(&cell).copied().unwrap_or(0x707).to_le_bytes();
+                let held: Vec<u8> = cells.clone().flat_map(old).collect();
+                match step {
+                    Step::Define => {
+                        logged.define(named, (number as u16).to_le_bytes().repeat(len as usize));
+                        model.extend(cells.map(|cell| (cell, number as u16)));
+                    }
+                    Step::DefineHalf => {
+                        // As a member of a compound is written: the rest stays as it is.
+                        let mut values = logged.values_or_fill(&named, &[7, 7]);
+                        prop_assert_eq!(&values, &held);
+                        values.iter_mut().step_by(2).for_each(|byte| *byte = number as u8);
+                        let halves = values.as_chunks::<2>().0.iter().copied();
+                        model.extend(cells.zip(halves.map(u16::from_le_bytes)));
+                        logged.define(named, values);
+                    }
+                    Step::Erase => {
+                        let before = model.len();
+                        cells.for_each(|cell| {
+                            model.remove(&cell);
+                        });
+                        prop_assert_eq!(logged.erase(&named), model.len() < before);
+                    }
+                    Step::View => prop_assert_eq!(&listed(logged.view()), &model),
+                    Step::Settle => prop_assert_eq!(&listed(logged.settle()), &model),
+                }
+                prop_assert_eq!(logged.len(), model.len() as u64);
+            }
+            prop_assert_eq!(&listed(logged.clone().settle()), &model);
+            prop_assert_eq!(&listed(logged.view()), &model);
+        }
+    }
+
+    /// Cells that are moved by what `work` does.
+    fn moved(work: impl FnOnce()) -> u64 {
+        let before = MOVED.get();
+        work();
+        MOVED.get() - before
+    }
+
+    #[test]
+    fn cells_that_come_and_go_one_by_one_move_each_other_a_few_times_and_not_each_time() {
+        const CELLS: u64 = 30_000;
+        let order = || (0..CELLS).map(|step| step * 7919 % 100_000);
+        let mut logged = LoggedChunk::new(SparseChunk::empty(100_000), 2);
+        let work = moved(|| order().for_each(|cell| logged.define(set([cell]), vec![1, 2])));
+        assert!((CELLS..10 * CELLS).contains(&work), "{work} cells moved for {CELLS} that came");
+        // A member of each: the cells are there, so nothing moves.
+        let work = moved(|| {
+            for cell in order() {
+                let mut value = logged.values_or_fill(&set([cell]), &[0, 0]);
+                value[0] += 1;
+                logged.define(set([cell]), value);
+            }
+        });
+        assert!(work <= CELLS, "{work} cells moved for {CELLS} that stayed");
+        assert_eq!(logged.view().values().as_chunks::<2>().0, vec![[2, 2]; CELLS as usize]);
+        let work = moved(|| {
+            for cell in order() {
+                assert!(logged.erase(&set([cell])));
+                assert!(!logged.erase(&set([cell])));
+            }
+        });
+        assert!(logged.is_empty());
+        assert!(work < 10 * CELLS, "{work} cells moved for {CELLS} that went");
+    }
+
+    #[test]
+    fn one_cell_that_comes_and_goes_does_not_make_the_log_longer_and_longer() {
+        let mut logged = LoggedChunk::new(chunk(0..1000), 2);
+        logged.define(set([5000]), vec![1, 2]);
+        let work = moved(|| {
+            for _ in 0..50_000 {
+                logged.define(set([4000]), vec![1, 2]);
+                assert!(logged.erase(&set([4000])));
+            }
+        });
+        assert!(logged.log.footprint().0 < 1 << 14, "{:?}", logged.log.footprint());
+        assert!(work < 100_000, "{work} cells moved");
     }
 }

@@ -10,7 +10,7 @@
 use super::RECYCLED;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
-use super::request::{ReadRequest, Source, Taken, WriteRequest};
+use super::request::{ReadRequest, Taken, WriteRequest};
 use super::sparse_chunk::{SparseChunk, StoredCells, collect};
 use super::sparse_points;
 use super::table::ChunkTable;
@@ -76,11 +76,6 @@ impl Sparse {
     /// Whether values are stored otherwise than they are.
     pub fn filters_values(&self) -> bool {
         !self.values.is_empty()
-    }
-
-    /// Bytes of an element.
-    pub fn element_size(&self) -> usize {
-        self.geometry.element_size()
     }
 
     /// Whether partial edge chunks are stored unfiltered.
@@ -387,57 +382,35 @@ impl Sparse {
         chunk: &mut LoggedChunk,
         request: &mut WriteRequest<'_>,
     ) -> Result<Outcome> {
-        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
-        let (total, fill) = (self.geometry.cells_per_chunk(), self.geometry.fill());
-        match request {
+        let (dims, total) = (self.geometry.chunk(), self.geometry.cells_per_chunk());
+        let (found, source) = match request {
             WriteRequest::Values { part, source } => {
-                let (cells, values) = collect(total, part.segments(dims), source)?;
-                let values =
-                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
-                chunk.define(element, cells, values);
-                Ok(Outcome::Keep)
+                (collect(total, part.segments(dims), source)?, source)
             }
             WriteRequest::Points { part, source } => {
-                let (cells, values) = sparse_points::collect(part, source)?;
-                let values =
-                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
-                chunk.define(element, cells, values);
-                Ok(Outcome::Keep)
+                (sparse_points::collect(part, source)?, source)
             }
             WriteRequest::Band { band, source } => {
-                let (cells, values) = sparse_points::in_order(total, band, source.element_size())?;
-                let values =
-                    source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
-                chunk.define(element, cells, values);
-                Ok(Outcome::Keep)
+                (sparse_points::in_order(total, band, source.element_size())?, source)
             }
-            WriteRequest::Rows { part, source, .. } => match part.take() {
-                Some((cells, values)) => self.gather_rows(chunk, cells, values, source),
-                None => Ok(Outcome::Unchanged),
-            },
+            WriteRequest::Rows { part, source, .. } => {
+                let Some((cells, values)) = part.take() else { return Ok(Outcome::Unchanged) };
+                if chunk.is_new() && cells.is_final() && source.overwrites() && self.takes_rows() {
+                    // A new chunk gets compressed rows as they are.
+                    chunk.begin(cells, source.convert(values, Vec::new)?);
+                    return Ok(Outcome::Keep);
+                }
+                ((cells.to_set()?, values), source)
+            }
             WriteRequest::ErasePoints { part } => {
-                Ok(erase(chunk.settle(element), element, &sparse_points::cells(part)?))
+                return Ok(erase(chunk, &sparse_points::cells(part)?));
             }
-            WriteRequest::Erase { cells } => Ok(erase(chunk.settle(element), element, cells)),
-        }
-    }
-
-    /// Defines cells of compressed rows; to a new chunk they are given as they are.
-    fn gather_rows(
-        &self,
-        chunk: &mut LoggedChunk,
-        cells: RowCells,
-        values: Vec<u8>,
-        source: &Source<'_>,
-    ) -> Result<Outcome> {
-        let (element, fill) = (self.geometry.element_size(), self.geometry.fill());
-        if chunk.is_new() && cells.is_final() && source.overwrites() && self.takes_rows() {
-            chunk.begin(cells, source.convert(values, Vec::new)?);
-            return Ok(Outcome::Keep);
-        }
-        let cells = cells.to_set()?;
-        let values = source.convert(values, || chunk.view(element).values_or_fill(&cells, fill))?;
-        chunk.define(element, cells, values);
+            WriteRequest::Erase { cells } => return Ok(erase(chunk, cells)),
+        };
+        let (cells, values) = found;
+        let fill = self.geometry.fill();
+        let values = source.convert(values, || chunk.values_or_fill(&cells, fill))?;
+        chunk.define(cells, values);
         Ok(Outcome::Keep)
     }
 
@@ -483,10 +456,10 @@ fn with_values(
 }
 
 /// Makes cells undefined.
-fn erase(chunk: &mut SparseChunk, element: usize, cells: &CellSet) -> Outcome {
-    let changed = chunk.erase(element, cells);
+fn erase(chunk: &mut LoggedChunk, cells: &CellSet) -> Outcome {
+    let changed = chunk.erase(cells);
     match changed {
-        _ if chunk.cells.is_empty() => Outcome::Delete,
+        _ if chunk.is_empty() => Outcome::Delete,
         true => Outcome::Keep,
         false => Outcome::Unchanged,
     }

@@ -3,7 +3,7 @@
 //! Invariant: `values`, when present, has exactly one element per defined cell. It is absent while
 //! only the locations are resident.
 
-use super::request::{Source, Target, fill_with};
+use super::request::{Source, Target};
 use crate::Result;
 use pumice_filter::{EncodedCells, Work, run_widely};
 use pumice_space::{CellSet, Run, Segment, Selection};
@@ -198,18 +198,23 @@ impl SparseChunk {
             *self = Self::new(cells, Some(values));
             return;
         }
-        if self.overwrite(element, &cells, &values) {
-            return;
+        if !self.overwrite(element, &cells, &values) {
+            *self = self.with(element, &cells, &values);
         }
+    }
+
+    /// The chunk with `cells` defined with `values`.
+    pub fn with(&self, element: usize, cells: &CellSet, values: &[u8]) -> Self {
         let held = self.values();
-        let union = self.cells.union(&cells);
+        let union = self.cells.union(cells);
         let mut merged = Vec::with_capacity(union.len() as usize * element);
-        for piece in self.cells.splice(&cells) {
-            let from = if piece.new { &values } else { held };
+        for piece in self.cells.splice(cells) {
+            let from = if piece.new { values } else { held };
             let start = piece.position as usize * element;
             merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
         }
-        *self = Self::new(union, Some(merged));
+        note_moved(union.len());
+        Self::new(union, Some(merged))
     }
 
     /// Replaces the values of those of `cells` that are defined already. Returns whether all are.
@@ -229,37 +234,32 @@ impl SparseChunk {
         known == before
     }
 
-    /// The values of `cells`, the fill value for those that are not defined.
-    pub fn values_or_fill(&self, cells: &CellSet, fill: &[u8]) -> Vec<u8> {
-        let (element, held) = (fill.len(), self.values());
-        let mut values = vec![0; cells.len() as usize * element];
-        fill_with(&mut values, fill);
-        for piece in self.cells.merge(cells) {
-            if let (Some(from), Some(to)) = (piece.a, piece.b) {
-                let (from, to) = (from as usize * element, to as usize * element);
-                let len = piece.len as usize * element;
-                values[to..to + len].copy_from_slice(&held[from..from + len]);
-            }
-        }
-        values
-    }
-
     /// Makes `cells` undefined. Returns whether any of them was defined.
     pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
+        let left = self.without(element, cells);
+        let changed = left.is_some();
+        if let Some(left) = left {
+            *self = left;
+        }
+        changed
+    }
+
+    /// The chunk with `cells` undefined; `None` if none of them is defined.
+    pub fn without(&self, element: usize, cells: &CellSet) -> Option<Self> {
         let (left, kept) = self.cells.without(cells);
         if left.len() == self.cells.len() {
-            return false;
+            return None;
         }
-        if let Some(held) = self.values.take() {
+        let values = self.values.as_ref().map(|held| {
             let mut values = Vec::with_capacity(left.len() as usize * element);
             for kept in kept {
                 let start = kept.start as usize * element;
                 values.extend_from_slice(&held[start..start + kept.len as usize * element]);
             }
-            self.values = Some(Arc::new(values));
-        }
-        (self.cells, self.stored) = (left, None);
-        true
+            values
+        });
+        note_moved(left.len());
+        Some(Self::new(left, values))
     }
 
     /// The values of a subset of the defined cells.
@@ -272,6 +272,21 @@ impl SparseChunk {
         }
         values
     }
+}
+
+/// Counts cells that are moved in memory because others came or went, for tests of how often that is.
+#[cfg(not(test))]
+pub(super) fn note_moved(_cells: u64) {}
+
+#[cfg(test)]
+pub(super) fn note_moved(cells: u64) {
+    MOVED.set(MOVED.get() + cells);
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Cells that this thread has moved.
+    pub(super) static MOVED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// The cells and values that `segments` bring, in row-major order of the chunk and in the memory's

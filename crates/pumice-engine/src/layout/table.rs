@@ -15,13 +15,14 @@
 
 use super::NOWHERE;
 use super::blocks::Blocks;
+use super::listing::{Kept, Listing};
 use crate::Result;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
-use pumice_space::Dims;
+use pumice_space::{ChunkGrid, Dims};
 use pumice_store::{ReadOp, WriteOp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -39,6 +40,8 @@ pub struct ChunkTable {
     reserved: Mutex<BTreeMap<u64, (Dims, ChunkRecord)>>,
     /// Chunks that were written elsewhere because committed metadata named their places.
     displaced: Mutex<BTreeSet<Dims>>,
+    /// A list of all chunks, for whoever asks for one after another.
+    listing: Kept,
 }
 
 /// So many displaced chunks are remembered at most.
@@ -47,8 +50,9 @@ const MOST_DISPLACED: usize = 1 << 16;
 impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
-        let (reserved, displaced) = Default::default();
-        Self { medium, index: Mutex::new(index), in_place, refers: false, reserved, displaced }
+        let (reserved, displaced, listing) = Default::default();
+        let index = Mutex::new(index);
+        Self { medium, index, in_place, refers: false, reserved, displaced, listing }
     }
 
     /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
@@ -72,7 +76,7 @@ impl ChunkTable {
 
     /// Whether the places of chunks follow from their coordinates.
     pub fn is_fixed(&self) -> bool {
-        self.index().kind() == IndexKind::Implicit
+        self.unchanged().kind() == IndexKind::Implicit
     }
 
     /// Whether a chunk that is stored keeps its place when it is written again.
@@ -85,8 +89,15 @@ impl ChunkTable {
         &self.medium
     }
 
-    /// Exclusive access to the index.
+    /// Exclusive access to the index, which may be changed.
     pub fn index(&self) -> MutexGuard<'_, ChunkIndex> {
+        let index = self.unchanged();
+        self.listing.forget(true);
+        index
+    }
+
+    /// Exclusive access to the index, which names the same chunks afterwards.
+    fn unchanged(&self) -> MutexGuard<'_, ChunkIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +108,7 @@ impl ChunkTable {
         let mut found = Vec::with_capacity(keys.len());
         let blocks = Blocks::new(&self.medium);
         while found.len() < keys.len() {
-            let mut index = self.index();
+            let mut index = self.unchanged();
             for key in &keys[found.len()..] {
                 match index.lookup(&blocks, key) {
                     Ok(record) => {
@@ -210,7 +221,7 @@ impl ChunkTable {
         if !self.in_place && record.address == NOWHERE {
             return self.reserve_new(key, record);
         }
-        let mut index = self.index();
+        let mut index = self.unchanged();
         let (old, fixed) = (index.lookup(&*self.medium, key)?, index.kind() == IndexKind::Implicit);
         drop(index);
         let same = |old: &ChunkRecord| self.in_place && old.size == record.size || *old == record;
@@ -229,7 +240,7 @@ impl ChunkTable {
     /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
     /// follows from its coordinates.
     pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        match self.index().kind() {
+        match self.unchanged().kind() {
             IndexKind::Implicit => {}
             _ => return self.reserve_new(key, record),
         }
@@ -313,11 +324,34 @@ impl ChunkTable {
     /// All stored chunks, in the index's order.
     pub fn all(&self) -> Result<Vec<(Dims, ChunkRecord)>> {
         let mut all = Vec::new();
-        self.index().for_each(&*self.medium, &mut |coord, record| {
+        self.unchanged().for_each(&*self.medium, &mut |coord, record| {
             all.push((Dims::from_slice(coord), record.clone()));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
+    }
+
+    /// The stored chunks inside the grid, in row-major order.
+    pub fn list(&self, grid: &ChunkGrid) -> Result<Listing> {
+        Ok(Listing::new(grid, self.all()?))
+    }
+
+    /// The same, kept until the index changes or it is [let go](Self::let_listing_go).
+    pub fn list_and_keep(&self, grid: &ChunkGrid) -> Result<Arc<Listing>> {
+        let changes = self.listing.changes();
+        let listing = Arc::new(self.list(grid)?);
+        self.listing.put(changes, &listing);
+        Ok(listing)
+    }
+
+    /// The listing that is kept, if one is.
+    pub fn kept_listing(&self) -> Option<Arc<Listing>> {
+        self.listing.get()
+    }
+
+    /// Lets go of the listing that is kept.
+    pub fn let_listing_go(&self) {
+        self.listing.forget(false);
     }
 
     /// Moves chunks to free space before them, as far as there is such, and makes the index anew. Says
@@ -424,7 +458,7 @@ impl ChunkTable {
     /// Gives back all chunks and the index.
     pub fn free(&self) -> Result<()> {
         // Where chunks have no space of their own, the index gives it back.
-        let kind = self.index().kind();
+        let kind = self.unchanged().kind();
         let all = match kind {
             IndexKind::Implicit => Vec::new(),
             _ => self.all()?,

@@ -139,7 +139,8 @@ impl VariableLength {
     pub fn new_chunk(&self, fill: bool) -> Result<HeapChunk> {
         let cells = self.geometry.cells_per_chunk();
         if self.is_sparse() || !fill {
-            return Ok(HeapChunk::new(SparseChunk::empty(cells), Vec::new()));
+            let size = self.datatype.size();
+            return Ok(HeapChunk::new(SparseChunk::empty(cells), size, Vec::new()));
         }
         let bytes = self.geometry.chunk_bytes();
         if bytes > MAX_REFERENCES {
@@ -152,7 +153,7 @@ impl VariableLength {
         // All refer to the same bytes, until they are stored.
         super::request::fill_with(&mut values, &self.fill.elements);
         let entries = SparseChunk::new(CellSet::full(cells), Some(values));
-        Ok(HeapChunk::new(entries, self.fill.heap.clone()))
+        Ok(HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone()))
     }
 
     /// Encodes all sections.
@@ -174,7 +175,7 @@ impl VariableLength {
         let counts = chunk.counts().map(|counts| sections.encode_counts(counts, &chunk.heap));
         let encoded = match counts.transpose()?.flatten() {
             Some(encoded) => encoded,
-            None => sections.encode(chunk.entries().values(), &chunk.heap)?,
+            None => sections.encode(chunk.entries().values(), &chunk.heap, chunk.is_shared())?,
         };
         for encoded in encoded {
             let (offset, unfiltered) = (bytes.len() as u64, encoded.unfiltered);
@@ -227,14 +228,15 @@ impl VariableLength {
         };
         if part == Part::Defined {
             let entries = SparseChunk::new(cells, None);
-            return self.mask(key, HeapChunk::new(entries, Vec::new()));
+            return self.mask(key, HeapChunk::new(entries, self.datatype.size(), Vec::new()));
         }
         let first = usize::from(self.is_sparse());
         let element = self.geometry.element_size() as u64;
         let wanted = cells.len().saturating_mul(element).saturating_add(4);
-        let (elements, heap) = self.sections(key).decode(record, first, &bytes, wanted)?;
-        let entries = SparseChunk::new(cells, Some(elements));
-        self.mask(key, HeapChunk::new(entries, heap))
+        let decoded = self.sections(key).decode(record, first, &bytes, wanted)?;
+        let entries = SparseChunk::new(cells, Some(decoded.elements));
+        let chunk = HeapChunk::new(entries, self.datatype.size(), decoded.heap);
+        self.mask(key, chunk.sharing(decoded.shared))
     }
 
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
@@ -315,9 +317,12 @@ impl VariableLength {
                 return Err(points_of_sparse());
             }
             WriteRequest::Erase { cells } if self.is_sparse() => {
-                chunk.erase(&self.datatype, cells)?;
-                if chunk.cells().is_empty() {
+                let changed = chunk.erase(&self.datatype, cells)?;
+                if chunk.is_empty() {
                     return Ok(Outcome::Delete);
+                }
+                if !changed {
+                    return Ok(Outcome::Unchanged);
                 }
             }
             WriteRequest::Erase { cells } => {

@@ -242,7 +242,7 @@ impl Divisor {
 
     #[inline(always)]
     fn divide(self, number: u32) -> u32 {
-        (u64::from(number) * u64::from(self.reciprocal) >> self.shift) as u32
+        ((u64::from(number) * u64::from(self.reciprocal)) >> self.shift) as u32
     }
 
     #[inline(always)]

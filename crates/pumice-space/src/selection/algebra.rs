@@ -2,7 +2,8 @@
 //!
 //! One sweep over two lists of spans serves all operations: what differs is only which of "in the
 //! first", "in the second" and "in both" is kept. Pairs of shared subtrees are combined once and
-//! remembered, so the cost is linear in the nodes of both trees and of the result.
+//! remembered, so the cost is linear in the nodes of both trees and of the result. What an operation does
+//! not keep is skipped in growing steps: a block of a large tree costs what lies in it, and a logarithm.
 
 use super::spans::{Span, Tree, push_span};
 use crate::SpaceError;
@@ -78,18 +79,30 @@ impl Combine {
     fn sweep(&mut self, a: &Tree, b: &Tree, leaf: bool) -> Result<Option<Arc<Tree>>, SpaceError> {
         let mut out = Vec::new();
         let (mut first, mut second) = (Rest::new(&a.spans), Rest::new(&b.spans));
+        let (keeps_first, keeps_second) =
+            (self.operation.keeps_first(), self.operation.keeps_second());
         loop {
             let (span, next) = match (first.get(), second.get()) {
                 (None, None) => break,
+                (_, None) if !keeps_first => break,
+                (None, _) if !keeps_second => break,
+                (Some((low, _)), Some((from, _))) if low < from && !keeps_first => {
+                    first.seek(from);
+                    continue;
+                }
+                (Some((from, _)), Some((low, _))) if low < from && !keeps_second => {
+                    second.seek(from);
+                    continue;
+                }
                 (Some((low, span)), other) if other.is_none_or(|(from, _)| low < from) => {
                     let high = other.map_or(span.high, |(from, _)| span.high.min(from - 1));
-                    let kept = self.operation.keeps_first().then(|| span.down.clone());
+                    let kept = keeps_first.then(|| span.down.clone());
                     first.pass(high);
                     (low..=high, kept)
                 }
                 (other, Some((low, span))) if other.is_none_or(|(from, _)| low < from) => {
                     let high = other.map_or(span.high, |(from, _)| span.high.min(from - 1));
-                    let kept = self.operation.keeps_second().then(|| span.down.clone());
+                    let kept = keeps_second.then(|| span.down.clone());
                     second.pass(high);
                     (low..=high, kept)
                 }
@@ -129,33 +142,46 @@ impl Combine {
 
 /// What a sweep has not passed yet of a list of spans.
 struct Rest<'a> {
-    spans: std::slice::Iter<'a, Span>,
-    current: Option<&'a Span>,
+    spans: &'a [Span],
+    /// The first coordinate of the first span that is left.
     from: u64,
 }
 
 impl<'a> Rest<'a> {
     fn new(spans: &'a [Span]) -> Self {
-        let mut spans = spans.iter();
-        let current = spans.next();
-        Self { spans, current, from: current.map_or(0, |span| span.low) }
+        Self { spans, from: spans.first().map_or(0, |span| span.low) }
     }
 
     /// The next coordinate and the span that it belongs to.
     fn get(&self) -> Option<(u64, &'a Span)> {
-        self.current.map(|span| (self.from, span))
+        self.spans.first().map(|span| (self.from, span))
     }
 
-    /// Leaves everything up to `high` behind.
+    /// Leaves everything up to `high` behind, which lies in the first span.
     fn pass(&mut self, high: u64) {
-        match self.current {
-            Some(span) if high < span.high => self.from = high + 1,
-            _ => {
-                self.current = self.spans.next();
-                self.from = self.current.map_or(0, |span| span.low);
-            }
+        match self.spans {
+            [span, ..] if high < span.high => self.from = high + 1,
+            [_, rest @ ..] => *self = Self::new(rest),
+            [] => {}
         }
     }
+
+    /// Leaves everything before `from` behind.
+    fn seek(&mut self, from: u64) {
+        let passed = passed(self.spans, |span| span.high < from);
+        self.spans = self.spans.get(passed..).unwrap_or_default();
+        self.from = self.spans.first().map_or(0, |span| span.low.max(from));
+    }
+}
+
+/// How many of the first items are `before`, found in growing steps: all that are stand first.
+pub(super) fn passed<T>(items: &[T], before: impl Fn(&T) -> bool) -> usize {
+    let mut step = 1;
+    while items.get(step).is_some_and(&before) {
+        step *= 2;
+    }
+    let near = items.get(..step + 1).unwrap_or(items);
+    near.partition_point(before)
 }
 
 /// Adds the cells of `other`, all of which come after those of `tree` in row-major order of blocks,

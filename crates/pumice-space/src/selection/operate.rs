@@ -10,7 +10,7 @@ use crate::{SpaceError, UNLIMITED};
 use std::sync::Arc;
 
 /// A selection made definite for one extent.
-enum Operand {
+pub(super) enum Operand {
     Empty,
     /// No axis is empty or unlimited.
     Product(Axes),
@@ -66,7 +66,7 @@ impl Selection {
     /// ```
     pub fn append(&mut self, other: &Selection, dims: &[u64]) -> Result<(), SpaceError> {
         if let Kind::Tree { tree, .. } = &mut self.0 {
-            let other = operand(other, dims)?.into_tree()?;
+            let other = Operand::of(other, dims)?.into_tree()?;
             if other.is_none_or(|other| algebra::append(tree, &other)) {
                 return Ok(());
             }
@@ -101,7 +101,7 @@ impl Selection {
         let mut boxes = Boxes::new(rank);
         let mut trees = Vec::new();
         for selection in selections {
-            match operand(&selection, dims)? {
+            match Operand::of(&selection, dims)? {
                 Operand::Product(axes) if axes.iter().all(Axis::is_contiguous) => {
                     boxes.push(axes.iter().map(|axis| (axis.first, axis.last)));
                 }
@@ -170,7 +170,7 @@ impl Selection {
 
     /// Whether both select the same cells of `dims`, points taken as a set.
     pub fn same_cells(&self, other: &Selection, dims: &[u64]) -> Result<bool, SpaceError> {
-        let (a, b) = (operand(self, dims)?, operand(other, dims)?);
+        let (a, b) = (Operand::of(self, dims)?, Operand::of(other, dims)?);
         if let (Operand::Product(a), Operand::Product(b)) = (&a, &b)
             && a == b
         {
@@ -192,7 +192,7 @@ impl Selection {
 
     /// The tree of the selected cells; `None` if there are none. Rank is at least one.
     pub(crate) fn to_tree(&self, dims: &[u64]) -> Result<Option<Arc<Tree>>, SpaceError> {
-        operand(self, dims)?.into_tree()
+        Operand::of(self, dims)?.into_tree()
     }
 
     /// The axes, if the cells of `dims` are a product of them and their order is row-major.
@@ -218,26 +218,26 @@ impl Selection {
         dims: &[u64],
         operation: Operation,
     ) -> Result<Selection, SpaceError> {
-        combine(operand(self, dims)?, operand(other, dims)?, operation, dims.len())
+        combine(Operand::of(self, dims)?, Operand::of(other, dims)?, operation, dims.len())
     }
 }
 
-fn operand(selection: &Selection, dims: &[u64]) -> Result<Operand, SpaceError> {
-    check_rank(dims.len())?;
-    same_rank(dims.len(), selection.rank().unwrap_or(dims.len()))?;
-    let Some(axes) = selection.to_axes(dims) else {
-        let tree = match &selection.0 {
-            Kind::Tree { tree, .. } => Some(tree.clone()),
-            Kind::Points(points) => tree_of_points(points.rank, &points.coords),
-            _ => None,
-        };
-        return Ok(tree.map_or(Operand::Empty, Operand::Tree));
-    };
-    let empty = axes.iter().any(Axis::is_empty);
-    Ok(if empty { Operand::Empty } else { Operand::Product(axes) })
-}
-
 impl Operand {
+    pub(super) fn of(selection: &Selection, dims: &[u64]) -> Result<Self, SpaceError> {
+        check_rank(dims.len())?;
+        same_rank(dims.len(), selection.rank().unwrap_or(dims.len()))?;
+        let Some(axes) = selection.to_axes(dims) else {
+            let tree = match &selection.0 {
+                Kind::Tree { tree, .. } => Some(tree.clone()),
+                Kind::Points(points) => tree_of_points(points.rank, &points.coords),
+                _ => None,
+            };
+            return Ok(tree.map_or(Self::Empty, Self::Tree));
+        };
+        let empty = axes.iter().any(Axis::is_empty);
+        Ok(if empty { Self::Empty } else { Self::Product(axes) })
+    }
+
     /// The tree; `None` if it is empty. Rank is at least one.
     fn into_tree(self) -> Result<Option<Arc<Tree>>, SpaceError> {
         match self {
@@ -261,6 +261,8 @@ impl Operand {
         let window: Axes = match other {
             Self::Empty => return Self::Empty,
             Self::Product(other) => other.clone(),
+            // A box is small as it is, and to find the other's bounds takes all of its nodes.
+            Self::Tree(_) if axes.iter().all(Axis::is_contiguous) => return Self::Product(axes),
             Self::Tree(tree) => {
                 let (low, high) = tree.bounds(rank);
                 low.iter().zip(&high).map(|(&low, &high)| Axis::span(low, high)).collect()
