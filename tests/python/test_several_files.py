@@ -11,7 +11,7 @@ import sys
 import h5py
 import numpy as np
 
-from interop import InteropCase
+from interop import InteropCase, program
 from varlen import pack_all, to_json
 
 
@@ -100,6 +100,18 @@ class SeveralFiles(Several):
                         fill(file)
                     self.check(path, wanted)
                     self.assertIn(f'"{path}"', self.refusal(path + meta.decode()))
+
+    def test_checks_find_nothing_wrong_with_them(self):
+        command = program("PUMICE", "pumice")
+        if command is None:
+            self.skipTest("pumice is not built")
+        with h5py.File(self.directory / "split", "w", driver="split") as file:
+            fill(file)
+        done = subprocess.run(
+            [command, "check", self.directory / "split"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("beyond the end", done.stdout)
 
     def test_a_missing_member_is_named(self):
         path = self.directory / "split"

@@ -318,8 +318,11 @@ fn a_record_that_does_not_fit_is_refused_and_changes_nothing() {
         let coord = case.starts[0];
         let good = ChunkRecord::dense(0x1000, 99);
         pair.index.insert(&pair.io, coord, good.clone()).unwrap();
-        let large = ChunkRecord::dense(0x2000, 1 << 32);
-        assert!(pair.index.insert(&pair.io, coord, large).is_err());
+        if case.kind != IndexKind::Single {
+            // The layout message has room for any size.
+            let large = ChunkRecord::dense(0x2000, 1 << 32);
+            assert!(pair.index.insert(&pair.io, coord, large).is_err());
+        }
         assert!(pair.index.insert(&pair.io, coord, ChunkRecord::dense(UNDEFINED, 1)).is_err());
         assert_eq!(pair.index.lookup(&pair.io, coord).unwrap(), Some(good));
     }

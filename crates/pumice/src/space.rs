@@ -54,6 +54,24 @@ impl File {
         Ok(absolute(self.engine(), survey::file(self.engine())?))
     }
 
+    /// Whether the file has all `length` bytes from an address on, counted from its beginning. Where several
+    /// files are one, each has an end of its own.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.flush()?;
+    /// assert!(file.has_bytes(0, 48)?);
+    /// assert!(!file.has_bytes(1 << 40, 1)?);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn has_bytes(&self, address: u64, length: u64) -> Result<bool> {
+        let medium = self.engine().medium();
+        match address.checked_sub(medium.base()) {
+            Some(address) => medium.reaches(address, length),
+            None => Ok(length <= medium.base() - address),
+        }
+    }
+
     /// Takes note of every collection of the global heap that is read from now on.
     pub fn watch_global_heap(&self) {
         self.engine().global_heap().watch();

@@ -78,7 +78,8 @@ fn examine(file: &File, length: u64) -> Result<Report> {
     walker::walk(file, &mut checker)?;
     let mut report = checker.report;
     report.places("the global heap", Ok(file.global_heap_places()));
-    for (path, problem) in report.layout.problems(length) {
+    let has = |address, length| file.has_bytes(address, length).unwrap_or(false);
+    for (path, problem) in report.layout.problems(length, has) {
         report.problem(&path, &problem);
     }
     Ok(report)
