@@ -401,6 +401,7 @@ pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
 
 /// The dense storage of an object's attributes, if that is where they are.
 fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<Box<Dense>>>> {
+    object.require_in(file)?;
     let mut dense = object.dense_attributes();
     if dense.is_none() && object.has(kind::ATTRIBUTE_INFO) {
         let info = info(object)?;

@@ -3,6 +3,7 @@
 use crate::file::Owner;
 use crate::{Attribute, AttributeValue, DatasetBuilder, Group};
 use pumice_engine::attribute::NewAttribute;
+use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::shared::Committed;
 use pumice_engine::{Result, attribute};
@@ -23,19 +24,16 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
-        self.changing()?;
-        let (parent, name) = self.parent_of(path)?;
-        let full = parent.child_path(name);
-        let make = || -> Result<CommittedDatatype> {
+        let place = self.place_for(path)?;
+        let make = |file: &Engine| {
             let mut body = Vec::new();
-            datatype::encode_for(self.engine().era(), datatype, &mut body)?;
-            self.engine().check_datatype(datatype)?;
+            datatype::encode_for(file.era(), datatype, &mut body)?;
+            file.check_datatype(datatype)?;
             let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
-            let object = self.engine().create_object(vec![message], false)?;
-            parent.link_new(name, &object)?;
-            CommittedDatatype::new(self.owner().clone(), object, full.clone())
+            file.create_object(vec![message], false)
         };
-        make().map_err(|error| error.at(&full))
+        let object = place.fill(make, |object| object)?;
+        CommittedDatatype::new(place.owner().clone(), object, place.path)
     }
 
     /// Begins a dataset that shares a committed datatype of this file.
@@ -89,7 +87,7 @@ impl CommittedDatatype {
         Ok(Self { owner, object, path, datatype })
     }
 
-    pub(crate) fn engine(&self) -> &pumice_engine::file::File {
+    pub(crate) fn engine(&self) -> &Engine {
         &self.owner.0
     }
 
