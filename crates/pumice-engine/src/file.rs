@@ -34,7 +34,7 @@ use pumice_format::messages::{Era, FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
-use pumice_store::Store;
+use pumice_store::{MemoryStore, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -115,12 +115,30 @@ impl File {
         cache: Cache,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
+        let starts = store.starts();
+        let file = Self::prepare(store, &starts, cache, options)?;
+        file.commit()?;
+        Ok(file)
+    }
+
+    /// Whether a file can be made with these options: all is done of it but writing.
+    pub(crate) fn check_creation(cache: &Cache, options: &CreateOptions) -> Result<()> {
+        let members = options.by_kind.map(|kind| kind.members().members).unwrap_or_default();
+        let mut starts: Vec<u64> = members.iter().map(|member| member.start).collect();
+        starts.sort_unstable();
+        let store = Arc::new(MemoryStore::default());
+        Self::prepare(store, &starts, cache.clone(), options).map(drop)
+    }
+
+    /// An empty HDF5 file that its first commit writes, in a store whose parts begin at `starts`.
+    fn prepare(
+        store: Arc<dyn Store>,
+        starts: &[u64],
+        cache: Cache,
+        options: &CreateOptions,
+    ) -> Result<Arc<Self>> {
+        options.check()?;
         let CreateOptions { library_version, user_block, root: spec, space, .. } = *options;
-        if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
-            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
-            return Err(Error::Invalid(what));
-        }
-        options.check_versions()?;
         let low = library_version.unwrap_or_default();
         let unknown =
             SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
@@ -133,13 +151,12 @@ impl File {
         };
         superblock.base_address = user_block;
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
-        let starts = store.starts();
         let medium = Medium::new(store, user_block, length, sizes, true);
         if let Some(kind) = options.by_kind {
             multi::check_space(&space)?;
             let mut new = kind.members();
             new.members.iter_mut().take(1).for_each(|first| first.used = user_block + length);
-            multi::divide(&medium, &starts, &new)?;
+            multi::divide(&medium, starts, &new)?;
         }
         let medium = Arc::new(with_options(medium, options));
         let mut space = FileSpace::create(&medium, space, length, new_header(low))?;
@@ -162,7 +179,6 @@ impl File {
         };
         let file = Self::new(medium, superblock, extension, space, cache, options);
         file.objects().by_address.insert(root.address(), Arc::new(root));
-        file.commit()?;
         Ok(file)
     }
 
