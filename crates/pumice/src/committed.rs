@@ -91,6 +91,12 @@ impl CommittedDatatype {
         &self.owner.0
     }
 
+    /// The same, with room for a change; to be called before the change begins.
+    fn changing(&self) -> Result<&Engine> {
+        self.engine().relieve().map_err(|error| error.at(&self.path))?;
+        Ok(self.engine())
+    }
+
     fn place(&self) -> Committed {
         Committed::new(self.engine(), self.object.address())
     }
@@ -149,7 +155,7 @@ impl CommittedDatatype {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        let set = attribute::create(&self.owner.0, &self.object, value.attribute(name));
+        let set = attribute::create(self.changing()?, &self.object, value.attribute(name));
         set.map_err(|error| error.at(&self.path))
     }
 
@@ -160,13 +166,31 @@ impl CommittedDatatype {
 
     /// Gives the datatype a comment, or takes it away.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        self.changing()?;
         let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
 
+    /// Gives an attribute another name.
+    ///
+    /// ```
+    /// use pumice::{Element, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
+    /// celsius.set_attribute("unit", "K")?;
+    /// celsius.rename_attribute("unit", "difference in")?;
+    /// assert_eq!(celsius.attribute("difference in")?.read_string()?, "K");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
+        let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
+        renamed.map_err(|error| error.at(&self.path))
+    }
+
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
-        let removed = attribute::remove(&self.owner.0, &self.object, name);
+        let removed = attribute::remove(self.changing()?, &self.object, name);
         removed.map_err(|error| error.at(&self.path))
     }
 
