@@ -359,6 +359,10 @@ impl File {
         if empty {
             return Err(Error::Invalid(format!("{datatype}, a datatype without members")));
         }
+        if datatype.has_unnamed_members() {
+            let what = format!("a member without a name, in {datatype}");
+            return Err(Error::Invalid(what));
+        }
         let needed =
             LibraryVersion::of_datatype(pumice_format::messages::datatype::version(datatype));
         self.require_version(needed, "a datatype")
