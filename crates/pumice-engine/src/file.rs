@@ -11,6 +11,7 @@
 mod commit;
 mod datasets;
 mod opening;
+mod others;
 
 pub(crate) use opening::find_superblock;
 
@@ -34,7 +35,7 @@ use pumice_format::messages::{Era, FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
-use pumice_store::{MemoryStore, Store};
+use pumice_store::{Locking, MemoryStore, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,7 +58,8 @@ pub struct File {
     marked: AtomicBool,
     low: LibraryVersion,
     high: LibraryVersion,
-    virtual_view: VirtualView,
+    /// What it was made or opened with.
+    options: CreateOptions,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
@@ -75,6 +77,8 @@ pub struct File {
     displaced: Mutex<BTreeSet<u64>>,
     /// How long the file was when it was opened.
     opened_length: u64,
+    /// Files open for editing that it has led to, as long as somebody has them open.
+    outside: Mutex<Vec<Weak<File>>>,
     /// Whether it is to be closed when the last one who has it open lets go of it.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
@@ -243,7 +247,7 @@ impl File {
             marked,
             low,
             high: options.newest_version.unwrap_or(LibraryVersion::LATEST),
-            virtual_view: options.virtual_view,
+            options: *options,
             heap,
             shared_heaps,
             cache,
@@ -256,6 +260,7 @@ impl File {
             deleted: AtomicU64::new(0),
             displaced: Mutex::default(),
             opened_length,
+            outside: Mutex::default(),
             closes: AtomicBool::new(false),
             place,
             this: this.clone(),
@@ -264,6 +269,7 @@ impl File {
 
     /// Says where in the list of open files this one is.
     pub(crate) fn settle(&self, place: Place) {
+        self.medium.note_name(place.path());
         // A file is opened once.
         let _ = self.place.set(place);
     }
@@ -318,9 +324,19 @@ impl File {
         self.place.get().map(Place::path)
     }
 
+    /// What it was made or opened with.
+    pub(crate) fn options(&self) -> &CreateOptions {
+        &self.options
+    }
+
+    /// How it is locked, and others are that it leads to.
+    pub(crate) fn locking(&self) -> Locking {
+        self.place.get().map_or_else(Locking::from_environment, Place::locking)
+    }
+
     /// How far its virtual datasets reach.
     pub(crate) fn virtual_view(&self) -> VirtualView {
-        self.virtual_view
+        self.options.virtual_view
     }
 
     /// A handle that does not keep the file open.

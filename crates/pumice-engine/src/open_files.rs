@@ -103,7 +103,7 @@ pub fn open_path(
     }
     let (file, unlock) =
         open_locked(&store, several, path, opening, cache, locking, options).map_err(at_path)?;
-    file.settle(Place { identity, unlock, path: path.to_path_buf() });
+    file.settle(Place { identity, unlock, path: path.to_path_buf(), locking });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
 }
@@ -205,12 +205,18 @@ pub(crate) struct Place {
     identity: Identity,
     unlock: Unlock,
     path: PathBuf,
+    locking: Locking,
 }
 
 impl Place {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How it is locked.
+    pub(crate) fn locking(&self) -> Locking {
+        self.locking
     }
 }
 

@@ -140,6 +140,20 @@ pub struct CreateOptions {
 const USUAL_BLOCK: u64 = 2048;
 
 impl CreateOptions {
+    /// What of them concerns other files that are opened because this one names them.
+    pub(crate) fn for_others(&self) -> Self {
+        Self {
+            library_version: self.library_version,
+            newest_version: self.newest_version,
+            durability: self.durability,
+            metadata_limit: self.metadata_limit,
+            mark_open: self.mark_open,
+            alignment: self.alignment,
+            virtual_view: self.virtual_view,
+            ..Self::default()
+        }
+    }
+
     /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
     ///
     /// Old files are laid out as libhdf5 does it. For others it is not done unasked: they would only

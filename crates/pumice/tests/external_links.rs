@@ -144,3 +144,187 @@ fn hard_links_and_moves_do_not_lead_from_file_to_file() {
     drop((a, b));
     assert_eq!([&pair.a, &pair.b].map(|path| objects(path)), before);
 }
+
+#[test]
+fn a_file_is_edited_through_a_link_of_a_file_that_is() {
+    for (era, (change, made)) in ERAS.into_iter().flat_map(|era| CHANGES.map(|one| (era, one))) {
+        let pair = Pair::new(era);
+        let before = [&pair.a, &pair.b].map(|path| objects(path));
+        let a = File::edit(&pair.a).unwrap();
+        change(&a).unwrap();
+        a.close().unwrap();
+        assert_eq!(objects(&pair.a), before[0], "{made:?}");
+        let new: Vec<_> =
+            objects(&pair.b).into_iter().filter(|name| !before[1].contains(name)).collect();
+        assert_eq!(new, made, "{era:?}");
+    }
+    let pair = Pair::new(LibraryVersion::V110);
+    let a = File::edit(&pair.a).unwrap();
+    a.dataset("e/d").unwrap().write(1..2, &[9]).unwrap();
+    a.group("e").unwrap().set_attribute("x", 5).unwrap();
+    a.group("e").unwrap().set_comment(Some("changed")).unwrap();
+    drop(a);
+    let b = File::edit(&pair.b).unwrap();
+    assert_eq!(b.dataset("g/d").unwrap().read::<i32>(..).unwrap(), [1, 9, 3]);
+    assert_eq!(b.group("g").unwrap().attribute("x").unwrap().read::<i32>().unwrap(), [5]);
+    assert_eq!(b.group("g").unwrap().comment().as_deref(), Some("changed"));
+    drop(b);
+    File::edit(&pair.a).unwrap().unlink("e/d").unwrap();
+    assert!(!objects(&pair.b).contains(&"/g/d".to_owned()));
+}
+
+/// What a program that ends now leaves of a file.
+fn left(path: &Path) -> File {
+    File::options().open_bytes(std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_flush_reaches_the_files_that_links_have_led_to() {
+    let pair = Pair::new(LibraryVersion::V110);
+    let c = pair.b.with_file_name("c.h5");
+    File::create(&c).unwrap().create_external_link("back", "a.h5", "/l").unwrap();
+    File::edit(&pair.b).unwrap().create_external_link("g/on", "c.h5", "/").unwrap();
+    let a = File::edit(&pair.a).unwrap();
+    let (data, on) = (a.dataset("e/d").unwrap(), a.group("e/on").unwrap());
+    let home = on.group("back").unwrap();
+    data.write(.., &[4, 5, 6]).unwrap();
+    on.set_attribute("third", 3).unwrap();
+    home.set_attribute("first", 1).unwrap();
+    assert!(left(&c).attribute("third").is_err());
+    a.flush().unwrap();
+    assert_eq!(left(&pair.b).dataset("g/d").unwrap().read::<i32>(..).unwrap(), [4, 5, 6]);
+    assert_eq!(left(&c).attribute("third").unwrap().read::<i32>().unwrap(), [3]);
+    assert!(left(&pair.a).group("l").unwrap().attribute("first").is_ok());
+
+    data.write(.., &[7, 8, 9]).unwrap();
+    on.set_attribute("late", 3).unwrap();
+    home.set_attribute("late", 1).unwrap();
+    a.close().unwrap();
+    assert!(left(&c).attribute("late").is_ok() && left(&pair.a).group("l").is_ok());
+    assert_eq!(left(&pair.b).dataset("g/d").unwrap().read::<i32>(..).unwrap(), [7, 8, 9]);
+    assert!(home.attribute("late").is_ok());
+    drop((data, on, home));
+    for path in [&pair.a, &pair.b, &c] {
+        let other = pumice_store::FileStore::open_writable(path).unwrap();
+        other.lock(pumice::Locking::Required, true).unwrap();
+    }
+}
+
+#[test]
+fn what_is_only_read_through_a_link_stays_as_it_is() {
+    for persist in [false, true] {
+        let pair = Pair::new(LibraryVersion::V110);
+        let b = File::options().persist_free_space(persist).create(&pair.b).unwrap();
+        b.new_dataset::<i32>().shape([3]).create("g/d").unwrap().write(.., &[1, 2, 3]).unwrap();
+        b.new_dataset::<i32>().shape([300]).create("x").unwrap().write(.., &[1; 300]).unwrap();
+        b.flush().unwrap();
+        b.unlink("x").unwrap();
+        b.close().unwrap();
+        let before = std::fs::read(&pair.b).unwrap();
+        let a = File::edit(&pair.a).unwrap();
+        assert_eq!(a.dataset("e/d").unwrap().read::<i32>(..).unwrap(), [1, 2, 3]);
+        assert!(a.contains("e") && a.group("e").unwrap().attributes().unwrap().is_empty());
+        a.close().unwrap();
+        assert_eq!(std::fs::read(&pair.b).unwrap(), before, "{persist}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_is_read_through_a_link_and_named_when_it_is_written_to() {
+    let pair = Pair::new(LibraryVersion::V110);
+    let reader = pumice_store::FileStore::open(&pair.b).unwrap();
+    reader.lock(pumice::Locking::Required, false).unwrap();
+    let a = File::edit(&pair.a).unwrap();
+    let data = a.dataset("e/d").unwrap();
+    assert_eq!(data.read::<i32>(..).unwrap(), [1, 2, 3]);
+    let refusals = [
+        data.write(0..1, &[5]).unwrap_err(),
+        a.create_group("e/new").err().unwrap(),
+        a.unlink("e/d").unwrap_err(),
+        a.group("e").unwrap().set_attribute("x", 1).unwrap_err(),
+        a.rename("e/d", "e/f").unwrap_err(),
+        a.create_hard_link("e/h", "e/d").unwrap_err(),
+    ];
+    for refused in refusals.map(|error| error.to_string()) {
+        assert!(
+            refused.contains("b.h5 can only be read: ") && refused.contains("locked"),
+            "{refused}"
+        );
+    }
+    a.create_group("own").unwrap();
+    drop(data);
+    reader.unlock();
+    a.create_group("e/new").unwrap();
+
+    // A file that this process has open for reading stays so.
+    let pair = Pair::new(LibraryVersion::V110);
+    let b = File::open(&pair.b).unwrap();
+    let a = File::edit(&pair.a).unwrap();
+    let refused = a.create_group("e/new").err().unwrap().to_string();
+    assert!(refused.contains("b.h5 is open for reading only"), "{refused}");
+    drop(b);
+    a.create_group("e/new").unwrap();
+    assert!(File::open(&pair.a).is_ok());
+    drop(a);
+    let a = File::open(&pair.a).unwrap();
+    assert!(a.create_group("e/newer").is_err(), "not through a file that is open for reading");
+}
+
+#[test]
+fn a_file_is_locked_as_long_as_it_is_edited_through_a_link() {
+    let pair = Pair::new(LibraryVersion::V110);
+    let other = pumice_store::FileStore::open(&pair.b).unwrap();
+    let a = File::edit(&pair.a).unwrap();
+    let there = a.group("e").unwrap();
+    assert!(other.lock(pumice::Locking::Required, false).is_err());
+    drop(there);
+    other.lock(pumice::Locking::Required, true).unwrap();
+    assert!(a.group("e").is_err(), "locked, not absent");
+    drop(a);
+    let a = File::options().locking(pumice::Locking::Off).open(&pair.a).unwrap();
+    assert_eq!(a.dataset("e/d").unwrap().read::<i32>(..).unwrap(), [1, 2, 3]);
+    drop(a);
+    let a = File::options().locking(pumice::Locking::Off).edit(&pair.a).unwrap();
+    a.dataset("e/d").unwrap().write(0..1, &[5]).unwrap();
+}
+
+#[test]
+fn a_source_that_is_there_but_cannot_be_read_is_not_missing() {
+    use pumice::{Locking, Selection};
+    let pair = Pair::new(LibraryVersion::V110);
+    let a = File::edit(&pair.a).unwrap();
+    let all = Selection::all;
+    let view = |file: &File, name: &str, source: &str, path: &str| {
+        let view = file.new_dataset::<i32>().shape([3]).fill_value(-1);
+        view.virtual_part(all(), source, path, all()).create(name).unwrap();
+    };
+    view(&a, "v", "b.h5", "g/d");
+    view(&a, "no file", "none.h5", "g/d");
+    view(&a, "no dataset", "b.h5", "g/none");
+    view(&a, "no hdf5", "text.h5", "g/d");
+    std::fs::write(pair.a.with_file_name("text.h5"), "not HDF5").unwrap();
+    a.close().unwrap();
+    let read = |file: &File, name: &str| file.dataset(name)?.read::<i32>(..);
+    let a = File::open(&pair.a).unwrap();
+    assert_eq!(read(&a, "v").unwrap(), [1, 2, 3]);
+    assert_eq!(read(&a, "no file").unwrap(), [-1; 3]);
+    assert_eq!(read(&a, "no dataset").unwrap(), [-1; 3]);
+    assert!(read(&a, "no hdf5").is_err());
+    drop(a);
+
+    let other = pumice_store::FileStore::open_writable(&pair.b).unwrap();
+    other.lock(Locking::Required, true).unwrap();
+    let ways: [fn(&Path) -> Result<File>; 2] = [|path| File::open(path), |path| File::edit(path)];
+    for open in ways {
+        let a = open(&pair.a).unwrap();
+        let refused = read(&a, "v").unwrap_err().to_string();
+        assert!(refused.contains("locked") && refused.contains("b.h5"), "{refused}");
+    }
+    let unlocked = || File::options().locking(Locking::Off);
+    assert_eq!(read(&unlocked().open(&pair.a).unwrap(), "v").unwrap(), [1, 2, 3]);
+    let a = unlocked().edit(&pair.a).unwrap();
+    a.dataset("v").unwrap().write(1..2, &[5]).unwrap();
+    a.close().unwrap();
+    other.unlock();
+    assert_eq!(read(&File::open(&pair.b).unwrap(), "g/d").unwrap(), [1, 5, 3]);
+}
