@@ -16,6 +16,7 @@ mod whole;
 mod widths;
 
 pub use whole::{Remake, copy_whole};
+pub use widths::{fit, sized};
 
 use crate::attribute::{self, Attribute};
 use crate::dataset::DatasetState;

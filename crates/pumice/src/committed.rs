@@ -6,7 +6,7 @@ use pumice_engine::attribute::NewAttribute;
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::shared::Committed;
-use pumice_engine::{Result, attribute};
+use pumice_engine::{Result, attribute, copy};
 use pumice_format::messages::{datatype, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_types::Datatype;
@@ -27,8 +27,13 @@ impl Group {
         let place = self.place_for(path)?;
         let make = |file: &Engine| {
             let mut body = Vec::new();
-            datatype::encode_for(file.era(), datatype, &mut body)?;
-            file.check_datatype(datatype)?;
+            // Addresses may have another width where a link leads to.
+            let datatype = match place.is_in(self.owner()) {
+                true => datatype.clone(),
+                false => copy::sized(datatype, file)?,
+            };
+            datatype::encode_for(file.era(), &datatype, &mut body)?;
+            file.check_datatype(&datatype)?;
             let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
             file.create_object(vec![message], false)
         };

@@ -9,7 +9,7 @@ use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
-use pumice_engine::{Error, Result, group};
+use pumice_engine::{Error, Result, copy, group};
 use pumice_format::messages::{Link, LinkTarget};
 use pumice_types::{Element, Enumerated};
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl Group {
     }
 
     /// What is at `path`. Soft and external links are followed; what an external link leads to keeps
-    /// its file open.
+    /// its file open, for editing if this file is and that one can be.
     pub fn node(&self, path: &str) -> Result<Node> {
         let (owner, object) = self.resolve(path)?;
         open(owner, object, self.child_path(path))
@@ -283,9 +283,13 @@ impl Group {
     pub(crate) fn link_dataset(
         &self,
         path: &str,
-        spec: pumice_engine::dataset::DatasetSpec,
+        mut spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
         let place = self.place_for(path)?;
+        if !place.is_in(&self.owner) {
+            // It was described for this file; addresses may have another width there.
+            copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
+        }
         // In the list before anybody can find it: there must be only one state of it.
         let make = |file: &Engine| file.new_dataset(DatasetState::create(file, spec)?);
         let state = place.fill(make, |state| state.object())?;

@@ -92,7 +92,7 @@ impl<'a> Place<'a> {
     }
 
     /// Whether the place is in this file.
-    fn is_in(&self, owner: &Arc<Owner>) -> bool {
+    pub(crate) fn is_in(&self, owner: &Arc<Owner>) -> bool {
         std::ptr::eq(&*owner.0, self.group.engine())
     }
 }

@@ -13,6 +13,11 @@ use std::sync::Arc;
 
 /// An empty file with addresses and lengths of so many bytes.
 fn of_width(bytes: u8) -> File {
+    File::options().edit_in(Arc::new(MemoryStore::new(empty(bytes)))).unwrap()
+}
+
+/// The bytes of such a file.
+fn empty(bytes: u8) -> Vec<u8> {
     let sizes = Sizes { offset: bytes, length: bytes };
     let mut superblock = Superblock { sizes, ..Superblock::new(0, 0) };
     let start = superblock.encoded_length();
@@ -24,7 +29,7 @@ fn of_width(bytes: u8) -> File {
     let mut file = Vec::new();
     superblock.encode(&mut file).unwrap();
     file.extend(header);
-    File::options().edit_in(Arc::new(MemoryStore::new(file))).unwrap()
+    file
 }
 
 fn record(file: &File) -> Datatype {
@@ -184,4 +189,26 @@ fn structured_chunks_of_strings_stay_in_files_of_their_width() {
     names.set_attribute("plain", value).unwrap();
     from.copy_object("names", &from, "same width", &CopyOptions::new()).unwrap();
     assert_eq!(from.dataset("same width").unwrap().read_strings(3..4).unwrap(), ["obsidian"]);
+}
+
+#[test]
+fn what_is_made_through_a_link_is_as_wide_as_its_file_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.h5", "b.h5"].map(|name| folder.path().join(name));
+    std::fs::write(&b, empty(4)).unwrap();
+    let file = File::create(&a).unwrap();
+    file.create_external_link("e", "b.h5", "/").unwrap();
+    let builder = file.new_strings().shape([3]).chunk([2]).fill(Value::from("none"));
+    let names = builder.create("e/names").unwrap();
+    names.write_strings(1..2, &["scoria"]).unwrap();
+    assert_eq!(names.datatype().size(), 12);
+    let kind = file.commit_datatype("e/record", &record(&file)).unwrap();
+    assert_eq!(kind.datatype(), &record(&File::edit(&b).unwrap()));
+    drop((names, kind, file));
+    let file = File::open(&b).unwrap();
+    assert_eq!(
+        file.dataset("names").unwrap().read_strings(..).unwrap(),
+        ["none", "scoria", "none"]
+    );
+    assert_eq!(file.committed_datatype("record").unwrap().datatype(), &record(&file));
 }

@@ -328,3 +328,28 @@ fn a_source_that_is_there_but_cannot_be_read_is_not_missing() {
     other.unlock();
     assert_eq!(read(&File::open(&pair.b).unwrap(), "g/d").unwrap(), [1, 5, 3]);
 }
+
+#[test]
+fn references_stay_in_the_file_whose_objects_they_lead_to() {
+    use pumice::{ReferenceType, References};
+    let pair = Pair::new(LibraryVersion::V110);
+    let a = File::edit(&pair.a).unwrap();
+    let there = a.group("e").unwrap();
+    let own = a.reference("l").unwrap();
+    let refused = there.set_attribute("r", own.clone()).unwrap_err().to_string();
+    assert!(refused.contains("another file"), "{refused}");
+    assert!(there.set_attribute("r", References(vec![None, Some(own.clone())])).is_err());
+    let links = a.new_references(ReferenceType::Object).shape([1]).create("e/links").unwrap();
+    assert!(links.write_references(.., &[Some(own.clone())]).is_err());
+    let theirs = there.reference("d").unwrap();
+    links.write_references(.., &[Some(theirs.clone())]).unwrap();
+    there.set_attribute("r", theirs.clone()).unwrap();
+    assert!(a.set_attribute("r", links.read_references(..).unwrap()[0].clone().unwrap()).is_err());
+    a.set_attribute("r", own).unwrap();
+    drop((links, there, a));
+    // What was read before a file was closed is taken when it is open again.
+    let b = File::edit(&pair.b).unwrap();
+    b.set_attribute("again", theirs).unwrap();
+    let found = b.attribute("again").unwrap().read_references().unwrap();
+    assert!(matches!(b.dereference(found[0].as_ref().unwrap()), Ok(Node::Dataset(_))));
+}

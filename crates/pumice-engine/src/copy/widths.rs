@@ -22,19 +22,10 @@ impl Copier<'_> {
 
     /// Makes a dataset that is stored in another way have the types of the target.
     pub(super) fn resize_spec(&self, file: &File, spec: &mut DatasetSpec) -> Result<()> {
-        if !self.resizes(file, &spec.datatype) {
-            return Ok(());
+        match self.resizes(file, &spec.datatype) {
+            true => fit(spec, self.target),
+            false => Ok(()),
         }
-        let sized = self.sized(file, &spec.datatype)?;
-        if let Some(elements) = spec.fill.take() {
-            let fill = Heaped { elements, heap: spec.fill_heap.take().unwrap_or_default() };
-            // References in a fill value are not followed.
-            let fill = relaid((&spec.datatype, &sized), &fill, &mut |_, _, _, _| Ok(()))?;
-            spec.fill = Some(fill.elements);
-            spec.fill_heap = sized.has_varlen().then_some(fill.heap);
-        }
-        spec.datatype = sized;
-        Ok(())
     }
 
     /// A datatype of a file as the target has it.
@@ -46,8 +37,25 @@ impl Copier<'_> {
     }
 }
 
+/// Gives a new dataset references as wide as `file` has them, also in its fill value.
+pub fn fit(spec: &mut DatasetSpec, file: &File) -> Result<()> {
+    let sized = sized(&spec.datatype, file)?;
+    if sized == spec.datatype {
+        return Ok(());
+    }
+    if let Some(elements) = spec.fill.take() {
+        let fill = Heaped { elements, heap: spec.fill_heap.take().unwrap_or_default() };
+        // References in a fill value are not followed.
+        let fill = relaid((&spec.datatype, &sized), &fill, &mut |_, _, _, _| Ok(()))?;
+        spec.fill = Some(fill.elements);
+        spec.fill_heap = sized.has_varlen().then_some(fill.heap);
+    }
+    spec.datatype = sized;
+    Ok(())
+}
+
 /// A datatype with references as wide as `file` has them.
-fn sized(datatype: &Datatype, file: &File) -> Result<Datatype> {
+pub fn sized(datatype: &Datatype, file: &File) -> Result<Datatype> {
     Ok(match datatype {
         Datatype::Reference(class) => reference::datatype(file, class.kind),
         Datatype::VarLen(varlen) => {
