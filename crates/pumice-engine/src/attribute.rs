@@ -145,6 +145,10 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
 
 fn encode(file: &File, attribute: Attribute) -> Result<Vec<u8>> {
     let Attribute { name, datatype, extent, data, committed, .. } = attribute;
+    if name.is_empty() {
+        // libhdf5 could not list any attribute of the object.
+        return Err(Error::Invalid("an attribute without a name".into()));
+    }
     let size = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
     if size != Some(data.len() as u64) {
         let what = format!("{} byte(s) for {extent:?} of {datatype}", data.len());
@@ -401,6 +405,7 @@ pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
 
 /// The dense storage of an object's attributes, if that is where they are.
 fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<Box<Dense>>>> {
+    object.require_in(file)?;
     let mut dense = object.dense_attributes();
     if dense.is_none() && object.has(kind::ATTRIBUTE_INFO) {
         let info = info(object)?;

@@ -7,19 +7,22 @@
 //! Headers keep their versions, groups and chunk indexes their forms, as with libhdf5. Stored
 //! elements are copied as they are unless they lead to other places: data of variable length gets
 //! new objects in the global heap, and references to objects lead nowhere in another file, or to
-//! copies of those objects (`values`).
+//! copies of those objects (`values`). Where addresses have another width in the target, elements that hold
+//! either have another size (`widths`).
 
 mod header;
 mod values;
 mod whole;
+mod widths;
 
 pub use whole::{Remake, copy_whole};
+pub use widths::{fit, sized};
 
 use crate::attribute::{self, Attribute};
 use crate::dataset::DatasetState;
 use crate::file::File;
 use crate::object::Object;
-use crate::{Error, Result, delete, group};
+use crate::{Result, delete, group};
 use pumice_format::messages::{Link, LinkTarget, kind};
 use pumice_types::Datatype;
 use std::collections::{HashMap, HashSet};
@@ -263,7 +266,6 @@ impl<'a> Copier<'a> {
     }
 
     fn attribute(&mut self, task: &Task, to: &Object, mut attribute: Attribute) -> Result<()> {
-        self.check_sizes(&task.file, &attribute.datatype)?;
         if let Some(address) = attribute.committed {
             let copy = self.copy_of(&task.file, address, task.depth)?;
             self.count_link(copy)?;
@@ -271,6 +273,7 @@ impl<'a> Copier<'a> {
         }
         let data = std::mem::take(&mut attribute.data);
         attribute.data = self.moved(task, &attribute.datatype, data)?;
+        attribute.datatype = self.sized(&task.file, &attribute.datatype)?;
         attribute::store(self.target, to, attribute)
     }
 
@@ -377,7 +380,7 @@ impl<'a> Copier<'a> {
         if !self.is_foreign(file) {
             return Ok(Some(from.address()));
         }
-        let datatype = attribute::object_datatype(file, from)?;
+        let datatype = self.sized(file, &attribute::object_datatype(file, from)?)?;
         let known = match self.committed.take() {
             Some(known) => known,
             None => committed_datatypes(self.target)?,
@@ -385,18 +388,6 @@ impl<'a> Copier<'a> {
         let known = self.committed.insert(known);
         let found = known.iter().find(|(other, _)| *other == datatype);
         Ok(found.map(|&(_, address)| address))
-    }
-
-    /// Fails where elements cannot be as wide in the target as they are.
-    fn check_sizes(&self, file: &File, datatype: &Datatype) -> Result<()> {
-        let (from, to) = (file.superblock().sizes, self.target.superblock().sizes);
-        if from.offset == to.offset || !datatype.has_references() {
-            return Ok(());
-        }
-        Err(Error::Unsupported(format!(
-            "copying {datatype} from a file with addresses of {} bytes to one of {}",
-            from.offset, to.offset
-        )))
     }
 }
 

@@ -11,6 +11,7 @@
 mod commit;
 mod datasets;
 mod opening;
+mod others;
 
 pub(crate) use opening::find_superblock;
 
@@ -34,7 +35,7 @@ use pumice_format::messages::{Era, FileSpaceInfo, SymbolTable};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
-use pumice_store::Store;
+use pumice_store::{Locking, MemoryStore, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,7 +58,8 @@ pub struct File {
     marked: AtomicBool,
     low: LibraryVersion,
     high: LibraryVersion,
-    virtual_view: VirtualView,
+    /// What it was made or opened with.
+    options: CreateOptions,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
@@ -75,6 +77,8 @@ pub struct File {
     displaced: Mutex<BTreeSet<u64>>,
     /// How long the file was when it was opened.
     opened_length: u64,
+    /// Files open for editing that it has led to, as long as somebody has them open.
+    outside: Mutex<Vec<Weak<File>>>,
     /// Whether it is to be closed when the last one who has it open lets go of it.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
@@ -115,12 +119,30 @@ impl File {
         cache: Cache,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
+        let starts = store.starts();
+        let file = Self::prepare(store, &starts, cache, options)?;
+        file.commit()?;
+        Ok(file)
+    }
+
+    /// Whether a file can be made with these options: all is done of it but writing.
+    pub(crate) fn check_creation(cache: &Cache, options: &CreateOptions) -> Result<()> {
+        let members = options.by_kind.map(|kind| kind.members().members).unwrap_or_default();
+        let mut starts: Vec<u64> = members.iter().map(|member| member.start).collect();
+        starts.sort_unstable();
+        let store = Arc::new(MemoryStore::default());
+        Self::prepare(store, &starts, cache.clone(), options).map(drop)
+    }
+
+    /// An empty HDF5 file that its first commit writes, in a store whose parts begin at `starts`.
+    fn prepare(
+        store: Arc<dyn Store>,
+        starts: &[u64],
+        cache: Cache,
+        options: &CreateOptions,
+    ) -> Result<Arc<Self>> {
+        options.check()?;
         let CreateOptions { library_version, user_block, root: spec, space, .. } = *options;
-        if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
-            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
-            return Err(Error::Invalid(what));
-        }
-        options.check_versions()?;
         let low = library_version.unwrap_or_default();
         let unknown =
             SymbolTableEntry { name_offset: 0, header_address: 0, scratch: Scratch::None };
@@ -133,13 +155,12 @@ impl File {
         };
         superblock.base_address = user_block;
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
-        let starts = store.starts();
         let medium = Medium::new(store, user_block, length, sizes, true);
         if let Some(kind) = options.by_kind {
             multi::check_space(&space)?;
             let mut new = kind.members();
             new.members.iter_mut().take(1).for_each(|first| first.used = user_block + length);
-            multi::divide(&medium, &starts, &new)?;
+            multi::divide(&medium, starts, &new)?;
         }
         let medium = Arc::new(with_options(medium, options));
         let mut space = FileSpace::create(&medium, space, length, new_header(low))?;
@@ -162,7 +183,6 @@ impl File {
         };
         let file = Self::new(medium, superblock, extension, space, cache, options);
         file.objects().by_address.insert(root.address(), Arc::new(root));
-        file.commit()?;
         Ok(file)
     }
 
@@ -227,7 +247,7 @@ impl File {
             marked,
             low,
             high: options.newest_version.unwrap_or(LibraryVersion::LATEST),
-            virtual_view: options.virtual_view,
+            options: *options,
             heap,
             shared_heaps,
             cache,
@@ -240,6 +260,7 @@ impl File {
             deleted: AtomicU64::new(0),
             displaced: Mutex::default(),
             opened_length,
+            outside: Mutex::default(),
             closes: AtomicBool::new(false),
             place,
             this: this.clone(),
@@ -248,6 +269,7 @@ impl File {
 
     /// Says where in the list of open files this one is.
     pub(crate) fn settle(&self, place: Place) {
+        self.medium.note_name(place.path());
         // A file is opened once.
         let _ = self.place.set(place);
     }
@@ -302,9 +324,19 @@ impl File {
         self.place.get().map(Place::path)
     }
 
+    /// What it was made or opened with.
+    pub(crate) fn options(&self) -> &CreateOptions {
+        &self.options
+    }
+
+    /// How it is locked, and others are that it leads to.
+    pub(crate) fn locking(&self) -> Locking {
+        self.place.get().map_or_else(Locking::from_environment, Place::locking)
+    }
+
     /// How far its virtual datasets reach.
     pub(crate) fn virtual_view(&self) -> VirtualView {
-        self.virtual_view
+        self.options.virtual_view
     }
 
     /// A handle that does not keep the file open.
@@ -342,6 +374,10 @@ impl File {
         };
         if empty {
             return Err(Error::Invalid(format!("{datatype}, a datatype without members")));
+        }
+        if datatype.has_unnamed_members() {
+            let what = format!("a member without a name, in {datatype}");
+            return Err(Error::Invalid(what));
         }
         let needed =
             LibraryVersion::of_datatype(pumice_format::messages::datatype::version(datatype));

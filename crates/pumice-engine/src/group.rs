@@ -168,6 +168,7 @@ pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
 
 /// The links of a group, opened where they are stored.
 fn opened<'a>(file: &File, group: &'a Object) -> Result<MutexGuard<'a, Links>> {
+    group.require_in(file)?;
     let mut storage = group.links();
     if let Links::Unread = *storage {
         *storage = open(file, group)?;
@@ -267,6 +268,12 @@ fn find<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
 pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
     let _change = file.medium().change();
     insert_during(file, group, link)
+}
+
+/// Adds a hard link to an object, which must be in the same file. Its count of links is the caller's.
+pub fn insert_object(file: &File, group: &Object, name: &str, object: &Object) -> Result<()> {
+    object.require_in(file)?;
+    insert(file, group, Link::new(name, LinkTarget::Hard { address: object.address() }))
 }
 
 /// Removes a link from a group and returns it. The object stays.

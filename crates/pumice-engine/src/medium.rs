@@ -29,8 +29,11 @@ use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 /// A store with an allocator and staged metadata.
 pub struct Medium {
@@ -38,6 +41,9 @@ pub struct Medium {
     base: u64,
     sizes: Sizes,
     writable: bool,
+    /// The path of the file, if it has one, and why it cannot be changed, if somebody wanted to.
+    name: OnceLock<String>,
+    refusal: OnceLock<String>,
     durability: Durability,
     /// How much memory changed metadata may take.
     limit: usize,
@@ -98,6 +104,8 @@ impl Medium {
             base,
             sizes,
             writable,
+            name: OnceLock::new(),
+            refusal: OnceLock::new(),
             durability: Durability::default(),
             limit,
             unstaged: AtomicUsize::new(0),
@@ -262,7 +270,21 @@ impl Medium {
         if self.writable {
             return Ok(());
         }
-        Err(Error::Invalid("the file is open for reading only; open it for editing".into()))
+        let name = self.name.get().map_or("the file", String::as_str);
+        Err(Error::Invalid(match self.refusal.get() {
+            Some(why) => format!("{name} can only be read: {why}"),
+            None => format!("{name} is open for reading only; open it for editing"),
+        }))
+    }
+
+    /// Says what the file is called.
+    pub(crate) fn note_name(&self, path: &Path) {
+        let _ = self.name.set(path.display().to_string());
+    }
+
+    /// Says why the file is open for reading only.
+    pub(crate) fn note_refusal(&self, why: String) {
+        let _ = self.refusal.set(why);
     }
 
     /// How far data can lie: the end of the file or of what is allocated, relative to the base.

@@ -8,6 +8,7 @@
 //! Invariant: `header.messages` holds no continuation messages; `blocks` has what they named.
 
 use crate::dense::Dense;
+use crate::file::File;
 use crate::group::Links;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
@@ -125,6 +126,14 @@ impl Object {
     /// Where the header begins: what links to the object name.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Fails unless the object is in this file: its address means nothing in another.
+    pub(crate) fn require_in(&self, file: &File) -> Result<()> {
+        if Arc::ptr_eq(&self.medium, file.medium()) {
+            return Ok(());
+        }
+        Err(Error::Internal(format!("the object at {:#x} of another file", self.address)))
     }
 
     /// Version of the header, 1 or 2.

@@ -83,6 +83,11 @@ pub fn open_path(
         let action = format!("{} {}", opening.verb(), path.display());
         Error::Io { action, source }
     };
+    let at_path = |error: Error| error.at(&path.display().to_string());
+    if opening.creates() {
+        // Before anything is made or emptied.
+        File::check_creation(&cache, options).map_err(at_path)?;
+    }
     let (store, several) = find(path, opening, options).map_err(failed)?;
     let store = Arc::new(store);
     let identity = store.identity().map_err(failed)?;
@@ -96,10 +101,9 @@ pub fn open_path(
     if opening == Opening::Edit {
         store.watch().map_err(failed)?;
     }
-    let at_path = |error: Error| error.at(&path.display().to_string());
     let (file, unlock) =
         open_locked(&store, several, path, opening, cache, locking, options).map_err(at_path)?;
-    file.settle(Place { identity, unlock, path: path.to_path_buf() });
+    file.settle(Place { identity, unlock, path: path.to_path_buf(), locking });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
 }
@@ -201,12 +205,18 @@ pub(crate) struct Place {
     identity: Identity,
     unlock: Unlock,
     path: PathBuf,
+    locking: Locking,
 }
 
 impl Place {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How it is locked.
+    pub(crate) fn locking(&self) -> Locking {
+        self.locking
     }
 }
 

@@ -7,7 +7,6 @@
 use crate::file::File;
 use crate::open_files::{Opening, open_path};
 use crate::{Error, Result};
-use pumice_store::Locking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,36 +19,40 @@ const DATA_FOLDER: &str = "HDF5_EXTFILE_PREFIX";
 
 const ORIGIN: &str = "${ORIGIN}";
 
-/// Opens the file that `file` calls `name`, for reading.
+/// Opens the file that `file` calls `name`: for what `file` is open for, as libhdf5 does, with its settings.
+/// What cannot be changed is opened for reading. `NotFound` only if there is no such file.
 pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>> {
-    open_for(file, name, variable, Opening::Read)
-}
-
-/// The same, for whatever it is wanted.
-pub(crate) fn open_for(
-    file: &File,
-    name: &str,
-    variable: &str,
-    opening: Opening,
-) -> Result<Arc<File>> {
     let mut failure = Error::NotFound(format!("no file \"{name}\""));
     for path in candidates(file, name, variable) {
         // Pipes and devices may never answer.
         if !path.is_file() {
             continue;
         }
-        match open_path(
-            &path,
-            opening,
-            file.cache().clone(),
-            Locking::default(),
-            &Default::default(),
-        ) {
-            Ok(found) => return Ok(found),
+        match open_at(file, &path) {
+            Ok(found) => {
+                file.note_outside(&found);
+                return Ok(found);
+            }
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+fn open_at(file: &File, path: &Path) -> Result<Arc<File>> {
+    let options = file.options().for_others();
+    let open = |opening| open_path(path, opening, file.cache().clone(), file.locking(), &options);
+    if !file.writable() {
+        return open(Opening::Read);
+    }
+    open(Opening::Edit).or_else(|error| {
+        let found = open(Opening::Read)?;
+        // Who else has it open for reading knows why it cannot be changed.
+        if !found.writable() && Arc::strong_count(&found) == 1 {
+            found.medium().note_refusal(error.to_string());
+        }
+        Ok(found)
+    })
 }
 
 fn candidates(file: &File, name: &str, variable: &str) -> Vec<PathBuf> {

@@ -13,7 +13,28 @@ pub use pumice_format::reference::{Reference, Target};
 use pumice_space::serial::HyperslabVersion;
 use pumice_space::{Selection, serial};
 use pumice_types::{self as types, Datatype, ReferenceKind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+/// The file whose objects a reference leads to.
+#[derive(Clone, Debug)]
+pub struct Home(Weak<File>);
+
+impl Home {
+    /// References to objects of a file.
+    pub fn of(file: &File) -> Self {
+        Self(file.weak())
+    }
+
+    /// Refuses a reference in another file, where the address means something else. A file that has been
+    /// closed meanwhile may be open again: nobody can tell.
+    pub fn check(&self, reference: &Reference, file: &File) -> Result<()> {
+        let open = self.0.strong_count() > 0;
+        if reference.file.is_some() || !open || std::ptr::eq(self.0.as_ptr(), file) {
+            return Ok(());
+        }
+        Err(Error::Invalid("a reference to an object of another file".into()))
+    }
+}
 
 /// The references in `elements` of a reference type; `None` for those that lead nowhere.
 pub fn references(

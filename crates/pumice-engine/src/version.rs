@@ -76,8 +76,16 @@ impl LibraryVersion {
 }
 
 impl CreateOptions {
-    /// Whether the bounds of releases allow any.
-    pub(crate) fn check_versions(&self) -> Result<()> {
+    /// Refuses what no new file can be like, as far as they alone tell.
+    pub(crate) fn check(&self) -> Result<()> {
+        let user_block = self.user_block;
+        if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
+            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
+            return Err(Error::Invalid(what));
+        }
+        if self.member_size == Some(0) {
+            return Err(Error::Invalid("a family of files without bytes".into()));
+        }
         let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
         match high {
             Some(LibraryVersion::Earliest) => {
@@ -132,6 +140,20 @@ pub struct CreateOptions {
 const USUAL_BLOCK: u64 = 2048;
 
 impl CreateOptions {
+    /// What of them concerns other files that are opened because this one names them.
+    pub(crate) fn for_others(&self) -> Self {
+        Self {
+            library_version: self.library_version,
+            newest_version: self.newest_version,
+            durability: self.durability,
+            metadata_limit: self.metadata_limit,
+            mark_open: self.mark_open,
+            alignment: self.alignment,
+            virtual_view: self.virtual_view,
+            ..Self::default()
+        }
+    }
+
     /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
     ///
     /// Old files are laid out as libhdf5 does it. For others it is not done unasked: they would only

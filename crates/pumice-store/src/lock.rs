@@ -4,7 +4,7 @@
 //! They keep programs apart that ask for them. They do not keep out those that do not, and they
 //! also keep apart two openings by the same program.
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, major, minor};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -90,15 +90,40 @@ fn in_the_way(file: &File, exclusive: bool) -> io::Error {
 /// Which process holds a lock on the file, where the system tells.
 fn holder(file: &File) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
-    let inode = format!(":{}", file.metadata().ok()?.ino());
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let held = locks.lines().filter(|line| line.contains("FLOCK"));
-    let mut fields = held.map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let line = fields.find(|fields| fields.get(5).is_some_and(|place| place.ends_with(&inode)))?;
-    let process: u32 = line.get(4)?.parse().ok()?;
+    let (metadata, locks) = (file.metadata().ok()?, std::fs::read_to_string("/proc/locks").ok()?);
+    let process = holder_in(&locks, metadata.dev(), metadata.ino())?;
     if process == std::process::id() {
         return Some("this process".into());
     }
     let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     Some(format!("process {process} {}", name.trim()).trim().into())
+}
+
+/// Which process holds a lock on a file, by the system's list. Inodes of two devices may be equal; on file
+/// systems that do not tell on which device a file is, nobody is found.
+fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+    let held = locks.lines().filter(|line| line.contains("FLOCK"));
+    let mut fields = held.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let line = fields.find(|fields| fields.get(5).is_some_and(|other| *other == place))?;
+    line.get(4)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::makedev;
+
+    #[test]
+    fn the_holder_of_a_lock_has_locked_this_file_and_not_one_of_another_device() {
+        let locks = "\
+            1: POSIX  ADVISORY  WRITE 5 08:01:77 0 EOF\n\
+            2: FLOCK  ADVISORY  WRITE 6 00:2c:77 0 EOF\n\
+            3: FLOCK  ADVISORY  WRITE 7 08:01:177 0 EOF\n\
+            4: FLOCK  ADVISORY  READ  8 08:01:77 0 EOF\n";
+        assert_eq!(holder_in(locks, makedev(8, 1), 77), Some(8));
+        assert_eq!(holder_in(locks, makedev(0, 44), 77), Some(6));
+        assert_eq!(holder_in(locks, makedev(8, 1), 177), Some(7));
+        assert_eq!(holder_in(locks, makedev(8, 2), 77), None);
+    }
 }

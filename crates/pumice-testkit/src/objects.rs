@@ -64,7 +64,7 @@ pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> 
         Some("rename_attribute") => match file.node(path)? {
             Node::Group(group) => group.rename_attribute(text("name")?, text("to")?)?,
             Node::Dataset(dataset) => dataset.rename_attribute(text("name")?, text("to")?)?,
-            Node::Datatype(_) => anyhow::bail!("a datatype"),
+            Node::Datatype(datatype) => datatype.rename_attribute(text("name")?, text("to")?)?,
         },
         _ => return Ok(false),
     }

@@ -230,6 +230,28 @@ impl Datatype {
         }
     }
 
+    /// Whether a compound or an enumeration, here or further inside, has a member without a name. libhdf5
+    /// makes none, and h5py gives such members other names.
+    ///
+    /// ```
+    /// # use pumice_types::Datatype;
+    /// let unnamed = Datatype::compound([("id", Datatype::i32_le()), ("", Datatype::i32_le())]);
+    /// assert!(Datatype::array(unnamed, [3]).has_unnamed_members());
+    /// assert!(!Datatype::compound([("id", Datatype::i32_le())]).has_unnamed_members());
+    /// ```
+    pub fn has_unnamed_members(&self) -> bool {
+        match self {
+            Self::Enum(enumeration) => enumeration.names.iter().any(String::is_empty),
+            Self::VarLen(varlen) => varlen.base.has_unnamed_members(),
+            Self::Array(array) => array.base.has_unnamed_members(),
+            Self::Compound(compound) => compound
+                .members
+                .iter()
+                .any(|member| member.name.is_empty() || member.datatype.has_unnamed_members()),
+            _ => false,
+        }
+    }
+
     /// Whether an element holds data of variable length.
     pub fn has_varlen(&self) -> bool {
         match self {

@@ -3,10 +3,12 @@
 use crate::{Dataset, Select};
 use pumice_engine::{Error, Result};
 use pumice_space::{ChunkGrid, Dims, Selection};
-use pumice_types::Element;
+use pumice_types::{Element, Heaped, Value};
 
 /// About how many cells a block may bring into memory.
 pub(crate) const BLOCK_CELLS: u64 = 1 << 20;
+/// About how many bytes of one repeated element there are in memory.
+const BLOCK_BYTES: u64 = 16 << 20;
 
 /// Chunks by which a selection is cut at once.
 const AT_ONCE: usize = 1 << 12;
@@ -49,23 +51,115 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn write_scalar<T: Element>(&self, selection: impl Select, value: T) -> Result<()> {
-        let (selection, shape) = (self.selection(selection)?, self.shape());
+        let selection = self.selection(selection)?;
+        let mut values = Vec::new();
+        self.in_pieces(&selection, size_of::<T>(), |cells, count| {
+            values.resize(count.max(values.len()), value);
+            self.write(cells, &values[..count])
+        })
+    }
+
+    /// As [`write_scalar`](Self::write_scalar), for datasets of any type: strings, sequences, compounds. What
+    /// the value refers to is in memory once, however many cells there are.
+    ///
+    /// ```
+    /// use pumice::{File, Value};
+    ///
+    /// let file = File::in_memory()?;
+    /// let names = file.new_strings().shape([3]).create("names")?;
+    /// names.write_scalar_value(1.., &Value::from("basalt"))?;
+    /// assert_eq!(names.read_strings(..)?, ["", "basalt", "basalt"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_scalar_value(&self, selection: impl Select, value: &Value) -> Result<()> {
+        let made = Heaped::from_values(self.datatype(), std::slice::from_ref(value));
+        let Heaped { elements, heap } = self.at(made.map_err(Error::from))?;
+        match self.datatype().has_varlen() {
+            true => self.repeat(selection, &elements, |cells, elements| {
+                self.make_room()?;
+                self.at(self.state.write_heaped(cells, elements, &heap))
+            }),
+            false => self.write_scalar_bytes(selection, &elements),
+        }
+    }
+
+    /// As [`write_scalar`](Self::write_scalar), for a string, of a fixed length or of any.
+    ///
+    /// ```
+    /// use pumice::{Datatype, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let rocks = file.new_dataset_of(Datatype::fixed_string(6)).shape([2, 3]).create("rocks")?;
+    /// rocks.write_scalar_string((1, ..), "tuff")?;
+    /// assert_eq!(rocks.read_bytes((.., 0))?, b"\0\0\0\0\0\0tuff\0\0");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_scalar_string(&self, selection: impl Select, text: &str) -> Result<()> {
+        self.write_scalar_value(selection, &Value::from(text))
+    }
+
+    /// As [`write_scalar`](Self::write_scalar), given as one element of the dataset's own type.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<i16>().shape([3]).create("d")?;
+    /// dataset.write_scalar_bytes(1.., &7i16.to_le_bytes())?;
+    /// assert_eq!(dataset.read::<i16>(..)?, [0, 7, 7]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_scalar_bytes(&self, selection: impl Select, element: &[u8]) -> Result<()> {
+        if element.len() != self.datatype().size() {
+            let (found, own) = (element.len(), self.datatype().size());
+            let what = format!("an element of {found} byte(s), not of {own}");
+            return self.at(Err(Error::Invalid(what)));
+        }
+        self.repeat(selection, element, |cells, elements| self.write_bytes(cells, elements))
+    }
+
+    /// Calls `write` with parts of a selection, and one element as often as each has cells.
+    fn repeat(
+        &self,
+        selection: impl Select,
+        element: &[u8],
+        mut write: impl FnMut(&Selection, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let mut elements = Vec::new();
+        self.in_pieces(&selection, element.len(), |cells, count| {
+            let length = count * element.len();
+            while elements.len() < length {
+                elements.extend_from_slice(element);
+            }
+            write(cells, &elements[..length])
+        })
+    }
+
+    /// Visits parts of a selection that are so small that elements of `size` bytes for them fit into memory,
+    /// each with the number of its cells.
+    fn in_pieces(
+        &self,
+        selection: &Selection,
+        size: usize,
+        mut visit: impl FnMut(&Selection, usize) -> Result<()>,
+    ) -> Result<()> {
+        let shape = self.shape();
         self.at(selection.check(&shape).map_err(Error::from))?;
-        let whole = selection.count(&shape);
-        if whole <= BLOCK_CELLS || selection.as_points().is_some() {
-            return self.write(&selection, &vec![value; whole as usize]);
+        let (whole, size) = (selection.count(&shape), size.max(1) as u64);
+        let limit = (BLOCK_BYTES / size).clamp(1, BLOCK_CELLS);
+        // Points have coordinates in memory that are as large.
+        if whole <= limit || selection.as_points().is_some() {
+            return visit(selection, whole as usize);
         }
         let Some((first, last)) = selection.bounds(&shape) else { return Ok(()) };
         let count = first.iter().zip(&last).map(|(first, last)| last - first + 1).collect();
-        let values = vec![value; BLOCK_CELLS as usize];
         let mut blocks = vec![Block { start: first.to_vec(), count }];
         while let Some(block) = blocks.pop() {
             let cells = selection.and(&block.selection()?, &shape)?;
             let count = cells.count(&shape);
             match block.halves() {
                 _ if count == 0 => {}
-                Some(halves) if count > BLOCK_CELLS => blocks.extend(halves),
-                _ => self.write(&cells, &values[..count as usize])?,
+                Some(halves) if count > limit => blocks.extend(halves),
+                _ => visit(&cells, count as usize)?,
             }
         }
         Ok(())

@@ -3,9 +3,10 @@
 use crate::file::Owner;
 use crate::{Attribute, AttributeValue, DatasetBuilder, Group};
 use pumice_engine::attribute::NewAttribute;
+use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::shared::Committed;
-use pumice_engine::{Result, attribute};
+use pumice_engine::{Result, attribute, copy};
 use pumice_format::messages::{datatype, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_types::Datatype;
@@ -23,19 +24,21 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
-        self.changing()?;
-        let (parent, name) = self.parent_of(path)?;
-        let full = parent.child_path(name);
-        let make = || -> Result<CommittedDatatype> {
+        let place = self.place_for(path)?;
+        let make = |file: &Engine| {
             let mut body = Vec::new();
-            datatype::encode_for(self.engine().era(), datatype, &mut body)?;
-            self.engine().check_datatype(datatype)?;
+            // Addresses may have another width where a link leads to.
+            let datatype = match place.is_in(self.owner()) {
+                true => datatype.clone(),
+                false => copy::sized(datatype, file)?,
+            };
+            datatype::encode_for(file.era(), &datatype, &mut body)?;
+            file.check_datatype(&datatype)?;
             let message = RawMessage::new(kind::DATATYPE, MESSAGE_CONSTANT, body);
-            let object = self.engine().create_object(vec![message], false)?;
-            parent.link_new(name, &object)?;
-            CommittedDatatype::new(self.owner().clone(), object, full.clone())
+            file.create_object(vec![message], false)
         };
-        make().map_err(|error| error.at(&full))
+        let object = place.fill(make, |object| object)?;
+        CommittedDatatype::new(place.owner().clone(), object, place.path)
     }
 
     /// Begins a dataset that shares a committed datatype of this file.
@@ -89,8 +92,14 @@ impl CommittedDatatype {
         Ok(Self { owner, object, path, datatype })
     }
 
-    pub(crate) fn engine(&self) -> &pumice_engine::file::File {
+    pub(crate) fn engine(&self) -> &Engine {
         &self.owner.0
+    }
+
+    /// The same, with room for a change; to be called before the change begins.
+    fn changing(&self) -> Result<&Engine> {
+        self.engine().relieve().map_err(|error| error.at(&self.path))?;
+        Ok(self.engine())
     }
 
     fn place(&self) -> Committed {
@@ -151,7 +160,7 @@ impl CommittedDatatype {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        let set = attribute::create(&self.owner.0, &self.object, value.attribute(name));
+        let set = attribute::create(self.changing()?, &self.object, value.attribute(name));
         set.map_err(|error| error.at(&self.path))
     }
 
@@ -162,13 +171,31 @@ impl CommittedDatatype {
 
     /// Gives the datatype a comment, or takes it away.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
+        self.changing()?;
         let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
 
+    /// Gives an attribute another name.
+    ///
+    /// ```
+    /// use pumice::{Element, File};
+    ///
+    /// let file = File::in_memory()?;
+    /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
+    /// celsius.set_attribute("unit", "K")?;
+    /// celsius.rename_attribute("unit", "difference in")?;
+    /// assert_eq!(celsius.attribute("difference in")?.read_string()?, "K");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
+        let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
+        renamed.map_err(|error| error.at(&self.path))
+    }
+
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
-        let removed = attribute::remove(&self.owner.0, &self.object, name);
+        let removed = attribute::remove(self.changing()?, &self.object, name);
         removed.map_err(|error| error.at(&self.path))
     }
 

@@ -79,7 +79,7 @@ impl File {
         FileOptions { context: None, locking, creation: CreateOptions::default() }
     }
 
-    /// Writes all changes.
+    /// Writes all changes, also those of files that its links have led to and that are open.
     pub fn flush(&self) -> Result<()> {
         self.root.engine().commit()
     }

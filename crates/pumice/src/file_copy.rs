@@ -194,6 +194,10 @@ where
         copy.flush()
     }
 
+    fn keeps_all(&self, from: &DatasetState) -> bool {
+        matches!(self.keep.get(&from.object().address()), None | Some(Keep::Defined))
+    }
+
     fn done(&mut self, from: &DatasetState) {
         let told = std::mem::take(&mut self.told);
         let cells = from.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));

@@ -1,6 +1,7 @@
 //! Groups: names and what they lead to.
 
 use crate::file::Owner;
+use crate::place::Place;
 use crate::{
     Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
 };
@@ -8,7 +9,7 @@ use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
-use pumice_engine::{Error, Result, group};
+use pumice_engine::{Error, Result, copy, group};
 use pumice_format::messages::{Link, LinkTarget};
 use pumice_types::{Element, Enumerated};
 use std::sync::Arc;
@@ -202,7 +203,7 @@ impl Group {
     }
 
     /// What is at `path`. Soft and external links are followed; what an external link leads to keeps
-    /// its file open.
+    /// its file open, for editing if this file is and that one can be.
     pub fn node(&self, path: &str) -> Result<Node> {
         let (owner, object) = self.resolve(path)?;
         open(owner, object, self.child_path(path))
@@ -237,16 +238,10 @@ impl Group {
 
     /// Makes a group that is not like most, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
-        self.changing()?;
-        let (parent, name) = self.parent_of(path)?;
-        let full = parent.child_path(name);
-        if group::link(self.engine(), &parent.object, name)?.is_some() {
-            return Err(Error::Invalid("exists already".into()).at(&full));
-        }
-        let object =
-            group::create(self.engine(), &options.spec).map_err(|error| error.at(&full))?;
-        parent.link_new(name, &object).map_err(|error| error.at(&full))?;
-        Ok(Group { owner: self.owner.clone(), object, path: full })
+        let place = self.place_for(path)?;
+        let owner = place.owner().clone();
+        let object = place.fill(|file| group::create(file, &options.spec), |object| object)?;
+        Ok(Group { owner, object, path: place.path })
     }
 
     /// Begins a dataset with elements of `T`.
@@ -288,28 +283,17 @@ impl Group {
     pub(crate) fn link_dataset(
         &self,
         path: &str,
-        spec: pumice_engine::dataset::DatasetSpec,
+        mut spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
-        self.changing()?;
-        let (parent, name) = self.parent_of(path)?;
-        let full = parent.child_path(name);
-        if group::link(self.engine(), &parent.object, name)?.is_some() {
-            return Err(Error::Invalid("exists already".into()).at(&full));
+        let place = self.place_for(path)?;
+        if !place.is_in(&self.owner) {
+            // It was described for this file; addresses may have another width there.
+            copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
         }
-        let state = DatasetState::create(self.engine(), spec).map_err(|error| error.at(&full))?;
-        // Before anybody can find it: there must be only one state of it.
-        let state = self.engine().new_dataset(state)?;
-        parent.link_new(name, state.object()).map_err(|error| error.at(&full))?;
-        Ok(Dataset::new(self.owner.clone(), state, full))
-    }
-
-    /// Gives a new object its name, or gives its space back if that cannot be.
-    pub(crate) fn link_new(&self, name: &str, object: &Object) -> Result<()> {
-        let link = Link::new(name, LinkTarget::Hard { address: object.address() });
-        group::insert(self.engine(), &self.object, link).inspect_err(|_| {
-            // The first error says more than one about this.
-            let _ = pumice_engine::delete::release(self.engine(), object.address());
-        })
+        // In the list before anybody can find it: there must be only one state of it.
+        let make = |file: &Engine| file.new_dataset(DatasetState::create(file, spec)?);
+        let state = place.fill(make, |state| state.object())?;
+        Ok(Dataset::new(place.owner().clone(), state, place.path))
     }
 
     /// Its attributes, in order of their names.
@@ -368,8 +352,8 @@ impl Group {
         }
     }
 
-    /// The group that holds the last name of `path`, made if need be, and that name.
-    pub(crate) fn parent_of<'a>(&self, path: &'a str) -> Result<(Group, &'a str)> {
+    /// Where what is to be called `path` goes; groups on the way are made.
+    pub(crate) fn place_for<'a>(&self, path: &'a str) -> Result<Place<'a>> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
             true => Self::root(self.owner.clone())?,
@@ -378,7 +362,7 @@ impl Group {
         for folder in folders.split('/').filter(|folder| !folder.is_empty() && *folder != ".") {
             parent = parent.group_or_new(folder)?;
         }
-        Ok((parent, name))
+        Place::new(parent, name)
     }
 
     /// The group of a name, made if need be.

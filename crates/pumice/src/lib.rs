@@ -103,6 +103,7 @@ mod info;
 mod links;
 mod many;
 mod object_copy;
+mod place;
 mod points;
 mod reference;
 mod select;

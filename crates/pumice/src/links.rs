@@ -4,7 +4,7 @@ use crate::group::split;
 use crate::{Group, Node};
 use pumice_engine::group::{self, GroupSpec};
 use pumice_engine::{Error, Result, delete};
-use pumice_format::messages::{Link, LinkTarget};
+use pumice_format::messages::LinkTarget;
 
 /// What a new group is to be like.
 ///
@@ -62,18 +62,8 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_hard_link(&self, path: &str, target: &str) -> Result<()> {
-        self.changing()?;
         let (owner, object) = self.resolve(target)?;
-        if !std::ptr::eq(&*owner.0, self.engine()) {
-            let what = "a hard link to an object of another file".to_owned();
-            return Err(Error::Invalid(what).at(&self.child_path(path)));
-        }
-        object.add_link().map_err(|error| error.at(&self.child_path(target)))?;
-        let made = self.create_link(path, LinkTarget::Hard { address: object.address() });
-        if made.is_err() {
-            object.remove_link()?;
-        }
-        made
+        self.place_for(path)?.link(&owner, &object)
     }
 
     /// Makes a soft link at `path`: a path that need not lead anywhere. One that is not absolute is
@@ -88,21 +78,13 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_soft_link(&self, path: &str, target: &str) -> Result<()> {
-        self.changing()?;
-        self.create_link(path, LinkTarget::Soft { path: target.into() })
+        self.place_for(path)?.link_to(LinkTarget::Soft { path: target.into() })
     }
 
     /// Makes an external link at `path`: a path in another file, which need not exist.
     pub fn create_external_link(&self, path: &str, file: &str, target: &str) -> Result<()> {
-        self.changing()?;
-        let target = LinkTarget::External { file: file.into(), path: target.into() };
-        self.create_link(path, target)
-    }
-
-    fn create_link(&self, path: &str, target: LinkTarget) -> Result<()> {
-        let (parent, name) = self.parent_of(path)?;
-        let inserted = group::insert(self.engine(), parent.object(), Link::new(name, target));
-        inserted.map_err(|error| error.at(&self.child_path(path)))
+        self.place_for(path)?
+            .link_to(LinkTarget::External { file: file.into(), path: target.into() })
     }
 
     /// Gives what is at `path` another path, in the same file. Groups on the way are made; links to
@@ -119,16 +101,11 @@ impl Group {
         let full = self.child_path(path);
         let at = |error: Error| error.at(&full);
         let (folders, name) = split(path);
-        self.changing()?;
         let from = self.folder(folders)?;
-        if group::link(self.engine(), from.object(), name).map_err(at)?.is_none() {
+        if group::link(from.engine(), from.object(), name).map_err(at)?.is_none() {
             return Err(Error::NotFound(format!("no link \"{name}\"")).at(&full));
         }
-        let (to, new_name) = self.parent_of(new_path)?;
-        if !std::ptr::eq(from.engine(), to.engine()) {
-            return Err(at(Error::Invalid("links do not move between files".into())));
-        }
-        group::rename(from.engine(), (from.object(), name), (to.object(), new_name)).map_err(at)
+        self.place_for(new_path)?.take(&from, name).map_err(at)
     }
 
     /// Removes a name. An object that had only this name is deleted, with everything that only it

@@ -1,7 +1,8 @@
 //! Copying objects with everything below them, within a file and between files.
 
 use crate::Group;
-use pumice_engine::{Error, Result, copy, group};
+use pumice_engine::file::File as Engine;
+use pumice_engine::{Result, copy};
 
 /// What [`Group::copy_object`] copies, and how: libhdf5's object copy properties.
 ///
@@ -97,16 +98,11 @@ impl Group {
         options: &CopyOptions,
     ) -> Result<()> {
         let (owner, object) = self.resolve(path)?;
-        let full = to.child_path(new_path);
-        let copied = || -> Result<()> {
-            to.changing()?.medium().require_writable()?;
-            let (parent, name) = to.parent_of(new_path)?;
-            if group::link(to.engine(), parent.object(), name)?.is_some() {
-                return Err(Error::Invalid("exists already".into()));
-            }
-            let copy = copy::copy(&owner.0, &object, to.engine(), &options.inner)?;
-            parent.link_new(name, &*to.engine().object(copy)?)
+        let place = to.place_for(new_path)?;
+        let copied = |file: &Engine| {
+            let copy = copy::copy(&owner.0, &object, file, &options.inner)?;
+            file.object(copy)
         };
-        copied().map_err(|error| error.at(&full))
+        place.fill(copied, |copy| copy).map(drop)
     }
 }

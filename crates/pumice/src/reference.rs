@@ -5,7 +5,8 @@ use crate::{
     Attribute, AttributeValue, Dataset, DatasetBuilder, Extent, Group, Node, Select, Selection,
 };
 use pumice_engine::attribute::{NewAttribute, Values};
-use pumice_engine::reference::{self, Reference as Stored, Target};
+use pumice_engine::file::File as Engine;
+use pumice_engine::reference::{self, Home, Reference as Stored, Target};
 use pumice_engine::{Error, Result};
 use pumice_types::{Datatype, ReferenceKind};
 use std::sync::Arc;
@@ -13,11 +14,24 @@ use std::sync::Arc;
 /// A reference as a file has it: to an object, to elements of a dataset or to an attribute.
 ///
 /// Which file it leads to is known only where it was read: follow it with the group or file there
-/// ([`Group::dereference`]).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference(Stored);
+/// ([`Group::dereference`]). Another file that is open does not take it.
+#[derive(Clone, Debug)]
+pub struct Reference(Stored, Home);
+
+impl PartialEq for Reference {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Reference {}
 
 impl Reference {
+    /// References that a file has.
+    fn all(file: &Engine, found: Vec<Option<Stored>>) -> Vec<Option<Self>> {
+        found.into_iter().map(|found| found.map(|found| Self(found, Home::of(file)))).collect()
+    }
+
     /// The address of the object's header.
     pub fn address(&self) -> u64 {
         self.0.address
@@ -86,7 +100,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn reference(&self, path: &str) -> Result<Reference> {
-        Ok(Reference(Stored { file: None, address: self.own(path)?, target: Target::Object }))
+        Ok(self.made(self.own(path)?, Target::Object))
     }
 
     /// A reference to elements of the dataset at `path`, which must be in this file.
@@ -95,13 +109,17 @@ impl Group {
         let dataset = self.dataset(path)?;
         let selection = dataset.selection(selection)?;
         let target = dataset.at(reference::region(&selection, &dataset.shape()))?;
-        Ok(Reference(Stored { file: None, address, target }))
+        Ok(self.made(address, target))
     }
 
     /// A reference to an attribute of the object at `path`, which must be in this file.
     pub fn attribute_reference(&self, path: &str, name: &str) -> Result<Reference> {
         let target = Target::Attribute(name.into());
-        Ok(Reference(Stored { file: None, address: self.own(path)?, target }))
+        Ok(self.made(self.own(path)?, target))
+    }
+
+    fn made(&self, address: u64, target: Target) -> Reference {
+        Reference(Stored { file: None, address, target }, Home::of(self.engine()))
     }
 
     /// The address of an object of this file.
@@ -132,7 +150,7 @@ impl Group {
         elements: &[u8],
     ) -> Result<Vec<Option<Reference>>> {
         let found = reference::references(self.engine(), datatype, elements)?;
-        Ok(found.into_iter().map(|found| found.map(Reference)).collect())
+        Ok(Reference::all(self.engine(), found))
     }
 
     /// The object that a reference of this file leads to. Its path is not known: see
@@ -176,7 +194,7 @@ impl Dataset {
         let bytes = self.read_bytes(selection)?;
         let found = reference::references(&self.owner().0, self.datatype(), &bytes);
         let found = found.map_err(|error| error.at(self.path()))?;
-        Ok(found.into_iter().map(|found| found.map(Reference)).collect())
+        Ok(Reference::all(&self.owner().0, found))
     }
 }
 
@@ -187,6 +205,9 @@ impl Dataset {
         selection: impl Select,
         references: &[Option<Reference>],
     ) -> Result<()> {
+        for Reference(reference, home) in references.iter().flatten() {
+            self.at(home.check(reference, &self.owner().0))?;
+        }
         let references: Vec<_> =
             references.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
         let elements = reference::elements(&self.owner().0, self.datatype(), &references);
@@ -227,7 +248,8 @@ impl AttributeValue for References {
         } else {
             ReferenceType::Any
         };
-        let all = self.0.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
+        let whole = |Reference(reference, home): &Reference| (reference.clone(), home.clone());
+        let all = self.0.iter().map(|found| found.as_ref().map(whole)).collect();
         let extent = Extent::Simple { dims: [self.0.len() as u64].as_slice().into(), max: None };
         let values = Values::References(meaning.kind(), all);
         NewAttribute { name: name.into(), extent, values, committed: None }
@@ -238,6 +260,6 @@ impl Attribute {
     /// Its elements, if they are references.
     pub fn read_references(&self) -> Result<Vec<Option<Reference>>> {
         let found = reference::references(&self.owner().0, self.datatype(), self.bytes())?;
-        Ok(found.into_iter().map(|found| found.map(Reference)).collect())
+        Ok(Reference::all(&self.owner().0, found))
     }
 }

@@ -158,3 +158,56 @@ fn a_dataset_lives_as_long_as_one_of_its_names() {
     file.close().unwrap();
     assert!(length() < before / 4);
 }
+
+#[test]
+fn nothing_gets_an_empty_name() {
+    use pumice_types::{ByteOrder, Datatype, Enumeration, Integer};
+    for era in [LibraryVersion::Earliest, LibraryVersion::V110] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let file = File::options().library_version(era).create(&path).unwrap();
+        let group = file.create_group("g").unwrap();
+        let data = group.new_dataset::<i32>().shape([3]).create("d").unwrap();
+        let committed = file.commit_datatype("t", &i32::datatype()).unwrap();
+        for attribute in 0..20 {
+            // In messages at first, then in a heap where the format has one.
+            let refused = [
+                group.set_attribute("", attribute),
+                group.set_attribute("", "text"),
+                data.set_attribute("", attribute),
+                committed.set_attribute("", attribute),
+            ];
+            for error in refused.map(Result::unwrap_err) {
+                assert!(error.to_string().contains("an attribute without a name"), "{error}");
+            }
+            let name = attribute.to_string();
+            group.set_attribute(&name, attribute).unwrap();
+            data.set_attribute(&name, attribute).unwrap();
+            committed.set_attribute(&name, attribute).unwrap();
+            assert!(group.rename_attribute(&name, "").is_err());
+            assert!(data.rename_attribute(&name, "").is_err());
+            assert!(committed.rename_attribute(&name, "").is_err());
+        }
+        assert!(file.create_group("").is_err() && file.create_soft_link("", "g").is_err());
+        assert!(file.rename("g", "").is_err() && file.create_hard_link("", "g").is_err());
+        let unnamed = Datatype::compound([("", Datatype::i32_le())]);
+        let base = Integer::new(4, ByteOrder::Little, true);
+        let names = Enumeration { base, names: vec![String::new()], values: vec![0; 4] };
+        for datatype in [unnamed.clone(), Datatype::Enum(names), Datatype::array(unnamed, [2])] {
+            assert!(file.commit_datatype("bad", &datatype).is_err());
+            assert!(file.new_dataset_of(datatype.clone()).create("bad").is_err());
+            let value =
+                RawAttribute::new(datatype.clone(), &[1], vec![0; datatype.size()]).unwrap();
+            assert!(group.set_attribute("bad", value).is_err());
+        }
+        let renamed = committed.rename_attribute("7", "seven");
+        assert!(renamed.is_ok() && committed.attribute("7").is_err());
+        drop((group, data, committed));
+        file.close().unwrap();
+        let file = File::open(&path).unwrap();
+        assert_eq!(file.group("g").unwrap().attributes().unwrap().len(), 20);
+        assert_eq!(file.members().unwrap().len(), 2);
+        let committed = file.committed_datatype("t").unwrap();
+        assert_eq!(committed.attribute("seven").unwrap().read::<i32>().unwrap(), [7]);
+    }
+}

@@ -166,3 +166,41 @@ fn changes_that_are_not_written_yet_are_copied() {
         assert_eq!(copy.read::<i32>(..).unwrap(), values);
     }
 }
+
+#[test]
+fn strings_and_references_in_chunks_without_an_index_are_copied() {
+    use pumice::{AllocationTime, ReferenceType};
+    let (from, to) = (File::in_memory().unwrap(), File::in_memory().unwrap());
+    let early = |builder: pumice::DatasetBuilder| {
+        builder.shape([10]).chunk([4]).allocation_time(AllocationTime::Early)
+    };
+    let texts = early(from.new_strings()).create("texts").unwrap();
+    texts.write_strings(3..5, &["rhyolite", "dacite"]).unwrap();
+    let size = from.reference_size();
+    let lists = early(from.new_sequences(Datatype::i16_le())).create("lists").unwrap();
+    lists.write_values(9..10, &[Value::Sequence(vec![Value::Integer(7)])]).unwrap();
+    let links = early(from.new_references(ReferenceType::Object)).create("links").unwrap();
+    links.write_references(0..1, &[Some(from.reference("texts").unwrap())]).unwrap();
+    let filled = early(from.new_strings()).fill(Value::from("none")).create("filled").unwrap();
+    filled.write_strings(9..10, &["one"]).unwrap();
+    assert_eq!(size, 16);
+    for target in [&to, &from] {
+        let all = target.create_group("new").unwrap();
+        let options = plain().expand_references(true);
+        for name in ["texts", "lists", "links", "filled"] {
+            from.copy_object(name, &all, name, &options).unwrap();
+        }
+        let copy = all.dataset("texts").unwrap();
+        assert_eq!(copy.read_strings(2..6).unwrap(), ["", "rhyolite", "dacite", ""]);
+        copy.write_strings(3..4, &["lava"]).unwrap();
+        assert_eq!(texts.read_strings(3..4).unwrap(), ["rhyolite"], "a dataset of its own");
+        let copy = all.dataset("lists").unwrap();
+        assert_eq!(copy.read_values(9..10).unwrap(), lists.read_values(9..10).unwrap());
+        let copy = all.dataset("links").unwrap().read_references(..).unwrap();
+        assert!(copy[0].is_some() && copy[1].is_none());
+        let copy = all.dataset("filled").unwrap().read_strings(8..10).unwrap();
+        assert_eq!(copy, ["none", "one"]);
+    }
+    to.flush().unwrap();
+    from.flush().unwrap();
+}

@@ -134,3 +134,45 @@ fn open_rw_changes_what_is_there_and_create_new_makes_what_is_not() {
     );
     assert!(File::create(&path).unwrap().members().unwrap().is_empty(), "emptied");
 }
+
+#[test]
+fn a_refused_creation_makes_and_changes_nothing() {
+    use pumice::{FileSpaceStrategy, LibraryVersion};
+    let (folder, path) = made();
+    let absent = folder.path().join("absent.h5");
+    let family = folder.path().join("family%d.h5");
+    let paged = || File::options().space_strategy(FileSpaceStrategy::Paged);
+    let refused = [
+        File::options().user_block(1000),
+        File::options().user_block(256),
+        File::options().newest_version(LibraryVersion::Earliest),
+        File::options().library_version(LibraryVersion::V114).newest_version(LibraryVersion::V110),
+        paged().page_size(0),
+        paged().page_size(100),
+        paged().page_size(2 << 30),
+    ];
+    let before = std::fs::read(&path).unwrap();
+    for options in refused {
+        assert!(options.clone().create(&path).is_err());
+        assert!(options.clone().create(&absent).is_err());
+        assert!(options.clone().create_new(&absent).is_err());
+        assert!(options.family(4096).create(&family).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+    assert!(File::options().family(0).create(&family).is_err());
+    assert!(File::options().family(4096).create(&path).is_err(), "no pattern");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+
+    // What others use stays, too.
+    let other = pumice_store::FileStore::open(&path).unwrap();
+    other.lock(Locking::Required, false).unwrap();
+    assert!(File::create(&path).is_err());
+    other.unlock();
+    let reader = File::open(&path).unwrap();
+    assert!(File::create(&path).is_err());
+    drop(reader);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    File::create(&path).unwrap();
+}

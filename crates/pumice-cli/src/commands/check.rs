@@ -21,8 +21,8 @@ use crate::walker::{self, Visitor};
 use anyhow::Result;
 use layout::Layout;
 use pumice::{
-    Attribute, CommittedDatatype, Dataset, Error, File, Group, LayoutKind, MemberKind, Place,
-    PlaceKind, Selection,
+    Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, LayoutKind, MemberKind,
+    Place, PlaceKind, Selection,
 };
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -200,6 +200,11 @@ impl Checker {
         match attributes {
             Ok(attributes) => {
                 for attribute in &attributes {
+                    if attribute.name().is_empty() {
+                        self.report.problem(path, "an attribute without a name");
+                    }
+                    let within = format!("attribute {}", attribute.name());
+                    self.datatype_names(path, &within, attribute.datatype());
                     if let Err(error) = cells::read_attribute(attribute) {
                         let what = format!("attribute {}: {error:#}", attribute.name());
                         self.report.problem(path, &what);
@@ -207,6 +212,14 @@ impl Checker {
                 }
             }
             Err(error) => self.report.problem(path, &error.to_string()),
+        }
+    }
+
+    /// Tells of members of a datatype that libhdf5 would not have made.
+    fn datatype_names(&mut self, path: &str, within: &str, datatype: &Datatype) {
+        if datatype.has_unnamed_members() {
+            self.report
+                .problem(path, &format!("{within}: a member without a name in its datatype"));
         }
     }
 
@@ -284,6 +297,10 @@ impl Checker {
 impl Visitor for Checker {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         self.report.groups += 1;
+        // What cannot be read is told when they are visited.
+        if group.members().is_ok_and(|all| all.iter().any(|member| member.name.is_empty())) {
+            self.report.problem(path, "a link without a name");
+        }
         self.attributes(path, group.attributes());
         self.report.places(path, group.places());
         Ok(true)
@@ -291,6 +308,7 @@ impl Visitor for Checker {
 
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
         self.report.datasets += 1;
+        self.datatype_names(path, "elements", dataset.datatype());
         self.attributes(path, dataset.attributes());
         self.report.places(path, dataset.places());
         if let Err(error) = self.elements(path, dataset) {
@@ -301,6 +319,7 @@ impl Visitor for Checker {
     }
 
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.datatype_names(path, "elements", datatype.datatype());
         self.attributes(path, datatype.attributes());
         self.report.places(path, datatype.places());
         Ok(())

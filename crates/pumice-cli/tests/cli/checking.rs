@@ -50,6 +50,38 @@ fn damage_is_found_and_the_rest_is_copied() {
     assert_eq!(place.pumice("check text.h5").code, Some(2));
 }
 
+#[test]
+fn names_that_are_empty_are_told() {
+    use pumice::{Datatype, LibraryVersion};
+    let place = Place::new();
+    let path = place.path("names.h5");
+    // The oldest format has no checksums of metadata.
+    let file = File::options().library_version(LibraryVersion::Earliest).create(&path).unwrap();
+    let group = file.create_group("group").unwrap();
+    group.set_attribute("Xattr", 1).unwrap();
+    group.create_group("Xlink").unwrap();
+    let pair = Datatype::compound([("Xpart", Datatype::i32_le()), ("y", Datatype::i32_le())]);
+    file.commit_datatype("type", &pair).unwrap();
+    drop(group);
+    file.close().unwrap();
+    assert_eq!(place.pumice("check names.h5").code, Some(0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for name in ["Xattr\0", "Xlink\0", "Xpart\0"] {
+        let at = bytes.windows(6).position(|found| found == name.as_bytes()).unwrap();
+        bytes[at] = 0;
+    }
+    place.write("names.h5", bytes);
+    let run = place.pumice("check names.h5");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for told in [
+        "/group: an attribute without a name",
+        "/group: a link without a name",
+        "/type: elements: a member without a name in its datatype",
+    ] {
+        assert!(run.out.contains(told), "{}", run.out);
+    }
+}
+
 /// A file that has every kind of structure that the newest format has, with checksums everywhere.
 fn everything(place: &Place) -> Vec<pumice::Place> {
     let path = place.path("all.h5");

@@ -4,7 +4,7 @@
 use super::{Attribute, object_datatype, set};
 use crate::file::File;
 use crate::object::Object;
-use crate::reference::{self, Reference};
+use crate::reference::{self, Home, Reference};
 use crate::shared::Committed;
 use crate::{Error, Result};
 use pumice_space::Extent;
@@ -30,8 +30,8 @@ pub enum Values {
     Stored(Datatype, Vec<u8>),
     /// With data of variable length in a heap of their own.
     Heaped(Datatype, Heaped),
-    /// References; `None` for one that leads nowhere.
-    References(ReferenceKind, Vec<Option<Reference>>),
+    /// References and whose they are; `None` for one that leads nowhere.
+    References(ReferenceKind, Vec<Option<(Reference, Home)>>),
 }
 
 impl NewAttribute {
@@ -69,6 +69,10 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
         }
         Values::References(kind, list) => {
             let datatype = reference::datatype(file, kind);
+            for (reference, home) in list.iter().flatten() {
+                home.check(reference, file)?;
+            }
+            let list: Vec<_> = list.into_iter().map(|one| one.map(|(found, _)| found)).collect();
             let data = reference::elements(file, &datatype, &list)?;
             (datatype, data)
         }

@@ -1,20 +1,26 @@
 //! The header of a copy: messages as they are, but for what they say of places in the file.
 
 use super::Copier;
+use crate::dataset::DatasetState;
 use crate::file::File;
 use crate::group::{self, Links};
+use crate::layout::Storage;
 use crate::local_heap::LocalHeap;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::shared::{context, here};
-use crate::{Result, attribute};
+use crate::{Error, Result, attribute};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{
     ChunkIndexInfo, Era, ExternalFiles, Fill, FillValue, Layout, LinkInfo, Message, SharedLocation,
-    SingleChunk, kind,
+    SingleChunk, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
+use pumice_format::virtual_mapping;
 use std::sync::Arc;
+
+/// The filter that packs the bits of each part of an element.
+const NBIT: u16 = 5;
 
 impl Copier<'_> {
     /// Makes the header of a copy; it holds nothing yet.
@@ -84,6 +90,15 @@ impl Copier<'_> {
         let flags = raw.flags & !MESSAGE_SHARED;
         let found = here(file, raw.clone())?;
         let sizes = self.target.superblock().sizes;
+        if raw.kind == kind::DATATYPE {
+            let stored = datatype::decode(&found.body, &context(file, &found))?;
+            if self.resizes(file, &stored) {
+                let mut body = Vec::new();
+                let sized = self.sized(file, &stored)?;
+                datatype::encode_for(self.target.era(), &sized, &mut body)?;
+                return Ok(RawMessage::new(raw.kind, flags, body));
+            }
+        }
         if raw.kind == kind::DATASPACE && file.superblock().sizes != sizes {
             let message = Message::from_raw(&found, &context(file, &found))?;
             return Ok(message.to_raw(sizes, flags)?);
@@ -133,7 +148,6 @@ impl Copier<'_> {
         if !datatype.has_references() {
             return self.as_it_is(file, raw).map(Some);
         }
-        self.check_sizes(file, &datatype)?;
         let found = here(file, raw.clone())?;
         let message = match raw.kind {
             // It is the other one that counts if there are both.
@@ -161,23 +175,33 @@ impl Copier<'_> {
         from: &Arc<Object>,
         raw: &RawMessage,
     ) -> Result<RawMessage> {
-        let open = || crate::dataset::DatasetState::open(file, from);
+        let open = || DatasetState::open(file, from);
         let dataset = file.dataset(from.address(), open)?;
         let changes = self.changes(file, &dataset);
+        let old_size = dataset.datatype().size().max(1) as u64;
+        let new_size = self.sized(file, dataset.datatype())?.size() as u64;
+        let resized = |bytes: u64| bytes / old_size * new_size;
+        if old_size != new_size {
+            self.refuse_fitted(file, from)?;
+        }
         let message = match dataset.description()? {
             // What is not written over is not to be taken for what is no longer needed.
-            Layout::Compact { data } if changes => Layout::Compact { data: vec![0; data.len()] },
+            Layout::Compact { data } if changes => {
+                Layout::Compact { data: vec![0; resized(data.len() as u64) as usize] }
+            }
             Layout::Compact { data } => Layout::Compact { data },
-            Layout::Contiguous { size, .. } => Layout::Contiguous { address: UNDEFINED, size },
+            Layout::Contiguous { size, .. } => {
+                Layout::Contiguous { address: UNDEFINED, size: size.map(resized) }
+            }
             Layout::Virtual { heap_address, heap_index } => {
-                self.mapping(file, heap_address, heap_index)?
+                self.mapping(file, &dataset, heap_address, heap_index)?
             }
             Layout::Chunked {
                 version, chunk, element_size, index, dont_filter_partial, ..
             } => Layout::Chunked {
                 version: version.max(3),
                 chunk,
-                element_size,
+                element_size: resized(element_size),
                 index: unset(index),
                 address: UNDEFINED,
                 dont_filter_partial,
@@ -194,7 +218,7 @@ impl Copier<'_> {
             } => Layout::Structured {
                 kind,
                 chunk,
-                element_size,
+                element_size: resized(element_size),
                 sections,
                 metadata_sections,
                 index: unset(index),
@@ -208,12 +232,47 @@ impl Copier<'_> {
         Ok(RawMessage::new(kind::LAYOUT, flags, body))
     }
 
+    /// Refuses filters whose parameters say of what parts an element consists: elements get another size.
+    fn refuse_fitted(&self, file: &File, from: &Object) -> Result<()> {
+        let fitted = match from.message(kind::PIPELINE) {
+            Some(raw) => {
+                let found = here(file, raw)?;
+                match Message::from_raw(&found, &context(file, &found))? {
+                    Message::Pipeline(pipeline) => {
+                        pipeline.filters.iter().any(|one| one.id == NBIT)
+                    }
+                    _ => true,
+                }
+            }
+            None => from.has(kind::STRUCTURED_PIPELINE),
+        };
+        if !fitted {
+            return Ok(());
+        }
+        let what = "copying strings, sequences or references in structured chunks, or with nbit, to a file \
+                    with addresses of another width";
+        Err(Error::Unsupported(what.into()))
+    }
+
     /// The mapping of a virtual dataset, in the target's heap.
-    fn mapping(&self, file: &File, address: u64, index: u32) -> Result<Layout> {
+    fn mapping(
+        &self,
+        file: &File,
+        dataset: &DatasetState,
+        address: u64,
+        index: u32,
+    ) -> Result<Layout> {
         if address == UNDEFINED {
             return Ok(Layout::Virtual { heap_address: address, heap_index: index });
         }
-        let bytes = file.global_heap().object_at(address, index)?;
+        let mut bytes = file.global_heap().object_at(address, index)?;
+        let sizes = self.target.superblock().sizes;
+        if let Storage::Virtual(parts) = &dataset.layout().storage
+            && file.superblock().sizes.length != sizes.length
+        {
+            bytes.clear();
+            virtual_mapping::encode(parts.mappings(), &dataset.dims(), sizes, &mut bytes)?;
+        }
         let (heap_address, heap_index) = self.target.global_heap().add(&bytes)?;
         Ok(Layout::Virtual { heap_address, heap_index })
     }

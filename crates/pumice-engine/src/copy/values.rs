@@ -1,5 +1,6 @@
 //! Elements that lead to other places: data of variable length, references to objects.
 
+use super::widths::relaid;
 use super::{Copier, Task};
 use crate::dataset::DatasetState;
 use crate::file::File;
@@ -19,7 +20,9 @@ impl Copier<'_> {
         }
         let own_heap = matches!(stored, Storage::VariableLength(..));
         let datatype = dataset.datatype();
-        (datatype.has_varlen() && !own_heap) || (self.is_foreign(file) && refers(datatype))
+        self.resizes(file, datatype)
+            || (datatype.has_varlen() && !own_heap)
+            || (self.is_foreign(file) && refers(datatype))
     }
 
     /// Elements as the target has them, for elements as the source has them.
@@ -39,8 +42,8 @@ impl Copier<'_> {
         };
         self.translate(task, datatype, &mut values)?;
         if datatype.has_varlen() {
-            let heap = self.target.global_heap();
-            heap.store(datatype, &mut values.elements, &values.heap)?;
+            let (heap, datatype) = (self.target.global_heap(), self.sized(&task.file, datatype)?);
+            heap.store(&datatype, &mut values.elements, &values.heap)?;
         }
         Ok(values.elements)
     }
@@ -52,12 +55,16 @@ impl Copier<'_> {
         datatype: &Datatype,
         value: Vec<u8>,
     ) -> Result<Vec<u8>> {
+        let sized = self.sized(file, datatype)?;
         if !datatype.has_varlen() {
             let foreign = self.is_foreign(file) && refers(datatype);
-            return Ok(if foreign { vec![0; value.len()] } else { value });
+            return Ok(if foreign { vec![0; sized.size()] } else { value });
         }
         let mut values = file.global_heap().load(datatype, value)?;
-        self.target.global_heap().store(datatype, &mut values.elements, &values.heap)?;
+        if sized != *datatype {
+            values = relaid((datatype, &sized), &values, &mut |_, _, _, _| Ok(()))?;
+        }
+        self.target.global_heap().store(&sized, &mut values.elements, &values.heap)?;
         Ok(values.elements)
     }
 
@@ -74,28 +81,47 @@ impl Copier<'_> {
         }
     }
 
-    /// Makes references to objects lead to their copies, or nowhere; within a file they stay.
+    /// What a reference in an element is to be in the target.
+    fn redirected(
+        &mut self,
+        task: &Task,
+        class: &pumice_types::Reference,
+        element: &[u8],
+    ) -> Result<Option<Reference>> {
+        let whole = Datatype::Reference(class.clone());
+        let found = reference::references(&task.file, &whole, element)?.pop().flatten();
+        match found {
+            // What is in a third file is there for both.
+            Some(found) if found.file.is_some() => Ok(Some(found)),
+            Some(found) if self.options.expand_references && !self.omits(found.address) => {
+                self.led(task, found)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes references to objects lead to their copies, or nowhere, and elements as wide as the target has
+    /// them; within a file they stay.
     pub(super) fn translate(
         &mut self,
         task: &Task,
         datatype: &Datatype,
         values: &mut Heaped,
     ) -> Result<()> {
+        if self.resizes(&task.file, datatype) {
+            let sized = self.sized(&task.file, datatype)?;
+            *values = relaid((datatype, &sized), values, &mut |from, element, to, made| {
+                let found = self.redirected(task, from, element)?;
+                reference::store(self.target, to, found.as_ref(), made)
+            })?;
+            return Ok(());
+        }
         if !self.is_foreign(&task.file) || !refers(datatype) {
             return Ok(());
         }
         let Heaped { elements, heap } = values;
         for_each(datatype, elements, heap, &mut |class, element| {
-            let whole = Datatype::Reference(class.clone());
-            let found = reference::references(&task.file, &whole, element)?.pop().flatten();
-            let found = match found {
-                // What is in a third file is there for both.
-                Some(found) if found.file.is_some() => Some(found),
-                Some(found) if self.options.expand_references && !self.omits(found.address) => {
-                    self.led(task, found)?
-                }
-                _ => None,
-            };
+            let found = self.redirected(task, class, element)?;
             reference::store(self.target, class, found.as_ref(), element)
         })
     }

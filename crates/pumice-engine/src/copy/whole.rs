@@ -19,6 +19,11 @@ pub trait Remake {
     /// places.
     fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()>;
 
+    /// Whether all cells of a dataset that was planned are copied.
+    fn keeps_all(&self, _from: &DatasetState) -> bool {
+        true
+    }
+
     /// Whether the object at an address stays behind, with all links and references to it.
     fn omits(&self, _address: u64) -> bool {
         false
@@ -102,9 +107,9 @@ impl Copier<'_> {
         let Ok(state) = file.dataset(from.address(), || DatasetState::open(file, from)) else {
             return Ok(None);
         };
-        let Some(spec) = remake.plan(&state)? else { return Ok(None) };
-        self.check_sizes(file, state.datatype())?;
+        let Some(mut spec) = remake.plan(&state)? else { return Ok(None) };
         let same_type = spec.datatype == *state.datatype();
+        self.resize_spec(file, &mut spec)?;
         let made = DatasetState::create(self.target, spec)?;
         let mut others = Vec::new();
         for raw in from.all_messages() {
@@ -135,7 +140,9 @@ impl Copier<'_> {
     ) -> Result<()> {
         let open = || DatasetState::open(self.target, to);
         let copy = self.target.dataset(to.address(), open)?;
-        if refers(from.datatype()) {
+        let resizes = self.resizes(&task.file, from.datatype())
+            && self.remake.as_ref().is_some_and(|remake| remake.keeps_all(from));
+        if refers(from.datatype()) || resizes {
             copy.copy_values(from, &mut |values| self.translate(task, from.datatype(), values))?;
             return copy.flush(self.target.cache());
         }

@@ -1,8 +1,9 @@
 //! The elements of one dataset as those of another that is stored in the same way: a copy.
 
 use super::DatasetState;
+use crate::index::IndexKind;
 use crate::layout::stretch::beyond;
-use crate::layout::{Contiguous, Place, Storage};
+use crate::layout::{ChunkTable, Contiguous, Place, Storage};
 use crate::{Error, Result};
 use pumice_format::index::ChunkRecord;
 use pumice_format::messages::Layout;
@@ -70,12 +71,22 @@ impl DatasetState {
         from: &DatasetState,
         change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
     ) -> Result<()> {
+        self.take_implied_space(from)?;
         let undefined = matches!(from.layout.storage, Storage::Sparse(..))
             || matches!(&from.message, Layout::Structured { sections: 3, .. });
         from.for_each_stored_block(&mut |block| match undefined {
             false => self.copy_block(from, block, change),
             true => self.copy_defined(from, block, change),
         })
+    }
+
+    /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
+    fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
+        let implied = |table: &ChunkTable| table.index().kind() == IndexKind::Implicit;
+        match self.layout.table().is_some_and(implied) && !from.chunk_records()?.is_empty() {
+            true => self.allocate_all(),
+            false => Ok(()),
+        }
     }
 
     /// Calls `visit` for blocks that together have every cell that is stored.

@@ -35,7 +35,7 @@ impl DatasetState {
         Ok(())
     }
 
-    fn allocate_all(&self) -> Result<()> {
+    pub(super) fn allocate_all(&self) -> Result<()> {
         if self.null {
             return Ok(());
         }

@@ -13,7 +13,6 @@ use crate::layout::Geometry;
 use crate::layout::dense::zeros;
 use crate::layout::request::{Target, fill_with};
 use crate::metadata::MetadataIo;
-use crate::open_files::Opening;
 use crate::{Error, Result, group, outside};
 use pumice_format::Context;
 use pumice_format::UNDEFINED;
@@ -234,13 +233,18 @@ impl Virtual {
         let here = file_name == ".";
         let file = match here {
             true => own,
-            false => match open_source(&own, file_name) {
+            false => match outside::open(&own, file_name, outside::VIRTUAL_FOLDERS) {
                 Ok(file) => file,
-                Err(_) => return Ok(None),
+                // What is there but cannot be opened, say because it is locked, is not missing.
+                Err(Error::NotFound(_)) => return Ok(None),
+                Err(error) => return Err(error),
             },
         };
-        let found = group::resolve(&file, &file.root()?, path);
-        let Ok(found) = found else { return Ok(None) };
+        let found = match group::resolve(&file, &file.root()?, path) {
+            Ok(found) => found,
+            Err(Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let file = found.file.unwrap_or(file);
         let open = || DatasetState::open(&file, &found.object);
         let dataset = file.dataset(found.object.address(), open)?;
@@ -324,18 +328,6 @@ impl Virtual {
         }
         Ok(all)
     }
-}
-
-/// Opens the file of a source: for what the virtual dataset's file is open for, as libhdf5 does, or
-/// else for reading.
-fn open_source(own: &File, name: &str) -> Result<Arc<File>> {
-    let folders = outside::VIRTUAL_FOLDERS;
-    if own.writable()
-        && let Ok(file) = outside::open_for(own, name, folders, Opening::Edit)
-    {
-        return Ok(file);
-    }
-    outside::open(own, name, folders)
 }
 
 /// Puts elements, which are in the order of `pairs`, into their places.

@@ -21,13 +21,15 @@ const LEAST_GAIN: u64 = 4096;
 const MUCH: u64 = 4 << 20;
 
 impl File {
-    /// Writes back dirty chunks, then all changed metadata in one commit.
+    /// Writes back dirty chunks, then all changed metadata in one commit. Before it, the same for each file
+    /// that links have led to and somebody has open.
     pub fn commit(&self) -> Result<()> {
-        self.commit_all(false)
+        let others = self.commit_others();
+        self.commit_all(false).and(others)
     }
 
     /// The same; the last commit of a file gives up the space that was put aside.
-    fn commit_all(&self, last: bool) -> Result<()> {
+    pub(super) fn commit_all(&self, last: bool) -> Result<()> {
         if !self.writable() {
             return Ok(());
         }
@@ -46,7 +48,7 @@ impl File {
     /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
         match self.spill()? {
-            true => self.commit(),
+            true => self.commit_all(false),
             false => Ok(()),
         }
     }

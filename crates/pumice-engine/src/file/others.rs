@@ -1,0 +1,50 @@
+//! Other files that a file has led to, by links, references or virtual datasets: a commit reaches those that
+//! can be changed, as long as somebody has them open.
+
+use super::File;
+use crate::Result;
+use std::sync::{Arc, PoisonError, Weak};
+
+impl File {
+    /// Takes note that it has led to another file.
+    pub(crate) fn note_outside(&self, other: &Arc<File>) {
+        if !self.writable() || !other.writable() || std::ptr::eq(self, &**other) {
+            return;
+        }
+        let mut outside = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
+        outside.retain(|known| known.strong_count() > 0);
+        if !outside.iter().any(|known| std::ptr::eq(known.as_ptr(), &**other)) {
+            outside.push(Arc::downgrade(other));
+        }
+    }
+
+    /// The open files that it has led to, and these in turn, each once.
+    fn led_to(&self) -> Vec<Arc<File>> {
+        let known = |file: &File| {
+            let outside = file.outside.lock().unwrap_or_else(PoisonError::into_inner);
+            outside.iter().filter_map(Weak::upgrade).collect::<Vec<_>>()
+        };
+        let (mut all, mut pending) = (Vec::<Arc<File>>::new(), known(self));
+        while let Some(file) = pending.pop() {
+            let again = std::ptr::eq(self, &*file) || all.iter().any(|one| Arc::ptr_eq(one, &file));
+            if !again {
+                pending.extend(known(&file));
+                all.push(file);
+            }
+        }
+        all
+    }
+
+    /// Commits all of them, also if one fails: they have nothing to do with each other.
+    pub(super) fn commit_others(&self) -> Result<()> {
+        let mut all = Ok(());
+        for other in self.led_to() {
+            let committed = other.commit_all(false).map_err(|error| match other.path() {
+                Some(path) => error.at(&path.display().to_string()),
+                None => error,
+            });
+            all = all.and(committed);
+        }
+        all
+    }
+}
