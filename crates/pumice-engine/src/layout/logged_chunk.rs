@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A change goes to the log if the chunk has so many times its cells.
-const FEW: u64 = 32;
+/// A change goes to the log if the chunk has so many times its cells: to move so many costs about what a note of
+/// one does.
+const FEW: u64 = 256;
 
 /// A log of so many cells, and of this part of the chunk's cells, is not merged for its length.
 const SHORT: u64 = 1 << 10;
