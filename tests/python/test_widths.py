@@ -88,6 +88,43 @@ class Widths(InteropCase):
     def test_attributes_of_any_number_and_size(self):
         self.in_every_file(self.check_attributes)
 
+    def full(self, path, fill):
+        """Fills a file with two-byte addresses: an error, and the file has what was done before."""
+        with h5py.File(path, "r+") as file:
+            file["keep"] = np.arange(100)
+        before = path.read_bytes()
+        specification = self.specification(path.stem + "-full")
+        fill(specification)
+        with self.assertRaisesRegex(AssertionError, "the file is full"):
+            self.edit(specification, path)
+        with h5py.File(path, "r+") as file:
+            np.testing.assert_array_equal(file["keep"][:], np.arange(100))
+            for name, found in file.items():
+                if name != "keep" and isinstance(found, h5py.Dataset):
+                    self.assertFalse(found[:].any(), "it was made, and nothing was written")
+        self.assertLess(len(path.read_bytes()), len(before) + 65_536)
+
+    def test_a_file_without_addresses_is_full(self):
+        fills = {
+            "contiguous": lambda spec: spec.dense("d", np.arange(12_500)),
+            "chunks": lambda spec: spec.dense("d", np.arange(12_500), chunks=[1000]),
+            "groups": lambda spec: [spec.group(f"g{at}") for at in range(400)],
+            "attribute": lambda spec: spec.attribute("/", "a", np.arange(7_000)),
+        }
+        for bound in BOUNDS:
+            for name, fill in fills.items():
+                with self.subTest(bound=bound, name=name):
+                    self.full(self.make((2, 8), bound), fill)
+
+    def test_a_file_of_four_byte_addresses_ends_at_4_gib(self):
+        path = self.make((4, 8), "v110")
+        specification = self.specification("vast")
+        options = {"allocation": "early", "fill_time": "never"}
+        specification.create("dense", "d", "<u1", [5 << 30], **options)
+        with self.assertRaisesRegex(AssertionError, "the file is full"):
+            self.edit(specification, path)
+        self.assertLess(path.stat().st_size, 1 << 20)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -432,6 +432,25 @@ impl Allocator {
         }
     }
 
+    /// Gives back a range that was taken just now, before which the file ended at `end`, as it does again if
+    /// nothing is behind that.
+    pub fn withdraw(&mut self, address: u64, length: u64, purpose: Purpose, end: u64) {
+        self.free(address, length, purpose);
+        while self.end > end {
+            let tail = self.free.iter_mut().find_map(|set| {
+                let (start, _) = set.take_tail(self.end)?;
+                if start < end {
+                    set.add(start, end - start);
+                }
+                Some(start.max(end))
+            });
+            match tail {
+                Some(start) => self.end = start,
+                None => break,
+            }
+        }
+    }
+
     /// Whether a byte of a range is free already, or will be.
     pub fn overlaps(&self, address: u64, end: u64) -> bool {
         let given_back = |ranges: &BTreeMap<u64, (u64, usize)>| {

@@ -82,13 +82,20 @@ struct State {
     committed_ends: Vec<u64>,
 }
 
+/// The last address that a file can name, the one before the undefined one.
+fn last_address(sizes: Sizes) -> u64 {
+    let bits = 8 * u32::from(sizes.offset);
+    u64::MAX.checked_shr(64 - bits.min(64)).unwrap_or(0).saturating_sub(1)
+}
+
 impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
         let (images, staged, pending, superblock) = Default::default();
         let held = Held::default();
         let held_list = held.list();
-        let (limit, allocator) = (METADATA_LIMIT, Parts::one(end));
+        let most = last_address(sizes).saturating_sub(base);
+        let (limit, allocator) = (METADATA_LIMIT, Parts::one(end, most));
         let state = State {
             allocator,
             images,
@@ -483,7 +490,7 @@ impl Medium {
         // Space at the end may be where the journal is.
         self.finish_pending(&mut state)?;
         let address = from(&mut state.allocator);
-        address.ok_or_else(|| Error::Invalid("the file has no addresses left".into()))
+        address.ok_or_else(|| self.full())
     }
 
     /// Where the store ends in the part that begins at `start`, in absolute terms.
@@ -503,6 +510,15 @@ impl Medium {
             self.set_store_length(wanted, "extend the file")?;
         }
         Ok(())
+    }
+
+    /// Where a file ends that can have no more.
+    fn full(&self) -> Error {
+        let width = self.sizes.offset;
+        Error::Invalid(format!(
+            "the file is full: its addresses have {width} byte(s); what it has so far can be copied to a new \
+             file, whose have eight, by `pumice repack`"
+        ))
     }
 
     fn absolute(&self, address: u64) -> Result<u64> {

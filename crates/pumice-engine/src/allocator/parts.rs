@@ -29,6 +29,16 @@ impl Part {
     fn extent(&self) -> Extent {
         Extent { start: self.start, end: self.allocator.end() }
     }
+
+    /// The address of a range that was taken just now, if the part has that; else it is given back, and the part
+    /// ends where it did.
+    fn within(&mut self, address: u64, length: u64, purpose: Purpose, before: u64) -> Option<u64> {
+        if self.allocator.end() <= self.limit {
+            return Some(address);
+        }
+        self.allocator.withdraw(address, length, purpose, before);
+        None
+    }
 }
 
 /// The used part of a part.
@@ -50,9 +60,9 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// One part, whose used part ends at `end`.
-    pub fn one(end: u64) -> Self {
-        let part = Part { start: 0, limit: u64::MAX, allocator: Allocator::new(end) };
+    /// One part, whose used part ends at `end`, and that may grow up to `limit`.
+    pub fn one(end: u64, limit: u64) -> Self {
+        let part = Part { start: 0, limit, allocator: Allocator::new(end) };
         Self { parts: vec![part], kinds: [0; 6] }
     }
 
@@ -152,6 +162,11 @@ impl Parts {
         self.parts.iter().map(Part::extent).collect()
     }
 
+    /// Whether all end where addresses can name it. One that does not must not be committed.
+    pub fn fit(&self) -> bool {
+        self.parts.iter().all(|part| part.allocator.end() <= part.limit)
+    }
+
     /// Where the used parts of all end.
     pub fn ends(&self) -> Vec<u64> {
         self.all().map(Allocator::end).collect()
@@ -206,15 +221,17 @@ impl Parts {
     /// As [`Allocator::allocate`], in the part for data of this kind.
     pub fn allocate(&mut self, length: u64, kind: DataKind) -> Option<u64> {
         let part = self.parts.get_mut(self.kinds[kind as usize])?;
+        let before = part.allocator.end();
         let address = part.allocator.allocate(length, purpose(kind))?;
-        within(part, address, length)
+        part.within(address, length, purpose(kind), before)
     }
 
     /// As [`Allocator::allocate_at_end`].
     pub fn allocate_at_end(&mut self, length: u64) -> Option<u64> {
         let part = self.parts.get_mut(self.kinds[DataKind::Header as usize])?;
+        let before = part.allocator.end();
         let address = part.allocator.allocate_at_end(length)?;
-        within(part, address, length)
+        part.within(address, length, Purpose::Metadata, before)
     }
 
     /// As [`Allocator::next_hole`], in the part that has an address.
@@ -246,11 +263,6 @@ impl Parts {
     pub fn finish_commit(&mut self) -> Vec<u64> {
         self.all_mut().map(Allocator::finish_commit).collect()
     }
-}
-
-/// The address of a range, if the part has it.
-fn within(part: &Part, address: u64, length: u64) -> Option<u64> {
-    address.checked_add(length).filter(|&end| end <= part.limit).map(|_| address)
 }
 
 /// What data of a kind is, where there is one part for all.
@@ -306,5 +318,20 @@ mod tests {
         parts.align(Alignment { threshold: 0, bytes: 64 }, 0);
         assert_eq!(parts.allocate(5, DataKind::Header), Some(128));
         assert_eq!(parts.allocate(5, DataKind::Raw), Some(FAR + 64));
+    }
+
+    #[test]
+    fn a_part_that_is_full_is_as_it_was_before() {
+        for rules in [Rules::Plain, Rules::ByPurpose, Rules::Paged(512)] {
+            let mut parts = Parts::one(1024, 4096);
+            parts.begin(rules, &[]).unwrap();
+            let first = parts.allocate(700, DataKind::Raw).unwrap();
+            let (end, free) = (parts.end(), parts.free_ranges());
+            assert_eq!(parts.allocate(4000, DataKind::Raw), None, "{rules:?}");
+            assert_eq!((parts.end(), parts.free_ranges()), (end, free), "{rules:?}");
+            assert!(parts.fit() && parts.is_fresh(first));
+            // What fits is still taken.
+            parts.allocate(1000, DataKind::Header).unwrap();
+        }
     }
 }

@@ -59,6 +59,9 @@ impl Medium {
             )
             .into());
         }
+        if !state.allocator.fit() {
+            return Err(self.full());
+        }
         if state.images.is_empty() && !state.allocator.has_changed() {
             return Ok(None);
         }
