@@ -95,10 +95,10 @@ def size_row(label, sizes, names, form):
     return label, [form(sizes[name]) for name in names], ratio
 
 
-def measure_changes(entrants, data, rounds):
+def measure_changes(entrants, data, rounds, wanted):
     """As `measure`, for operations that change the file: each begins with a fresh copy."""
     result = {}
-    for operation in CHANGES:
+    for operation in (operation for operation in CHANGES if operation in wanted):
         able = {n: p for n, p in entrants.items() if hasattr(p, peers.METHODS[operation]) or n.startswith("Pumice")}
         times = {name: [] for name in able}
         for _ in range(rounds):
@@ -163,9 +163,13 @@ def sparse_case(arguments, program, work, density, clustered):
     entrants = {name: peer for group in classes.values() for name, peer in group.items()}
     kind = "clustered" if clustered else "uniform"
     print(f"sparse: {count:,} cells, {density:.1%} {kind}", file=sys.stderr)
-    medians = measure(entrants, SPARSE, data, arguments.rounds)
+    words = arguments.operations.split(",") if arguments.operations else [""]
+    wanted = [name for name in [*SPARSE, *CHANGES] if any(word in name for word in words)]
+    # Whatever else is wanted, there must be something to read.
+    operations = [name for name in SPARSE if name == "write" or name in wanted]
+    medians = measure(entrants, operations, data, arguments.rounds)
     sizes = {name: peer.size() / count for name, peer in entrants.items()}
-    medians |= measure_changes(entrants, data, arguments.rounds)
+    medians |= measure_changes(entrants, data, arguments.rounds, wanted)
     print(
         f"\n## A. Sparse {data.edge:,} x {data.edge:,} float32, {density:.1%} {kind}, "
         f"{count:,} cells"
@@ -292,6 +296,9 @@ def main():
     parser.add_argument("--edge", type=int, help="edge of the matrix of part A")
     parser.add_argument("--all-peers", action="store_true", help="also those that take minutes")
     parser.add_argument("--peers", help="only these in part A: parts of names, as in csr,tiledb")
+    parser.add_argument(
+        "--operations", help="only these in part A, and writing: parts of names, as in where,points"
+    )
     parser.add_argument(
         "--fresh-memory",
         action="store_true",
