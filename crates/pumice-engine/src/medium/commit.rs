@@ -108,10 +108,12 @@ impl Medium {
         let before = state.allocator.end();
         let shorter = state.allocator.finish_commit();
         let [shorter] = shorter.as_slice() else { return self.cut_parts(&state, &ends) };
-        state.committed_ends = vec![end.min(*shorter)];
         if *shorter < before {
             if *shorter < end {
                 self.put_superblock(&mut state, superblock(*shorter, false))?;
+                // The file is never shorter than its superblock says.
+                self.wait_for_device()?;
+                state.committed_ends = vec![*shorter];
             }
             let length = self.absolute(*shorter)?;
             self.set_store_length(length, "shorten the file")?;
@@ -136,7 +138,9 @@ impl Medium {
         if pending.replaced.is_empty() || self.durability == Durability::None {
             return Ok(());
         }
-        let length = self.absolute(state.allocator.end())?;
+        // What is committed may say that the first part is longer than it will be: until this is done, it is.
+        let committed = state.committed_ends.first().copied().unwrap_or_default();
+        let length = self.absolute(state.allocator.end().max(committed))?;
         // Bytes behind the end are nobody's; the journal must be the last.
         if self.store_length()? != length {
             self.set_store_length(length, "extend the file")?;
