@@ -2,16 +2,13 @@
 //! of any member and in the middle of each, the family as of the last commit or of the one under way,
 //! which can be edited from there. No file that is not its own is ever touched.
 
+mod ended;
+
+use ended::{Content, Folder, add, apply, content, lay_out, torn};
 use pumice::{File, FileOptions, FileSpaceStrategy, LibraryVersion};
 use pumice_store::{FamilyStore, FileStore, Locking};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-
-/// The files of a folder.
-type Folder = BTreeMap<String, Vec<u8>>;
-/// Everything in a file: values by name.
-type Content = BTreeMap<String, Vec<i32>>;
 
 const STEPS: usize = 12;
 
@@ -24,48 +21,6 @@ fn kinds() -> Vec<(&'static str, u64, FileOptions)> {
         ("pages", 1024, paged.persist_free_space(true)),
         ("one member", 1 << 20, File::options()),
     ]
-}
-
-fn values(seed: usize, count: usize) -> Vec<i32> {
-    (0..count).map(|number| (seed * 1000 + number) as i32).collect()
-}
-
-/// Step number `step`, after which the family is larger or, sometimes, smaller.
-fn apply(file: &File, step: usize) -> pumice::Result<()> {
-    let name = |step: usize| format!("d{step}");
-    file.set_attribute(&format!("a{step}"), values(step, 5).as_slice())?;
-    if step + 1 == STEPS {
-        return file.members()?.iter().try_for_each(|member| file.unlink(&member.name));
-    }
-    match step % 3 {
-        0 => file
-            .new_dataset::<i32>()
-            .shape([400])
-            .create(&name(step))?
-            .write(.., &values(step, 400)),
-        1 => {
-            let new =
-                file.new_dataset::<i32>().shape([300]).max_shape([None]).chunk([64]).deflate(1);
-            new.create(&name(step))?.write(.., &values(step, 300))
-        }
-        _ => {
-            file.unlink(&name(step - 2))?;
-            let grown = file.dataset(&name(step - 1))?;
-            grown.resize([350])?;
-            grown.write(280..350, &values(step, 70))
-        }
-    }
-}
-
-fn content(file: &File) -> pumice::Result<Content> {
-    let mut found = Content::new();
-    for attribute in file.attributes()? {
-        found.insert(format!("@{}", attribute.name()), attribute.read::<i32>()?);
-    }
-    for member in file.members()? {
-        found.insert(member.name.clone(), file.dataset(&member.name)?.read::<i32>(..)?);
-    }
-    Ok(found)
 }
 
 fn look(folder: &Path) -> Folder {
@@ -94,7 +49,7 @@ fn record(folder: &Path, size: u64, options: FileOptions) -> Seen {
     let file = options.family(size).create_in(store.clone()).unwrap();
     let mut commits = vec![(0, count(), content(&file).unwrap())];
     for step in 0..STEPS {
-        apply(&file, step).unwrap();
+        apply(&file, step, STEPS).unwrap();
         let start = count();
         file.flush().unwrap();
         commits.push((start, count(), content(&file).unwrap()));
@@ -105,34 +60,6 @@ fn record(folder: &Path, size: u64, options: FileOptions) -> Seen {
     commits.push((start, count(), last));
     before.lock().unwrap().push(look(folder));
     Seen { before, commits }
-}
-
-/// The files between two changes, or `None` if the change is not one that can be half done.
-fn torn(before: &Folder, after: &Folder) -> Option<Folder> {
-    let (name, new) = after.iter().find(|(name, bytes)| before.get(*name) != Some(bytes))?;
-    let old = before.get(name).filter(|old| old.len() <= new.len())?;
-    let same = |at: &usize| old.get(*at) == new.get(*at);
-    let from = (0..new.len()).find(|at| !same(at))?;
-    let to = (0..new.len()).rev().find(|at| !same(at))? + 1;
-    // As small as a superblock is: that is done or not.
-    if to - from <= 96 {
-        return None;
-    }
-    let half = from + (to - from) / 2;
-    let mut bytes = old.clone();
-    bytes.resize(bytes.len().max(half), 0);
-    bytes[from..half].copy_from_slice(&new[from..half]);
-    let mut folder = before.clone();
-    folder.insert(name.clone(), bytes);
-    Some(folder)
-}
-
-fn lay_out(files: &Folder) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in files {
-        std::fs::write(folder.path().join(name), bytes).unwrap();
-    }
-    folder
 }
 
 /// The family can be read, as `known` says, and edited from there.
@@ -148,14 +75,6 @@ fn check(files: &Folder, known: &[&Content], at: &str) {
     assert!(content(&File::open(&pattern).unwrap()).unwrap() == found, "{at}: after editing");
     let empty = look(folder.path()).into_values().filter(Vec::is_empty).count();
     assert_eq!(empty, 0, "{at}: nothing is left behind");
-}
-
-/// Lets a family grow.
-fn add(pattern: &Path) -> pumice::Result<Vec<i32>> {
-    let (file, more) = (File::edit(pattern)?, values(7, 600));
-    file.new_dataset::<i32>().shape([600]).create("after")?.write(.., &more)?;
-    file.close()?;
-    Ok(more)
 }
 
 /// A file of somebody else that stands behind the last of these, which is where the family needs to

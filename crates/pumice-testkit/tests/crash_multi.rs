@@ -3,16 +3,13 @@
 //! under way, which can be edited from there. (`crash.rs` does the same, and lets power fail, where the
 //! members are given.)
 
+mod ended;
+
+use ended::{Content, Folder, add, apply, content, lay_out, torn};
 use pumice::{ByKind, File, FileOptions, LibraryVersion};
 use pumice_store::{FileStore, Locking, PartedStore};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-
-/// The files of a folder.
-type Folder = BTreeMap<String, Vec<u8>>;
-/// Everything in a file: values by name.
-type Content = BTreeMap<String, Vec<i32>>;
 
 const STEPS: usize = 8;
 
@@ -29,48 +26,6 @@ fn kinds() -> Vec<(&'static str, ByKind, &'static [&'static str], FileOptions)> 
         ("multi", ByKind::Multi, &MULTI, File::options()),
         ("old multi", ByKind::Multi, &MULTI, old),
     ]
-}
-
-fn values(seed: usize, count: usize) -> Vec<i32> {
-    (0..count).map(|number| (seed * 1000 + number) as i32).collect()
-}
-
-/// Step number `step`, after which members are longer or, sometimes, shorter.
-fn apply(file: &File, step: usize) -> pumice::Result<()> {
-    let name = |step: usize| format!("d{step}");
-    file.set_attribute(&format!("a{step}"), values(step, 5).as_slice())?;
-    if step + 1 == STEPS {
-        return file.members()?.iter().try_for_each(|member| file.unlink(&member.name));
-    }
-    match step % 3 {
-        0 => file
-            .new_dataset::<i32>()
-            .shape([400])
-            .create(&name(step))?
-            .write(.., &values(step, 400)),
-        1 => {
-            let new =
-                file.new_dataset::<i32>().shape([300]).max_shape([None]).chunk([64]).deflate(1);
-            new.create(&name(step))?.write(.., &values(step, 300))
-        }
-        _ => {
-            file.unlink(&name(step - 2))?;
-            let grown = file.dataset(&name(step - 1))?;
-            grown.resize([350])?;
-            grown.write(280..350, &values(step, 70))
-        }
-    }
-}
-
-fn content(file: &File) -> pumice::Result<Content> {
-    let mut found = Content::new();
-    for attribute in file.attributes()? {
-        found.insert(format!("@{}", attribute.name()), attribute.read::<i32>()?);
-    }
-    for member in file.members()? {
-        found.insert(member.name.clone(), file.dataset(&member.name)?.read::<i32>(..)?);
-    }
-    Ok(found)
 }
 
 fn look(folder: &Path, names: &[&str]) -> Folder {
@@ -104,7 +59,7 @@ fn record(
     let file = options.by_kind(kind).create_in(Arc::new(store)).unwrap();
     let mut commits = vec![(0, count(), content(&file).unwrap())];
     for step in 0..STEPS {
-        apply(&file, step).unwrap();
+        apply(&file, step, STEPS).unwrap();
         let start = count();
         file.flush().unwrap();
         commits.push((start, count(), content(&file).unwrap()));
@@ -116,45 +71,16 @@ fn record(
     Seen { before, commits }
 }
 
-/// The files between two changes, or `None` if the change is not one that can be half done.
-fn torn(before: &Folder, after: &Folder) -> Option<Folder> {
-    let (name, new) = after.iter().find(|(name, bytes)| before.get(*name) != Some(bytes))?;
-    let old = before.get(name).filter(|old| old.len() <= new.len())?;
-    let same = |at: &usize| old.get(*at) == new.get(*at);
-    let from = (0..new.len()).find(|at| !same(at))?;
-    let to = (0..new.len()).rev().find(|at| !same(at))? + 1;
-    // As small as a superblock is: that is done or not.
-    if to - from <= 96 {
-        return None;
-    }
-    let half = from + (to - from) / 2;
-    let mut bytes = old.clone();
-    bytes.resize(bytes.len().max(half), 0);
-    bytes[from..half].copy_from_slice(&new[from..half]);
-    let mut folder = before.clone();
-    folder.insert(name.clone(), bytes);
-    Some(folder)
-}
-
 /// The file can be read, as `known` says, and edited from there.
 fn check(files: &Folder, known: &[&Content], at: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in files {
-        std::fs::write(folder.path().join(name), bytes).unwrap();
-    }
+    let folder = lay_out(files);
     let path = folder.path().join("run");
     let mut found = File::open(&path)
         .and_then(|file| content(&file))
         .unwrap_or_else(|error| panic!("{at}: {error}"));
     assert!(known.contains(&&found), "{at}: neither old nor new");
-    let more = values(7, 600);
-    let add = || {
-        let file = File::edit(&path)?;
-        file.new_dataset::<i32>().shape([600]).create("after")?.write(.., &more)?;
-        file.close()
-    };
-    add().unwrap_or_else(|error| panic!("{at}: {error}"));
-    found.insert("after".into(), more.clone());
+    let more = add(&path).unwrap_or_else(|error| panic!("{at}: {error}"));
+    found.insert("after".into(), more);
     assert!(content(&File::open(&path).unwrap()).unwrap() == found, "{at}: after editing");
 }
 
