@@ -238,7 +238,7 @@ impl Settings {
                 input.len(),
             ));
         }
-        out.resize(total, 0);
+        scratch::grow(NAME, out, total)?;
         let (elements, rest) = out.split_at_mut(in_blocks);
         let most = block.min(in_blocks);
         let (mut spare, mut rows) = (scratch::take(most), scratch::take(most));

@@ -282,7 +282,7 @@ impl Header {
         if places.remaining() / 4 < blocks {
             return Err(short());
         }
-        out.resize(self.length, 0);
+        scratch::grow(NAME, out, self.length)?;
         let most = self.block.min(self.length);
         let (mut rows, mut stream, mut spare) =
             (scratch::take(most), scratch::take(most), scratch::take(most));

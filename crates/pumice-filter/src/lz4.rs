@@ -4,7 +4,7 @@
 //! of stored length and the block, which is plain where the stored length is the block's own. The
 //! only parameter is the block size; without it, or if it is zero, a block has up to 1 GiB.
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, scratch};
 use lz4_flex::block;
 use pumice_bytes::Reader;
 
@@ -60,7 +60,7 @@ impl Filter for Lz4 {
         if block == 0 && total > 0 {
             return Err(FilterError::corrupt(NAME, "a block size", 0));
         }
-        out.resize(total, 0);
+        scratch::grow(NAME, out, total)?;
         for place in out.chunks_mut(block.max(1)) {
             decode_block(&mut reader, place)?;
         }

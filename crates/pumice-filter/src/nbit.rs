@@ -13,7 +13,7 @@
 
 use crate::bits::{BitReader, BitWriter};
 use crate::facts::{put_count, take_count};
-use crate::{DatasetFacts, Filter, FilterError, registry};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use pumice_types::{ByteOrder, Datatype};
 
 const NAME: &str = "nbit";
@@ -91,7 +91,7 @@ impl Filter for Nbit {
             let expected = format!("{} bits for each of {count} elements", element.bits());
             return Err(FilterError::corrupt(NAME, expected, format!("{} bytes", input.len())));
         }
-        out.resize(len, 0);
+        scratch::grow(NAME, out, len)?;
         let mut reader = BitReader::new(input);
         let done = element.unpack(&mut reader, out);
         done.ok_or_else(|| FilterError::corrupt(NAME, "more bits", "the end of the input"))

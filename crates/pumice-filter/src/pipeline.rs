@@ -232,6 +232,13 @@ fn encode_stage(
         scratch::give(out);
         return Ok(false);
     }
+    // Whoever reads it accepts no more.
+    let bound = filter.encoded_bound(data.len());
+    if out.len() > bound {
+        let what = format!("it made {} byte(s), more than its bound of {bound}", out.len());
+        scratch::give(out);
+        return Err(FilterError::encode(filter.name(), what));
+    }
     replace(data, out);
     Ok(true)
 }
@@ -300,4 +307,64 @@ fn missing(spec: &FilterSpec) -> FilterError {
         _ => Cow::Borrowed("unregistered"),
     };
     FilterError::Missing { id: spec.id, name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes eight bytes of one, and does not say so.
+    struct Expanding;
+
+    impl Filter for Expanding {
+        fn id(&self) -> u16 {
+            300
+        }
+
+        fn name(&self) -> &'static str {
+            "expanding"
+        }
+
+        fn encode(&self, _: &[u32], input: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+            *out = input.repeat(8);
+            Ok(())
+        }
+
+        fn decode(
+            &self,
+            _: &[u32],
+            input: &[u8],
+            _: usize,
+            out: &mut Vec<u8>,
+        ) -> Result<(), FilterError> {
+            *out = input[..input.len() / 8].to_vec();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_filter_that_makes_more_than_it_says_is_skipped_or_an_error() {
+        for optional in [true, false] {
+            let first = FilterSpec { id: 300, optional, name: None, parameters: Vec::new() };
+            let second = FilterSpec::shuffle(2);
+            let mut pipeline = Pipeline::new(vec![second.clone(), second.clone()]).unwrap();
+            pipeline.specs[0] = first;
+            pipeline.filters[0] = Some(&Expanding);
+            let data: Vec<u8> = (0..100).map(|number| number as u8).collect();
+            let (bytes, mask) = pipeline.encode(data.clone()).unwrap();
+            assert_eq!(
+                pipeline.decode(bytes, mask, 100).unwrap(),
+                data,
+                "what a bound has room for"
+            );
+            let data = vec![7; 5000];
+            match pipeline.encode(data.clone()) {
+                Ok((bytes, mask)) => {
+                    assert!(optional && mask == 1);
+                    assert_eq!(pipeline.decode(bytes, mask, 5000).unwrap(), data);
+                }
+                Err(error) => assert!(!optional && error.to_string().contains("bound"), "{error}"),
+            }
+        }
+    }
 }

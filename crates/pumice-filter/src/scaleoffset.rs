@@ -99,10 +99,7 @@ impl Filter for ScaleOffset {
         if bits > (stream.len() as u64).saturating_mul(8) {
             return Err(FilterError::corrupt(NAME, format!("{bits} bits"), stream.len()));
         }
-        if out.try_reserve(len.saturating_sub(out.len())).is_err() {
-            return Err(FilterError::too_large(NAME, isize::MAX as usize, len));
-        }
-        out.resize(len, 0);
+        scratch::grow(NAME, out, len)?;
         if scaled.bits == settings.bits() {
             return settings.take_plain(stream, out);
         }

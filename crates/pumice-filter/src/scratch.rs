@@ -6,6 +6,7 @@
 //! What a thread keeps is bounded by [`MOST_BUFFERS`] and [`MOST_BYTES`]; it does not replace a
 //! memory budget, it only avoids fresh pages.
 
+use crate::FilterError;
 use std::cell::RefCell;
 
 /// How many buffers of each kind (bytes, numbers) a thread keeps.
@@ -53,6 +54,20 @@ pub fn take_sized(len: usize) -> Vec<u8> {
 /// ```
 pub fn give(buffer: Vec<u8>) {
     BYTES.with_borrow_mut(|spare| spare.give(buffer));
+}
+
+/// Brings what a filter decodes to a length that its input says, which may be more than there is memory for.
+pub(crate) fn grow(
+    filter: &'static str,
+    buffer: &mut Vec<u8>,
+    len: usize,
+) -> Result<(), FilterError> {
+    if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
+        let expected = "content that there is memory for";
+        return Err(FilterError::corrupt(filter, expected, format!("{len} byte(s)")));
+    }
+    buffer.resize(len, 0);
+    Ok(())
 }
 
 /// Brings a buffer that was taken to a length; its content is to be overwritten.

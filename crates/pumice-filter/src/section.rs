@@ -99,8 +99,7 @@ impl Pipeline {
         unfiltered: u64,
         most_cells: u64,
     ) -> Result<(Dims, CellSet), FilterError> {
-        let limit = usize::try_from(unfiltered)
-            .map_err(|_| FilterError::too_large(location::NAME, usize::MAX, unfiltered))?;
+        let limit = plain_limit(unfiltered, most_cells)?;
         let mut budget = self.budget(input.len(), mask, unfiltered, most_cells);
         let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
             let bound = location::Location.encoded_bound(limit);
@@ -138,7 +137,7 @@ impl Pipeline {
         most_cells: u64,
         visitor: &mut dyn CellVisitor,
     ) -> Result<bool, FilterError> {
-        let Ok(limit) = usize::try_from(unfiltered) else { return Ok(false) };
+        let Ok(limit) = plain_limit(unfiltered, most_cells) else { return Ok(false) };
         if !self.begins_with_location() || mask & 1 != 0 {
             return Ok(false);
         }
@@ -202,9 +201,37 @@ fn parse_plain(plain: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), Fil
         .map_err(|error| FilterError::corrupt(SECTION, error.expected, error.found))
 }
 
+/// The length of a section before filters, if a chunk of so many cells can have it: no cell takes more than two
+/// corners of eight bytes for each of 32 axes.
+fn plain_limit(unfiltered: u64, most_cells: u64) -> Result<usize, FilterError> {
+    let most = most_cells.saturating_mul(2 * 8 * 32).saturating_add(1 << 16);
+    let limit = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= most);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    limit.ok_or_else(|| FilterError::too_large(location::NAME, most, unfiltered))
+}
+
 /// The memory that a set of cells may need: some bytes for each of its runs, of which there may be
 /// many more than the section has bytes, but not more than the chunk has cells.
 fn memory(unfiltered: u64, most_cells: u64) -> u64 {
     let by_length = unfiltered.saturating_mul(64).saturating_add(location::MOST_MEMORY);
     most_cells.saturating_mul(1024).saturating_add(1 << 16).min(by_length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FilterSpec;
+
+    #[test]
+    fn more_bytes_than_cells_can_need_are_refused_before_memory_is_taken() {
+        let pipeline = Pipeline::new(vec![FilterSpec::zstd(1)]).unwrap();
+        let plain = 64 << 20;
+        let (bytes, mask) = pipeline.encode(vec![0; plain]).unwrap();
+        assert!(bytes.len() < plain / 1000);
+        let error = pipeline.decode_cells(&bytes, mask, plain as u64, 100).unwrap_err();
+        assert!(matches!(error, FilterError::TooLarge { .. }), "{error}");
+        // A chunk of many cells may need so many.
+        let error = pipeline.decode_cells(&bytes, mask, plain as u64, 1 << 20).unwrap_err();
+        assert!(!matches!(error, FilterError::TooLarge { .. }), "{error}");
+    }
 }

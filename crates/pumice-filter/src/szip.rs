@@ -82,7 +82,7 @@ impl Filter for Szip {
         if !length.is_multiple_of(settings.word) {
             return Err(FilterError::corrupt(NAME, "a length of whole samples", length));
         }
-        out.resize(length, 0);
+        scratch::grow(NAME, out, length)?;
         if settings.planes == 1 {
             return settings.decode_lines(stream, out);
         }

@@ -235,7 +235,9 @@ fn decompress(
         return Ok(());
     }
     out.clear();
-    out.reserve_exact(most);
+    if out.try_reserve_exact(most).is_err() {
+        return Err(io::Error::other(format!("no memory for {most} byte(s)")));
+    }
     decompressor.decompress_to_buffer(input, out).map(drop)
 }
 
