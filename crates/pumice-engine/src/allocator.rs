@@ -6,6 +6,8 @@
 //!   aside, [`Allocator::begin_commit`] notes what the commit will make free, and
 //!   [`Allocator::finish_commit`] frees it. What is given back in between waits for the next commit.
 //!   Space taken since the last commit began has no such reader and is free again at once.
+//! - The exception is [`Allocator::allocate_early`], for those who write nothing there before a commit, which
+//!   replaces what is there together with all that refers to it (`early.rs`).
 //! - Where the file keeps pages, what is smaller than a page lies in one page, with its like
 //!   (metadata or raw data), and anything larger begins with a page.
 //! - Where there are blocks ([`Allocator::put_aside`]), small ranges are cut from them, and free
@@ -16,10 +18,12 @@
 //! commit refuses ([`Allocator::damage`]).
 
 mod blocks;
+mod early;
 mod free_set;
 mod parts;
 
 use blocks::{Blocks, Cut};
+use early::Early;
 use free_set::FreeSet;
 pub use parts::{Extent, PartSpace, Parts};
 use std::collections::BTreeMap;
@@ -83,12 +87,15 @@ pub struct Allocator {
     free: [FreeSet; 3],
     /// Taken since the last commit began: address to length.
     fresh: BTreeMap<u64, u64>,
-    /// Given back, but committed metadata may still refer to it: by address, length and set.
-    waiting: BTreeMap<u64, (u64, usize)>,
-    /// Bytes of that.
+    /// Taken since then of what was given back and not free yet: what is there replaces what was.
+    early: Early,
+    /// Given back, but committed metadata may still refer to it: sets as those of free ranges, but by purpose
+    /// whatever the rules, so that what takes the place of something finds one of its size.
+    waiting: [FreeSet; 3],
+    /// How many bytes were given back so since the last commit.
     waiting_bytes: u64,
     /// What the commit under way makes free.
-    committing: BTreeMap<u64, (u64, usize)>,
+    committing: [FreeSet; 3],
     /// The first range that could not be given back.
     damage: Option<(u64, u64)>,
 }
@@ -98,7 +105,7 @@ impl Allocator {
     pub fn new(end: u64) -> Self {
         let (free, fresh, waiting, committing) = Default::default();
         let (rules, alignment, blocks, damage) = Default::default();
-        let waiting_bytes = 0;
+        let (early, waiting_bytes) = Default::default();
         Self {
             end,
             rules,
@@ -106,6 +113,7 @@ impl Allocator {
             blocks,
             free,
             fresh,
+            early,
             waiting,
             waiting_bytes,
             committing,
@@ -165,11 +173,12 @@ impl Allocator {
 
     /// Takes note of a range that is free with the next commit.
     fn wait(&mut self, address: u64, length: u64, set: usize) {
-        self.waiting.insert(address, (length, set));
+        add_to(&mut self.waiting, self.rules, address, length, set);
+        self.early.given_back.insert((set, length, address));
         self.waiting_bytes += length;
     }
 
-    /// How many bytes the next commit makes free.
+    /// How many bytes were given back since the last commit that were not free at once.
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
@@ -196,15 +205,18 @@ impl Allocator {
 
     /// Whether anything was taken or given back since the last commit.
     pub fn has_changed(&self) -> bool {
-        !(self.fresh.is_empty() && self.waiting.is_empty() && self.committing.is_empty())
+        let given_back = self.waiting.iter().chain(&self.committing);
+        !(self.fresh.is_empty() && self.early.taken.is_empty())
+            || given_back.map(FreeSet::len).sum::<usize>() > 0
     }
 
     /// About how many bytes of memory it takes to remember what was taken and given back since the
     /// last commit.
     pub fn footprint(&self) -> usize {
         const TAKEN: usize = 2 * size_of::<(u64, u64)>();
-        const GIVEN_BACK: usize = 2 * size_of::<(u64, (u64, usize))>();
-        self.fresh.len() * TAKEN + (self.waiting.len() + self.committing.len()) * GIVEN_BACK
+        const GIVEN_BACK: usize = 4 * size_of::<(u64, u64)>();
+        let given_back = self.waiting.iter().chain(&self.committing).map(FreeSet::len);
+        (self.fresh.len() + self.early.len()) * TAKEN + given_back.sum::<usize>() * GIVEN_BACK
     }
 
     /// The first range, address and length, that could not be given back.
@@ -266,17 +278,18 @@ impl Allocator {
         self.free[self.set(length, purpose)].smallest(length).map(|(_, address)| address)
     }
 
-    /// How many ranges of `length` bytes free space has; none where they would be aligned or cut from blocks.
-    pub fn room_for(&self, length: u64, purpose: Purpose) -> u64 {
-        if self.alignment.is_some() || self.blocks.is_some() {
-            return 0;
-        }
-        let (step, set) = match (self.rules, self.set(length, purpose)) {
-            (Rules::Paged(page), PAGES) => (length.next_multiple_of(page), PAGES),
-            (Rules::Paged(_), _) => return 0,
-            (_, set) => (length, set),
+    /// Whether free space has room for ranges of these lengths, which ascend, all together; not where they would be
+    /// aligned, cut from blocks, or share pages with others.
+    pub fn has_room_for(&self, lengths: &[u64], purpose: Purpose) -> bool {
+        let whole = |length: &u64| match self.rules {
+            Rules::Paged(page) => (*length >= page).then(|| length.next_multiple_of(page)),
+            _ => Some(*length),
         };
-        self.free[set].ranges().map(|(_, free)| free / step.max(1)).sum()
+        let (Some(&first), None) = (lengths.first(), &self.blocks) else { return false };
+        let wanted: Option<Vec<u64>> = lengths.iter().map(whole).collect();
+        let Some(wanted) = wanted.filter(|_| self.alignment.is_none()) else { return false };
+        let mut free = self.free[self.set(first, purpose)].clone();
+        wanted.iter().rev().all(|&length| free.take(length).is_some())
     }
 
     /// A range from a block, or a new one at the end.
@@ -425,9 +438,10 @@ impl Allocator {
             self.add_free(address, length, set);
             return;
         }
+        self.early.remove(address, length);
         let end = address.checked_add(length).filter(|&end| end <= self.end);
         match end.filter(|&end| !self.overlaps(address, end)) {
-            Some(_) => self.wait(address, length, set),
+            Some(_) => self.wait(address, length, self.early_set(length, purpose)),
             None => drop(self.damage.get_or_insert((address, length))),
         }
     }
@@ -453,21 +467,21 @@ impl Allocator {
 
     /// Whether a byte of a range is free already, or will be.
     pub fn overlaps(&self, address: u64, end: u64) -> bool {
-        let given_back = |ranges: &BTreeMap<u64, (u64, usize)>| {
-            let before = ranges.range(..end).next_back();
-            before.is_some_and(|(&start, &(length, _))| start + length > address)
-        };
-        self.free.iter().any(|set| set.overlaps(address, end))
+        let mut sets = self.free.iter().chain(&self.waiting).chain(&self.committing);
+        sets.any(|set| set.overlaps(address, end))
             || self.blocks.as_ref().is_some_and(|blocks| blocks.overlaps(address, end))
-            || given_back(&self.waiting)
-            || given_back(&self.committing)
     }
 
     /// The metadata that a commit is about to write is fixed: what has been given back so far is
     /// free once it is written, what has been taken so far belongs to it.
     pub fn begin_commit(&mut self) {
         self.fresh.clear();
-        self.committing.append(&mut self.waiting);
+        self.early.clear();
+        for (set, waiting) in std::mem::take(&mut self.waiting).iter().enumerate() {
+            for (address, length) in waiting.ranges() {
+                add_to(&mut self.committing, self.rules, address, length, set);
+            }
+        }
         self.waiting_bytes = 0;
     }
 
@@ -475,8 +489,9 @@ impl Allocator {
     /// before if its last ranges are free. (After a failed commit this is not called; what it
     /// would have freed is freed by the next one.)
     pub fn finish_commit(&mut self) -> u64 {
-        for (address, (length, set)) in std::mem::take(&mut self.committing) {
-            self.add_free(address, length, set);
+        for (set, freed) in std::mem::take(&mut self.committing).iter().enumerate() {
+            let set = if self.rules == Rules::Plain { 0 } else { set };
+            freed.ranges().for_each(|(address, length)| self.add_free(address, length, set));
         }
         self.cut_tail();
         self.end
@@ -502,25 +517,30 @@ impl Allocator {
 
     /// Adds a range to the free ones and merges it with its neighbours.
     fn add_free(&mut self, address: u64, length: u64, set: usize) {
-        let Rules::Paged(page) = self.rules else {
-            self.free[set].merge(address, length, None);
-            return;
-        };
-        if set == PAGES {
-            self.free[PAGES].merge(address, length, None);
-            return;
+        add_to(&mut self.free, self.rules, address, length, set);
+    }
+}
+
+/// Adds a range to one of several sets and merges it with its neighbours. What becomes a whole page is one.
+fn add_to(sets: &mut [FreeSet; 3], rules: Rules, address: u64, length: u64, set: usize) {
+    let Rules::Paged(page) = rules else {
+        sets[set].merge(address, length, None);
+        return;
+    };
+    if set == PAGES {
+        sets[PAGES].merge(address, length, None);
+        return;
+    }
+    // What others wrote may lie across pages.
+    let (mut at, end) = (address, address + length);
+    while at < end {
+        let next = (at / page + 1).saturating_mul(page).min(end);
+        let (start, total) = sets[set].merge(at, next - at, Some(page));
+        if total == page {
+            sets[set].remove(start, total);
+            sets[PAGES].merge(start, total, None);
         }
-        // What others wrote may lie across pages.
-        let (mut at, end) = (address, address + length);
-        while at < end {
-            let next = (at / page + 1).saturating_mul(page).min(end);
-            let (start, total) = self.free[set].merge(at, next - at, Some(page));
-            if total == page {
-                self.free[set].remove(start, total);
-                self.free[PAGES].merge(start, total, None);
-            }
-            at = next;
-        }
+        at = next;
     }
 }
 

@@ -111,8 +111,8 @@ pub(crate) fn store(file: &File, object: &Object, attribute: Attribute) -> Resul
     set_during(file, object, &name, body).map(drop)
 }
 
-/// Adds an attribute, or replaces the one of that name.
-pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
+/// Adds an attribute, or replaces the one of that name, and says which of both.
+pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
     let (name, committed) = (attribute.name.clone(), attribute.committed);
     let data = match attribute.datatype.has_varlen() {
         true => attribute.data.clone(),
@@ -127,13 +127,13 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let replaced = set_during(file, object, &name, body);
     drop(change);
     match (replaced, committed) {
-        (Ok(None), _) => Ok(()),
+        (Ok(None), _) => Ok(false),
         (Ok(Some(mut old)), _) => {
             if old.data == data {
                 // The same references: what they lead to is still needed.
                 old.data.clear();
             }
-            values::let_go(file, old)
+            values::let_go(file, old).map(|()| true)
         }
         (Err(error), None) => Err(error),
         (Err(error), Some(new)) => {

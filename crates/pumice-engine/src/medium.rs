@@ -9,26 +9,29 @@
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
-//! - The lock of all that is known of space and images is held for map look-ups, for changing the file's length
-//!   and while a commit replaces blocks. [`Medium::fetch`] and [`Medium::put`] do not ask for it.
+//! - The lock of all that is known of space is held for map look-ups, for changing the file's length and while a
+//!   commit replaces blocks. Reads do not ask for it, of metadata neither, and [`Medium::put`] only where what it
+//!   writes waits for a commit.
 
 mod commit;
 mod held;
+mod images;
 mod pressure;
+mod space;
 
 pub use commit::Snapshot;
 pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 
-use crate::allocator::{Alignment, Extent, FreeRange, PartSpace, Parts, Purpose, Rules};
+use crate::allocator::{Extent, Parts, Purpose};
 use crate::journal::Durability;
 use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use held::Held;
+use images::Images;
 use pumice_bytes::DecodeError;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
@@ -53,8 +56,9 @@ pub struct Medium {
     press_at: AtomicUsize,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
-    /// Images of held elements, which reads look for.
-    held: Arc<held::List>,
+    /// All that the next commit writes, and the elements among it: reads look there first.
+    images: Arc<Images>,
+    held: Arc<Images>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
@@ -62,12 +66,9 @@ pub struct Medium {
     changes: RwLock<()>,
 }
 
-/// Blocks that a commit writes, by address.
-type Images = BTreeMap<u64, Arc<Vec<u8>>>;
-
 struct State {
     allocator: Parts,
-    images: Images,
+    images: Arc<Images>,
     /// Bytes of all images.
     staged: usize,
     /// Which images are elements, and the bytes of these.
@@ -91,14 +92,16 @@ fn last_address(sizes: Sizes) -> u64 {
 impl Medium {
     /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
     pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
-        let (images, staged, pending, superblock) = Default::default();
+        let images = Arc::<Images>::default();
+        let (staged, pending, superblock) = Default::default();
         let held = Held::default();
         let held_list = held.list();
         let most = last_address(sizes).saturating_sub(base);
-        let (limit, allocator) = (METADATA_LIMIT, Parts::one(end, most));
+        let (limit, mut allocator) = (METADATA_LIMIT, Parts::one(end, most));
+        allocator.take_early_at_most(pressure::early(limit));
         let state = State {
             allocator,
-            images,
+            images: images.clone(),
             staged,
             held,
             spill_at: limit,
@@ -119,6 +122,7 @@ impl Medium {
             press_at: AtomicUsize::new(limit),
             chunk_node_rank: AtomicU16::new(USUAL_CHUNK_NODE_RANK),
             state: Mutex::new(state),
+            images,
             held: held_list,
             seen: AtomicU64::new(0),
             changes: RwLock::new(()),
@@ -128,109 +132,6 @@ impl Medium {
     /// The same, whose commits survive as much as `durability` says.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
-    }
-
-    /// Says that the file has several parts, and which of them has data of each kind. Nothing may have
-    /// been taken yet.
-    pub(crate) fn divide(&self, parts: &[PartSpace], kinds: [usize; 6]) {
-        let mut state = self.state();
-        state.allocator = Parts::several(parts, kinds);
-        state.committed_ends = state.allocator.ends();
-    }
-
-    /// Where the parts of the file end, and whether they did after the last commit.
-    pub(crate) fn ends(&self) -> (Vec<u64>, bool) {
-        let state = self.state();
-        let ends = state.allocator.ends();
-        let same = ends == state.committed_ends;
-        (ends, same)
-    }
-
-    /// Where the first part ends, as a superblock says that is written outside of a commit.
-    pub(crate) fn superblock_end(&self) -> u64 {
-        let state = self.state();
-        match state.committed_ends.as_slice() {
-            [first, _, ..] => *first,
-            _ => state.allocator.end(),
-        }
-    }
-
-    /// Aligns larger ranges from now on.
-    pub(crate) fn align(&self, alignment: Alignment) {
-        self.state().allocator.align(alignment, self.base);
-    }
-
-    /// Takes small ranges from blocks of so many bytes from now on, for metadata and for raw data.
-    pub(crate) fn put_aside(&self, metadata: u64, raw: u64) {
-        self.state().allocator.put_aside(metadata, raw);
-    }
-
-    /// Gives up such blocks with the next commit.
-    pub(crate) fn release_blocks(&self) {
-        self.state().allocator.release();
-    }
-
-    /// Keeps ranges apart by `rules` from now on, with these ranges free.
-    pub(crate) fn begin_space(&self, rules: Rules, free: &[FreeRange]) -> Result<()> {
-        self.state().allocator.begin(rules, free).map_err(|range| {
-            DecodeError::new(
-                "free-space section list",
-                range.address,
-                "sections inside the file that do not overlap",
-                format!("one of {} byte(s)", range.length),
-            )
-            .into()
-        })
-    }
-
-    /// All free ranges, and where the used part of the file ends.
-    pub(crate) fn free_ranges(&self) -> (Vec<FreeRange>, u64) {
-        let state = self.state();
-        (state.allocator.free_ranges(), state.allocator.end())
-    }
-
-    /// Whether most of the file is free, and metadata of `length` bytes would get a place before
-    /// `address`.
-    pub(crate) fn is_mostly_free_before(&self, address: u64, length: u64) -> bool {
-        let allocator = &self.state().allocator;
-        allocator.is_mostly_free(address)
-            && allocator
-                .next_hole(length, Purpose::Metadata, address)
-                .is_some_and(|at| at < address)
-    }
-
-    /// Whether a commit would write anything, beside what is not staged yet.
-    pub(crate) fn has_changed(&self) -> bool {
-        let state = self.state();
-        !state.images.is_empty() || state.allocator.has_changed()
-    }
-
-    /// How many bytes the next commit makes free.
-    pub(crate) fn given_back(&self) -> u64 {
-        self.state().allocator.waiting_bytes()
-    }
-
-    /// Whether raw data of `length` bytes would get a place before `address`.
-    pub(crate) fn has_raw_hole_before(&self, address: u64, length: u64) -> bool {
-        let hole = self.state().allocator.next_hole(length, Purpose::Raw, address);
-        hole.is_some_and(|hole| hole < address)
-    }
-
-    /// Whether `count` ranges of `length` bytes of raw data would get places in free space, one of them
-    /// before `address`.
-    pub(crate) fn has_raw_holes_before(&self, address: u64, length: u64, count: u64) -> bool {
-        let room = self.state().allocator.room_for(length, Purpose::Raw, address);
-        room >= count && self.has_raw_hole_before(address, length)
-    }
-
-    /// How long the file is, all parts together.
-    pub(crate) fn used(&self) -> u64 {
-        self.state().allocator.used()
-    }
-
-    /// How many bytes below that are free.
-    pub(crate) fn free_bytes(&self) -> u64 {
-        self.state().allocator.free_bytes()
     }
 
     /// Copies raw data within the file.
@@ -303,23 +204,19 @@ impl Medium {
     /// Lets blocks that the file keeps elsewhere be read at their own addresses. For files that are
     /// only read: a commit would write them.
     pub(crate) fn overlay(&self, blocks: impl Iterator<Item = (u64, Vec<u8>)>) {
-        let blocks = blocks.map(|(address, bytes)| (address, Arc::new(bytes)));
-        self.state().images.extend(blocks);
+        let state = self.state();
+        blocks
+            .for_each(|(address, bytes)| _ = state.images.replace(address, Some(Arc::new(bytes))));
     }
 
     /// The block that the next commit writes at `address`, if there is one.
     pub(crate) fn staged(&self, address: u64) -> Option<Vec<u8>> {
-        self.state().images.get(&address).map(|image| image.to_vec())
+        self.images.get(address).map(|image| image.to_vec())
     }
 
     /// Whether the next commit writes a block at `address`, or one under way has yet to.
     pub(crate) fn is_staged(&self, address: u64) -> bool {
-        self.state().images.contains_key(&address)
-    }
-
-    /// Whether the range at `address` was taken since the last commit began: nothing committed refers to it.
-    pub(crate) fn is_fresh(&self, address: u64) -> bool {
-        self.state().allocator.is_fresh(address)
+        self.images.contains(address)
     }
 
     /// How many bytes the file has in all, wherever they lie: what sizes that it states are
@@ -345,6 +242,11 @@ impl Medium {
         let Some(end) = address.checked_add(length) else { return Ok(false) };
         let seen = self.seen.load(Ordering::Relaxed);
         if self.absolute(end).is_ok_and(|end| end <= seen) {
+            return Ok(true);
+        }
+        // What is stored is there; for the rest, who knows what is allocated may have to be waited for.
+        let stored = self.store_length()?;
+        if self.absolute(end).is_ok_and(|end| end <= stored) {
             return Ok(true);
         }
         Ok(length <= self.room(address)?)
@@ -390,9 +292,13 @@ impl Medium {
         let state = self.state();
         let extended = || {
             let start = self.absolute(address)?;
-            // Asked only now: what lies beyond the end was never written by one who had it before.
+            // Asked only now: what lies beyond the end was never written by one who had it before. What waits
+            // for a commit begins with nothing.
             let part = state.allocator.extent_at(address);
-            let written = self.stored_end(part.start)?.saturating_sub(start).min(length);
+            let written = match state.allocator.is_fresh(address) {
+                true => self.stored_end(part.start)?.saturating_sub(start).min(length),
+                false => 0,
+            };
             self.reserve(part)?;
             Ok(written)
         };
@@ -409,7 +315,7 @@ impl Medium {
 
     /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
     pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
-        if let Some(image) = self.state().images.get(&address) {
+        if let Some(image) = self.images.get(address) {
             return Ok(image[..length.min(image.len())].to_vec());
         }
         let at = self.absolute(address)?;
@@ -451,8 +357,16 @@ impl Medium {
         self.store.read_vectored(ops).map_err(|source| self.failed("read", source))
     }
 
-    /// Writes raw data.
+    /// Writes raw data: to the file, or to what waits for a commit there.
     pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        match self.put_into_held(ops) {
+            Some(mut rest) => self.put_stored(&mut rest),
+            None => self.put_stored(ops),
+        }
+    }
+
+    /// Writes to the file.
+    fn put_stored(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
         self.require_writable()?;
         for op in ops.iter_mut() {
             op.offset = self.absolute(op.offset)?;
@@ -485,12 +399,15 @@ impl Medium {
     }
 
     fn take(&self, from: impl FnOnce(&mut Parts) -> Option<u64>) -> Result<u64> {
+        self.take_from(|state| from(&mut state.allocator))
+    }
+
+    fn take_from(&self, from: impl FnOnce(&mut State) -> Option<u64>) -> Result<u64> {
         self.require_writable()?;
         let mut state = self.state();
         // Space at the end may be where the journal is.
         self.finish_pending(&mut state)?;
-        let address = from(&mut state.allocator);
-        address.ok_or_else(|| self.full())
+        from(&mut state).ok_or_else(|| self.full())
     }
 
     /// Where the store ends in the part that begins at `start`, in absolute terms.
@@ -562,8 +479,16 @@ impl MetadataIo for Medium {
     fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
         if !matches!(kind, DataKind::Raw | DataKind::GlobalHeap) {
             self.note_change(length as usize);
+            // All that is put there is staged.
+            return self.take(|allocator| allocator.allocate_early(length, kind));
         }
-        self.take(|allocator| allocator.allocate(length, kind))
+        self.take_from(|state| {
+            let address = state.allocator.allocate_early(length, kind)?;
+            if !state.allocator.is_fresh(address) {
+                state.hold(address, vec![0; length as usize]);
+            }
+            Some(address)
+        })
     }
 
     fn allocate_raw(&self, length: u64) -> Result<u64> {
@@ -582,7 +507,7 @@ impl MetadataIo for Medium {
         let mut state = self.state();
         state.drop_image(address);
         state.staged += bytes.len();
-        state.images.insert(address, Arc::new(bytes));
+        state.images.replace(address, Some(Arc::new(bytes)));
         if state.staged > state.spill_at {
             self.spill(&mut state);
         }
@@ -592,7 +517,7 @@ impl MetadataIo for Medium {
 impl State {
     fn drop_image(&mut self, address: u64) {
         self.held.remove(address);
-        if let Some(image) = self.images.remove(&address) {
+        if let Some(image) = self.images.replace(address, None) {
             self.staged -= image.len().min(self.staged);
         }
     }

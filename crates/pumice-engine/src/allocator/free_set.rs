@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Disjoint ranges; neighbours are merged, unless a page boundary between them keeps them apart.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FreeSet {
     by_address: BTreeMap<u64, u64>,
     by_length: BTreeSet<(u64, u64)>,
@@ -13,6 +13,11 @@ impl FreeSet {
     /// Bytes of all ranges.
     pub(super) fn bytes(&self) -> u64 {
         self.by_address.values().sum()
+    }
+
+    /// How many ranges there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_address.len()
     }
 
     /// All ranges in order.
@@ -31,6 +36,11 @@ impl FreeSet {
         self.by_length.range((length, 0)..).next().copied()
     }
 
+    /// Whether a range has so many bytes that does not reach to `end`.
+    pub(super) fn fits_before(&self, length: u64, end: u64) -> bool {
+        self.by_length.range((length, 0)..).any(|(found, address)| address + found != end)
+    }
+
     /// Takes `length` bytes from the smallest range that has them.
     pub(super) fn take(&mut self, length: u64) -> Option<u64> {
         let (found, address) = self.by_length.range((length, 0)..).next().copied()?;
@@ -39,6 +49,24 @@ impl FreeSet {
             self.add(address + length, found - length);
         }
         Some(address)
+    }
+
+    /// Takes this very range out, if all of it is there.
+    pub(super) fn carve(&mut self, address: u64, length: u64) -> bool {
+        let before = self.by_address.range(..=address).next_back().map(|(&at, &found)| (at, found));
+        let Some((start, found)) = before else { return false };
+        let (end, upto) = (start + found, address.saturating_add(length));
+        if upto > end {
+            return false;
+        }
+        self.remove(start, found);
+        if start < address {
+            self.add(start, address - start);
+        }
+        if upto < end {
+            self.add(upto, end - upto);
+        }
+        true
     }
 
     /// Takes `length` bytes from an address on that is a multiple of `page` together with `phase`.

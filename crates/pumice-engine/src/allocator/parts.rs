@@ -226,6 +226,30 @@ impl Parts {
         part.within(address, length, purpose(kind), before)
     }
 
+    /// As [`Allocator::allocate_early`], in the part for data of this kind.
+    pub fn allocate_early(&mut self, length: u64, kind: DataKind) -> Option<u64> {
+        let part = self.parts.get_mut(self.kinds[kind as usize])?;
+        let before = part.allocator.end();
+        let address = part.allocator.allocate_early(length, purpose(kind))?;
+        part.within(address, length, purpose(kind), before)
+    }
+
+    /// As [`Allocator::take_early_at_most`], of all parts together.
+    pub fn take_early_at_most(&mut self, bytes: u64) {
+        let each = bytes / self.parts.len().max(1) as u64;
+        self.all_mut().for_each(|allocator| allocator.take_early_at_most(each));
+    }
+
+    /// As [`Allocator::has_refused_early`].
+    pub fn has_refused_early(&self) -> bool {
+        self.all().any(Allocator::has_refused_early)
+    }
+
+    /// As [`Allocator::is_new`].
+    pub fn is_new(&self, address: u64) -> bool {
+        self.at(address).is_new(address)
+    }
+
     /// As [`Allocator::allocate_at_end`].
     pub fn allocate_at_end(&mut self, length: u64) -> Option<u64> {
         let part = self.parts.get_mut(self.kinds[DataKind::Header as usize])?;
@@ -239,9 +263,9 @@ impl Parts {
         self.at(address).next_hole(length, purpose)
     }
 
-    /// As [`Allocator::room_for`], in the part that has an address.
-    pub fn room_for(&self, length: u64, purpose: Purpose, address: u64) -> u64 {
-        self.at(address).room_for(length, purpose)
+    /// As [`Allocator::has_room_for`], in the part that has an address.
+    pub fn has_room_for(&self, lengths: &[u64], purpose: Purpose, address: u64) -> bool {
+        self.at(address).has_room_for(lengths, purpose)
     }
 
     /// As [`Allocator::free`].
@@ -257,6 +281,13 @@ impl Parts {
     /// As [`Allocator::begin_commit`].
     pub fn begin_commit(&mut self) {
         self.all_mut().for_each(Allocator::begin_commit);
+    }
+
+    /// Forgets all that is known of space but where the used parts end.
+    pub fn forget(&mut self, ends: &[u64]) {
+        for (part, &end) in self.parts.iter_mut().zip(ends) {
+            part.allocator = Allocator::new(end);
+        }
     }
 
     /// As [`Allocator::finish_commit`]. Returns the new ends.
@@ -303,6 +334,21 @@ mod tests {
         assert_eq!(parts.free_bytes(), 1000);
         assert_eq!(parts.allocate(900, DataKind::Header), Some(150), "raw data's room is not its");
         assert_eq!(parts.allocate(900, DataKind::Raw), Some(FAR + 10));
+    }
+
+    #[test]
+    fn what_waits_for_a_commit_is_taken_early_in_its_part_and_within_bounds() {
+        let mut parts = split();
+        parts.take_early_at_most(40);
+        parts.free(10, 30, Purpose::Metadata);
+        assert_eq!(parts.allocate_early(10, DataKind::Raw), Some(FAR + 10), "not of another part");
+        assert_eq!(parts.allocate_early(15, DataKind::Tree), Some(10));
+        assert!(parts.is_new(10) && !parts.is_fresh(10));
+        assert_eq!(parts.allocate_early(15, DataKind::Tree), Some(100), "more than half of that");
+        assert!(parts.has_refused_early());
+        parts.forget(&[100, FAR + 10]);
+        assert_eq!(parts.ends(), [100, FAR + 10]);
+        assert!(!parts.has_changed());
     }
 
     #[test]

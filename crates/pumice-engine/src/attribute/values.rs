@@ -63,9 +63,9 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     };
     let (datatype, data) = match values {
         Values::Stored(datatype, data) => (datatype, data),
-        Values::Heaped(datatype, Heaped { mut elements, heap }) => {
-            file.global_heap().store(&datatype, &mut elements, &heap)?;
-            (datatype, elements)
+        Values::Heaped(datatype, values) => {
+            let attribute = Attribute::new(name, datatype, extent, Vec::new());
+            return create_heaped(file, object, Attribute { committed, ..attribute }, &values);
         }
         Values::References(kind, list) => {
             let datatype = reference::datatype(file, kind);
@@ -77,8 +77,46 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
             (datatype, data)
         }
     };
-    file.check_datatype(&datatype)?;
     let attribute = Attribute { committed, ..Attribute::new(name, datatype, extent, data) };
+    create_stored(file, object, attribute).map(drop)
+}
+
+/// The same of an attribute whose elements refer to the global heap, and are still to be stored.
+///
+/// What it replaces must be there until all is done. Where that made the file longer, it is stored once more, in
+/// the room of what it has replaced.
+fn create_heaped(
+    file: &File,
+    object: &Object,
+    attribute: Attribute,
+    values: &Heaped,
+) -> Result<()> {
+    let heap = file.global_heap();
+    if heap.knows_no_room()
+        && let Ok(Some(old)) = super::attribute(file, object, &attribute.name)
+        && old.datatype.has_varlen()
+    {
+        // What cannot be read has no room.
+        let _ = heap.load(&old.datatype, old.data);
+    }
+    let store = || {
+        let mut data = values.elements.clone();
+        heap.store(&attribute.datatype, &mut data, &values.heap)?;
+        create_stored(file, object, Attribute { data, ..attribute.clone() })
+    };
+    if store()?
+        && let Some(left) = heap.leave_new()?
+    {
+        let stored = store();
+        heap.return_to(left);
+        stored?;
+    }
+    Ok(())
+}
+
+/// The same of one whose elements are stored. Says whether it has replaced one.
+fn create_stored(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
+    file.check_datatype(&attribute.datatype)?;
     let (name, datatype) = (attribute.name.clone(), attribute.datatype.clone());
     let data = attribute.data.clone();
     set(file, object, attribute).inspect_err(|error| {

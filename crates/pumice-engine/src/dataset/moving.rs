@@ -1,12 +1,14 @@
 //! Strings and sequences in the global heap that were overwritten, moved to where the old ones were.
 //!
 //! What overwrites committed strings has to go elsewhere until a commit. When the file is closed, and free
-//! space is not remembered, the room of the old ones would be lost: the new ones are written once more, which
-//! puts them there, and the file is cut where they were. Only what was overwritten as blocks of cells is
+//! space is not remembered, the room of the old ones would be lost: collections that have nothing else are copied
+//! there and the cells made to refer to the copies, other strings are written once more, and the file is cut
+//! where they were. Only what was overwritten as blocks of cells is
 //! known, and only as many blocks as a short list holds.
 
 use super::DatasetState;
 use crate::buffer::Output;
+use crate::global_heap::{Copies, MovePlan, Placed};
 use crate::layout::Storage;
 use crate::{Error, Result};
 use pumice_space::{Dims, Selection};
@@ -112,29 +114,103 @@ impl DatasetState {
         for piece in pieces {
             self.find(&piece?, &dims, &mut found)?;
         }
-        if found.nested || !self.heap.fits_before(found.last, found.lengths.iter().copied()) {
+        if found.nested {
             return Ok(());
         }
-        let bytes: usize = found.lengths.iter().sum();
-        let each = (bytes / found.lengths.len().max(1)).max(self.datatype.size()) as u64;
+        found.objects.sort_unstable();
+        let copies = self.heap.copy_collections(&found.objects)?;
+        if !copies.is_empty() {
+            *moved = true;
+            for piece in Pieces::new(start, count, MOST_ELEMENTS).into_iter().flatten() {
+                self.refer_to_copies(&piece?, &dims, &copies)?;
+            }
+            self.heap.leave_copied(&copies);
+            found.objects.retain(|object| !copies.contains(object.address));
+        }
+        if found.objects.is_empty() {
+            return Ok(());
+        }
+        let Some(plan) = self.heap.plan_move(&found.objects)? else { return Ok(()) };
+        let bytes: usize = found.objects.iter().map(|object| object.length).sum();
+        let each = (bytes / found.objects.len()).max(self.datatype.size()) as u64;
         let pieces = Pieces::new(start, count, (MOST_BYTES / each).clamp(1, MOST_ELEMENTS));
         for piece in pieces.into_iter().flatten() {
-            self.move_piece(&piece?, &dims, moved)?;
+            self.move_piece(&piece?, &dims, plan, moved)?;
         }
         Ok(())
     }
 
-    fn move_piece(&self, block: &Selection, dims: &Dims, moved: &mut bool) -> Result<()> {
+    /// Lets cells refer to copies of collections.
+    fn refer_to_copies(&self, block: &Selection, dims: &Dims, copies: &Copies) -> Result<()> {
         let mut elements = self.buffer(block.count(dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
+        let mut any = false;
+        let mut refer = |_: &VarLen, reference: &mut [u8]| -> Result<()> {
+            any |= self.heap.refer_to_copy(copies, reference)?;
+            Ok(())
+        };
+        heaped::for_each_reference(&self.datatype, &mut elements, &mut refer)?;
+        if any { self.write(block, &self.datatype, &elements) } else { Ok(()) }
+    }
+
+    fn move_piece(
+        &self,
+        block: &Selection,
+        dims: &Dims,
+        plan: MovePlan,
+        moved: &mut bool,
+    ) -> Result<()> {
+        let mut elements = self.buffer(block.count(dims))?;
+        self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
+        let Some(cells) = self.cells_to_move(block, dims, &mut elements, plan)? else {
+            return Ok(());
+        };
         // All is committed where it is: what cannot be read stays there.
         let Ok(values) = self.follow(elements) else { return Ok(()) };
-        if !*moved {
-            // What has room is where the file is to be cut.
-            self.heap.begin_anew()?;
-            *moved = true;
+        self.heap.begin_moving(plan)?;
+        *moved = true;
+        self.replace_references(&cells, dims, &values.elements, &values.heap)
+    }
+
+    /// The cells of a block whose objects are to be moved; of its elements, only theirs are left.
+    fn cells_to_move(
+        &self,
+        block: &Selection,
+        dims: &Dims,
+        elements: &mut Vec<u8>,
+        plan: MovePlan,
+    ) -> Result<Option<Selection>> {
+        let (size, mut numbers) = (self.datatype.size(), Vec::new());
+        for (number, element) in elements.chunks_exact_mut(size).enumerate() {
+            let mut moves = false;
+            let mut look = |varlen: &VarLen, reference: &mut [u8]| -> Result<()> {
+                let place = self.heap.place(varlen, reference)?;
+                moves |= place.is_some_and(|object| object.address >= plan.from);
+                Ok(())
+            };
+            heaped::for_each_reference(&self.datatype, element, &mut look)?;
+            if moves {
+                numbers.push(number);
+            }
         }
-        self.replace_references(block, dims, &values.elements, &values.heap)
+        if numbers.len() * size == elements.len() {
+            return Ok(Some(block.clone()));
+        }
+        let (Some((start, count)), false) = (block.as_block(dims), numbers.is_empty()) else {
+            return Ok(None);
+        };
+        let mut points = Vec::with_capacity(numbers.len() * start.len());
+        for (to, &from) in numbers.iter().enumerate() {
+            elements.copy_within(from * size..(from + 1) * size, to * size);
+            let (mut rest, first) = (from as u64, points.len());
+            points.extend_from_slice(&start);
+            for (axis, side) in count.iter().enumerate().rev() {
+                points[first + axis] += rest % side;
+                rest /= side;
+            }
+        }
+        elements.truncate(numbers.len() * size);
+        Ok(Some(Selection::points(start.len(), points)?))
     }
 
     /// Looks where that is which elements refer to.
@@ -142,10 +218,7 @@ impl DatasetState {
         let mut elements = self.buffer(block.count(dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
         let mut add = |varlen: &VarLen, reference: &mut [u8]| -> Result<()> {
-            if let Some((address, length)) = self.heap.place(varlen, reference)? {
-                found.last = found.last.max(address);
-                found.lengths.push(length);
-            }
+            found.objects.extend(self.heap.place(varlen, reference)?);
             found.nested |= varlen.base.has_varlen();
             Ok(())
         };
@@ -156,9 +229,7 @@ impl DatasetState {
 /// What elements refer to.
 #[derive(Default)]
 struct Found {
-    lengths: Vec<usize>,
-    /// The last collection.
-    last: u64,
+    objects: Vec<Placed>,
     /// Whether any of it refers to something itself.
     nested: bool,
 }

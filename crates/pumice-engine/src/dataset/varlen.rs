@@ -234,7 +234,7 @@ impl DatasetState {
                 elements.chunks_exact_mut(fill.len()).filter(|element| *element == fill);
             unwritten.for_each(|element| element.fill(0));
         }
-        self.heap.discard_read(&self.datatype, elements)
+        self.heap.discard(&self.datatype, elements)
     }
 
     /// Gives back what all elements refer to: for a dataset that is deleted.
@@ -249,7 +249,7 @@ impl DatasetState {
         }
         match &self.fill {
             Some(fill) if self.datatype.has_varlen() => {
-                self.heap.discard(&self.datatype, fill.clone())
+                self.heap.discard(&self.datatype, fill.clone()).map(drop)
             }
             _ => Ok(()),
         }

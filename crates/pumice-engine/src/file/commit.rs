@@ -14,12 +14,6 @@ use pumice_format::symbol_table_node::Scratch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// From how many bytes of free space on it is worth moving data there.
-const LEAST_GAIN: u64 = 4096;
-
-/// From how many bytes on moving takes time that somebody notices.
-const MUCH: u64 = 4 << 20;
-
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit. Before it, the same for each file
     /// that links have led to and somebody has open.
@@ -70,139 +64,7 @@ impl File {
         Ok(needs_commit)
     }
 
-    /// Commits, and closes the file if nobody else has it open. Who opens it meanwhile waits, or has
-    /// come before and shares it as it is.
-    pub fn close(self: Arc<Self>) -> Result<()> {
-        let committed = self.commit();
-        // From here on nobody can share it.
-        let Some(file) = Arc::into_inner(self) else { return committed };
-        file.closes.store(false, Ordering::Relaxed);
-        committed.and(file.finish())
-    }
-
-    /// Commits, and stores what the file remembers when nobody has it open. Nobody has, or can come to.
-    pub(super) fn finish(&self) -> Result<()> {
-        self.commit_all(true)?;
-        if !self.writable() {
-            return Ok(());
-        }
-        self.move_strings()?;
-        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.move_displaced()?;
-        self.move_overwritten()?;
-        self.move_down()?;
-        if self.space().remembers() {
-            let _still = self.medium.hold_changes();
-            self.space().remember(&self.medium)?;
-            let snapshot = self.fix()?;
-            self.finish_commit(snapshot)?;
-        }
-        self.store_ends()?;
-        match self.marked.load(Ordering::Relaxed) {
-            true => self.write_mark(false),
-            false => Ok(()),
-        }
-    }
-
-    /// Notes the datasets that are new in a commit that also deletes much: they could not have the space of
-    /// what is deleted.
-    fn note_displaced(&self) {
-        if self.deleted.swap(0, Ordering::Relaxed) < LEAST_GAIN || self.space().info().persist {
-            return;
-        }
-        let mut displaced = self.displaced.lock().unwrap_or_else(PoisonError::into_inner);
-        for (&address, _) in self.datasets().iter() {
-            if self.medium.is_fresh(address) {
-                displaced.insert(address);
-            }
-        }
-    }
-
-    /// Moves such datasets to the space of what was deleted, which nobody will know of any more, so that
-    /// the file is cut where they were.
-    fn move_displaced(&self) -> Result<()> {
-        let displaced =
-            std::mem::take(&mut *self.displaced.lock().unwrap_or_else(PoisonError::into_inner));
-        let snapshot = {
-            let _still = self.medium.hold_changes();
-            for address in displaced {
-                let Some(dataset) = self.datasets().get(&address).cloned() else { continue };
-                // All is committed where it is: what cannot be moved stays there.
-                if let Ok(true) = dataset.move_down() {
-                    dataset.stage()?;
-                    dataset.object().stage()?;
-                }
-            }
-            self.fix()?
-        };
-        self.finish_commit(snapshot)
-    }
-
-    /// Whether there is free space that nobody will know of any more, enough to move data there. What is
-    /// moved was written in this opening, and so takes no more time than writing it did, however large
-    /// the file is: the least gain is one that is worth a commit.
-    ///
-    /// Who has overwritten most of a large file once does not pay that: little of what it had can have
-    /// been lost before, so that it becomes no more than about twice as long as what is in it. The next
-    /// one finds a longer file, of which that is no longer most, and pays.
-    fn loses_space(&self) -> bool {
-        let free = self.medium.free_bytes();
-        let most = free > MUCH && free > self.opened_length / 5 * 3;
-        !self.space().info().persist && free >= LEAST_GAIN && !most
-    }
-
-    /// Moves chunks that were written elsewhere, because what was in their places was committed, to where
-    /// others were.
-    fn move_overwritten(&self) -> Result<()> {
-        if !self.loses_space() {
-            return Ok(());
-        }
-        let snapshot = {
-            let _still = self.medium.hold_changes();
-            for dataset in self.open_datasets() {
-                // All is committed where it is. What could not be moved stays there, but others may
-                // have been before it.
-                if !matches!(dataset.move_displaced(), Ok(false)) {
-                    dataset.stage()?;
-                    dataset.object().stage()?;
-                }
-            }
-            self.fix()?
-        };
-        self.finish_commit(snapshot)
-    }
-
-    /// The same with strings and sequences that are in the global heap: they are written once more, and with
-    /// them references.
-    fn move_strings(&self) -> Result<()> {
-        let mut moved = false;
-        for dataset in self.open_datasets() {
-            // As above: what fails leaves cells as they are, or with what they are to refer to.
-            if self.loses_space() && dataset.move_overwritten(&mut moved).is_err() {
-                break;
-            }
-        }
-        if moved { self.commit_all(true) } else { Ok(()) }
-    }
-
-    /// Moves what the last commit had to put behind space that it has made free, so that the file is
-    /// cut before that.
-    fn move_down(&self) -> Result<()> {
-        let snapshot = {
-            let _still = self.medium.hold_changes();
-            let mut moved = false;
-            for object in self.objects_in_memory() {
-                moved |= object.move_down()?;
-            }
-            if !moved {
-                return Ok(());
-            }
-            self.fix()?
-        };
-        self.finish_commit(snapshot)
-    }
-
-    fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
+    pub(super) fn finish_commit(&self, snapshot: Option<Snapshot>) -> Result<()> {
         let Some(snapshot) = snapshot else { return Ok(()) };
         // The superblock must not name a symbol table that a root group of today no longer has.
         let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
@@ -217,7 +79,7 @@ impl File {
 
     /// The superblock for a file that ends at `end`, marked as open for writing where there is such
     /// a mark.
-    fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
+    pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
         let mut superblock = self.superblock.clone();
         if marked && superblock.version >= 3 {
             superblock.consistency_flags |= OPEN_FOR_WRITING;
@@ -261,7 +123,7 @@ impl File {
 
     /// Fixes what a commit writes, when all else is staged: with what a split or multi file says of its
     /// members.
-    fn fix(&self) -> Result<Option<Snapshot>> {
+    pub(super) fn fix(&self) -> Result<Option<Snapshot>> {
         if self.medium.has_changed() {
             self.stage_ends()?;
         }
@@ -285,7 +147,7 @@ impl File {
 
     /// The last commit of a split or multi file made space at the ends of its members free: says so, and
     /// cuts them.
-    fn store_ends(&self) -> Result<()> {
+    pub(super) fn store_ends(&self) -> Result<()> {
         let (ends, same) = self.medium.ends();
         if same || ends.len() < 2 {
             return Ok(());
@@ -321,11 +183,11 @@ impl File {
         self.open_datasets().iter().try_for_each(|dataset| dataset.stage())
     }
 
-    fn objects_in_memory(&self) -> Vec<Arc<Object>> {
+    pub(super) fn objects_in_memory(&self) -> Vec<Arc<Object>> {
         self.objects().by_address.values().cloned().collect()
     }
 
-    fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
+    pub(super) fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
         self.datasets().values().cloned().collect()
     }
 }

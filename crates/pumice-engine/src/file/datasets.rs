@@ -115,10 +115,9 @@ impl File {
         let mut forgotten = Vec::new();
         datasets = self.datasets();
         for (address, dataset) in idle {
-            // Nobody had it since it was flushed. Elements and sources that wait for a
-            // commit are nowhere else.
+            // Nobody had it since it was flushed. Sources that wait for a commit are nowhere else.
             let unused = alone(dataset) && !dataset.was_handed_out();
-            if unused && !dataset.holds_elements() && !dataset.holds_sources() {
+            if unused && !dataset.holds_sources() {
                 forgotten.extend(datasets.remove(address));
             }
         }

@@ -13,12 +13,12 @@ use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{PIECE, Stretch, beyond};
 use crate::medium::{MOST_HELD, Medium};
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_cache::{Direct, Fetch, Put};
 use pumice_space::{CellSet, Segment};
 use pumice_store::{JoinedStore, WriteOp};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Elements in one piece.
 pub struct Contiguous {
@@ -102,7 +102,8 @@ impl Contiguous {
             held.dirty = true;
             return Ok(());
         }
-        if self.medium.is_fresh(address) {
+        // What is written to new space that only a commit may write to waits for that there.
+        if self.medium.is_new(address) {
             return Ok(());
         }
         let mut data = super::dense::zeros(self.bytes())?;
@@ -118,9 +119,35 @@ impl Contiguous {
         if let (Some(held), Place::File(Some(address))) = (held.as_mut(), self.place())
             && held.dirty
         {
-            self.medium.stage(address, held.data.clone());
+            // Whoever opens the dataset anew finds them there.
+            self.medium.hold(address, held.data.clone());
             held.dirty = false;
         }
+    }
+
+    /// Writes bytes that a [write](Self::write) has named.
+    pub(crate) fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        let Some(_change) = self.change() else { return self.medium.put(ops) };
+        // A commit may have begun since then.
+        self.hold()?;
+        let mut held = self.held_now();
+        let Some(held) = held.as_mut().and_then(|held| held.as_mut()) else {
+            return self.medium.put(ops);
+        };
+        let Place::File(Some(address)) = self.place() else { return Err(no_space()) };
+        for WriteOp { offset, bytes } in ops {
+            let start = offset.checked_sub(address).and_then(|start| usize::try_from(start).ok());
+            let place = start.and_then(|start| held.data.get_mut(start..)?.get_mut(..bytes.len()));
+            place.ok_or_else(no_space)?.copy_from_slice(bytes);
+        }
+        held.dirty = true;
+        Ok(())
+    }
+
+    /// To be held from when it is decided whether elements are to be held until they are written: what they refer
+    /// to came before, and is in the commit that they are in.
+    fn change(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        self.refers.then(|| self.medium.change())
     }
 
     /// A copy of the elements, if they are held.
@@ -168,7 +195,7 @@ impl Contiguous {
         if self.held_now().is_some() || !self.medium.has_raw_hole_before(old, self.bytes()) {
             return Ok(false);
         }
-        let new = self.medium.allocate_raw(self.bytes())?;
+        let new = self.medium.allocate_free(DataKind::Raw, self.bytes())?;
         // The hole may not be aligned as this has to be.
         let copied = match new < old {
             true => self.medium.copy(old, new, self.bytes()).map(|()| true),
@@ -303,6 +330,7 @@ impl Contiguous {
             }
             WriteRequest::Erase { .. } => true,
         };
+        let _change = self.change();
         self.allocate(fill)?;
         self.make_files()?;
         self.hold()?;

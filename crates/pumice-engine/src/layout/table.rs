@@ -19,7 +19,7 @@ use super::listing::{Kept, Listing};
 use crate::Result;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::medium::Medium;
-use crate::metadata::MetadataIo;
+use crate::metadata::{DataKind, MetadataIo};
 use pumice_bytes::DecodeError;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{ChunkGrid, Dims};
@@ -240,15 +240,20 @@ impl ChunkTable {
     /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
     /// follows from its coordinates.
     pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        match self.unchanged().kind() {
-            IndexKind::Implicit => {}
-            _ => return self.reserve_new(key, record),
+        match self.is_fixed() {
+            true => self.reserve(key, record),
+            false => self.reserve_new(key, record),
         }
-        self.reserve(key, record)
     }
 
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
-        let address = self.medium.allocate_raw(record.size)?;
+        // What is overwritten leaves holes one by one, of other sizes than they are filled with: these are left
+        // until all of them are there, and chunks are moved there when the file is closed.
+        let replaces = self.unchanged().lookup(&*self.medium, key)?.is_some();
+        let address = match replaces {
+            true => self.medium.allocate_free(DataKind::Raw, record.size)?,
+            false => self.medium.allocate_raw(record.size)?,
+        };
         record.address = address;
         self.reserved().insert(address, (key.clone(), record));
         Ok(address)
@@ -354,12 +359,17 @@ impl ChunkTable {
         self.listing.forget(false);
     }
 
-    /// Moves chunks to free space before them, as far as there is such, and makes the index anew. Says
-    /// whether any was moved. Changes are held back, and all is committed.
+    /// Moves chunks to free space before them, as far as there is such, and makes the index anew if it may lie
+    /// behind them. Says whether any was moved. Changes are held back, and all is committed.
     pub(crate) fn move_down(&self) -> Result<bool> {
         let all = self.all()?;
         let mut index = self.index();
         let (kind, medium) = (index.kind(), &*self.medium);
+        let last = all.iter().map(|(_, record)| record.address).max().unwrap_or_default();
+        let stays = index.commit(medium)? < last && !medium.has_refused_early();
+        if kind != IndexKind::Implicit && stays {
+            return self.move_each(&mut index, all);
+        }
         let mut new = ChunkIndex::create(kind, *index.format(), index.shape().clone())?;
         let mut moved = Vec::new();
         let result = match (kind, all.first()) {
@@ -397,6 +407,16 @@ impl ChunkTable {
         for key in keys {
             found.extend(index.lookup(medium, &key)?.map(|record| (key, record)));
         }
+        self.move_each(&mut index, found)
+    }
+
+    /// The same of these chunks.
+    fn move_each(
+        &self,
+        index: &mut ChunkIndex,
+        mut found: Vec<(Dims, ChunkRecord)>,
+    ) -> Result<bool> {
+        let medium = &*self.medium;
         found.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
         let mut moved = false;
         for (key, record) in found {
@@ -418,7 +438,7 @@ impl ChunkTable {
         if !medium.has_raw_hole_before(old, size) {
             return Ok(None);
         }
-        let address = medium.allocate_raw(size)?;
+        let address = medium.allocate_free(DataKind::Raw, size)?;
         // The hole may not be aligned as this has to be.
         let copied = match address < old {
             true => medium.copy(old, address, size).map(|()| Some(address)),

@@ -15,17 +15,18 @@
 //! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
 //! it is handed out.
 
-use super::{Images, Medium, State};
+use super::images::Blocks;
+use super::{Medium, State};
 use crate::journal::{self, Durability};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_store::{ReadOp, WriteOp};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 
 /// What a commit writes: fixed at one moment.
 pub struct Snapshot {
-    images: Images,
+    images: Blocks,
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
     /// Where the parts of the file end.
@@ -34,7 +35,7 @@ pub struct Snapshot {
 
 /// A commit whose journal is written.
 pub(super) struct Pending {
-    images: Images,
+    images: Blocks,
     replaced: Vec<u64>,
     ends: Vec<u64>,
     /// The superblock while blocks are replaced, and afterwards.
@@ -67,7 +68,7 @@ impl Medium {
         }
         self.check_unchanged(&state)?;
         self.reset_pressure();
-        let images = state.images.clone();
+        let images = state.images.all();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
         state.allocator.begin_commit();
         // Under the lock: nobody can take, and so write to, space beyond these ends before the
@@ -76,9 +77,15 @@ impl Medium {
         Ok(Some(Snapshot { images, new, ends: state.allocator.ends() }))
     }
 
-    /// Whether a byte of a range was given back: it is free, or will be with a commit.
-    pub(crate) fn is_given_back(&self, address: u64, length: u64) -> bool {
-        self.state().allocator.overlaps(address, address.saturating_add(length))
+    /// Whether no byte of a range was given back, so that it is free or will be with a commit; `None` if that is
+    /// not known without waiting, as for a commit that is under way.
+    pub(crate) fn is_kept(&self, address: u64, length: u64) -> Option<bool> {
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(!state.allocator.overlaps(address, address.saturating_add(length)))
     }
 
     /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file
@@ -94,7 +101,7 @@ impl Medium {
         let ops = images.iter().filter(|(address, _)| is_new(address));
         let mut ops: Vec<_> =
             ops.map(|(&offset, bytes)| WriteOp { offset, bytes: bytes.as_slice() }).collect();
-        self.put(&mut ops)?;
+        self.put_stored(&mut ops)?;
         self.wait_for_device()?;
         let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
         let superblocks = [superblock(end, true), superblock(end, false)];
@@ -171,7 +178,7 @@ impl Medium {
         state.committed_ends.clone_from(&pending.ends);
         // A block staged again meanwhile is newer than what was written.
         for (address, written) in &pending.images {
-            if state.images.get(address).is_some_and(|image| Arc::ptr_eq(image, written)) {
+            if state.images.get(*address).is_some_and(|image| Arc::ptr_eq(&image, written)) {
                 state.drop_image(*address);
             }
         }
@@ -182,14 +189,14 @@ impl Medium {
     fn apply(&self, state: &mut State, pending: &Pending) -> Result<()> {
         let [marked, last] = &pending.superblocks;
         if !pending.replaced.is_empty() {
-            self.put(&mut [WriteOp { offset: 0, bytes: marked }])?;
+            self.put_stored(&mut [WriteOp { offset: 0, bytes: marked }])?;
             self.wait_for_device()?;
             let image = |address: &u64| {
                 let bytes = pending.images.get(address)?.as_slice();
                 Some(WriteOp { offset: *address, bytes })
             };
             let mut ops: Vec<_> = pending.replaced.iter().filter_map(image).collect();
-            self.put(&mut ops)?;
+            self.put_stored(&mut ops)?;
             self.wait_for_device()?;
         }
         let last = last.clone();
@@ -204,6 +211,25 @@ impl Medium {
         Ok(())
     }
 
+    /// Forgets what changed since the last commit, when nothing follows; a commit whose journal is complete is
+    /// finished first. Gives the end of the file if the superblock is to be written, as it may be half written.
+    pub(crate) fn abandon(&self) -> Result<Option<u64>> {
+        let mut state = self.state();
+        self.finish_pending(&mut state)?;
+        state.images.all().into_keys().for_each(|address| state.drop_image(address));
+        let ends = state.committed_ends.clone();
+        state.allocator.forget(&ends);
+        for part in state.allocator.extents() {
+            // What is behind that is nobody's, and in nobody's way.
+            let wanted = self.absolute(part.end)?;
+            if self.stored_end(part.start).is_ok_and(|end| end > wanted) {
+                let _ = self.set_store_length(wanted, "shorten the file");
+            }
+        }
+        let end = ends.first().copied().unwrap_or_default();
+        Ok(state.superblock.is_none().then_some(end))
+    }
+
     /// Writes the superblock outside of a commit: nothing else has changed.
     pub(crate) fn write_superblock(&self, bytes: Vec<u8>) -> Result<()> {
         let mut state = self.state();
@@ -215,7 +241,7 @@ impl Medium {
     fn put_superblock(&self, state: &mut State, bytes: Vec<u8>) -> Result<()> {
         // Half of it may be written.
         state.superblock = None;
-        self.put(&mut [WriteOp { offset: 0, bytes: &bytes }])?;
+        self.put_stored(&mut [WriteOp { offset: 0, bytes: &bytes }])?;
         state.superblock = Some(bytes);
         Ok(())
     }

@@ -1,15 +1,14 @@
 //! Elements that wait for a commit: those that refer to what only the commit brings (the global heap,
 //! new objects), and that would overwrite committed ones in place. A program that ends before the commit
-//! must leave the old ones, which refer to what there is.
+//! must leave the old ones, which refer to what there is. The same is true of elements in space that was taken
+//! early: what is committed still refers to it (`allocator/early.rs`).
 //!
 //! They are images like those of metadata, journalled and put in their places with all others. Unlike
 //! those, they are read in pieces of any size: [`Medium::fetch`] lays them over what the file has.
 //!
-//! Reads find them in a list of their own: a commit keeps the lock of all else while it writes.
+//! Reads find them among [`Images`] of their own.
 //!
 //! Invariants:
-//! - The list changes only under that lock, and nobody does input or output, or waits for another lock, while
-//!   it holds the list. An image leaves it when it is in its place, and is replaced in one step.
 //! - Held images do not overlap one another: each begins where the elements of a chunk begin, as long as
 //!   these have their place, and goes when the place is given back.
 //! - Whoever reads bytes keeps writes of them away, as the cache does for every chunk. So a read that asks
@@ -18,11 +17,11 @@
 //! - Elements are held, or written to space that is still new, as a change ([`Medium::change`]): what they
 //!   refer to came before, and is in the commit that they are in.
 
-use super::{Images, Medium, State};
+use super::images::{Image, Images};
+use super::{Medium, State};
 use crate::Result;
 use pumice_store::{ReadOp, WriteOp};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 /// The most bytes of elements that are held in memory: in one piece of a contiguous dataset, or in all
 /// chunks together.
@@ -30,53 +29,10 @@ pub(crate) const MOST_HELD: u64 = 64 << 20;
 
 /// Which images are elements, as whoever changes that knows it.
 pub(super) struct Held {
-    list: Arc<List>,
+    list: Arc<Images>,
     bytes: u64,
     /// The most that may be held.
     most: u64,
-}
-
-/// The same for reads.
-#[derive(Default)]
-pub(super) struct List {
-    /// By address.
-    images: RwLock<Images>,
-    /// How many there are: mostly none, and then reads need not ask for the lock.
-    count: AtomicUsize,
-}
-
-impl List {
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    fn images(&self) -> RwLockReadGuard<'_, Images> {
-        self.images.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts an image in the place of the one that was there, or of none; gives the old one.
-    fn replace(&self, address: u64, image: Option<Arc<Vec<u8>>>) -> Option<Arc<Vec<u8>>> {
-        let mut images = self.images.write().unwrap_or_else(PoisonError::into_inner);
-        let old = match image {
-            Some(image) => images.insert(address, image),
-            None => images.remove(&address),
-        };
-        self.count.store(images.len(), Ordering::Release);
-        old
-    }
-}
-
-/// Those that have a byte of a range, the last one first.
-fn within(
-    images: &Images,
-    address: u64,
-    length: u64,
-) -> impl Iterator<Item = (u64, &Arc<Vec<u8>>)> {
-    let before = images.range(..address.saturating_add(length)).rev();
-    let overlapping = before.take_while(move |&(&at, held)| at + held.len() as u64 > address);
-    overlapping.map(|(&at, image)| (at, image))
 }
 
 impl Default for Held {
@@ -87,11 +43,11 @@ impl Default for Held {
 
 impl Held {
     /// For those who do not have the lock.
-    pub(super) fn list(&self) -> Arc<List> {
+    pub(super) fn list(&self) -> Arc<Images> {
         self.list.clone()
     }
 
-    fn replace(&mut self, address: u64, image: Option<Arc<Vec<u8>>>) {
+    fn replace(&mut self, address: u64, image: Option<Image>) {
         let new = image.as_ref().map_or(0, |image| image.len() as u64);
         let old = self.list.replace(address, image).map_or(0, |image| image.len() as u64);
         self.bytes = (self.bytes + new).saturating_sub(old);
@@ -99,14 +55,14 @@ impl Held {
 
     /// Takes note that there is no image at `address` any more.
     pub(super) fn remove(&mut self, address: u64) {
-        if self.list.count.load(Ordering::Relaxed) > 0 {
+        if !self.list.is_empty() {
             self.replace(address, None);
         }
     }
 
     /// Whether so many more bytes at `address` are too many.
     fn is_full(&self, address: u64, length: u64) -> bool {
-        self.bytes.saturating_add(length) > self.most && !self.list.images().contains_key(&address)
+        self.bytes.saturating_add(length) > self.most && !self.list.contains(address)
     }
 }
 
@@ -114,7 +70,7 @@ impl Held {
 pub(super) struct Piece {
     /// In the store.
     start: u64,
-    bytes: Arc<Vec<u8>>,
+    bytes: Image,
 }
 
 impl Piece {
@@ -162,14 +118,24 @@ impl Medium {
             let mut state = self.state();
             for WriteOp { offset, bytes } in ops {
                 let (offset, bytes) = (*offset, *bytes);
+                if state.held.list.has_all(offset, bytes.len() as u64) {
+                    state.write_held(offset, bytes);
+                    continue;
+                }
                 let new = state.allocator.is_in_fresh(offset);
                 match new || fixed && state.held.is_full(offset, bytes.len() as u64) {
                     true => at_once.push(WriteOp { offset, bytes }),
-                    false => state.hold(offset, bytes),
+                    false => state.hold(offset, bytes.to_vec()),
                 }
             }
         }
-        if at_once.is_empty() { Ok(()) } else { self.put(&mut at_once) }
+        if at_once.is_empty() { Ok(()) } else { self.put_stored(&mut at_once) }
+    }
+
+    /// Lets elements, all that there are from `address` on, wait for the next commit. During a
+    /// [change](Self::change), or while changes are held back.
+    pub(crate) fn hold(&self, address: u64, bytes: Vec<u8>) {
+        self.state().hold(address, bytes);
     }
 
     /// Whether elements that replace those at `address` would have to be held, but are too many for that.
@@ -184,21 +150,30 @@ impl Medium {
         self.state().held.most = bytes;
     }
 
+    /// Writes what images are held for into these. Gives all the rest; `None` if that is all.
+    pub(super) fn put_into_held<'b>(&self, ops: &[WriteOp<'b>]) -> Option<Vec<WriteOp<'b>>> {
+        let has = |op: &WriteOp<'_>| !self.held.within(op.offset, op.bytes.len() as u64).is_empty();
+        // A commit keeps the lock while it writes: only who has to waits for it.
+        if self.held.is_empty() || !ops.iter().any(has) {
+            return None;
+        }
+        let mut state = self.state();
+        Some(ops.iter().flat_map(|op| state.write_held(op.offset, op.bytes)).collect())
+    }
+
     /// Images that reads have bytes of, in their order.
     pub(super) fn held_among(&self, ops: &[ReadOp<'_>]) -> Vec<Piece> {
-        if self.held.count.load(Ordering::Acquire) == 0 {
+        if self.held.is_empty() {
             return Vec::new();
         }
-        let images = self.held.images();
         let mut found: Vec<Piece> = Vec::new();
         for op in ops {
-            for (address, bytes) in within(&images, op.offset, op.buffer.len() as u64) {
+            for (address, bytes) in self.held.within(op.offset, op.buffer.len() as u64) {
                 if let Ok(start) = self.absolute(address) {
-                    found.push(Piece { start, bytes: bytes.clone() });
+                    found.push(Piece { start, bytes });
                 }
             }
         }
-        drop(images);
         found.sort_unstable_by_key(|piece| piece.start);
         found.dedup_by_key(|piece| piece.start);
         found
@@ -206,23 +181,44 @@ impl Medium {
 }
 
 impl State {
-    fn hold(&mut self, address: u64, bytes: &[u8]) {
-        let image = Arc::new(bytes.to_vec());
-        let old = self.images.insert(address, image.clone()).map_or(0, |old| old.len());
-        self.staged = (self.staged + bytes.len()).saturating_sub(old);
+    pub(super) fn hold(&mut self, address: u64, bytes: Vec<u8>) {
+        let image = Arc::new(bytes);
+        let old = self.images.replace(address, Some(image.clone())).map_or(0, |old| old.len());
+        self.staged = (self.staged + image.len()).saturating_sub(old);
         self.held.replace(address, Some(image));
+    }
+
+    /// Writes bytes into the images that are held for them, and gives those for which there are none.
+    fn write_held<'b>(&mut self, address: u64, bytes: &'b [u8]) -> Vec<WriteOp<'b>> {
+        let piece =
+            |from: u64, upto: u64| &bytes[(from - address) as usize..(upto - address) as usize];
+        let (mut at, end) = (address, address + bytes.len() as u64);
+        let mut rest = Vec::new();
+        for (start, image) in self.held.list.within(address, bytes.len() as u64).into_iter().rev() {
+            let (from, upto) = (start.max(at), (start + image.len() as u64).min(end));
+            drop(image);
+            if at < from {
+                rest.push(WriteOp { offset: at, bytes: piece(at, from) });
+            }
+            let here = (from - start) as usize..(upto - start) as usize;
+            self.images.change(&self.held.list, start, |image| {
+                image[here].copy_from_slice(piece(from, upto));
+            });
+            at = upto;
+        }
+        if at < end {
+            rest.push(WriteOp { offset: at, bytes: piece(at, end) });
+        }
+        rest
     }
 
     /// Forgets elements that were held for space that is given back.
     pub(super) fn drop_held(&mut self, address: u64, length: u64) {
-        if self.held.list.count.load(Ordering::Relaxed) == 0 {
+        if self.held.list.is_empty() {
             return;
         }
-        let gone: Vec<u64> = {
-            let images = self.held.list.images();
-            within(&images, address, length).map(|(at, _)| at).collect()
-        };
-        gone.into_iter().for_each(|address| self.drop_image(address));
+        let gone = self.held.list.within(address, length);
+        gone.into_iter().for_each(|(address, _)| self.drop_image(address));
     }
 }
 
@@ -287,7 +283,10 @@ mod tests {
         fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
             let Some(medium) = self.medium.upgrade() else { return Ok(()) };
             let (sender, receiver) = std::sync::mpsc::channel();
-            std::thread::spawn(move || sender.send(read(&medium, 18, 10)));
+            std::thread::spawn(move || {
+                let elements = read(&medium, 18, 10);
+                sender.send([elements, medium.read(50, 4).unwrap()].concat())
+            });
             // As long as it takes who does not wait, however busy the machine is.
             let found = receiver.recv_timeout(std::time::Duration::from_secs(20)).ok();
             self.read.lock().unwrap().push(found);
@@ -314,13 +313,16 @@ mod tests {
             Medium::new(store, 10, 90, Sizes::default(), true)
         });
         medium.put_or_hold(&mut [WriteOp { offset: 20, bytes: &[200; 5] }], false).unwrap();
+        medium.stage(50, vec![99; 4]);
         let snapshot = medium.begin_commit().unwrap().unwrap();
         medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
         let seen = slow.unwrap().read.lock().unwrap().clone();
         assert!(seen.len() > 3, "the journal, the elements, the superblock");
-        let expected = vec![28, 29, 200, 200, 200, 200, 200, 35, 36, 37];
+        let elements = vec![28, 29, 200, 200, 200, 200, 200, 35, 36, 37];
+        let expected = [elements.clone(), vec![99; 4]].concat();
         assert!(seen.iter().all(|found| found.as_ref() == Some(&expected)), "{seen:?}");
-        assert_eq!((read(&medium, 18, 10), medium.held.count()), (expected, 0));
+        assert_eq!((read(&medium, 18, 10), medium.held.count()), (elements, 0));
+        assert_eq!((medium.read(50, 4).unwrap(), medium.images.count()), (vec![99; 4], 0));
     }
 
     #[test]
@@ -336,6 +338,31 @@ mod tests {
         medium.free_raw(20, 8);
         assert_eq!(medium.held.count(), 0);
         assert!(!medium.cannot_hold(40, 10));
+    }
+
+    #[test]
+    fn what_is_written_to_held_bytes_is_read_at_once_and_is_not_in_a_commit_that_began_before() {
+        let (store, medium) = medium();
+        medium.free_raw(20, 8);
+        assert_eq!(medium.allocate_raw(8).unwrap(), 20, "what waits for a commit");
+        assert_eq!(read(&medium, 18, 12), [28, 29, 0, 0, 0, 0, 0, 0, 0, 0, 38, 39]);
+        let write = |offset, bytes: &[u8]| medium.put(&mut [WriteOp { offset, bytes }]).unwrap();
+        write(22, &[1; 3]);
+        assert_eq!(read(&medium, 20, 8), [0, 0, 1, 1, 1, 0, 0, 0]);
+        let snapshot = medium.begin_commit().unwrap().unwrap();
+        // Bytes on both sides are nobody's: these go to the file.
+        write(18, &[2; 12]);
+        assert_eq!(read(&medium, 17, 14), [27, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 40]);
+        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        let mut stored = [9; 12];
+        store.read_at(28, &mut stored).unwrap();
+        assert_eq!(stored, [2, 2, 0, 0, 1, 1, 1, 0, 0, 0, 2, 2], "as it began");
+        assert_eq!(read(&medium, 18, 12), [2; 12]);
+        assert_eq!((medium.waiting_bytes(), medium.held.count()), (8, 1));
+        let snapshot = medium.begin_commit().unwrap().unwrap();
+        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        store.read_at(28, &mut stored).unwrap();
+        assert_eq!((stored, medium.held.count()), ([2; 12], 0));
     }
 
     #[test]

@@ -13,12 +13,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// metadata has at most.
 pub const METADATA_LIMIT: usize = 32 << 20;
 
+/// How many bytes of them may be in space that only a commit can write to, so that they cannot be written before.
+pub(super) fn early(limit: usize) -> u64 {
+    limit as u64 / 4
+}
+
 impl Medium {
     /// The same, whose changed metadata takes at most about `limit` bytes of memory.
     pub fn with_metadata_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self.press_at = AtomicUsize::new(limit);
         self.state().spill_at = limit;
+        self.state().allocator.take_early_at_most(early(limit));
         self
     }
 
@@ -62,11 +68,12 @@ impl Medium {
     pub(super) fn spill(&self, state: &mut State) {
         // From a complete journal to its end, nothing else is written.
         if state.pending.is_none() {
-            let new = state.images.iter().filter(|(at, _)| state.allocator.is_fresh(**at));
+            let all = state.images.all();
+            let new = all.iter().filter(|(at, _)| state.allocator.is_fresh(**at));
             let mut ops: Vec<_> =
                 new.map(|(&offset, bytes)| WriteOp { offset, bytes: bytes.as_slice() }).collect();
             let addresses: Vec<u64> = ops.iter().map(|op| op.offset).collect();
-            if self.put(&mut ops).is_ok() {
+            if self.put_stored(&mut ops).is_ok() {
                 addresses.iter().for_each(|&address| state.drop_image(address));
             }
         }

@@ -1,0 +1,143 @@
+//! Space that was given back and is not free yet, for those who can use it: what committed metadata may still
+//! refer to stays as it is until a commit, which puts what is new there in the same step in which nothing refers
+//! to the old any more. So who takes such space hands what it writes to the commit, as a block that replaces
+//! another, and that goes through the journal.
+//!
+//! A file in which something is deleted and made again before a commit so stays as long as it is.
+
+use super::{Allocator, PAGES, Purpose, Rules};
+use std::collections::BTreeSet;
+
+/// So many ranges of a length are tried.
+const MOST_TRIED: usize = 16;
+
+/// Ranges that were taken so since the last commit began.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    pub(super) taken: BTreeSet<u64>,
+    /// Ranges as they were given back since then, by set, length and address; some of these bytes may have been
+    /// taken.
+    pub(super) given_back: BTreeSet<(usize, u64, u64)>,
+    /// Their bytes, and how many these may be.
+    bytes: u64,
+    most: u64,
+    /// Whether there were too many for metadata at any time.
+    refused: bool,
+}
+
+impl Early {
+    /// Takes note that a range is given back, if it is one of these.
+    pub(super) fn remove(&mut self, address: u64, length: u64) {
+        if self.taken.remove(&address) {
+            self.bytes = self.bytes.saturating_sub(length);
+        }
+    }
+
+    /// A commit writes what is in them.
+    pub(super) fn clear(&mut self) {
+        self.taken.clear();
+        self.given_back.clear();
+        self.bytes = 0;
+    }
+
+    /// How many ranges are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.taken.len() + self.given_back.len()
+    }
+}
+
+impl Allocator {
+    /// Lets as many bytes be taken early: whoever takes them keeps them in memory.
+    pub fn take_early_at_most(&mut self, bytes: u64) {
+        self.early.most = bytes;
+    }
+
+    /// As [`allocate`](Self::allocate); but before the file grows, the smallest range that was given back. Only
+    /// a commit may write there, unless the range [is fresh](Self::is_fresh).
+    pub fn allocate_early(&mut self, length: u64, purpose: Purpose) -> Option<u64> {
+        let set = self.set(length, purpose);
+        let allowed = self.early.bytes.saturating_add(length) <= self.early.most;
+        self.early.refused |= !allowed && purpose == Purpose::Metadata;
+        if allowed
+            && !self.has_free(length, set)
+            && let Some(address) = self.take_waiting(length, self.early_set(length, purpose))
+        {
+            self.early.taken.insert(address);
+            self.early.bytes += length;
+            return Some(address);
+        }
+        self.allocate(length, purpose)
+    }
+
+    /// Whether metadata did not get such a range because there were too many: it may lie behind free space.
+    pub fn has_refused_early(&self) -> bool {
+        self.early.refused
+    }
+
+    /// Whether the range at `address` was taken since the last commit began, wherever it was.
+    pub fn is_new(&self, address: u64) -> bool {
+        self.is_fresh(address) || self.early.taken.contains(&address)
+    }
+
+    /// Which set ranges belong to that wait for a commit.
+    pub(super) fn early_set(&self, length: u64, purpose: Purpose) -> usize {
+        match (self.rules, purpose) {
+            (Rules::Plain, Purpose::Metadata) => 0,
+            (Rules::Plain, Purpose::Raw) => 1,
+            _ => self.set(length, purpose),
+        }
+    }
+
+    /// Whether there is a place for a range in free space; not at the end, where the file would be cut.
+    fn has_free(&self, length: u64, set: usize) -> bool {
+        let fits = |set: usize| self.free[set].fits_before(length, self.end);
+        match self.rules {
+            Rules::ByPurpose if self.blocks.is_none() => fits(0) || fits(1),
+            _ => fits(set),
+        }
+    }
+
+    /// A range of the same length as one that was given back, in its place: so one that takes the place of
+    /// another leaves others theirs. Else the smallest range that has the bytes.
+    fn take_waiting(&mut self, length: u64, set: usize) -> Option<u64> {
+        let same = self.early.given_back.range((set, length, 0)..(set, length + 1, 0));
+        // Of some, bytes may be taken just now.
+        let places: Vec<u64> = same.take(MOST_TRIED).map(|&(_, _, address)| address).collect();
+        if let Some(&address) =
+            places.iter().find(|&&address| self.carve_waiting(address, length, set))
+        {
+            self.early.given_back.remove(&(set, length, address));
+            return Some(address);
+        }
+        let aligned = self.alignment.filter(|(alignment, _)| length >= alignment.threshold);
+        match self.rules {
+            Rules::Plain | Rules::ByPurpose if let Some((alignment, phase)) = aligned => {
+                self.waiting[set].take_aligned(length, alignment.bytes, phase)
+            }
+            Rules::Plain | Rules::ByPurpose => self.waiting[set].take(length),
+            Rules::Paged(page) if set == PAGES => self.waiting[PAGES].take_aligned(length, page, 0),
+            Rules::Paged(page) => self.waiting[set].take(length).or_else(|| {
+                if self.free[PAGES].smallest(page).is_some() {
+                    return None;
+                }
+                let address = self.waiting[PAGES].take_aligned(page, page, 0)?;
+                self.waiting[set].add(address + length, page - length);
+                Some(address)
+            }),
+        }
+    }
+
+    fn carve_waiting(&mut self, address: u64, length: u64, set: usize) -> bool {
+        if self.waiting[set].carve(address, length) {
+            return true;
+        }
+        // A page of which all was given back.
+        let Rules::Paged(page) = self.rules else { return false };
+        let start = address / page * page;
+        if set == PAGES || !self.waiting[PAGES].carve(start, page) {
+            return false;
+        }
+        self.waiting[set].add(start, page);
+        self.waiting[set].carve(address, length)
+    }
+}

@@ -1,0 +1,101 @@
+//! Blocks that the next commit writes, by address, for those who read without the lock of all else: a commit
+//! keeps that while it writes.
+//!
+//! Invariants:
+//! - They change only under that lock. Nobody does input or output, or waits for another lock, while it has one of
+//!   these; who needs two asks for [`Images`] of all blocks first.
+//! - A block leaves them when it is in its place, and is replaced in one step: who looks for it here first, and
+//!   reads the file then, finds the one or the other.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A block as it will be.
+pub(super) type Image = Arc<Vec<u8>>;
+
+/// Such blocks at one moment.
+pub(super) type Blocks = BTreeMap<u64, Image>;
+
+/// Blocks that wait for a commit.
+#[derive(Default)]
+pub(super) struct Images {
+    blocks: RwLock<Blocks>,
+    /// How many there are: where there are none, as mostly, reads need not ask for the lock.
+    count: AtomicUsize,
+}
+
+impl Images {
+    fn read(&self) -> RwLockReadGuard<'_, Blocks> {
+        self.blocks.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Blocks> {
+        self.blocks.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The one that begins at `address`.
+    pub(super) fn get(&self, address: u64) -> Option<Image> {
+        if self.is_empty() { None } else { self.read().get(&address).cloned() }
+    }
+
+    /// Whether one begins at `address`.
+    pub(super) fn contains(&self, address: u64) -> bool {
+        !self.is_empty() && self.read().contains_key(&address)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Blocks {
+        self.read().clone()
+    }
+
+    /// Puts one in the place of the one that was there, or of none; gives the old one.
+    pub(super) fn replace(&self, address: u64, image: Option<Image>) -> Option<Image> {
+        if image.is_none() && self.is_empty() {
+            return None;
+        }
+        let mut blocks = self.write();
+        let old = match image {
+            Some(image) => blocks.insert(address, image),
+            None => blocks.remove(&address),
+        };
+        self.count.store(blocks.len(), Ordering::Release);
+        old
+    }
+
+    /// Changes one that is among `others`, too, in one step.
+    pub(super) fn change(&self, others: &Self, address: u64, change: impl FnOnce(&mut Vec<u8>)) {
+        let (mut blocks, mut others) = (self.write(), others.write());
+        let Some(image) = blocks.get_mut(&address) else { return };
+        // Mostly nobody else has it then, and it need not be copied. A commit that is under way writes what
+        // there was, and who reads just now has what there was: then this is another image, for the next.
+        others.remove(&address);
+        change(Arc::make_mut(image));
+        others.insert(address, image.clone());
+    }
+
+    /// Those that have a byte of a range, the last one first, with where they begin. They do not overlap.
+    pub(super) fn within(&self, address: u64, length: u64) -> Vec<(u64, Image)> {
+        let blocks = self.read();
+        let before = blocks.range(..address.saturating_add(length)).rev();
+        let overlapping = before.take_while(move |&(&at, held)| at + held.len() as u64 > address);
+        overlapping.map(|(&at, image)| (at, image.clone())).collect()
+    }
+
+    /// Whether one of them has all of a range.
+    pub(super) fn has_all(&self, address: u64, length: u64) -> bool {
+        let blocks = self.read();
+        let first = blocks.range(..=address).next_back();
+        first.is_some_and(|(at, held)| address + length <= at + held.len() as u64)
+    }
+}
