@@ -1,8 +1,9 @@
 //! Copies between files whose addresses have different widths: strings, sequences and references have other
 //! sizes there, and say the same.
 
+use pumice::types::Integer;
 use pumice::{
-    AllocationTime, CopyOptions, Datatype, File, Keep, MemoryStore, Node, RawAttribute,
+    AllocationTime, CopyOptions, Datatype, File, FilterSpec, Keep, MemoryStore, Node,
     ReferenceType, Remade, Value,
 };
 use pumice_engine::group::{GroupSpec, new_messages};
@@ -178,17 +179,90 @@ fn datasets_are_stored_in_another_way_in_a_file_of_another_width() {
     check(&to);
 }
 
+/// Structured chunks have sections whose elements have another size there, too.
 #[test]
-fn structured_chunks_of_strings_stay_in_files_of_their_width() {
-    let (from, to) = (of_width(4), of_width(8));
-    let names = from.new_strings().shape([10]).sparse().create("names").unwrap();
-    names.write_strings(3..4, &["obsidian"]).unwrap();
-    assert!(from.copy_object("names", &to, "names", &CopyOptions::new()).is_err());
-    assert!(!to.contains("names"));
-    let value = RawAttribute::new(Datatype::u8(), &[1], vec![5]).unwrap();
-    names.set_attribute("plain", value).unwrap();
-    from.copy_object("names", &from, "same width", &CopyOptions::new()).unwrap();
-    assert_eq!(from.dataset("same width").unwrap().read_strings(3..4).unwrap(), ["obsidian"]);
+fn structured_chunks_are_copied_to_a_file_of_another_width() {
+    for [from, to] in [[4, 8], [8, 4], [4, 4]] {
+        let (from, to) = (of_width(from), of_width(to));
+        let names = from.new_strings().shape([10]).max_shape([None]).sparse();
+        let names = names.create("names").unwrap();
+        names.write_strings(3..4, &["obsidian"]).unwrap();
+        names.write_strings(8..9, &[""]).unwrap();
+        let lists = from.new_strings().shape([10]).variable_length().create("lists").unwrap();
+        lists.write_strings(5..6, &["scoria"]).unwrap();
+        let links = from.new_references(ReferenceType::Object).shape([6]).sparse();
+        let links = links.create("links").unwrap();
+        links.write_references(2..3, &[Some(from.reference("names").unwrap())]).unwrap();
+        let options = CopyOptions::new().expand_references(true);
+        from.copy_object("/", &to, "all", &options).unwrap();
+        for file in [&from, &to] {
+            let all = if file.contains("all") { file.group("all") } else { file.group("/") };
+            let all = all.unwrap();
+            let names = all.dataset("names").unwrap();
+            assert_eq!(names.read_strings(2..5).unwrap(), ["", "obsidian", ""]);
+            assert_eq!(names.count_defined(..).unwrap(), 2);
+            assert!(names.is_defined(&[8]).unwrap() && !names.is_defined(&[9]).unwrap());
+            names.write_strings(9..10, &["tuff"]).unwrap();
+            assert_eq!(names.read_strings(8..10).unwrap(), ["", "tuff"]);
+            names.erase(9..10).unwrap();
+            let lists = all.dataset("lists").unwrap();
+            assert_eq!(lists.read_strings(4..7).unwrap(), ["", "scoria", ""]);
+            let many: Vec<String> = (0..10).map(|number| "ash".repeat(number)).collect();
+            lists.write_strings(.., &many).unwrap();
+            assert_eq!(lists.read_strings(..).unwrap(), many);
+            lists.write_strings(5..6, &["scoria"]).unwrap();
+            let links = all.dataset("links").unwrap();
+            assert_eq!(links.count_defined(..).unwrap(), 1);
+            let found = links.read_references(2..3).unwrap();
+            let found = file.dereference(found[0].as_ref().unwrap()).unwrap();
+            let Node::Dataset(found) = found else { panic!("no dataset") };
+            assert_eq!(found.address(), names.address());
+        }
+    }
+}
+
+fn pair(file: &File) -> Datatype {
+    let object = file.reference_datatype(ReferenceType::Object);
+    let Datatype::Integer(whole) = Datatype::i32_le() else { unreachable!() };
+    let id = Datatype::Integer(Integer { precision: 12, ..whole });
+    Datatype::compound([("to", object), ("id", id)])
+}
+
+/// Of what parts elements consist is what nbit has to know.
+#[test]
+fn elements_packed_by_nbit_are_copied_to_a_file_of_another_width() {
+    for ([from, to], sparse) in [([4, 8], false), ([8, 4], true), ([4, 8], true)] {
+        let (from, store) = (of_width(from), Arc::new(MemoryStore::new(empty(to))));
+        let to = File::options().edit_in(store.clone()).unwrap();
+        fill(&from);
+        let builder = from.new_dataset_of(pair(&from)).shape([3]).chunk([2]);
+        let builder = match sparse {
+            true => builder.sparse().value_filters(vec![FilterSpec::nbit()]),
+            false => builder.filter(FilterSpec::nbit()),
+        };
+        let address = from.dataset("plain").unwrap().address().to_le_bytes();
+        let width = from.reference_datatype(ReferenceType::Object).size();
+        let value = |id| {
+            let to = Value::Reference(address[..width].to_vec());
+            Value::Compound(vec![("to".into(), to), ("id".into(), Value::Integer(id))])
+        };
+        let packed = builder.create("packed").unwrap();
+        packed.write_values(0..2, &[value(-2000), value(2000)]).unwrap();
+        let options = CopyOptions::new().expand_references(true);
+        from.copy_object("packed", &to, "packed", &options).unwrap();
+        from.copy_object("plain", &to, "plain", &options).unwrap();
+        let copy = to.dataset("packed").unwrap();
+        assert_eq!(copy.datatype(), &pair(&to));
+        to.flush().unwrap();
+        let again = File::options().open_bytes(store.to_vec()).unwrap();
+        let values = again.dataset("packed").unwrap().read_values(..).unwrap();
+        for (value, id) in values.iter().zip([-2000, 2000, 0]) {
+            let Value::Compound(members) = value else { panic!("{value:?}") };
+            assert_eq!(members[1].1, Value::Integer(id));
+            let Value::Reference(place) = &members[0].1 else { panic!("{value:?}") };
+            assert_eq!(place.iter().all(|&byte| byte == 0), id == 0, "{place:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The header of a copy: messages as they are, but for what they say of places in the file.
 
 use super::Copier;
-use crate::dataset::DatasetState;
+use crate::attribute::object_datatype;
+use crate::dataset::{DatasetState, refitted};
 use crate::file::File;
 use crate::group::{self, Links};
 use crate::layout::Storage;
@@ -9,7 +10,7 @@ use crate::local_heap::LocalHeap;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::shared::{context, here};
-use crate::{Error, Result, attribute};
+use crate::{Result, attribute};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{
     ChunkIndexInfo, Era, ExternalFiles, Fill, FillValue, Layout, LinkInfo, Message, SharedLocation,
@@ -18,9 +19,6 @@ use pumice_format::messages::{
 use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
 use pumice_format::virtual_mapping;
 use std::sync::Arc;
-
-/// The filter that packs the bits of each part of an element.
-const NBIT: u16 = 5;
 
 impl Copier<'_> {
     /// Makes the header of a copy; it holds nothing yet.
@@ -79,6 +77,7 @@ impl Copier<'_> {
             kind::LINK_INFO => Some(self.link_info(from, raw)?),
             kind::DATATYPE => Some(self.datatype(file, raw, depth)?),
             kind::LAYOUT => Some(self.layout(file, from, raw)?),
+            kind::PIPELINE | kind::STRUCTURED_PIPELINE => Some(self.pipeline(file, from, raw)?),
             kind::EXTERNAL_FILES => Some(self.external_files(file, raw)?),
             kind::FILL_VALUE | kind::FILL_VALUE_OLD => self.fill_value(file, from, raw)?,
             _ => Some(self.as_it_is(file, raw)?),
@@ -181,9 +180,6 @@ impl Copier<'_> {
         let old_size = dataset.datatype().size().max(1) as u64;
         let new_size = self.sized(file, dataset.datatype())?.size() as u64;
         let resized = |bytes: u64| bytes / old_size * new_size;
-        if old_size != new_size {
-            self.refuse_fitted(file, from)?;
-        }
         let message = match dataset.description()? {
             // What is not written over is not to be taken for what is no longer needed.
             Layout::Compact { data } if changes => {
@@ -232,26 +228,18 @@ impl Copier<'_> {
         Ok(RawMessage::new(kind::LAYOUT, flags, body))
     }
 
-    /// Refuses filters whose parameters say of what parts an element consists: elements get another size.
-    fn refuse_fitted(&self, file: &File, from: &Object) -> Result<()> {
-        let fitted = match from.message(kind::PIPELINE) {
-            Some(raw) => {
-                let found = here(file, raw)?;
-                match Message::from_raw(&found, &context(file, &found))? {
-                    Message::Pipeline(pipeline) => {
-                        pipeline.filters.iter().any(|one| one.id == NBIT)
-                    }
-                    _ => true,
-                }
+    /// Filters; those whose parameters say of what parts an element consists know those of the copy.
+    fn pipeline(&self, file: &Arc<File>, from: &Object, raw: &RawMessage) -> Result<RawMessage> {
+        if from.has(kind::DATATYPE) {
+            let stored = object_datatype(file, from)?;
+            if self.resizes(file, &stored)
+                && let Some(message) =
+                    refitted(file, from, &self.sized(file, &stored)?, self.target.era())?
+            {
+                return Ok(message);
             }
-            None => from.has(kind::STRUCTURED_PIPELINE),
-        };
-        if !fitted {
-            return Ok(());
         }
-        let what = "copying strings, sequences or references in structured chunks, or with nbit, to a file \
-                    with addresses of another width";
-        Err(Error::Unsupported(what.into()))
+        self.as_it_is(file, raw)
     }
 
     /// The mapping of a virtual dataset, in the target's heap.

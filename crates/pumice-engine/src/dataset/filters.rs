@@ -5,11 +5,13 @@ use crate::Result;
 use crate::file::File;
 use crate::object::Object;
 use crate::shared::context;
-use pumice_filter::{FilterSpec, Pipeline};
+use pumice_filter::{DatasetFacts, FilterSpec, Pipeline};
 use pumice_format::messages::{
     self, Era, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
+use pumice_format::structured::VARIABLE_LENGTH;
+use pumice_types::Datatype;
 
 /// The filters of a dataset: of its chunks, or of each of their sections.
 pub(super) struct Filters {
@@ -52,6 +54,29 @@ impl Filters {
         Ok(filters)
     }
 
+    /// Lets filters of elements that know of what parts these consist know those of another type. Says whether
+    /// there are any.
+    fn refit(&mut self, datatype: &Datatype, layout: &Layout) -> Result<bool> {
+        // What is of variable length has bytes, not elements, in its sections.
+        let (section, chunk, sparse) = match layout {
+            Layout::Chunked { chunk, .. } => (0, chunk, false),
+            Layout::Structured { chunk, sections: 2, kind, .. } if kind & VARIABLE_LENGTH == 0 => {
+                (1, chunk, true)
+            }
+            _ => return Ok(false),
+        };
+        let facts = DatasetFacts { datatype, chunk, fill: None, sparse };
+        let mut any = false;
+        for filter in self.sections.get_mut(section).into_iter().flatten() {
+            let fresh = FilterSpec::nbit();
+            if filter.id == fresh.id {
+                *filter = FilterSpec { optional: filter.optional, ..fresh }.for_dataset(&facts)?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.sections.iter().all(Vec::is_empty)
     }
@@ -77,6 +102,20 @@ impl Filters {
         StructuredPipeline { sections }.encode(&mut body)?;
         Ok(Some(RawMessage::new(kind::STRUCTURED_PIPELINE, MESSAGE_CONSTANT, body)))
     }
+}
+
+/// The message of a dataset's filters as it is to be with elements of another type, where that makes a
+/// difference.
+pub(crate) fn refitted(
+    file: &File,
+    object: &Object,
+    datatype: &Datatype,
+    era: Era,
+) -> Result<Option<RawMessage>> {
+    let Some(raw) = optional(file, object, kind::LAYOUT)? else { return Ok(None) };
+    let layout = Layout::decode(&raw.body, &context(file, &raw))?;
+    let mut filters = Filters::read(file, object, &layout)?;
+    if filters.refit(datatype, &layout)? { filters.message(era) } else { Ok(None) }
 }
 
 /// The filters of a pipeline message, ready to run.

@@ -58,12 +58,7 @@ impl HeapSections<'_> {
         heap: &[u8],
         shared: bool,
     ) -> Result<[EncodedCells; 2]> {
-        let direct = match self.datatype.as_flat_varlen() {
-            Some(varlen) if self.references.begins_with_references() => {
-                counts_of(varlen, elements, heap)
-            }
-            _ => None,
-        };
+        let direct = self.by_counts().and_then(|varlen| counts_of(varlen, elements, heap));
         let (references, objects) = match direct {
             Some((counts, objects)) => (self.references.encode_references(&counts)?, objects),
             None => {
@@ -79,6 +74,14 @@ impl HeapSections<'_> {
         Ok([references, heap])
     }
 
+    /// The type of the elements, if they can be stored by their counts: the filter for that knows references of
+    /// one length, which files with short addresses do not have.
+    fn by_counts(&self) -> Option<&VarLen> {
+        let varlen = self.datatype.as_flat_varlen()?;
+        let suits = varlen.size as usize == references::SIZE;
+        (suits && self.references.begins_with_references()).then_some(varlen)
+    }
+
     /// The same of lists that fill `heap`, if they can be stored by their counts alone.
     pub(super) fn encode_counts(
         &self,
@@ -87,7 +90,7 @@ impl HeapSections<'_> {
     ) -> Result<Option<[EncodedCells; 2]>> {
         let small = heap.len() as u64 <= u64::from(u32::MAX);
         let few = counts.len() <= PER_COLLECTION << 16;
-        if !(small && few && self.references.begins_with_references()) {
+        if !(small && few && self.by_counts().is_some()) {
             return Ok(None);
         }
         let references = self.references.encode_references(counts)?;
@@ -106,7 +109,7 @@ impl HeapSections<'_> {
     ) -> Result<Decoded> {
         let references = decode_references(self.references, record, first, bytes, wanted)?;
         let heap = decode_heap(self.heap, record, first + 1, bytes)?;
-        let direct = match (&references, &heap, self.datatype.as_flat_varlen()) {
+        let direct = match (&references, &heap, self.by_counts()) {
             (ReferencesSection::Counts(counts), HeapSection::Objects(objects), Some(varlen)) => {
                 elements_of(varlen, counts, &objects.lengths)
             }
