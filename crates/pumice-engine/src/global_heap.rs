@@ -5,12 +5,16 @@
 //! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
 //! Collections that lie close together are read in one go.
 
+mod found;
+mod leaving;
+mod moving;
 mod open;
 mod readers;
 mod recent;
 mod renewals;
 mod write;
 
+pub(crate) use moving::{Copies, MovePlan, Placed};
 pub use readers::Reading;
 
 use crate::medium::Medium;
@@ -279,13 +283,22 @@ struct Objects<'a> {
     last: Option<(u64, Arc<Loaded>)>,
     /// How many more bytes are believable.
     budget: u64,
+    /// Where objects are that are not short, by their references: cells that were never written all refer to the
+    /// fill value's. The smallest count of those, and the length of the object that was found last.
+    placed: HashMap<Vec<u8>, u64>,
+    least: u32,
+    length: u64,
 }
+
+/// From so many bytes on, an object that is referred to again is not copied again.
+const NOT_SHORT: u64 = 256;
 
 impl<'a> Objects<'a> {
     fn new(heap: &'a GlobalHeap, references: usize) -> Result<Self> {
         let all = heap.medium.volume()?.saturating_add(references as u64);
         let budget = all.saturating_mul(MULTIPLE);
-        Ok(Self { heap, found: HashMap::new(), last: None, budget })
+        let (found, placed) = Default::default();
+        Ok(Self { heap, found, last: None, budget, placed, least: u32::MAX, length: 0 })
     }
 
     /// Brings the collections that a batch of elements refers to.
@@ -332,8 +345,24 @@ impl<'a> Objects<'a> {
     }
 }
 
+fn count_of(reference: &[u8]) -> u32 {
+    reference.first_chunk().map_or(0, |count| u32::from_le_bytes(*count))
+}
+
 impl ObjectSource for Objects<'_> {
     type Error = Error;
+
+    fn place(&mut self, reference: &[u8]) -> Option<u64> {
+        let may_be = count_of(reference) >= self.least;
+        may_be.then(|| self.placed.get(reference).copied()).flatten()
+    }
+
+    fn put(&mut self, reference: &[u8], place: u64) {
+        if self.length >= NOT_SHORT {
+            self.least = self.least.min(count_of(reference));
+            self.placed.insert(reference.to_vec(), place);
+        }
+    }
 
     fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>> {
         let width = self.heap.medium.sizes().offset;
@@ -349,6 +378,7 @@ impl ObjectSource for Objects<'_> {
             let expected = "objects that fit into the file";
             Error::from(DecodeError::new(STRUCTURE, address, expected, "far more"))
         })?;
+        self.length = length;
         let object = self.collection(address)?.object(address, index)?;
         let wanted = usize::try_from(length).ok().and_then(|length| object.get(..length));
         wanted.map(Some).ok_or_else(|| {

@@ -122,3 +122,27 @@ fn copies_have_a_fill_value_of_their_own() {
         expect(&dense, &[5], &value, &fill);
     }
 }
+
+/// It is one object, to which many cells refer.
+#[test]
+fn a_long_fill_value_is_read_in_every_cell_however_many_there_are() {
+    let fill = "x".repeat(20_000);
+    for layout in LAYOUTS {
+        let file = File::in_memory().unwrap();
+        let builder =
+            laid_out(file.new_strings(), layout).shape([3000]).fill(Value::from(fill.as_str()));
+        let dataset = builder.create("d").unwrap();
+        dataset.write_strings(5..8, &["a", &fill[1..], "b"] as &[&str]).unwrap();
+        let read = dataset.read_strings(..).unwrap();
+        assert_eq!(read.len(), 3000, "{layout}");
+        for (number, found) in read.iter().enumerate() {
+            let wanted = match number {
+                5 => "a",
+                6 => &fill[1..],
+                7 => "b",
+                _ => fill.as_str(),
+            };
+            assert!(found == wanted.as_bytes(), "{layout}: {number}");
+        }
+    }
+}
