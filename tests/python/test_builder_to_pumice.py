@@ -4,7 +4,7 @@ import numpy as np
 
 from interop import InteropCase, Manifest, dtype_from_json
 from sparse_cases import all_cases, inside, older_cases, random_spelling
-from structured_builder import FileBuilder
+from structured_builder import FileBuilder, Sparse
 
 
 FILES = 1500
@@ -45,6 +45,32 @@ class FilesOfTheBuilder(InteropCase):
             for name, place, spec in members:
                 with self.subTest(name):
                     self.compare(manifest, place, spec)
+
+    def test_cells_beyond_the_extent_do_not_come_back_when_it_grows(self):
+        """Other writers leave them in chunks at the edge."""
+        rng, whole = np.random.default_rng(10), np.indices((8, 8)).reshape(2, -1).T
+        # By turns along one axis and along both, and back in between.
+        steps = [[(8, 7), (8, 8)], [(5, 8), (8, 8)], [(8, 8)], [(3, 8), (8, 8)], [(6, 7), (8, 8)]]
+        for number, extents in enumerate(steps * 4):
+            chosen = whole[np.sort(rng.choice(64, 40, replace=False))]
+            values = np.arange(len(chosen), dtype="<i4") + 1
+            spec = Sparse((5, 7), (4, 4), chosen, values, maximum=(None, None))
+            builder, path = FileBuilder(), self.directory / f"beyond{number}.h5"
+            builder.sparse("d", spec)
+            builder.save(path)
+            edit = self.specification(f"beyond{number}")
+            smallest = np.minimum((5, 7), np.min(extents, axis=0))
+            for extent in extents:
+                edit.op("resize", path="/d", shape=list(extent))
+                if number % 2:
+                    edit.op("reopen", path="/")
+            self.edit(edit, path)
+            manifest = self.read(path)
+            with self.subTest(extents=extents):
+                found = manifest.cells(self.found(manifest, "/d"))
+                kept = (chosen < smallest).all(axis=1)
+                np.testing.assert_array_equal(found[0], chosen[kept])
+                np.testing.assert_array_equal(found[1], values[kept])
 
     def compare(self, manifest, place, spec):
         entry = self.found(manifest, place)

@@ -20,7 +20,7 @@ mod varlen;
 mod virtuality;
 
 pub use cells::Columns;
-pub(crate) use filters::pipeline_of;
+pub(crate) use filters::{pipeline_of, refitted};
 pub use many::{ManyRead, ManyWrite, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;
@@ -42,7 +42,7 @@ use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspac
 use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
@@ -69,6 +69,8 @@ pub struct DatasetState {
     publish: Mutex<()>,
     /// Whether anybody was given it since it was last found idle.
     handed_out: AtomicBool,
+    /// Axes, a bit each, along whose edge no chunk has cells beyond the extent, as other writers leave them.
+    masked: AtomicU32,
 }
 
 /// Whether such a dataset can be made in a file.
@@ -113,6 +115,7 @@ impl DatasetState {
             None => file.create_with(header)?,
         };
         let dataset = Self::new(file, object, description)?;
+        dataset.masked.store(u32::MAX, Ordering::Relaxed);
         dataset.allocate_early()?;
         Ok(dataset)
     }
@@ -141,6 +144,7 @@ impl DatasetState {
             overwritten,
             publish,
             handed_out: AtomicBool::new(true),
+            masked: AtomicU32::new(0),
         })
     }
 

@@ -116,6 +116,26 @@ impl DatasetLayout {
     }
 
     /// Where the elements are.
+    /// How many cells a sparse chunk has defined according to its record.
+    pub(crate) fn announced_cells(&self, record: &ChunkRecord) -> Option<u64> {
+        let checksum = match &self.storage {
+            Storage::Sparse(..) => 0,
+            Storage::VariableLength(layout, _) if layout.is_sparse() => 4,
+            _ => return None,
+        };
+        let bytes = record.sections.get(1)?.unfiltered.checked_sub(checksum)?;
+        bytes.checked_div(self.geometry.element_size() as u64)
+    }
+
+    /// How many cells a chunk has defined, if it need not be all.
+    pub(crate) fn defined_cells(&self, chunk: &Chunk) -> Option<u64> {
+        match chunk {
+            Chunk::Dense(_) => None,
+            Chunk::Sparse(chunk) => Some(chunk.len()),
+            Chunk::Heap(chunk) => Some(chunk.len()),
+        }
+    }
+
     fn medium(&self) -> Option<&Arc<Medium>> {
         match &self.storage {
             Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
@@ -252,9 +272,10 @@ impl Layout for DatasetLayout {
             .iter()
             .map(|write| WriteOp { offset: write.offset, bytes: write.bytes })
             .collect();
-        match self.table() {
-            Some(table) => table.put(&mut ops),
-            None => self.medium().ok_or_else(Self::mismatch)?.put(&mut ops),
+        match (self.table(), &self.storage) {
+            (Some(table), _) => table.put(&mut ops),
+            (None, Storage::Contiguous(contiguous)) => contiguous.put(&mut ops),
+            (None, _) => self.medium().ok_or_else(Self::mismatch)?.put(&mut ops),
         }
     }
 

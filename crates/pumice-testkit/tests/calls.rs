@@ -116,3 +116,23 @@ fn what_a_smaller_extent_cuts_off_is_not_written_first() {
     let read = dataset.read::<i32>(..).unwrap();
     assert!((0..10_000).all(|n| read[n] == if n % 100 < 95 { 5 } else { 0 }));
 }
+
+#[test]
+fn a_step_back_looks_for_the_chunks_behind_the_edge_alone() {
+    let inner = Arc::new(MemoryStore::default());
+    let file = File::options().create_in(inner.clone()).unwrap();
+    let new = file.new_dataset::<u8>().shape([100, 100]).max_shape([None, None]).chunk([1, 1]);
+    new.create("x").unwrap().write(.., &[7u8; 10_000]).unwrap();
+    file.close().unwrap();
+    let store = Arc::new(FaultyStore::new(inner));
+    let context = Context::builder().threads(0).build().unwrap();
+    let file = File::options().context(&context).edit_in(store.clone()).unwrap();
+    let dataset = file.dataset("x").unwrap();
+    let calls = calls_of(&store, || dataset.resize(&[99, 100]).unwrap());
+    // The whole tree has more than a hundred nodes.
+    assert!((1..40).contains(&calls), "{calls} call(s)");
+    dataset.resize(&[100, 100]).unwrap();
+    let read = dataset.read::<u8>(..).unwrap();
+    assert_eq!(read.iter().map(|&value| u32::from(value)).sum::<u32>(), 7 * 9_900);
+    assert!(read[9_900..].iter().all(|&value| value == 0));
+}

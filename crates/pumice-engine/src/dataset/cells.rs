@@ -292,11 +292,10 @@ impl DatasetState {
 
     /// How many cells a chunk has according to its record, if that can be.
     fn recorded(&self, record: &ChunkRecord) -> Option<usize> {
-        let geometry = &self.layout.geometry;
+        let count = self.layout.announced_cells(record)?;
         let bytes = record.sections.get(1)?.unfiltered;
-        let count = bytes.checked_div(geometry.element_size() as u64)?;
         let possible = bytes <= record.size.saturating_mul(MOST_RATIO);
-        let fits = count <= geometry.cells_per_chunk() && possible;
+        let fits = count <= self.layout.geometry.cells_per_chunk() && possible;
         fits.then_some(usize::try_from(count).ok()).flatten()
     }
 

@@ -12,7 +12,10 @@
 //! old one, chunks that were taken out so far read as the fill value, and the resize can be repeated.
 //!
 //! A resize costs what there is to change: growing looks at the chunks along the old edge, shrinking at
-//! all chunks that are stored.
+//! those that the new edge cuts and those behind it; where these would be many, at all that are stored.
+//!
+//! Other writers leave cells beyond the extent in sparse chunks at the edge. Reads pass over them. Before the
+//! first growth along an axis, such chunks are stored anew without them.
 
 mod rewriting;
 
@@ -22,8 +25,10 @@ use crate::{Error, Result};
 use pumice_cache::{Exclusive, Layout};
 use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
 use rewriting::{Affected, Rewriting};
+use std::cmp::Ordering::{Greater, Less};
 use std::collections::BTreeSet;
 use std::sync::RwLockReadGuard;
+use std::sync::atomic::Ordering;
 
 /// Chunks along an edge that are looked up one by one.
 const LONGEST_BORDER: u64 = 1 << 16;
@@ -36,6 +41,8 @@ pub(super) enum Fate {
     Cut(CellSet),
     /// In another form.
     Recoded,
+    /// As it is, but without cells beyond the extent of now, if it has any.
+    Masked,
 }
 
 /// Chunks that change, in their new form.
@@ -89,11 +96,12 @@ impl DatasetState {
             self.forget_overwritten();
         }
         let Some(table) = self.layout.table() else { return self.move_end(dims) };
+        let grown = self.grown(dims);
         let grows_only = self.dims().iter().zip(dims).all(|(old, new)| old <= new);
-        if grows_only && !self.early && !self.recodes() {
+        if grows_only && !self.early && !self.recodes() && !self.has_stale(grown) {
             return self.grow(table, dims);
         }
-        let border = if grows_only { self.border(dims) } else { None };
+        let border = self.border(dims);
         let exclusive = self.cache().exclusive(&self.cached);
         let mut changes = Changes::default();
         if let Err(error) = self.prepare(table, &exclusive, dims, border.as_deref(), &mut changes) {
@@ -102,6 +110,7 @@ impl DatasetState {
         }
         let dropped = std::mem::take(&mut changes.dropped);
         self.apply(table, &exclusive, dims, border, changes)?;
+        self.masked.fetch_or(grown, Ordering::Relaxed);
         if dropped.is_empty() { Ok(()) } else { self.discard(dropped).map(drop) }
     }
 
@@ -130,34 +139,65 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Chunks that growing to `dims` may change: those that the old edge cuts along axes that grow. None
-    /// if there are so many that what is stored is rather listed.
+    /// The axes that grow, a bit each.
+    fn grown(&self, dims: &[u64]) -> u32 {
+        let old = self.dims();
+        let grows = old.iter().zip(dims).map(|(old, new)| u32::from(old < new));
+        grows
+            .enumerate()
+            .fold(0, |all, (axis, grows)| all | grows.checked_shl(axis as u32).unwrap_or(0))
+    }
+
+    /// Whether chunks may have cells beyond the edge along one of these axes.
+    fn has_stale(&self, axes: u32) -> bool {
+        let sparse = match &self.layout.storage {
+            Storage::Sparse(..) => true,
+            Storage::VariableLength(layout, _) => layout.is_sparse(),
+            _ => false,
+        };
+        sparse && axes & !self.masked.load(Ordering::Relaxed) != 0
+    }
+
+    /// Chunks that may change with the extent `dims`: those that the old edge cuts along axes that grow, those
+    /// that the new edge cuts along others, and those behind it. None if there are so many that what is
+    /// stored is rather listed.
     fn border(&self, dims: &[u64]) -> Option<Vec<Dims>> {
-        if !self.recodes() {
-            return Some(Vec::new());
-        }
-        let (old, geometry) = (self.dims(), &self.layout.geometry);
-        let counts = counts(&old, geometry.chunk());
+        let (old, chunk) = (self.dims(), self.layout.geometry.chunk());
+        let counts = counts(&old, chunk);
         let mut keys = Vec::new();
         for axis in 0..dims.len() {
-            if dims[axis] == old[axis] || old[axis].is_multiple_of(geometry.chunk()[axis].max(1)) {
+            let (side, last) = (chunk[axis].max(1), counts[axis]);
+            let first = match dims[axis].cmp(&old[axis]) {
+                Less => dims[axis] / side,
+                Greater if self.changes_when_grown(axis) => old[axis] / side,
+                _ => continue,
+            };
+            let others = counts.iter().enumerate().filter(|(other, _)| *other != axis);
+            let beside = others.map(|(_, &count)| count).try_fold(1, u64::checked_mul)?;
+            let number = beside.checked_mul(last.saturating_sub(first))?;
+            if number == 0 {
                 continue;
             }
-            let others = counts.iter().enumerate().filter(|(other, _)| *other != axis);
-            let along = others.map(|(_, &count)| count).try_fold(1, u64::checked_mul)?;
-            if along.saturating_add(keys.len() as u64) > LONGEST_BORDER {
+            if number.saturating_add(keys.len() as u64) > LONGEST_BORDER {
                 return None;
             }
-            let mut key: Dims = counts.iter().map(|_| 0).collect();
-            key[axis] = counts[axis] - 1;
-            for _ in 0..along {
-                keys.push(key.clone());
-                next_beside(&mut key, &counts, axis);
+            for place in first..last {
+                let mut key: Dims = counts.iter().map(|_| 0).collect();
+                key[axis] = place;
+                for _ in 0..beside {
+                    keys.push(key.clone());
+                    next_beside(&mut key, &counts, axis);
+                }
             }
         }
         keys.sort_unstable();
         keys.dedup();
         Some(keys)
+    }
+
+    /// Whether chunks that the edge cuts along an axis may change when it moves outwards.
+    fn changes_when_grown(&self, axis: usize) -> bool {
+        self.recodes() || self.has_stale(1_u32.checked_shl(axis as u32).unwrap_or(0))
     }
 
     /// Writes chunks that must change in their new form.
@@ -173,7 +213,8 @@ impl DatasetState {
         if self.early {
             self.fill_new(table, exclusive, &old, dims, changes)?;
         }
-        if !self.recodes() && !old.iter().zip(dims).any(|(old, new)| new < old) {
+        let shrinks = old.iter().zip(dims).any(|(old, new)| new < old);
+        if !self.recodes() && !shrinks && !self.has_stale(self.grown(dims)) {
             return Ok(());
         }
         let affected = match border {
@@ -286,9 +327,13 @@ impl DatasetState {
     /// What becomes of a chunk if the extent changes to `dims`.
     fn fate(&self, key: &Dims, dims: &[u64]) -> Result<Fate> {
         let geometry = &self.layout.geometry;
+        let stays = || match geometry.is_partial(key) {
+            true if self.has_stale(self.grown(dims)) => Fate::Masked,
+            _ => Fate::Same,
+        };
         let Some(outside) = geometry.outside_of(key, dims)? else {
-            let was_partial = geometry.is_partial(key);
-            return Ok(if was_partial && self.recodes() { Fate::Recoded } else { Fate::Same });
+            let recoded = geometry.is_partial(key) && self.recodes();
+            return Ok(if recoded { Fate::Recoded } else { stays() });
         };
         if outside.is_full() {
             return Ok(Fate::Gone);
@@ -297,7 +342,7 @@ impl DatasetState {
         let grows_only = old.iter().zip(dims).all(|(old, new)| old <= new);
         match geometry.outside_of(key, &old)? {
             // It loses no cell that it had.
-            Some(known) if grows_only || known == outside => Ok(Fate::Same),
+            Some(known) if grows_only || known == outside => Ok(stays()),
             _ => Ok(Fate::Cut(outside)),
         }
     }

@@ -350,10 +350,12 @@ impl Sparse {
             if filters.is_empty() && tail.len() == wanted {
                 sink.put_values(place, tail)?;
             } else {
-                let decoded = filters.decode_slice(tail, stored.0.filter_mask, wanted)?;
-                if decoded.len() != wanted {
+                // How many there are was known before the chunk was read: it may have changed in between. What is
+                // wrong with it is said where it is made.
+                let decoded = filters.decode_slice(tail, stored.0.filter_mask, wanted);
+                let Some(decoded) = decoded.ok().filter(|decoded| decoded.len() == wanted) else {
                     return Ok(false);
-                }
+                };
                 sink.put_values(place, &decoded)?;
                 scratch::give(decoded);
             }

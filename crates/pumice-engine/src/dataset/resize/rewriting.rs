@@ -29,10 +29,18 @@ enum Image {
     Stored(Vec<u8>, ChunkRecord),
 }
 
+/// What becomes of a chunk.
+enum Form {
+    /// The one that it has.
+    Old,
+    New(Encoded<ChunkRecord>),
+    /// Nothing is left of it.
+    None,
+}
+
 /// What has become of a chunk.
 struct Changed {
-    /// Its new form, unless nothing is left of it.
-    encoded: Option<Encoded<ChunkRecord>>,
+    form: Form,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
 }
@@ -87,9 +95,10 @@ impl<'a> Rewriting<'a> {
         let mut kept = Vec::with_capacity(batch.len());
         for (Affected { key, .. }, changed) in batch.into_iter().zip(changed) {
             changes.dropped.extend(changed.dropped);
-            match changed.encoded {
-                Some(encoded) => kept.push((key, encoded)),
-                None => changes.gone.push(key),
+            match changed.form {
+                Form::Old => {}
+                Form::New(encoded) => kept.push((key, encoded)),
+                Form::None => changes.gone.push(key),
             }
         }
         self.write(kept, changes)
@@ -136,17 +145,28 @@ impl<'a> Rewriting<'a> {
         let mut chunk = match image {
             Some(Image::Chunk(chunk)) => chunk,
             Some(Image::Stored(bytes, record)) => {
-                layout.decode(key, bytes, &layout.stored(record), Part::All)?
+                let announced = layout.announced_cells(&record);
+                let chunk = layout.decode(key, bytes, &layout.stored(record), Part::All)?;
+                // Decoding drops cells beyond the extent.
+                if matches!(affected.fate, Fate::Masked)
+                    && layout.defined_cells(&chunk) == announced
+                {
+                    return Ok(Changed { form: Form::Old, dropped: Vec::new() });
+                }
+                chunk
             }
-            None => return Ok(Changed { encoded: None, dropped: Vec::new() }),
+            None => return Ok(Changed { form: Form::None, dropped: Vec::new() }),
         };
         let dropped = self.dropped(key, &chunk)?;
-        let encoded = match &affected.fate {
-            Fate::Gone => None,
-            Fate::Cut(cells) if self.erase(key, &mut chunk, cells.clone())? => None,
-            Fate::Cut(_) | Fate::Recoded | Fate::Same => Some(self.recoder.encode(key, &chunk)?),
+        let form = match &affected.fate {
+            Fate::Gone => Form::None,
+            Fate::Cut(cells) if self.erase(key, &mut chunk, cells.clone())? => Form::None,
+            Fate::Masked if layout.defined_cells(&chunk) == Some(0) => Form::None,
+            Fate::Cut(_) | Fate::Recoded | Fate::Masked | Fate::Same => {
+                Form::New(self.recoder.encode(key, &chunk)?)
+            }
         };
-        Ok(Changed { encoded, dropped })
+        Ok(Changed { form, dropped })
     }
 
     /// Takes cells from a chunk, and tells whether nothing is left of it.
