@@ -128,10 +128,10 @@ fn a_step_back_looks_for_the_chunks_behind_the_edge_alone() {
     let context = Context::builder().threads(0).build().unwrap();
     let file = File::options().context(&context).edit_in(store.clone()).unwrap();
     let dataset = file.dataset("x").unwrap();
-    let calls = calls_of(&store, || dataset.resize(&[99, 100]).unwrap());
+    let calls = calls_of(&store, || dataset.resize([99, 100]).unwrap());
     // The whole tree has more than a hundred nodes.
     assert!((1..40).contains(&calls), "{calls} call(s)");
-    dataset.resize(&[100, 100]).unwrap();
+    dataset.resize([100, 100]).unwrap();
     let read = dataset.read::<u8>(..).unwrap();
     assert_eq!(read.iter().map(|&value| u32::from(value)).sum::<u32>(), 7 * 9_900);
     assert!(read[9_900..].iter().all(|&value| value == 0));
