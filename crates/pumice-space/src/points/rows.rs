@@ -95,13 +95,11 @@ impl<'a> RowGrid<'a> {
         let rows = self.rows_of(band);
         let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let all = self.columns.get(first..last)?;
-        if all.iter().fold(0, |highest, &at| highest.max(at)) as u64 >= self.width
-            && !all.is_empty()
-        {
+        // All cells at once, as rows may be short; then what is so between two rows is taken off.
+        let Pairs { mut descents, mut neighbours, highest } = compare(all);
+        if u64::from(highest) >= self.width && !all.is_empty() {
             return None;
         }
-        // All cells at once, as rows may be short; then what is so between two rows is taken off.
-        let Pairs { mut descents, mut neighbours } = compare(all);
         let mut start = first;
         for row in rows {
             let end = self.pointer(row + 1);
@@ -253,19 +251,22 @@ impl Divisor {
     }
 }
 
-/// How many columns do not lie behind the one before them, and how many follow a neighbour.
+/// How many columns do not lie behind the one before them, how many follow a neighbour, and the highest.
 struct Pairs {
     descents: u32,
     neighbours: u32,
+    highest: u32,
 }
 
 /// All are looked at, so that many are compared at once. There are fewer than 2^32.
 #[inline(always)]
 fn compare(line: &[u32]) -> Pairs {
-    let mut pairs = Pairs { descents: 0, neighbours: 0 };
-    for pair in line.windows(2) {
-        pairs.descents += u32::from(pair[0] >= pair[1]);
-        pairs.neighbours += u32::from(pair[1].wrapping_sub(pair[0]) == 1);
+    let first = line.first().copied().unwrap_or(0);
+    let mut pairs = Pairs { descents: 0, neighbours: 0, highest: first };
+    for (lower, &upper) in line.iter().zip(line.get(1..).unwrap_or_default()) {
+        pairs.descents += u32::from(*lower >= upper);
+        pairs.neighbours += u32::from(upper.wrapping_sub(*lower) == 1);
+        pairs.highest = pairs.highest.max(upper);
     }
     pairs
 }
