@@ -7,8 +7,12 @@ use std::ops::Range;
 /// Columns that are looked at together: as many as a word has bits.
 const BLOCK: usize = 64;
 
-/// One row in so many tells how cells are spread over chunks.
-const SAMPLED: usize = 16;
+/// Blocks whose chunks are found before any of them is looked at: a processor waits where it is to read what it has
+/// just written, a column further.
+const TOGETHER: usize = 16;
+
+/// So many rows tell how cells are spread over chunks.
+const SAMPLED: usize = 48;
 
 /// Columns are below this, so that [`Divisor`] is exact.
 const MOST_COLUMNS: u64 = 1 << 30;
@@ -132,11 +136,13 @@ impl<'a> RowGrid<'a> {
     pub fn counts(&self, band: usize) -> Vec<usize> {
         let mut counts = vec![0; self.across];
         let by_side = Divisor::new(self.side);
-        for row in self.rows_of(band).step_by(SAMPLED) {
+        let rows = self.rows_of(band);
+        let step = (rows.len() / SAMPLED).max(1);
+        for row in rows.step_by(step) {
             let line = self.columns.get(self.pointer(row)..self.pointer(row + 1));
             for column in line.unwrap_or_default() {
                 if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
-                    *count += SAMPLED;
+                    *count += step;
                 }
             }
         }
@@ -166,13 +172,18 @@ impl<'a> RowGrid<'a> {
         let end = |row: usize| ends.get(row).copied().unwrap_or(usize::MAX);
         // The row whose end is to be marked next, that of the open piece, its chunk and its first cell.
         let (mut marked, mut row, mut chunk, mut start) = (0, 0, 0, first);
-        // The chunk of the last cell of the block before, then those of a block.
-        let mut chunks = [u32::MAX; BLOCK + 1];
+        // The chunk of the last cell of the block before, then those of some blocks.
+        let mut all = [u32::MAX; TOGETHER * BLOCK + 1];
         for base in (first..last).step_by(BLOCK) {
             let len = (last - base).min(BLOCK);
-            let mut rest = [0; BLOCK];
-            by_side.divide_all(block_at(self.columns, base, &mut rest), &mut chunks[1..]);
-            let mut begins = changes(&chunks) & (u64::MAX >> (BLOCK - len));
+            let block = (base - first) / BLOCK % TOGETHER * BLOCK;
+            if block == 0 {
+                all[0] = all[TOGETHER * BLOCK];
+                let columns = self.columns.get(base..last).unwrap_or_default();
+                by_side.divide_all(columns, &mut all[1..]);
+            }
+            let Some(chunks) = all[block..].first_chunk() else { break };
+            let mut begins = changes(chunks) & (u64::MAX >> (BLOCK - len));
             while end(marked) < base + len {
                 begins |= 1u64.checked_shl(end(marked).wrapping_sub(base) as u32).unwrap_or(0);
                 marked += 1;
@@ -190,23 +201,9 @@ impl<'a> RowGrid<'a> {
                 }
                 begins &= begins - 1;
             }
-            chunks[0] = chunks[BLOCK];
         }
         if last > start && (chunk as usize) < self.across {
             to.take(chunk as usize, row as u32, start..last);
-        }
-    }
-}
-
-/// Columns from `base` on; at the end of the list what is left of it, in `rest`.
-#[inline(always)]
-fn block_at<'a>(columns: &'a [u32], base: usize, rest: &'a mut [u32; BLOCK]) -> &'a [u32; BLOCK] {
-    let columns = columns.get(base..).unwrap_or_default();
-    match columns.first_chunk() {
-        Some(block) => block,
-        None => {
-            rest[..columns.len()].copy_from_slice(columns);
-            rest
         }
     }
 }
@@ -244,7 +241,7 @@ impl Divisor {
     }
 
     #[inline(always)]
-    fn divide_all(self, numbers: &[u32; BLOCK], quotients: &mut [u32]) {
+    fn divide_all(self, numbers: &[u32], quotients: &mut [u32]) {
         for (quotient, number) in quotients.iter_mut().zip(numbers) {
             *quotient = self.divide(*number);
         }
