@@ -1,5 +1,5 @@
-//! Where runs of columns end: thirty-two columns are compared with the ones before them at a time, where the
-//! processor can (AVX2).
+//! Rows of columns that mostly stand in runs: where runs begin, and whether a row is like the one before. Thirty-two
+//! columns are compared at a time, where the processor can (AVX2).
 //!
 //! Most runs are short, so that one decision for each column is wrong once for each run: that took two thirds
 //! of the time of writing clustered rows.
@@ -11,43 +11,80 @@ use crate::wide::Wide;
 /// Columns that are compared at a time.
 pub(super) const STEP: usize = 32;
 
-/// Bit `i` is set if column `i` of `upper` is not the neighbour of column `i` of `lower`.
+/// Bit `i` is set if column `i + 1` is not the neighbour of column `i`.
 #[inline(always)]
-pub(super) fn breaks(wide: Option<Wide>, lower: &[u32; STEP], upper: &[u32; STEP]) -> u32 {
+pub(super) fn breaks(wide: Option<Wide>, columns: &[u32; STEP + 1]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if wide.is_some() {
         // SAFETY: the processor has AVX2, or there would be no `Wide`.
-        return unsafe { compare(lower, upper) };
+        return unsafe { x86::breaks(columns) };
     }
     let _ = wide;
-    let pairs = upper.iter().zip(lower).enumerate();
-    pairs.fold(0, |mask, (at, (upper, lower))| {
+    let pairs = columns.iter().zip(&columns[1..]).enumerate();
+    pairs.fold(0, |mask, (at, (lower, upper))| {
         mask | u32::from(upper.wrapping_sub(*lower) != 1) << at
     })
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn compare(lower: &[u32; STEP], upper: &[u32; STEP]) -> u32 {
-    use std::arch::x86_64::*;
-    const GROUP: usize = 8;
-    let one = _mm256_set1_epi32(1);
-    let mut equal = [one; STEP / GROUP];
-    let groups = upper.as_chunks::<GROUP>().0.iter().zip(lower.as_chunks::<GROUP>().0);
-    for (equal, (upper, lower)) in equal.iter_mut().zip(groups) {
-        // SAFETY: 32 bytes are there, and any alignment will do.
-        let (upper, lower) = unsafe {
-            let upper = _mm256_loadu_si256(upper.as_ptr().cast());
-            (upper, _mm256_loadu_si256(lower.as_ptr().cast()))
-        };
-        *equal = _mm256_cmpeq_epi32(_mm256_sub_epi32(upper, lower), one);
+/// Bit `i` is set if column `i` is not the same in both rows.
+#[inline(always)]
+pub(super) fn differences(wide: Option<Wide>, one: &[u32; STEP], other: &[u32; STEP]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if wide.is_some() {
+        // SAFETY: as above.
+        return unsafe { x86::differences(one, other) };
     }
-    let [a, b, c, d] = equal;
-    let bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-    // Packing goes on in each half by itself.
-    let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    !_mm256_movemask_epi8(bytes) as u32
+    let _ = wide;
+    let pairs = one.iter().zip(other).enumerate();
+    pairs.fold(0, |mask, (at, (one, other))| mask | u32::from(one != other) << at)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::STEP;
+    use std::arch::x86_64::*;
+
+    const GROUP: usize = 8;
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn breaks(columns: &[u32; STEP + 1]) -> u32 {
+        let one = _mm256_set1_epi32(1);
+        let (lower, upper) = (columns.as_chunks().0, columns[1..].as_chunks().0);
+        let mut equal = [one; STEP / GROUP];
+        for (equal, (lower, upper)) in equal.iter_mut().zip(lower.iter().zip(upper)) {
+            *equal = _mm256_cmpeq_epi32(_mm256_sub_epi32(load(upper), load(lower)), one);
+        }
+        !bits(equal)
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn differences(one: &[u32; STEP], other: &[u32; STEP]) -> u32 {
+        let mut equal = [_mm256_setzero_si256(); STEP / GROUP];
+        let groups = one.as_chunks().0.iter().zip(other.as_chunks().0);
+        for (equal, (one, other)) in equal.iter_mut().zip(groups) {
+            *equal = _mm256_cmpeq_epi32(load(one), load(other));
+        }
+        !bits(equal)
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn load(columns: &[u32; GROUP]) -> __m256i {
+        // SAFETY: 32 bytes are there, and any alignment will do.
+        unsafe { _mm256_loadu_si256(columns.as_ptr().cast()) }
+    }
+
+    /// A bit for each number that has all its bits.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn bits([a, b, c, d]: [__m256i; STEP / GROUP]) -> u32 {
+        let bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+        // Packing goes on in each half by itself.
+        let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+        _mm256_movemask_epi8(bytes) as u32
+    }
 }
 
 #[cfg(test)]
@@ -55,14 +92,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_processor_finds_the_same_ends() {
+    fn every_processor_finds_the_same_bits() {
         for seed in 0..1000u32 {
-            let lower: [u32; STEP] = std::array::from_fn(|at| seed.wrapping_mul(at as u32 + 7));
             let step = |at: usize| 1 + (seed >> (at % 13) & 3 & at as u32);
-            let upper: [u32; STEP] = std::array::from_fn(|at| lower[at].wrapping_add(step(at)));
-            let found = breaks(Wide::detect(), &lower, &upper);
-            assert_eq!(found, breaks(None, &lower, &upper));
+            let mut columns = [seed; STEP + 1];
+            (0..STEP).for_each(|at| columns[at + 1] = columns[at] + step(at));
+            let found = breaks(Wide::detect(), &columns);
+            assert_eq!(found, breaks(None, &columns));
             (0..STEP).for_each(|at| assert_eq!(found >> at & 1 == 1, step(at) != 1));
+            let one: [u32; STEP] = std::array::from_fn(|at| columns[at]);
+            let other: [u32; STEP] = std::array::from_fn(|at| seed + at as u32);
+            let found = differences(Wide::detect(), &one, &other);
+            assert_eq!(found, differences(None, &one, &other));
+            (0..STEP).for_each(|at| assert_eq!(found >> at & 1 == 1, one[at] != other[at]));
         }
     }
 }
