@@ -1,7 +1,8 @@
 //! A dataset as a living thing: its description, its layout, its place in the chunk cache.
 //!
-//! Lock order: what keeps others from replacing references before the gate (taken for reading by every
-//! transfer, for writing by a resize) before anything in the cache, the index or the object header.
+//! Lock order: what keeps others from looking at cells before they write them, before what keeps others from
+//! replacing references, before the gate (taken for reading by every transfer, for writing by a resize), before
+//! anything in the cache, the index or the object header.
 
 mod cells;
 mod describe;
@@ -43,7 +44,7 @@ use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
 pub struct DatasetState {
@@ -61,6 +62,8 @@ pub struct DatasetState {
     message: Layout,
     cached: Cached<DatasetLayout>,
     gate: RwLock<()>,
+    /// Held from looking at cells to writing what follows from them.
+    deciding: Mutex<()>,
     /// Held while references to the global heap are replaced, from before the old ones are read.
     replacing: Mutex<()>,
     /// Cells with references to the global heap that were overwritten since the file was opened.
@@ -140,6 +143,7 @@ impl DatasetState {
             message,
             cached,
             gate,
+            deciding: Mutex::default(),
             replacing: Mutex::default(),
             overwritten,
             publish,
@@ -209,6 +213,12 @@ impl DatasetState {
     /// Its current dimensions.
     pub fn dims(&self) -> Dims {
         self.layout.geometry.dims()
+    }
+
+    /// Keeps others who ask for the same from coming between a look at cells and a write that follows from
+    /// it. Whoever just reads, writes or erases does not wait.
+    pub fn deciding(&self) -> MutexGuard<'_, ()> {
+        self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes that its elements take in the file; what waits in the cache is written first.

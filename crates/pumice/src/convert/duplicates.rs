@@ -7,6 +7,12 @@ use pumice_types::Element;
 use std::cmp::Ordering;
 
 /// What becomes of a cell that is named more than once, or is defined already.
+///
+/// By all rules but `Last`, what is defined is looked at first. Several threads may do so with one dataset, by
+/// any of these rules: each block of cells is looked at and written in one step for the others, so that no sum
+/// is lost and no cell is taken for undefined twice. Plain writes do not wait for that, nor do erasing and
+/// `Last`: what one of them does to the same cells between look and write may be overwritten. A virtual
+/// dataset and its sources are several datasets here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Duplicates {
@@ -48,6 +54,7 @@ impl Dataset {
                 Duplicates::Error => Err(Error::Invalid(format!("{at:?} is named more than once"))),
                 _ => Ok(()),
             }))?;
+        let _alone = self.state().deciding();
         let mut taken = vec![false; cells.values.len()];
         self.visit_defined::<T>(&cells, |cell, at, _| {
             taken[cell] = true;

@@ -32,6 +32,7 @@ impl Dataset {
                 };
                 let mut cells = self.at(Cells::unite(rank, coordinates, &values, add))?;
                 let mut sums = std::mem::take(&mut cells.values);
+                let _alone = self.state().deciding();
                 self.visit_defined::<f64>(&cells, |cell, _, old| {
                     sums[cell] += old;
                     Ok(())
@@ -56,6 +57,7 @@ impl Dataset {
         let values = self.at(whole_numbers(values))?;
         let mut cells = self.at(Cells::unite(rank, coordinates, &values, add))?;
         let mut sums = std::mem::take(&mut cells.values);
+        let _alone = self.state().deciding();
         self.visit_defined::<W>(&cells, |cell, at, old| add(at, &mut sums[cell], old.into()))?;
         let room = room(own);
         let mut values: Vec<W> = self.buffer(sums.len())?;
