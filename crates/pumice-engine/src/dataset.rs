@@ -43,7 +43,7 @@ use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspac
 use pumice_format::object_header::ObjectHeader;
 use pumice_space::{ChunkGrid, Dims, Extent};
 use pumice_types::{Datatype, Heaped};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open dataset, shared by all handles to it.
@@ -62,6 +62,8 @@ pub struct DatasetState {
     message: Layout,
     cached: Cached<DatasetLayout>,
     gate: RwLock<()>,
+    /// How often the extent was changed.
+    resizes: AtomicU64,
     /// Held from looking at cells to writing what follows from them.
     deciding: Mutex<()>,
     /// Held while references to the global heap are replaced, from before the old ones are read.
@@ -143,6 +145,7 @@ impl DatasetState {
             message,
             cached,
             gate,
+            resizes: AtomicU64::new(0),
             deciding: Mutex::default(),
             replacing: Mutex::default(),
             overwritten,
@@ -213,6 +216,18 @@ impl DatasetState {
     /// Its current dimensions.
     pub fn dims(&self) -> Dims {
         self.layout.geometry.dims()
+    }
+
+    /// How often its extent was changed, or that failed.
+    pub fn resizes(&self) -> u64 {
+        self.resizes.load(Ordering::Acquire)
+    }
+
+    /// Whether the extent may be another than when somebody asked for [`resizes`](Self::resizes), and then for
+    /// the dimensions. Waits for a change that is under way.
+    pub fn was_resized_since(&self, resizes: u64) -> bool {
+        let _none_under_way = self.gate();
+        self.resizes() != resizes
     }
 
     /// Keeps others who ask for the same from coming between a look at cells and a write that follows from

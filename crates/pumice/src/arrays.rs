@@ -1,5 +1,6 @@
 //! Arrays of the crate `ndarray`.
 
+use crate::dataset::steady::bounded;
 use crate::{Dataset, Element, Select};
 use ndarray::{Array, ArrayBase, ArrayD, CowArray, Data, Dimension, IxDyn};
 use pumice_engine::{Error, Result};
@@ -22,10 +23,11 @@ impl Dataset {
         &self,
         selection: impl Select,
     ) -> Result<Array<T, D>> {
-        let dims = self.shape();
-        let selection = selection.select(&dims).map_err(|error| error.at(self.path()))?;
-        let shape: Vec<usize> = selection.shape(&dims).iter().map(|&axis| axis as usize).collect();
-        let values = self.read::<T>(&selection)?;
+        let (shape, values) = self.selected(selection, |selection, dims| {
+            let selection = bounded(selection, dims)?;
+            Ok((selection.shape(dims), self.read::<T>(&selection)?))
+        })?;
+        let shape: Vec<usize> = shape.iter().map(|&axis| axis as usize).collect();
         let array = ArrayD::from_shape_vec(IxDyn(&shape), values);
         let array = array.and_then(|array| array.into_dimensionality::<D>());
         array.map_err(|error| {
@@ -42,19 +44,20 @@ impl Dataset {
         selection: impl Select,
         array: &ArrayBase<S, D>,
     ) -> Result<()> {
-        let dims = self.shape();
-        let selection = selection.select(&dims).map_err(|error| error.at(self.path()))?;
-        let wanted: Vec<u64> =
-            selection.shape(&dims).into_iter().filter(|&axis| axis != 1).collect();
-        let given = array.shape().iter().map(|&axis| axis as u64);
-        if !given.filter(|&axis| axis != 1).eq(wanted.iter().copied()) {
-            let what = format!("an array of shape {:?} for {wanted:?} cells", array.shape());
-            return Err(Error::Invalid(what).at(self.path()));
-        }
         let ordered: CowArray<'_, T, D> = array.as_standard_layout();
         // In standard layout an array is a slice.
         let values = ordered.as_slice().unwrap_or_default();
-        self.write(&selection, values)
+        self.selected(selection, |selection, dims| {
+            let selection = bounded(selection, dims)?;
+            let wanted: Vec<u64> =
+                selection.shape(dims).into_iter().filter(|&axis| axis != 1).collect();
+            let given = array.shape().iter().map(|&axis| axis as u64);
+            if !given.filter(|&axis| axis != 1).eq(wanted.iter().copied()) {
+                let what = format!("an array of shape {:?} for {wanted:?} cells", array.shape());
+                return Err(Error::Invalid(what));
+            }
+            self.write(&selection, values)
+        })
     }
 }
 

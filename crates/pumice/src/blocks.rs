@@ -25,6 +25,15 @@ impl Block {
         Ok(Selection::block(&self.start, &self.count)?)
     }
 
+    /// Those of its cells that an array of this shape has.
+    pub(crate) fn within(&self, shape: &[u64]) -> Result<Selection> {
+        let Self { start, count } = clip(&self.start, &self.count, shape);
+        match count.contains(&0) {
+            true => Ok(Selection::none()),
+            false => Ok(Selection::block(&start, &count)?),
+        }
+    }
+
     pub(crate) fn cells(&self) -> u64 {
         self.count.iter().fold(1, |cells, &axis| cells.saturating_mul(axis))
     }
@@ -51,9 +60,8 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn write_scalar<T: Element>(&self, selection: impl Select, value: T) -> Result<()> {
-        let selection = self.selection(selection)?;
         let mut values = Vec::new();
-        self.in_pieces(&selection, size_of::<T>(), |cells, count| {
+        self.in_pieces(selection, size_of::<T>(), |cells, count| {
             values.resize(count.max(values.len()), value);
             self.write(cells, &values[..count])
         })
@@ -123,9 +131,8 @@ impl Dataset {
         element: &[u8],
         mut write: impl FnMut(&Selection, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let selection = self.selection(selection)?;
         let mut elements = Vec::new();
-        self.in_pieces(&selection, element.len(), |cells, count| {
+        self.in_pieces(selection, element.len(), |cells, count| {
             let length = count * element.len();
             while elements.len() < length {
                 elements.extend_from_slice(element);
@@ -138,31 +145,32 @@ impl Dataset {
     /// each with the number of its cells.
     fn in_pieces(
         &self,
-        selection: &Selection,
+        selection: impl Select,
         size: usize,
         mut visit: impl FnMut(&Selection, usize) -> Result<()>,
     ) -> Result<()> {
-        let shape = self.shape();
-        self.at(selection.check(&shape).map_err(Error::from))?;
-        let (whole, size) = (selection.count(&shape), size.max(1) as u64);
-        let limit = (BLOCK_BYTES / size).clamp(1, BLOCK_CELLS);
-        // Points have coordinates in memory that are as large.
-        if whole <= limit || selection.as_points().is_some() {
-            return visit(selection, whole as usize);
-        }
-        let Some((first, last)) = selection.bounds(&shape) else { return Ok(()) };
-        let count = first.iter().zip(&last).map(|(first, last)| last - first + 1).collect();
-        let mut blocks = vec![Block { start: first.to_vec(), count }];
-        while let Some(block) = blocks.pop() {
-            let cells = selection.and(&block.selection()?, &shape)?;
-            let count = cells.count(&shape);
-            match block.halves() {
-                _ if count == 0 => {}
-                Some(halves) if count > limit => blocks.extend(halves),
-                _ => visit(&cells, count as usize)?,
+        let limit = (BLOCK_BYTES / size.max(1) as u64).clamp(1, BLOCK_CELLS);
+        self.selected(selection, |selection, shape| {
+            selection.check(shape)?;
+            let whole = selection.count(shape);
+            // Points have coordinates in memory that are as large.
+            if whole <= limit || selection.as_points().is_some() {
+                return visit(selection, whole as usize);
             }
-        }
-        Ok(())
+            let Some((first, last)) = selection.bounds(shape) else { return Ok(()) };
+            let count = first.iter().zip(&last).map(|(first, last)| last - first + 1).collect();
+            let mut blocks = vec![Block { start: first.to_vec(), count }];
+            while let Some(block) = blocks.pop() {
+                let cells = selection.and(&block.selection()?, shape)?;
+                let count = cells.count(shape);
+                match block.halves() {
+                    _ if count == 0 => {}
+                    Some(halves) if count > limit => blocks.extend(halves),
+                    _ => visit(&cells, count as usize)?,
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Visits blocks that cover every cell that may be defined, each with at most `limit` defined
@@ -181,40 +189,49 @@ impl Dataset {
         &self,
         within: &Selection,
         limit: u64,
+        visit: impl FnMut(&Block, Selection) -> Result<()>,
+    ) -> Result<()> {
+        self.for_each_part_of(&self.shape(), within, limit, visit)
+    }
+
+    /// The same of an extent that the dataset had a moment ago.
+    pub(crate) fn for_each_part_of(
+        &self,
+        shape: &[u64],
+        within: &Selection,
+        limit: u64,
         mut visit: impl FnMut(&Block, Selection) -> Result<()>,
     ) -> Result<()> {
-        let shape = self.shape();
         if shape.contains(&0) {
             return Ok(());
         }
         let Some(chunk) = self.chunk() else {
-            let whole = Block { start: vec![0; shape.len()], count: shape.clone() };
-            let cells = within.and(&whole.selection()?, &shape)?;
-            if cells.count(&shape) == 0 {
+            let whole = Block { start: vec![0; shape.len()], count: shape.to_vec() };
+            let cells = within.and(&whole.selection()?, shape)?;
+            if cells.count(shape) == 0 {
                 return Ok(());
             }
-            return self.visit_parts(whole, cells, limit, &mut visit);
+            return self.visit_parts(shape, whole, cells, limit, &mut visit);
         };
-        let grid = ChunkGrid::new(&shape, &chunk)?;
+        let grid = ChunkGrid::new(shape, &chunk)?;
         let mut visit_all = |chunks: &[Dims]| {
             for (number, cells) in within.cut(&grid, chunks)? {
-                let block = clip(&grid.origin(&chunks[number]), &chunk, &shape);
-                self.visit_parts(block, cells, limit, &mut visit)?;
+                let block = clip(&grid.origin(&chunks[number]), &chunk, shape);
+                self.visit_parts(shape, block, cells, limit, &mut visit)?;
             }
             Ok(())
         };
         if self.is_sparse() {
-            let stored = self.at(self.state.chunk_records())?;
-            let keys: Vec<Dims> = stored.iter().map(|(offset, _)| grid.chunk_of(offset)).collect();
+            let keys = self.stored_chunks(&grid)?;
             return keys.chunks(AT_ONCE).try_for_each(visit_all);
         }
         let mut offset = vec![0; shape.len()];
         loop {
             let mut keys = vec![grid.chunk_of(&offset)];
-            let mut more = advance(&mut offset, &chunk, &shape);
+            let mut more = advance(&mut offset, &chunk, shape);
             while more && keys.len() < AT_ONCE {
                 keys.push(grid.chunk_of(&offset));
-                more = advance(&mut offset, &chunk, &shape);
+                more = advance(&mut offset, &chunk, shape);
             }
             visit_all(&keys)?;
             if !more {
@@ -223,25 +240,33 @@ impl Dataset {
         }
     }
 
+    /// The numbers of the stored chunks that a grid has; others may be there of an extent that came later.
+    pub(crate) fn stored_chunks(&self, grid: &ChunkGrid) -> Result<Vec<Dims>> {
+        let inside = |offset: &[u64]| offset.iter().zip(grid.dims()).all(|(at, end)| at < end);
+        let stored = self.at(self.state.chunk_records())?;
+        let stored = stored.iter().map(|(offset, _)| offset).filter(|offset| inside(offset));
+        Ok(stored.map(|offset| grid.chunk_of(offset)).collect())
+    }
+
     fn visit_parts(
         &self,
+        shape: &[u64],
         block: Block,
         cells: Selection,
         limit: u64,
         visit: &mut impl FnMut(&Block, Selection) -> Result<()>,
     ) -> Result<()> {
-        let shape = self.shape();
         let mut waiting = vec![(block, cells)];
         while let Some((block, cells)) = waiting.pop() {
-            let small = cells.count(&shape) <= limit
+            let small = cells.count(shape) <= limit
                 || (self.is_sparse() && self.count_defined(&cells)? <= limit);
             let Some(halves) = block.halves().filter(|_| !small) else {
                 visit(&block, cells)?;
                 continue;
             };
             for half in halves.into_iter().rev() {
-                let inside = cells.and(&half.selection()?, &shape)?;
-                if inside.count(&shape) > 0 {
+                let inside = cells.and(&half.selection()?, shape)?;
+                if inside.count(shape) > 0 {
                     waiting.push((half, inside));
                 }
             }

@@ -48,12 +48,11 @@ impl Dataset {
     /// ```
     pub fn chunk_count_in(&self, selection: impl Select) -> Result<u64> {
         let Some(chunk) = self.chunk() else { return Ok(0) };
-        let shape = self.shape();
-        let selection = self.selection(selection)?;
-        let grid = self.at(ChunkGrid::new(&shape, &chunk).map_err(Error::from))?;
-        let all = self.at(self.state.chunk_records())?;
-        let keys: Vec<_> = all.iter().map(|(offset, _)| grid.chunk_of(offset)).collect();
-        Ok(self.at(selection.cut(&grid, &keys).map_err(Error::from))?.len() as u64)
+        self.selected(selection, |selection, shape| {
+            let grid = ChunkGrid::new(shape, &chunk)?;
+            let keys = self.stored_chunks(&grid)?;
+            Ok(selection.cut(&grid, &keys)?.len() as u64)
+        })
     }
 
     /// Bytes that the chunk at `offset` takes in the file, all of its sections if it is structured; `None` if it is

@@ -3,6 +3,7 @@
 //! Data streams block by block, so that memory does not grow with the dataset.
 
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
+use crate::dataset::coordinates_of;
 use crate::{Dataset, DatasetBuilder, Defined};
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
@@ -65,7 +66,7 @@ impl Dataset {
     pub fn copy_as(&self, builder: DatasetBuilder, path: &str, keep: &Keep) -> Result<Dataset> {
         let group = builder.group().clone();
         let target = builder.create(path)?;
-        let copied = self.copy_to(&target, keep);
+        let copied = self.unless_resized("copied", || self.copy_to(&target, keep));
         match copied {
             Ok(()) => Ok(target),
             Err(error) => {
@@ -222,8 +223,9 @@ impl<'a> Copying<'a> {
         let (coordinates, heap) = if self.from.is_sparse() {
             self.from.read_defined_heaped(&cells)?
         } else {
-            let count = cells.count(&self.from.shape()) as usize;
-            (self.from.coordinates_of(&cells, count).1, self.from.read_heaped(&cells)?)
+            let shape = self.to.shape();
+            let count = cells.count(&shape) as usize;
+            (coordinates_of(&cells, &shape, count), self.from.read_heaped(&cells)?)
         };
         let Heaped { elements, heap } = heap;
         let mut found = Defined { rank, coordinates, values: elements };

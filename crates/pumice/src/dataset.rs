@@ -2,6 +2,7 @@
 
 pub(crate) mod creation;
 mod enumerated;
+pub(crate) mod steady;
 mod varlen;
 
 use crate::Transfer;
@@ -14,9 +15,10 @@ use pumice_engine::dataset::DatasetState;
 use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result, attribute};
 use pumice_filter::FilterSpec;
-use pumice_space::{CoordinateWalker, Extent, Selection};
+use pumice_space::{CoordinateWalker, Dims, Extent, Selection};
 use pumice_types::{Conversion, Datatype, Element, Heaped};
 use std::sync::Arc;
+use steady::bounded;
 
 /// A dataset of a file. Handles are cheap to clone and may be used from many threads.
 ///
@@ -252,19 +254,12 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn read<T: Element>(&self, selection: impl Select) -> Result<Vec<T>> {
-        let selection = self.selection(selection)?;
-        let count = self.count(&selection, size_of::<T>())?;
-        let mut values = self.buffer(count)?;
-        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
-        self.at(self.state.read(&selection, &T::datatype(), output))?;
-        Ok(values)
+        self.read_with(selection, &Transfer::default())
     }
 
     /// Reads the selected cells into `buffer`.
     pub fn read_into<T: Element>(&self, selection: impl Select, buffer: &mut [T]) -> Result<()> {
-        let selection = self.selection(selection)?;
-        let output = Output::new(bytemuck::cast_slice_mut(buffer));
-        self.at(self.state.read(&selection, &T::datatype(), output))
+        self.read_into_with(selection, buffer, &Transfer::default())
     }
 
     /// As [`read`](Self::read), in the way that `transfer` says. It must not have places in memory
@@ -274,12 +269,12 @@ impl Dataset {
         selection: impl Select,
         transfer: &Transfer,
     ) -> Result<Vec<T>> {
-        let selection = self.selection(selection)?;
-        let count = self.count(&selection, size_of::<T>())?;
-        let mut values = self.buffer(count)?;
-        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
-        self.at(self.state.read_with(&selection, &T::datatype(), output, &transfer.0))?;
-        Ok(values)
+        self.selected(selection, |selection, dims| {
+            let mut values = self.buffer(self.count(selection, dims, size_of::<T>())?)?;
+            let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
+            self.state.read_with(selection, &T::datatype(), output, &transfer.0)?;
+            Ok(values)
+        })
     }
 
     /// As [`read_into`](Self::read_into), in the way that `transfer` says.
@@ -289,9 +284,10 @@ impl Dataset {
         buffer: &mut [T],
         transfer: &Transfer,
     ) -> Result<()> {
-        let selection = self.selection(selection)?;
-        let output = Output::new(bytemuck::cast_slice_mut(buffer));
-        self.at(self.state.read_with(&selection, &T::datatype(), output, &transfer.0))
+        self.selected(selection, |selection, _| {
+            let output = Output::new(bytemuck::cast_slice_mut(buffer));
+            self.state.read_with(selection, &T::datatype(), output, &transfer.0)
+        })
     }
 
     /// As [`write`](Self::write), in the way that `transfer` says.
@@ -302,9 +298,10 @@ impl Dataset {
         transfer: &Transfer,
     ) -> Result<()> {
         self.make_room()?;
-        let selection = self.selection(selection)?;
         let bytes = bytemuck::cast_slice(values);
-        self.at(self.state.write_with(&selection, &T::datatype(), bytes, &transfer.0))
+        self.selected(selection, |selection, _| {
+            self.state.write_with(selection, &T::datatype(), bytes, &transfer.0)
+        })
     }
 
     /// Reads the selected cells into `buffer` as packed elements of any datatype that theirs
@@ -316,8 +313,9 @@ impl Dataset {
         buffer: &mut [u8],
         transfer: &Transfer,
     ) -> Result<()> {
-        let selection = self.selection(selection)?;
-        self.at(self.state.read_with(&selection, datatype, Output::new(buffer), &transfer.0))
+        self.selected(selection, |selection, _| {
+            self.state.read_with(selection, datatype, Output::new(buffer), &transfer.0)
+        })
     }
 
     /// Writes packed elements of any datatype that converts to the dataset's.
@@ -329,45 +327,49 @@ impl Dataset {
         transfer: &Transfer,
     ) -> Result<()> {
         self.make_room()?;
-        let selection = self.selection(selection)?;
-        self.at(self.state.write_with(&selection, datatype, bytes, &transfer.0))
+        self.selected(selection, |selection, _| {
+            self.state.write_with(selection, datatype, bytes, &transfer.0)
+        })
     }
 
     /// Reads the selected cells as they are in the file.
     pub fn read_bytes(&self, selection: impl Select) -> Result<Vec<u8>> {
-        let selection = self.selection(selection)?;
         let datatype = self.datatype();
-        let count = self.count(&selection, datatype.size())?;
-        let mut bytes = self.buffer(count * datatype.size())?;
-        self.at(self.state.read(&selection, datatype, Output::zeroed(&mut bytes)))?;
-        Ok(bytes)
+        self.selected(selection, |selection, dims| {
+            let count = self.count(selection, dims, datatype.size())?;
+            let mut bytes = self.buffer(count * datatype.size())?;
+            self.state.read(selection, datatype, Output::zeroed(&mut bytes))?;
+            Ok(bytes)
+        })
     }
 
     /// Writes `values` to the selected cells, in row-major order (points: in their order).
     pub fn write<T: Element>(&self, selection: impl Select, values: &[T]) -> Result<()> {
         self.make_room()?;
-        let selection = self.selection(selection)?;
         let bytes = bytemuck::cast_slice(values);
-        self.at(self.state.write(&selection, &T::datatype(), bytes))
+        self.selected(selection, |selection, _| self.state.write(selection, &T::datatype(), bytes))
     }
 
     /// Writes elements of the dataset's own type to the selected cells.
     pub fn write_bytes(&self, selection: impl Select, bytes: &[u8]) -> Result<()> {
         self.make_room()?;
-        let selection = self.selection(selection)?;
-        self.at(self.state.write(&selection, self.datatype(), bytes))
+        self.selected(selection, |selection, _| self.state.write(selection, self.datatype(), bytes))
     }
 
     /// The selected cells that are defined. Only sparse datasets have cells that are not.
     pub fn defined(&self, selection: impl Select) -> Result<Selection> {
-        let selection = self.selection(selection)?;
-        if !self.is_sparse() {
-            self.at(selection.check(&self.state.dims()).map_err(Error::from))?;
-            return Ok(selection);
-        }
-        let geometry = &self.state.layout().geometry;
-        let (dims, chunk) = (self.state.dims(), geometry.chunk());
-        let found = self.at(self.state.defined(&selection))?;
+        self.selected(selection, |selection, dims| match self.is_sparse() {
+            true => self.defined_in(selection, dims),
+            false => {
+                selection.check(dims)?;
+                Ok(selection.clone())
+            }
+        })
+    }
+
+    fn defined_in(&self, selection: &Selection, dims: &Dims) -> Result<Selection> {
+        let chunk = self.state.layout().geometry.chunk();
+        let found = self.state.defined(&bounded(selection, dims)?)?;
         let parts = found.into_iter().map(|part| -> Result<Selection> {
             let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
             let origin: Vec<u64> = origin.collect();
@@ -382,18 +384,18 @@ impl Dataset {
                 origin.iter().map(|start| half(start) + (start % 2) as i64).collect();
             Ok(part.cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
         });
-        let parts = self.at(parts.collect::<Result<Vec<_>>>())?;
-        self.at(Selection::union_of(dims.len(), parts, &dims).map_err(Error::from))
+        Ok(Selection::union_of(dims.len(), parts.collect::<Result<Vec<_>>>()?, dims)?)
     }
 
     /// How many of the selected cells are defined. No values are read.
     pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
-        let selection = self.selection(selection)?;
-        if !self.is_sparse() {
-            return Ok(self.count(&selection, 1)? as u64);
-        }
-        let found = self.at(self.state.defined(&selection))?;
-        Ok(found.iter().map(|part| part.cells.len()).sum())
+        self.selected(selection, |selection, dims| {
+            if !self.is_sparse() {
+                return Ok(self.count(selection, dims, 1)? as u64);
+            }
+            let found = self.state.defined(selection)?;
+            Ok(found.iter().map(|part| part.cells.len()).sum())
+        })
     }
 
     /// Whether one cell is defined.
@@ -404,15 +406,17 @@ impl Dataset {
 
     /// Coordinates and values of the selected cells that are defined.
     pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
-        let selection = self.selection(selection)?;
         if !self.is_sparse() {
-            let values = self.read(&selection)?;
-            let (rank, coordinates) = self.coordinates_of(&selection, values.len());
-            return Ok(Defined { rank, coordinates, values });
+            return self.selected(selection, |selection, dims| {
+                let selection = bounded(selection, dims)?;
+                let values = self.read(&selection)?;
+                let coordinates = coordinates_of(&selection, dims, values.len());
+                Ok(Defined { rank: dims.len(), coordinates, values })
+            });
         }
         let conversion = Conversion::new(self.datatype(), &T::datatype());
         let conversion = self.at(conversion.map_err(Error::from))?;
-        let found = self.found(&selection)?;
+        let found = self.found(selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values: Vec<T> = self.buffer(count)?;
         let mut place = values.as_mut_slice();
@@ -429,14 +433,16 @@ impl Dataset {
     /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
     /// another.
     pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
-        let selection = self.selection(selection)?;
         if !self.is_sparse() {
-            let values = self.read_bytes(&selection)?;
-            let count = values.len() / self.datatype().size().max(1);
-            let (rank, coordinates) = self.coordinates_of(&selection, count);
-            return Ok(Defined { rank, coordinates, values });
+            return self.selected(selection, |selection, dims| {
+                let selection = bounded(selection, dims)?;
+                let values = self.read_bytes(&selection)?;
+                let count = values.len() / self.datatype().size().max(1);
+                let coordinates = coordinates_of(&selection, dims, count);
+                Ok(Defined { rank: dims.len(), coordinates, values })
+            });
         }
-        let found = self.found(&selection)?;
+        let found = self.found(selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values = Vec::with_capacity(count * self.datatype().size());
         found.iter().for_each(|part| values.extend_from_slice(&part.values));
@@ -444,25 +450,8 @@ impl Dataset {
         Ok(Defined { rank, coordinates, values })
     }
 
-    fn found(&self, selection: &Selection) -> Result<Vec<pumice_engine::dataset::Defined>> {
-        self.at(self.state.read_defined(selection))
-    }
-
-    /// The coordinates of all selected cells, in the order in which a read gives them.
-    pub(crate) fn coordinates_of(&self, selection: &Selection, count: usize) -> (usize, Vec<u64>) {
-        let dims = self.state.dims();
-        let mut coordinates = Vec::with_capacity(count * dims.len());
-        let mut walker = CoordinateWalker::new(&dims);
-        for run in selection.runs(&dims).filter(|_| count > 0) {
-            walker.for_each_row(run, |start, length| {
-                let (last, before) = start.split_last().unwrap_or((&0, &[]));
-                for step in (0..length).filter(|_| !start.is_empty()) {
-                    coordinates.extend_from_slice(before);
-                    coordinates.push(last + step);
-                }
-            });
-        }
-        (dims.len(), coordinates)
+    fn found(&self, selection: impl Select) -> Result<Vec<pumice_engine::dataset::Defined>> {
+        self.selected(selection, |selection, _| self.state.read_defined(selection))
     }
 
     /// The coordinates of cells that were found chunk by chunk.
@@ -503,8 +492,7 @@ impl Dataset {
     /// sparse, writes the fill value elsewhere.
     pub fn reset(&self, selection: impl Select) -> Result<()> {
         self.make_room()?;
-        let selection = self.selection(selection)?;
-        self.at(self.state.erase(&selection))
+        self.selected(selection, |selection, _| self.state.erase(selection))
     }
 
     /// Changes the shape within the maximum. What lies outside is gone, also if it grows again.
@@ -563,11 +551,10 @@ impl Dataset {
     }
 
     /// The number of selected cells, if a buffer for them can exist.
-    fn count(&self, selection: &Selection, size: usize) -> Result<usize> {
-        let dims = self.state.dims();
-        self.at(selection.check(&dims).map_err(Error::from))?;
+    fn count(&self, selection: &Selection, dims: &Dims, size: usize) -> Result<usize> {
+        self.at(selection.check(dims).map_err(Error::from))?;
         let null = matches!(self.extent()?, Extent::Null);
-        let count = if null { 0 } else { selection.count(&dims) };
+        let count = if null { 0 } else { selection.count(dims) };
         let bytes = count.checked_mul(size.max(1) as u64);
         match bytes.filter(|&bytes| bytes <= isize::MAX as u64) {
             Some(_) => Ok(count as usize),
@@ -583,4 +570,20 @@ impl Dataset {
     pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(&self.path))
     }
+}
+
+/// The coordinates of all selected cells, in the order in which a read gives them.
+pub(crate) fn coordinates_of(selection: &Selection, dims: &[u64], count: usize) -> Vec<u64> {
+    let mut coordinates = Vec::with_capacity(count * dims.len());
+    let mut walker = CoordinateWalker::new(dims);
+    for run in selection.runs(dims).filter(|_| count > 0) {
+        walker.for_each_row(run, |start, length| {
+            let (last, before) = start.split_last().unwrap_or((&0, &[]));
+            for step in (0..length).filter(|_| !start.is_empty()) {
+                coordinates.extend_from_slice(before);
+                coordinates.push(last + step);
+            }
+        });
+    }
+    coordinates
 }

@@ -100,8 +100,7 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn prefetch(&self, selection: impl Select) -> Result<bool> {
-        let selection = self.selection(selection)?;
-        self.at(self.state.prefetch(&selection))
+        self.selected(selection, |selection, _| self.state.prefetch(selection))
     }
 
     /// Says what will be read next, selection by selection: the cache keeps those chunks rather than

@@ -114,8 +114,7 @@ impl Dataset {
         &self,
         selection: impl Select,
     ) -> Result<Columns<C, T>> {
-        let selection = self.at(selection.select(&self.state().dims()))?;
-        self.at(self.state().read_columns(&selection, true))
+        self.selected(selection, |selection, _| self.state().read_columns(selection, true))
     }
 
     /// Coordinates of the selected cells that are defined, one column per dimension; values are not
@@ -132,8 +131,8 @@ impl Dataset {
         &self,
         selection: impl Select,
     ) -> Result<Vec<Vec<C>>> {
-        let selection = self.at(selection.select(&self.state().dims()))?;
-        let columns: Columns<C, u8> = self.at(self.state().read_columns(&selection, false))?;
+        let columns: Columns<C, u8> =
+            self.selected(selection, |selection, _| self.state().read_columns(selection, false))?;
         Ok(columns.coordinates)
     }
 }

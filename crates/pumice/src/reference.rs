@@ -107,8 +107,7 @@ impl Group {
     pub fn region_reference(&self, path: &str, selection: impl Select) -> Result<Reference> {
         let address = self.own(path)?;
         let dataset = self.dataset(path)?;
-        let selection = dataset.selection(selection)?;
-        let target = dataset.at(reference::region(&selection, &dataset.shape()))?;
+        let target = dataset.selected(selection, |cells, dims| reference::region(cells, dims))?;
         Ok(self.made(address, target))
     }
 
@@ -211,8 +210,9 @@ impl Dataset {
         let references: Vec<_> =
             references.iter().map(|found| found.as_ref().map(|found| found.0.clone())).collect();
         let elements = reference::elements(&self.owner().0, self.datatype(), &references);
-        let selection = self.selection(selection)?;
-        self.at(self.state.write(&selection, self.datatype(), &self.at(elements)?))
+        let elements = self.at(elements)?;
+        let datatype = self.datatype();
+        self.selected(selection, |selection, _| self.state.write(selection, datatype, &elements))
     }
 }
 

@@ -159,8 +159,8 @@ impl Dataset {
         index: usize,
     ) -> Result<Option<StructuredChunkInfo>> {
         self.require_structured()?;
-        let selection = self.selection(selection)?;
-        let found = self.at(self.state.nth_chunk(&selection, index))?;
+        let found =
+            self.selected(selection, |selection, _| self.state.nth_chunk(selection, index))?;
         Ok(found.map(|(offset, record)| self.structured_info(&offset, &record)))
     }
 

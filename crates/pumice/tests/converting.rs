@@ -317,3 +317,27 @@ fn pointers_of_a_vast_matrix_are_an_error_not_the_end() {
     }
     assert_eq!(matrix.read_coo::<f32>().unwrap().columns, [[1 << 41], [7]]);
 }
+
+#[test]
+fn blocks_of_lines_are_those_of_the_shape_at_the_beginning() {
+    let file = File::in_memory().unwrap();
+    let builder = file.new_dataset::<f64>().shape([6, 6]).max_shape([None, None]);
+    let matrix = builder.chunk([2, 2]).sparse().create("matrix").unwrap();
+    matrix.write_points(&[[0, 0], [3, 5], [5, 1]], &[1.0, 2.0, 3.0]).unwrap();
+    for (shape, left) in [([9, 9], 3), ([4, 5], 1), ([1, 1], 1)] {
+        let rows = matrix.compressed_blocks::<f64>(Lines::Rows).unwrap();
+        let (lines, lists) = (matrix.shape()[0], matrix.coo_blocks::<f64>().unwrap());
+        matrix.resize(shape).unwrap();
+        if shape == [9, 9] {
+            matrix.write_points(&[[8, 0], [0, 8]], &[4.0, 5.0]).unwrap();
+        }
+        let rows: Vec<_> = rows.map(Result::unwrap).collect();
+        assert_eq!(rows.iter().map(Compressed::line_count).sum::<u64>(), lines);
+        assert_eq!(rows.iter().map(Compressed::len).sum::<u64>(), left, "{shape:?}");
+        assert_eq!(lists.map(|list| list.unwrap().len()).sum::<u64>(), left, "{shape:?}");
+        if shape == [9, 9] {
+            matrix.erase((8, ..)).unwrap();
+            matrix.erase((.., 8)).unwrap();
+        }
+    }
+}

@@ -92,6 +92,14 @@ impl DatasetState {
         if self.dims().as_slice() == dims {
             return Ok(());
         }
+        let resized = self.resize_alone(dims);
+        // After the extent: who counted before and took the old one finds another number.
+        self.resizes.fetch_add(1, Ordering::Release);
+        resized
+    }
+
+    /// The same; nobody reads or writes meanwhile.
+    fn resize_alone(&self, dims: &[u64]) -> Result<()> {
         if self.dims().iter().zip(dims).any(|(old, new)| new < old) {
             self.forget_overwritten();
         }

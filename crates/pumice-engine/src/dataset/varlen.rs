@@ -6,7 +6,7 @@
 use super::{DatasetState, virtuality};
 use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
-use crate::layout::{Lists, ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{Lists, ReadRequest, Source, Storage, Target, VariableLength, WriteRequest};
 use crate::{Error, Result};
 use pumice_filter::widely;
 use pumice_space::{CellSet, Dims, Selection, plan_packed};
@@ -31,6 +31,9 @@ impl DatasetState {
     /// Reads the selected cells with everything that they refer to, in the file's type and in
     /// row-major order of the selection (points: in their order).
     pub fn read_heaped(&self, selection: &Selection) -> Result<Heaped> {
+        if let Storage::VariableLength(structured, _) = &self.layout.storage {
+            return self.read_structured(selection, structured);
+        }
         let dims = self.dims();
         selection.check(&dims)?;
         let count = self.count(selection, &dims);
@@ -42,15 +45,25 @@ impl DatasetState {
             return sources.read_heaped(&self.layout.geometry, &self.datatype, &wanted);
         }
         let mut elements = self.buffer(count)?;
-        let Storage::VariableLength(structured, _) = &self.layout.storage else {
-            let _reading = self.heap.reading();
-            self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
-            return self.follow(elements);
-        };
+        let _reading = self.heap.reading();
+        self.read(selection, &self.datatype, Output::zeroed(&mut elements))?;
+        self.follow(elements)
+    }
+
+    /// The same of structured chunks.
+    fn read_structured(
+        &self,
+        selection: &Selection,
+        structured: &VariableLength,
+    ) -> Result<Heaped> {
         let _no_resize = self.gate();
+        let dims = self.dims();
+        selection.check(&dims)?;
+        let count = self.count(selection, &dims);
         if count == 0 {
             return Ok(Heaped::default());
         }
+        let mut elements = self.buffer(count)?;
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let output = Output::zeroed(&mut elements);
         let target = Target::heaped(output, conversion, structured.fill())?;

@@ -1,11 +1,12 @@
 //! Compressed rows (CSR) and columns (CSC) of matrices.
 
 use super::duplicates::Duplicates;
-use crate::blocks::BLOCK_CELLS;
+use crate::blocks::{BLOCK_CELLS, Block};
+use crate::dataset::steady::bounded;
 use crate::{Dataset, Defined};
 use pumice_engine::buffer::zeroed;
 use pumice_engine::{Error, Result};
-use pumice_space::{Points, Selection};
+use pumice_space::{Dims, Points, Selection};
 use pumice_types::Element;
 use std::borrow::Borrow;
 
@@ -170,23 +171,32 @@ impl Dataset {
 
     /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
     /// together are the whole matrix. A block has at most about a million cells, or one line.
+    ///
+    /// They are those of the shape that the matrix has now: of one that is resized meanwhile, lines and cells that
+    /// are gone are empty, and new ones are not there.
     pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
         self.require_matrix()?;
         let step = self.chunk().map_or(BLOCK_CELLS, |chunk| chunk[lines.axis()]);
-        let dataset = self.clone();
-        let blocks =
-            CompressedBlocks { dataset, lines, next: 0, step, element: Default::default() };
-        Ok(blocks)
+        let (dataset, shape) = (self.clone(), self.shape());
+        Ok(CompressedBlocks { dataset, lines, shape, next: 0, step, element: Default::default() })
     }
 
     /// The defined cells of a matrix as compressed lines.
     pub fn read_compressed<T: Element>(&self, lines: Lines) -> Result<Compressed<T>> {
+        Ok(self.compressed(lines)?.1)
+    }
+
+    /// With the shape that the matrix had.
+    pub(super) fn compressed<T: Element>(&self, lines: Lines) -> Result<(Dims, Compressed<T>)> {
         self.require_matrix()?;
-        let count = self.shape()[lines.axis()];
-        if count >= isize::MAX as u64 / 8 {
-            return self.at(Err(Error::Invalid(format!("no memory for {count} pointers"))));
-        }
-        self.at(Compressed::of(lines, 0, count, &self.read_defined::<T>(..)?))
+        self.in_one_extent(|shape| {
+            let count = shape[lines.axis()];
+            if count >= isize::MAX as u64 / 8 {
+                return Err(Error::Invalid(format!("no memory for {count} pointers")));
+            }
+            let found = self.read_defined::<T>(&bounded(&Selection::all(), shape)?)?;
+            Ok((shape.clone(), Compressed::of(lines, 0, count, &found)?))
+        })
     }
 
     fn require_matrix(&self) -> Result<()> {
@@ -203,6 +213,8 @@ impl Dataset {
 pub struct CompressedBlocks<T> {
     dataset: Dataset,
     lines: Lines,
+    /// That of the matrix at the beginning.
+    shape: Vec<u64>,
     next: u64,
     /// How many lines a block has if they are not too full.
     step: u64,
@@ -211,18 +223,17 @@ pub struct CompressedBlocks<T> {
 
 impl<T: Element> CompressedBlocks<T> {
     fn read(&self, count: u64) -> Result<Option<Compressed<T>>> {
-        let (axis, mut size) = (self.lines.axis(), self.dataset.shape());
-        let mut start = [0, 0];
-        (start[axis], size[axis]) = (self.next, count);
-        let cells = match size.contains(&0) {
-            true => Selection::none(),
-            false => self.dataset.at(Selection::block(&start, &size).map_err(Error::from))?,
-        };
-        if count > 1 && self.dataset.count_defined(&cells)? > BLOCK_CELLS {
-            return Ok(None);
-        }
-        let found = self.dataset.read_defined::<T>(&cells)?;
-        self.dataset.at(Compressed::of(self.lines, self.next, count, &found)).map(Some)
+        let axis = self.lines.axis();
+        let mut block = Block { start: vec![0, 0], count: self.shape.clone() };
+        (block.start[axis], block.count[axis]) = (self.next, count);
+        self.dataset.in_one_extent(|shape| {
+            let cells = block.within(shape)?;
+            if count > 1 && self.dataset.count_defined(&cells)? > BLOCK_CELLS {
+                return Ok(None);
+            }
+            let found = self.dataset.read_defined::<T>(&cells)?;
+            Compressed::of(self.lines, self.next, count, &found).map(Some)
+        })
     }
 }
 
@@ -230,7 +241,7 @@ impl<T: Element> Iterator for CompressedBlocks<T> {
     type Item = Result<Compressed<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let left = self.dataset.shape()[self.lines.axis()].saturating_sub(self.next);
+        let left = self.shape[self.lines.axis()].saturating_sub(self.next);
         let mut count = self.step.clamp(1, BLOCK_CELLS).min(left);
         while count > 0 {
             match self.read(count) {

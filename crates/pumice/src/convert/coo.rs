@@ -2,9 +2,10 @@
 
 use super::duplicates::{Duplicates, sort};
 use crate::blocks::{BLOCK_CELLS, Block};
+use crate::dataset::steady::bounded;
 use crate::{Dataset, Defined};
 use pumice_engine::{Error, Result};
-use pumice_space::Points;
+use pumice_space::{Points, Selection};
 use pumice_types::Element;
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -77,24 +78,32 @@ impl Dataset {
 
     /// All defined cells, chunk by chunk and in row-major order within a block. A block has at most
     /// about a million cells.
+    ///
+    /// They are those of the shape that the dataset has now, and of the chunks that it has: of one that is resized
+    /// meanwhile, cells that are gone are left out, and new ones are not there.
     pub fn coo_blocks<T: Element>(&self) -> Result<CooBlocks<T>> {
-        let mut blocks = VecDeque::new();
-        self.for_each_block(u64::MAX, |block| {
+        let (shape, mut blocks) = (self.shape(), VecDeque::new());
+        self.for_each_part_of(&shape, &Selection::all(), u64::MAX, |block, _| {
             blocks.push_back(block.clone());
             Ok(())
         })?;
-        Ok(CooBlocks { dataset: self.clone(), blocks, element: std::marker::PhantomData })
+        Ok(CooBlocks { dataset: self.clone(), shape, blocks, element: std::marker::PhantomData })
     }
 
     /// All defined cells in row-major order.
     pub fn read_coo<T: Element>(&self) -> Result<Coo<T>> {
-        Ok(Coo::of(self.shape(), self.read_defined::<T>(..)?))
+        self.in_one_extent(|shape| {
+            let found = self.read_defined::<T>(&bounded(&Selection::all(), shape)?)?;
+            Ok(Coo::of(shape.to_vec(), found))
+        })
     }
 }
 
 /// The defined cells of a dataset in blocks; see [`Dataset::coo_blocks`].
 pub struct CooBlocks<T> {
     dataset: Dataset,
+    /// That of the dataset at the beginning.
+    shape: Vec<u64>,
     /// What is still to be read, next first.
     blocks: VecDeque<Block>,
     element: std::marker::PhantomData<fn() -> T>,
@@ -102,18 +111,25 @@ pub struct CooBlocks<T> {
 
 impl<T: Element> CooBlocks<T> {
     fn read(&mut self, block: &Block) -> Result<Option<Coo<T>>> {
-        let cells = self.dataset.at(block.selection())?;
         let small = block.cells() <= BLOCK_CELLS;
-        if !small
-            && self.dataset.count_defined(&cells)? > BLOCK_CELLS
-            && let Some([first, second]) = block.halves()
-        {
-            self.blocks.push_front(second);
-            self.blocks.push_front(first);
-            return Ok(None);
+        let found = self.dataset.in_one_extent(|shape| {
+            let cells = block.within(shape)?;
+            let large = !small && self.dataset.count_defined(&cells)? > BLOCK_CELLS;
+            match block.halves().filter(|_| large) {
+                Some(halves) => Ok(Err(halves)),
+                None => Ok(Ok(self.dataset.read_defined::<T>(&cells)?)),
+            }
+        })?;
+        match found {
+            Ok(found) => {
+                Ok(Some(Coo::of(self.shape.clone(), found)).filter(|block| !block.is_empty()))
+            }
+            Err([first, second]) => {
+                self.blocks.push_front(second);
+                self.blocks.push_front(first);
+                Ok(None)
+            }
         }
-        let found = self.dataset.read_defined::<T>(&cells)?;
-        Ok(Some(Coo::of(self.dataset.shape(), found)).filter(|block| !block.is_empty()))
     }
 }
 

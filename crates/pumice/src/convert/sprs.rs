@@ -28,12 +28,13 @@ impl Dataset {
 
     /// The defined cells as a matrix of the crate `sprs`.
     pub fn read_sprs<T: Element>(&self, lines: Lines) -> Result<CsMat<T>> {
-        let Compressed { pointers, indices, values, .. } = self.read_compressed::<T>(lines)?;
+        let (shape, compressed) = self.compressed::<T>(lines)?;
+        let Compressed { pointers, indices, values, .. } = compressed;
         let narrow = |numbers: Vec<u64>| -> Result<Vec<usize>> {
             let small = numbers.into_iter().map(usize::try_from).collect::<Result<_, _>>();
             small.map_err(|_| Error::Invalid("a matrix too large for this machine".into()))
         };
-        let shape = self.at(narrow(self.shape()))?;
+        let shape = self.at(narrow(shape.to_vec()))?;
         let (pointers, indices) = (self.at(narrow(pointers))?, self.at(narrow(indices))?);
         let made = match lines {
             Lines::Rows => CsMat::try_new((shape[0], shape[1]), pointers, indices, values),

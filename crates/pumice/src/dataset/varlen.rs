@@ -59,9 +59,10 @@ impl Dataset {
                 return self.at(Err(Error::Invalid(format!("{other} is no string of any length"))));
             }
         }
-        let selection = self.selection(selection)?;
         self.make_room()?;
-        self.at(self.state.write_lists(&selection, strings.offsets(), strings.bytes()))
+        self.selected(selection, |selection, _| {
+            self.state.write_lists(selection, strings.offsets(), strings.bytes())
+        })
     }
 
     /// Writes sequences to the selected cells, their values converted to the file's type.
@@ -94,9 +95,10 @@ impl Dataset {
             Ok(heap)
         };
         let heap = self.at(convert())?;
-        let selection = self.selection(selection)?;
         self.make_room()?;
-        self.at(self.state.write_lists(&selection, sequences.offsets(), &heap))
+        self.selected(selection, |selection, _| {
+            self.state.write_lists(selection, sequences.offsets(), &heap)
+        })
     }
 
     /// Writes values of any datatype, however nested.
@@ -121,9 +123,10 @@ impl Dataset {
 
     /// Writes elements of the dataset's own type with everything that they refer to.
     pub fn write_heaped(&self, selection: impl Select, values: &Heaped) -> Result<()> {
-        let selection = self.selection(selection)?;
         self.make_room()?;
-        self.at(self.state.write_heaped(&selection, &values.elements, &values.heap))
+        self.selected(selection, |selection, _| {
+            self.state.write_heaped(selection, &values.elements, &values.heap)
+        })
     }
 
     /// Coordinates of the selected cells that are defined, and their strings.
@@ -167,8 +170,8 @@ impl Dataset {
     /// Coordinates of the selected cells that are defined, and their values with everything that
     /// they refer to. Cells are ordered by chunk, and within a chunk in row-major order.
     pub fn read_defined_heaped(&self, selection: impl Select) -> Result<(Vec<u64>, Heaped)> {
-        let selection = self.selection(selection)?;
-        let found = self.at(self.state.read_defined_heaped(&selection))?;
+        let found =
+            self.selected(selection, |selection, _| self.state.read_defined_heaped(selection))?;
         let (mut coordinates, mut all) = (Vec::new(), Heaped::default());
         let chunk = self.state.layout().geometry.chunk();
         for mut part in found {
@@ -199,7 +202,6 @@ impl Dataset {
     /// Reads elements in the dataset's own type, with everything that they refer to in one heap.
     /// [`read_bytes`](Self::read_bytes) gives the references as the file has them.
     pub fn read_heaped(&self, selection: impl Select) -> Result<Heaped> {
-        let selection = self.selection(selection)?;
-        self.at(self.state.read_heaped(&selection))
+        self.selected(selection, |selection, _| self.state.read_heaped(selection))
     }
 }

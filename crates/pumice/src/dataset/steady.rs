@@ -1,0 +1,69 @@
+//! What holds for one extent, though other threads may resize the dataset meanwhile.
+//!
+//! A range such as `..` becomes a selection before the dataset is asked for its cells. If it was resized in
+//! between, the engine may refuse the selection or a buffer that was made for it: then both are made anew.
+//! Whatever is done here is the same if it is done again.
+
+use super::Dataset;
+use crate::select::Select;
+use pumice_engine::{Error, Result};
+use pumice_space::{Dims, Selection};
+
+/// How often something is begun anew. Each time, another resize has come in between.
+const TRIES: usize = 100;
+
+impl Dataset {
+    /// Does something with the selected cells of the extent of now; anew if it fails and the dataset was
+    /// resized meanwhile.
+    pub(crate) fn selected<R>(
+        &self,
+        selection: impl Select,
+        mut act: impl FnMut(&Selection, &Dims) -> Result<R>,
+    ) -> Result<R> {
+        self.in_one_extent(|dims| act(&selection.select(dims)?, dims))
+    }
+
+    /// The same of the extent as a whole.
+    pub(crate) fn in_one_extent<R>(&self, mut act: impl FnMut(&Dims) -> Result<R>) -> Result<R> {
+        let mut tries = 0;
+        loop {
+            let before = self.state.resizes();
+            let done = act(&self.state.dims());
+            tries += 1;
+            if done.is_ok() || !self.state.was_resized_since(before) {
+                return self.at(done);
+            }
+            if tries == TRIES {
+                return self.at(Err(resized("used")));
+            }
+        }
+    }
+
+    /// Does something that cannot be done anew: if it fails and the dataset was resized meanwhile, the error
+    /// says so.
+    pub(crate) fn unless_resized<R>(
+        &self,
+        done: &str,
+        act: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let before = self.state.resizes();
+        let result = act();
+        match result.is_err() && self.state.was_resized_since(before) {
+            true => self.at(Err(resized(done))),
+            false => result,
+        }
+    }
+}
+
+fn resized(done: &str) -> Error {
+    Error::Invalid(format!("the dataset was resized while it was {done}"))
+}
+
+/// All cells as those of this extent, which stay the same whatever becomes of it; other selections as they are.
+pub(crate) fn bounded(selection: &Selection, dims: &[u64]) -> Result<Selection> {
+    match selection.is_all() && !dims.is_empty() {
+        true if dims.contains(&0) => Ok(Selection::none()),
+        true => Ok(Selection::block(&vec![0; dims.len()], dims)?),
+        false => Ok(selection.clone()),
+    }
+}

@@ -1,0 +1,109 @@
+//! Reads, erasing and copies while another thread resizes the dataset.
+
+use pumice::{Coo, Dataset, DatasetBuilder, Error, File, Keep, Lines};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const ROUNDS: u64 = 1000;
+
+/// Resizes and writes on one thread, and calls `act` on another for as long.
+fn against(datasets: &[&Dataset], mut act: impl FnMut() + Send) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                act();
+            }
+        });
+        let mut side = 10;
+        for round in 0..ROUNDS {
+            side = if side > 120 { 10 } else { side + round % 37 };
+            for dataset in datasets {
+                // Also of the same number of cells, and of another shape.
+                dataset.resize([side, 2 * side]).unwrap();
+                dataset.resize([2 * side, side]).unwrap();
+                let point = [round * 7919 % side, round * 104_729 % side];
+                match dataset.datatype().has_varlen() {
+                    true => dataset.write_strings([point].as_slice(), &["abc"]).unwrap(),
+                    false => dataset.write_point(&point, round as f32).unwrap(),
+                }
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+        reader.join().unwrap();
+    });
+}
+
+fn growing(builder: DatasetBuilder) -> DatasetBuilder {
+    builder.shape([10, 10]).max_shape([None, None]).chunk([5, 5])
+}
+
+#[test]
+fn matrices_and_lists_are_of_one_shape() {
+    let file = File::in_memory().unwrap();
+    let matrix = growing(file.new_dataset::<f32>()).sparse().create("d").unwrap();
+    against(&[&matrix], || {
+        for lines in [Lines::Rows, Lines::Columns] {
+            let found = matrix.read_compressed::<f32>(lines).unwrap();
+            assert_eq!(found.pointers.last(), Some(&found.len()));
+            let mut next = 0;
+            for block in matrix.compressed_blocks::<f32>(lines).unwrap() {
+                let block = block.unwrap();
+                assert_eq!(block.first, next);
+                next += block.line_count();
+            }
+        }
+        let inside = |list: &Coo<f32>| {
+            let mut axes = list.columns.iter().zip(&list.shape);
+            axes.all(|(column, end)| column.iter().all(|at| at < end))
+        };
+        assert!(inside(&matrix.read_coo().unwrap()));
+        assert!(matrix.coo_blocks().unwrap().all(|block| inside(&block.unwrap())));
+    });
+}
+
+#[test]
+fn whole_datasets_are_read_and_erased() {
+    let file = File::in_memory().unwrap();
+    let sparse = growing(file.new_dataset::<f32>()).sparse().create("sparse").unwrap();
+    let dense = growing(file.new_dataset::<f32>()).create("dense").unwrap();
+    let words = growing(file.new_strings()).sparse().create("words").unwrap();
+    let heaped = growing(file.new_strings()).create("heaped").unwrap();
+    against(&[&sparse, &dense, &words, &heaped], || {
+        for dataset in [&sparse, &dense] {
+            dataset.read::<f32>(..).unwrap();
+            dataset.read_bytes((.., 3)).unwrap();
+            dataset.count_defined((2.., ..)).unwrap();
+            dataset.defined(..).unwrap();
+            let found = dataset.read_defined::<f32>(..).unwrap();
+            assert_eq!(found.coordinates.len(), 2 * found.len());
+            dataset.reset((.., 3)).unwrap();
+            dataset.write_scalar((.., 4), 1.0f32).unwrap();
+        }
+        sparse.erase((2, ..)).unwrap();
+        for dataset in [&words, &heaped] {
+            dataset.read_strings(..).unwrap();
+            dataset.read_values((3, ..)).unwrap();
+        }
+        words.read_defined_strings(..).unwrap();
+        words.erase((.., 3)).unwrap();
+    });
+}
+
+#[test]
+fn a_copy_that_fails_says_that_its_original_was_resized() {
+    let file = File::in_memory().unwrap();
+    let original = growing(file.new_dataset::<f32>()).sparse().create("d").unwrap();
+    against(&[&original], || {
+        let builder = file.new_dataset_like(&original).sparse();
+        match original.copy_as(builder, "g/copy", &Keep::Defined) {
+            Ok(_) => file.unlink("g/copy").unwrap(),
+            Err(Error::At { source, .. }) => {
+                let why = source.to_string();
+                let known = why.contains("was resized") || why.contains("a copy of shape");
+                assert!(known, "{why}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    });
+}
