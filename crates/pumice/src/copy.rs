@@ -65,7 +65,8 @@ impl Dataset {
     /// ```
     pub fn copy_as(&self, builder: DatasetBuilder, path: &str, keep: &Keep) -> Result<Dataset> {
         let group = builder.group().clone();
-        let target = builder.create(path)?;
+        let absent = group.absent_groups(path);
+        let target = builder.create(path).inspect_err(|_| group.remove_empty(&absent))?;
         let copied = self.unless_resized("copied", || self.copy_to(&target, keep));
         match copied {
             Ok(()) => Ok(target),
@@ -73,6 +74,7 @@ impl Dataset {
                 // Half a copy is of no use; the first error says more than one about this.
                 drop(target);
                 let _ = group.unlink(path);
+                group.remove_empty(&absent);
                 Err(error)
             }
         }

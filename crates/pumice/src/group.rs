@@ -365,6 +365,26 @@ impl Group {
         Place::new(parent, name)
     }
 
+    /// The groups that something new at `path` needs and that are not there yet, innermost first.
+    pub(crate) fn absent_groups<'a>(&self, path: &'a str) -> Vec<&'a str> {
+        let parents = path.trim_end_matches('/').rmatch_indices('/').map(|(end, _)| &path[..end]);
+        parents.take_while(|parent| !parent.is_empty() && !self.contains(parent)).collect()
+    }
+
+    /// Takes groups away again, of which each is in the next, as far as they are empty. This is about what
+    /// nobody wants any more: whatever fails stays as it is.
+    pub(crate) fn remove_empty(&self, groups: &[&str]) {
+        let is_empty = |path: &str| {
+            let members = self.group(path).and_then(|group| group.members());
+            members.is_ok_and(|members| members.is_empty())
+        };
+        for path in groups.iter().filter(|path| !path.is_empty()) {
+            if !is_empty(path) || self.unlink(path).is_err() {
+                return;
+            }
+        }
+    }
+
     /// The group of a name, made if need be.
     fn group_or_new(&self, name: &str) -> Result<Group> {
         let exists = || Ok::<_, Error>(group::link(self.engine(), &self.object, name)?.is_some());

@@ -1,6 +1,6 @@
 //! Reads, erasing and copies while another thread resizes the dataset.
 
-use pumice::{Coo, Dataset, DatasetBuilder, Error, File, Keep, Lines};
+use pumice::{Coo, Dataset, DatasetBuilder, Duplicates, Error, File, Keep, Lines};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -106,4 +106,25 @@ fn a_copy_that_fails_says_that_its_original_was_resized() {
             Err(other) => panic!("{other}"),
         }
     });
+}
+
+#[test]
+fn a_copy_that_fails_leaves_no_group_that_it_made() {
+    let file = File::in_memory().unwrap();
+    let original = file.new_dataset::<f32>().shape([3]).create("d").unwrap();
+    file.create_group("there").unwrap();
+    for path in ["a/b/c", "/a/b/c", "there/b/c"] {
+        let other_shape = file.new_dataset::<f32>().shape([4]);
+        assert!(original.copy_as(other_shape, path, &Keep::Defined).is_err());
+        assert!(!file.contains("a") && !file.contains("there/b"), "{path}");
+        assert!(file.contains("there"), "it was there before");
+        let impossible = file.new_dataset::<f32>().shape([3]).chunk([1, 1]);
+        assert!(original.copy_as(impossible, path, &Keep::Defined).is_err());
+        assert!(!file.contains("a") && !file.contains("there/b"), "{path}");
+    }
+    original.copy_as(file.new_dataset_like(&original), "a/b/c", &Keep::Defined).unwrap();
+    let again = original.copy_as(file.new_dataset_like(&original), "a/b/c", &Keep::Defined);
+    assert!(again.is_err() && file.contains("a/b/c"));
+    let list = Coo { shape: vec![3], columns: vec![vec![1]], values: vec![2.0f32] };
+    file.dataset("a/b/c").unwrap().write_coo([&list], Duplicates::Last).unwrap();
 }
