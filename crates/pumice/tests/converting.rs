@@ -319,6 +319,31 @@ fn pointers_of_a_vast_matrix_are_an_error_not_the_end() {
 }
 
 #[test]
+fn lines_that_a_matrix_does_not_have_are_refused_also_if_they_are_empty() {
+    let file = File::in_memory().unwrap();
+    let matrix = sparse(&file, "matrix", &[10, 20], &[5, 5]);
+    let empty = |lines: Lines, first: u64, count: usize| {
+        let pointers = vec![0; count + 1];
+        let block =
+            Compressed::<f64> { lines, first, pointers, indices: Vec::new(), values: Vec::new() };
+        matrix.write_compressed([&block], Duplicates::Last)
+    };
+    empty(Lines::Rows, 0, 10).unwrap();
+    empty(Lines::Rows, 9, 1).unwrap();
+    empty(Lines::Columns, 10, 10).unwrap();
+    for (lines, first, count) in [
+        (Lines::Rows, 0, 11),
+        (Lines::Rows, 10, 1),
+        (Lines::Rows, 1000, 1),
+        (Lines::Columns, 15, 6),
+        (Lines::Rows, u64::MAX, 1),
+    ] {
+        let error = empty(lines, first, count).unwrap_err().to_string();
+        assert!(error.contains("of a matrix of"), "{error}");
+    }
+}
+
+#[test]
 fn blocks_of_lines_are_those_of_the_shape_at_the_beginning() {
     let file = File::in_memory().unwrap();
     let builder = file.new_dataset::<f64>().shape([6, 6]).max_shape([None, None]);

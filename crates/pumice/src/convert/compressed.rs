@@ -98,6 +98,10 @@ impl<T: Element> Compressed<T> {
     fn of(lines: Lines, first: u64, count: u64, found: &Defined<T>) -> Result<Self> {
         let (line_axis, index_axis) = (lines.axis(), 1 - lines.axis());
         let mut pointers: Vec<u64> = zeroed(count as usize + 1)?;
+        if found.is_empty() {
+            // Untouched memory costs nothing, and there may be many such lines.
+            return Ok(Self { lines, first, pointers, indices: Vec::new(), values: Vec::new() });
+        }
         let cells = || found.coordinates.chunks_exact(2).zip(&found.values);
         for (point, _) in cells() {
             pointers[(point[line_axis] - first) as usize + 1] += 1;
@@ -150,6 +154,12 @@ impl Dataset {
     }
 
     fn write_lines<T: Element>(&self, block: &Compressed<T>, duplicates: Duplicates) -> Result<()> {
+        let (first, lines) = (block.first, self.shape()[block.lines.axis()]);
+        let end = first.saturating_add(block.line_count());
+        if end > lines {
+            let what = format!("lines {first}..{end} of a matrix of {lines}");
+            return self.at(Err(Error::Invalid(what)));
+        }
         let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());
         // Checks that pointers ascend and fit the indices.
         let points = match block.lines {
