@@ -168,11 +168,26 @@ impl Dataset {
         }
     }
 
-    /// The filters of its chunks; of a sparse dataset, those of the values.
+    /// The filters of its chunks; of a sparse dataset, those of the values; of strings and sequences in
+    /// structured chunks, those of the heap, which has the bytes of the values.
+    /// [`section_filters`](Self::section_filters) are those of all sections.
+    ///
+    /// ```
+    /// use pumice::{File, Section};
+    ///
+    /// let file = File::in_memory()?;
+    /// let notes = file.new_strings().shape([9]).sparse().create("notes")?;
+    /// assert_eq!(notes.filters(), notes.section_filters().of(Section::Heap));
+    /// assert_eq!(notes.filters().len(), 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
     pub fn filters(&self) -> Vec<FilterSpec> {
         match &self.state.layout().storage {
             Storage::Dense(dense, _) => dense.pipeline().specs().to_vec(),
             Storage::Sparse(sparse, _) => sparse.pipeline(1).specs().to_vec(),
+            Storage::VariableLength(layout, _) => {
+                layout.pipelines().last().map_or(Vec::new(), |heap| heap.specs().to_vec())
+            }
             _ => Vec::new(),
         }
     }

@@ -149,8 +149,18 @@ impl SectionFilters {
     }
 
     /// What these sections get if nothing is asked for: the location filter and zstd for a
-    /// selection, shuffle and zstd for values and references, the heap filter and zstd for a heap,
-    /// nothing for dense chunks.
+    /// selection, shuffle and zstd for values, the references filter and zstd for references of
+    /// strings or sequences (shuffle and zstd if they are parts of larger elements), the heap filter
+    /// and zstd for a heap, nothing for dense chunks.
+    ///
+    /// ```
+    /// use pumice::{FilterSpec, Section, SectionFilters};
+    ///
+    /// let strings = SectionFilters::defaults(&[Section::References, Section::Heap], 16);
+    /// assert_eq!(strings.get(Section::References, 0), Some(&FilterSpec::references()));
+    /// let compounds = SectionFilters::defaults(&[Section::References, Section::Heap], 24);
+    /// assert_eq!(compounds.get(Section::References, 0), Some(&FilterSpec::shuffle(24)));
+    /// ```
     pub fn defaults(sections: &[Section], element_size: u32) -> Self {
         let zstd = || FilterSpec::zstd(ZSTD_LEVEL);
         let entries = sections.iter().map(|&section| {
