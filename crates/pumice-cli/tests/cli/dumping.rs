@@ -221,3 +221,32 @@ fn virtual_datasets_and_external_links_are_followed_as_h5dump_does() {
         assert_eq!(ours.out, String::from_utf8(theirs.stdout).unwrap(), "{flags}");
     }
 }
+
+#[test]
+fn fill_values_are_printed_with_what_they_refer_to() {
+    let place = Place::new();
+    let file = File::create(place.path("fill.h5")).unwrap();
+    let new = || file.new_strings().shape([4, 5]).fill(pumice::Value::from("none"));
+    new().create("plain").unwrap().write_strings((0, 0), &["a"]).unwrap();
+    new().chunk([2, 2]).create("chunked").unwrap();
+    drop(file);
+    let file = File::create(place.path("sparse.h5")).unwrap();
+    let list = pumice::Value::Sequence(vec![pumice::Value::Integer(1), pumice::Value::Integer(2)]);
+    file.new_strings()
+        .shape([4])
+        .sparse()
+        .fill(pumice::Value::from("unknown"))
+        .create("s")
+        .unwrap();
+    file.new_sequences(Datatype::i16_le()).shape([4]).fill(list).create("q").unwrap();
+    drop(file);
+    let told = place.succeed("dump -p -H sparse.h5");
+    assert!(told.contains("VALUE  \"unknown\""), "{told}");
+    assert!(told.contains("VALUE  (1, 2)"), "{told}");
+    let told = place.succeed("dump -p -H fill.h5");
+    assert_eq!(told.matches("VALUE  \"none\"").count(), 2, "{told}");
+    if installed("h5dump") {
+        let theirs = place.command("h5dump").args(["-p", "-H", "fill.h5"]).output().unwrap();
+        assert_eq!(told, String::from_utf8(theirs.stdout).unwrap());
+    }
+}

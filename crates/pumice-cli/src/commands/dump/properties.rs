@@ -3,6 +3,7 @@
 use super::objects::Dumper;
 use crate::ddl::memory_size;
 use anyhow::Result;
+use pumice::types::Heaped;
 use pumice::{AllocationTime, Dataset, Datatype, Fill, FillTime, FilterSpec, LayoutKind};
 
 impl Dumper<'_> {
@@ -134,9 +135,16 @@ impl Dumper<'_> {
             let name = if *fill == Fill::Undefined { "UNDEFINED" } else { "DEFAULT" };
             return Ok(format!("H5D_FILL_VALUE_{name}"));
         };
+        // What it refers to is elsewhere in the file.
+        let heaped = match dataset.datatype().has_varlen() {
+            true => dataset.fill_heaped()?,
+            false => None,
+        };
+        let plain = || Heaped { elements: bytes.clone(), heap: Vec::new() };
+        let Heaped { elements, heap } = heaped.unwrap_or_else(plain);
         let mut text = String::new();
         let level = self.indent / crate::value::INDENT;
-        self.renderer(dataset.datatype())?.push_lines(&mut text, bytes, &[], level);
+        self.renderer(dataset.datatype())?.push_lines(&mut text, &elements, &heap, level);
         let variable = matches!(dataset.datatype(), Datatype::VarLen(_));
         Ok(if variable && text == "NULL" { "\"\"".to_owned() } else { text })
     }
