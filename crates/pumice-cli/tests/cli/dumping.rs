@@ -250,3 +250,28 @@ fn fill_values_are_printed_with_what_they_refer_to() {
         assert_eq!(told, String::from_utf8(theirs.stdout).unwrap());
     }
 }
+
+#[test]
+fn sparse_references_to_regions_are_printed_as_what_they_lead_to() {
+    use pumice::types::{Reference, ReferenceKind};
+    let place = Place::new();
+    let file = File::create(place.path("regions.h5")).unwrap();
+    let data = file.new_dataset::<i32>().shape([3, 4]).create("a").unwrap();
+    data.write(.., &(0..12).collect::<Vec<i32>>()).unwrap();
+    let region = Datatype::Reference(Reference { size: 12, kind: ReferenceKind::Region });
+    let regions = file.new_dataset_of(region).shape([9]).sparse().create("b").unwrap();
+    let block = file.region_reference("a", (0..2, 1..3)).unwrap();
+    regions.write_references(1..3, &[Some(block.clone()), None]).unwrap();
+    regions.write_references(7, &[Some(block)]).unwrap();
+    file.new_dataset::<i32>().shape([2]).sparse().create("c").unwrap();
+    drop((data, regions, file));
+    let told = place.succeed("dump --sparse regions.h5");
+    for part in ["REGION_TYPE BLOCK  (1)-(2)\n", "REGION_TYPE POINT  (7)\n", "DATASET \"c\" {"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let led = "DATASET \"regions.h5/a\" {";
+    assert_eq!(told.matches(led).count(), 2, "{told}");
+    assert_eq!(told.matches("REGION_TYPE BLOCK  (0,1)-(1,2)\n").count(), 2, "{told}");
+    assert_eq!(told.matches("NULL\n").count(), 1, "{told}");
+    assert_eq!(told.matches('{').count(), told.matches('}').count(), "{told}");
+}

@@ -13,7 +13,8 @@ use crate::cells::{self, Hyperslab};
 use crate::ddl::{DataLines, LineStyle};
 use crate::value::INDENT;
 use anyhow::Result;
-use pumice::{Dataset, Selection};
+use pumice::types::ReferenceKind;
+use pumice::{Dataset, Datatype, Selection};
 use std::collections::BTreeMap;
 
 /// A block by its first and last cells.
@@ -50,8 +51,11 @@ impl Dumper<'_> {
     fn block_values(&mut self, dataset: &Dataset, block: &Block) -> Result<()> {
         let ranges = block.first.iter().zip(&block.last).map(|(first, last)| *first..last + 1);
         let slab = Hyperslab::ranges(&ranges.collect::<Vec<_>>());
-        self.line("DATA {")?;
+        if leads_to_regions(dataset.datatype()) {
+            return self.led_to(dataset, &slab.selection()?);
+        }
         let renderer = self.renderer(dataset.datatype())?;
+        self.line("DATA {")?;
         let style = LineStyle { separator: "  ", ..self.line_style() };
         let indent = self.indent + INDENT;
         let mut out = self.stream(Stream::Values)?;
@@ -65,9 +69,12 @@ impl Dumper<'_> {
 
     fn point_values(&mut self, dataset: &Dataset, points: &[Vec<u64>]) -> Result<()> {
         let cells = Selection::points(dataset.shape().len(), points.concat())?;
+        if leads_to_regions(dataset.datatype()) {
+            return self.led_to(dataset, &cells);
+        }
         let values = cells::read(dataset, &cells)?;
-        self.line("DATA {")?;
         let renderer = self.renderer(dataset.datatype())?;
+        self.line("DATA {")?;
         let style = LineStyle { separator: " ", ..self.line_style() };
         let indent = self.indent + INDENT;
         let mut out = self.stream(Stream::Values)?;
@@ -80,6 +87,20 @@ impl Dumper<'_> {
         lines.finish()?;
         self.line("}")
     }
+
+    /// What references lead to, cell by cell.
+    fn led_to(&mut self, dataset: &Dataset, cells: &Selection) -> Result<()> {
+        let references = dataset.read_references(cells)?;
+        self.line("DATA {")?;
+        let shown = self.references(&references);
+        self.line("}")?;
+        shown
+    }
+}
+
+/// Whether elements are references that take more than a line each.
+fn leads_to_regions(datatype: &Datatype) -> bool {
+    matches!(datatype, Datatype::Reference(reference) if reference.kind != ReferenceKind::Object)
 }
 
 fn tuple(cell: &[u64]) -> String {
