@@ -365,3 +365,51 @@ fn what_is_not_there_is_told_with_what_to_try() {
         assert!(told.ends_with("; `pumice ls -r` lists what is in a file\n"), "{told}");
     }
 }
+
+/// Strings in a grid, of which one has its fill value's text and one none.
+fn words(place: &Place) {
+    let file = File::create(place.path("words.h5")).unwrap();
+    let new = || file.new_strings().shape([16, 12]).fill(pumice::Value::from("none"));
+    let plain = new().create("plain").unwrap();
+    let chunked = new().chunk([4, 4]).create("chunked").unwrap();
+    let sparse = new().chunk([4, 4]).sparse().create("sparse").unwrap();
+    let dense = new().chunk([4, 4]).variable_length().create("dense").unwrap();
+    for dataset in [plain, chunked, sparse, dense] {
+        dataset.write_strings((1, 2..5), &["x", "", "none"]).unwrap();
+        dataset.write_strings((15, 0), &["last"]).unwrap();
+    }
+    file.close().unwrap();
+}
+
+#[test]
+fn strings_keep_their_fill_value_in_every_layout() {
+    let place = Place::new();
+    words(&place);
+    let before = File::open(place.path("words.h5")).unwrap();
+    for options in [
+        "-l SPARSECHUNK",
+        "-l SPARSECHUNK=8x8 -f GZIP=5",
+        "-l CHUNK=8x8",
+        "-l CONTI",
+        "-f GZIP=5",
+        "-f NONE",
+    ] {
+        place.succeed(&format!("repack {options} words.h5 new.h5"));
+        let after = File::open(place.path("new.h5")).unwrap();
+        for name in ["plain", "chunked", "sparse", "dense"] {
+            let (old, new) = (before.dataset(name).unwrap(), after.dataset(name).unwrap());
+            let fill = |dataset: &pumice::Dataset| {
+                let fill = dataset.fill_heaped().unwrap().unwrap();
+                fill.values(dataset.datatype()).unwrap()
+            };
+            assert_eq!(fill(&new), fill(&old), "{options} {name}");
+            let all = |dataset: &pumice::Dataset| dataset.read_strings(..).unwrap().to_vec();
+            assert_eq!(all(&new), all(&old), "{options} {name}");
+            let stays_sparse = name == "sparse" && new.is_sparse();
+            if stays_sparse {
+                assert_eq!(new.count_defined(..).unwrap(), 4, "{options}");
+            }
+        }
+        assert_eq!(place.pumice("check new.h5").code, Some(0), "{options}");
+    }
+}

@@ -201,9 +201,17 @@ impl Request<'_> {
     /// Fill value and times stay as they are.
     fn properties(&self, builder: DatasetBuilder) -> Result<DatasetBuilder> {
         let creation = self.dataset.creation()?;
+        let datatype = self.dataset.datatype();
         let builder = match self.dataset.fill_value() {
-            Some(fill) if !self.dataset.datatype().has_references() => {
-                builder.fill_bytes_of(self.dataset.datatype().clone(), fill.to_vec())
+            Some(fill) if !datatype.has_references() => {
+                builder.fill_bytes_of(datatype.clone(), fill.to_vec())
+            }
+            // What it refers to comes along. References to objects mean nothing in another file.
+            Some(_) if datatype.has_varlen() && !refers_to_objects(datatype) => {
+                match self.dataset.fill_heaped()? {
+                    Some(fill) => builder.fill_heaped(fill),
+                    None => builder,
+                }
             }
             _ => builder,
         };
@@ -301,6 +309,19 @@ impl Request<'_> {
         let same_filters = own.len() == wanted.len()
             && own.iter().zip(&wanted).all(|(one, other)| alike(one, other));
         same_layout && same_filters && dataset.layout() == LayoutKind::Chunked
+    }
+}
+
+/// Whether elements have references to objects or regions.
+fn refers_to_objects(datatype: &Datatype) -> bool {
+    match datatype {
+        Datatype::Reference(_) => true,
+        Datatype::Array(array) => refers_to_objects(&array.base),
+        Datatype::VarLen(varlen) => refers_to_objects(&varlen.base),
+        Datatype::Compound(compound) => {
+            compound.members.iter().any(|member| refers_to_objects(&member.datatype))
+        }
+        _ => false,
     }
 }
 
