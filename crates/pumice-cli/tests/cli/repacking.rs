@@ -413,3 +413,48 @@ fn strings_keep_their_fill_value_in_every_layout() {
         assert_eq!(place.pumice("check new.h5").code, Some(0), "{options}");
     }
 }
+
+#[test]
+fn filters_leave_the_layout_as_it_is() {
+    let place = Place::new();
+    words(&place);
+    let file = File::edit(place.path("words.h5")).unwrap();
+    let edges = file.new_dataset::<i32>().shape([10]).chunk([4]).deflate(1);
+    let edges = edges.dont_filter_partial_chunks().create("edges").unwrap();
+    edges.write(.., &[7; 10]).unwrap();
+    let heaps = file.new_strings().shape([10]).chunk([4]).variable_length();
+    let heaps = heaps.dont_filter_partial_chunks().create("heaps").unwrap();
+    heaps.write_strings(.., &["a"; 10]).unwrap();
+    drop((edges, heaps, file));
+    let ids = |filters: &[pumice::FilterSpec]| {
+        filters.iter().map(|filter| filter.id).collect::<Vec<u16>>()
+    };
+    let usual = pumice::SectionFilters::defaults(&[Section::References], 16);
+    let usual = ids(usual.of(Section::References));
+    for (options, references, heap) in [
+        ("-f GZIP=5", vec![1], vec![1]),
+        ("--sections heap -f GZIP=5", usual, vec![1]),
+        ("-f NONE", vec![], vec![]),
+    ] {
+        place.succeed(&format!("repack {options} words.h5 new.h5"));
+        let file = File::open(place.path("new.h5")).unwrap();
+        for name in ["dense", "heaps"] {
+            let dataset = file.dataset(name).unwrap();
+            assert_eq!(dataset.layout(), LayoutKind::VariableLength, "{options}");
+            let filters = dataset.section_filters();
+            assert_eq!(ids(filters.of(Section::Heap)), heap, "{options}");
+            assert_eq!(ids(filters.of(Section::References)), references, "{options}");
+        }
+        assert_eq!(file.dataset("sparse").unwrap().layout(), LayoutKind::Sparse);
+        assert_eq!(file.dataset("chunked").unwrap().layout(), LayoutKind::Chunked);
+        for name in ["edges", "heaps"] {
+            let creation = file.dataset(name).unwrap().creation().unwrap();
+            assert!(creation.dont_filter_partial_chunks, "{options} {name}");
+        }
+        assert_eq!(file.dataset("edges").unwrap().read::<i32>(..).unwrap(), [7; 10]);
+        assert_eq!(file.dataset("heaps").unwrap().read_strings(..).unwrap().to_vec(), ["a"; 10]);
+    }
+    place.succeed("repack -l CHUNK=4 words.h5 new.h5");
+    let file = File::open(place.path("new.h5")).unwrap();
+    assert_eq!(file.dataset("heaps").unwrap().layout(), LayoutKind::Chunked, "as was asked for");
+}

@@ -187,11 +187,20 @@ impl Request<'_> {
                     }
                     None => builder,
                 };
-                if sparse { builder.sparse() } else { builder }
+                match dataset.layout() {
+                    _ if sparse => builder.sparse(),
+                    LayoutKind::VariableLength => builder.variable_length(),
+                    _ => builder,
+                }
             }
         };
         builder = self.properties(builder)?;
         Ok(self.filtered(builder, chunked, sparse))
+    }
+
+    /// Whether dense chunks stay that hold variable-length data themselves.
+    fn stays_variable_length(&self) -> bool {
+        self.layout.is_none() && self.dataset.layout() == LayoutKind::VariableLength
     }
 
     fn adds_filters(&self) -> bool {
@@ -215,6 +224,10 @@ impl Request<'_> {
             }
             _ => builder,
         };
+        let builder = match self.layout.is_none() && creation.dont_filter_partial_chunks {
+            true => builder.dont_filter_partial_chunks(),
+            false => builder,
+        };
         let usual = match self.dataset.layout() {
             LayoutKind::Compact => AllocationTime::Early,
             LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => {
@@ -229,13 +242,21 @@ impl Request<'_> {
     }
 
     /// With the filters that were asked for, or those that it has; why not if they do not suit it.
-    fn filtered(&self, builder: DatasetBuilder, chunked: bool, sparse: bool) -> Possible {
+    fn filtered(
+        &self,
+        builder: DatasetBuilder,
+        chunked: bool,
+        sparse: bool,
+    ) -> Possible {
         if !chunked {
             return Ok(builder);
         }
         let builder = if self.filters.is_empty() {
             match (self.dataset.is_sparse(), sparse) {
                 (true, true) => builder.filters(self.dataset.section_filters()),
+                _ if self.stays_variable_length() => {
+                    builder.filters(self.dataset.section_filters())
+                }
                 (false, false) => {
                     let own = self.dataset.filters();
                     own.into_iter().fold(builder, |builder, filter| builder.filter(plain(filter)))
@@ -244,21 +265,23 @@ impl Request<'_> {
                 _ => builder,
             }
         } else {
-            self.requested(builder, sparse)
+            self.requested(builder, sparse || self.stays_variable_length())
         };
         builder.check().map_err(|error| error.to_string())?;
         Ok(builder)
     }
 
-    fn requested(&self, mut builder: DatasetBuilder, sparse: bool) -> DatasetBuilder {
+    /// With the filters that were asked for; those of single sections if chunks have several.
+    fn requested(&self, mut builder: DatasetBuilder, structured: bool) -> DatasetBuilder {
         let element = self.dataset.datatype().size() as u32;
         for request in self.filters {
             builder = match (&request.kind, &request.sections) {
-                (FilterKind::None, Some(sections)) if sparse => sections
+                (FilterKind::None, Some(sections)) if structured => sections
                     .iter()
+                    .filter(|section| self.has(**section))
                     .fold(builder, |builder, &section| builder.clear_filters(section)),
                 (FilterKind::None, _) => builder.no_filters(),
-                (_, Some(sections)) if sparse => {
+                (_, Some(sections)) if structured => {
                     let spec = request.spec(element);
                     let own = sections.iter().filter(|section| self.has(**section));
                     own.fold(builder, |builder, &section| match &spec {
@@ -273,10 +296,11 @@ impl Request<'_> {
         builder
     }
 
-    /// Whether a sparse dataset of this type has a section.
+    /// Whether structured chunks of this type have a section.
     fn has(&self, section: Section) -> bool {
         let variable = self.dataset.datatype().has_varlen();
         match section {
+            Section::Selection => !self.stays_variable_length(),
             Section::Values => !variable,
             Section::References | Section::Heap => variable,
             _ => true,
