@@ -458,3 +458,26 @@ fn filters_leave_the_layout_as_it_is() {
     let file = File::open(place.path("new.h5")).unwrap();
     assert_eq!(file.dataset("heaps").unwrap().layout(), LayoutKind::Chunked, "as was asked for");
 }
+
+#[test]
+fn what_a_number_cannot_be_excluded_from_is_copied_as_it_is() {
+    use pumice::types::{ByteOrder, Enumeration, Integer};
+    let (place, _) = matrix();
+    let file = File::edit(place.path("dense.h5")).unwrap();
+    let flags = Enumeration::new(Integer::new(1, ByteOrder::Little, true));
+    let flags = pumice::Datatype::Enum(flags.with("FALSE", &[0]).with("TRUE", &[1]));
+    file.new_dataset_of(flags).shape([3]).create("flags").unwrap();
+    let pair = pumice::Datatype::compound([("r", pumice::Datatype::f64_le())]);
+    file.new_dataset_of(pair).shape([3]).create("pairs").unwrap();
+    file.close().unwrap();
+    let run = place.pumice("repack -l SPARSECHUNK --exclude 0 dense.h5 sparse.h5");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for name in ["flags", "pairs"] {
+        let warned =
+            format!("/{name} is copied as it is, not as SPARSECHUNK: --exclude 0 does not");
+        assert!(run.err.contains(&warned), "{}", run.err);
+    }
+    let file = File::open(place.path("sparse.h5")).unwrap();
+    assert_eq!(file.dataset("flags").unwrap().layout(), LayoutKind::Contiguous);
+    assert_eq!(file.dataset("Sparse").unwrap().count_defined(..).unwrap(), 23);
+}

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::request::{FilterKind, FilterRequest, LayoutRequest};
 use crate::{cells, failure};
 use anyhow::{Context, Result};
-use pumice::types::{Value, VarLenKind};
+use pumice::types::{Conversion, Value, VarLenKind};
 use pumice::{
     AllocationTime, Dataset, DatasetBuilder, Datatype, File, FilterSpec, Keep, LayoutKind, Remade,
     Section,
@@ -67,8 +67,12 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         let request = Request { dataset, layout, filters, bytes };
-        let builder = match request.builder(file, datatype)? {
-            Ok(builder) => builder,
+        let possible = match self.keep(dataset, layout)? {
+            Ok(keep) => request.builder(file, datatype)?.map(|builder| (builder, keep)),
+            Err(why) => Err(why),
+        };
+        let (builder, keep) = match possible {
+            Ok(possible) => possible,
             Err(why) => {
                 note(Fate::Impossible);
                 // Where a layout for all does not fit, h5repack says nothing either.
@@ -87,26 +91,33 @@ impl<'a> Planner<'a> {
         if !converted && request.is_same() {
             return Ok(None);
         }
-        Ok(Some(Remade { builder, keep: self.keep(dataset, layout)? }))
+        Ok(Some(Remade { builder, keep }))
     }
 
-    /// Which cells are defined in a sparse copy.
-    fn keep(&self, dataset: &Dataset, layout: Option<&LayoutRequest>) -> Result<Keep> {
+    /// Which cells are defined in a sparse copy, or why that cannot be said.
+    fn keep(&self, dataset: &Dataset, layout: Option<&LayoutRequest>) -> Result<Possible<Keep>> {
         if !matches!(layout, Some(LayoutRequest::Sparse(_))) {
-            return Ok(Keep::Defined);
+            return Ok(Ok(Keep::Defined));
         }
         if let Some(locations) = &self.options.locations {
-            return Ok(Keep::Selected(locations.selection(&dataset.shape())?));
+            return Ok(Ok(Keep::Selected(locations.selection(&dataset.shape())?)));
         }
         if let Some(value) = &self.options.exclude {
-            return excluded(value, dataset.datatype());
+            let keep = excluded(value, dataset.datatype())?;
+            return Ok(match &keep {
+                Keep::Except(given, _) if Conversion::new(given, dataset.datatype()).is_err() => {
+                    let class = dataset.datatype().class_name();
+                    Err(format!("--exclude {value} does not fit values of class {class}"))
+                }
+                _ => Ok(keep),
+            });
         }
         if self.options.keep_defined
             && let Some(mask) = mask::of(self.input, dataset.path())
         {
-            return Ok(Keep::Where(mask));
+            return Ok(Ok(Keep::Where(mask)));
         }
-        Ok(Keep::Defined)
+        Ok(Ok(Keep::Defined))
     }
 }
 
@@ -130,8 +141,8 @@ fn excluded(text: &str, datatype: &Datatype) -> Result<Keep> {
     Ok(Keep::except(number))
 }
 
-/// A dataset as it was asked for, or why there can be no such one.
-type Possible = std::result::Result<DatasetBuilder, String>;
+/// What was asked for, or why it cannot be.
+type Possible<T> = std::result::Result<T, String>;
 
 /// What is asked for one dataset.
 struct Request<'a> {
@@ -143,7 +154,7 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// The new dataset, or why it cannot be made like that.
-    fn builder(&self, file: &File, datatype: Datatype) -> Result<Possible> {
+    fn builder(&self, file: &File, datatype: Datatype) -> Result<Possible<DatasetBuilder>> {
         let (dataset, shape) = (self.dataset, self.dataset.shape());
         let same_rank = |chunk: &[u64]| chunk.len() == shape.len();
         let other_shape = |chunk: &[u64]| format!("chunks of {chunk:?} do not fit {shape:?}");
@@ -247,7 +258,7 @@ impl Request<'_> {
         builder: DatasetBuilder,
         chunked: bool,
         sparse: bool,
-    ) -> Possible {
+    ) -> Possible<DatasetBuilder> {
         if !chunked {
             return Ok(builder);
         }
