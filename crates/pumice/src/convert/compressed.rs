@@ -182,6 +182,9 @@ impl Dataset {
     /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
     /// together are the whole matrix. A block has at most about a million cells, or one line.
     ///
+    /// Every line has a pointer, also if it is empty: a matrix of far more lines than cells is read by
+    /// [`coo_blocks`](Self::coo_blocks), which visit what is stored.
+    ///
     /// They are those of the shape that the matrix has now: of one that is resized meanwhile, lines and cells that
     /// are gone are empty, and new ones are not there.
     pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
