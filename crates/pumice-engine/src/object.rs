@@ -3,7 +3,7 @@
 //! The header's first block never moves, because links name its address. Messages that no longer
 //! fit into it go to one continuation block, which is allocated anew when it gets too small.
 //! Blocks that other writers spread a header over are read in order and merged into that one when
-//! the header is changed.
+//! the header is changed. A block of which much is unused gives that back.
 //!
 //! Invariant: `header.messages` holds no continuation messages; `blocks` has what they named.
 
@@ -25,6 +25,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Room for messages that come later, when a header is created.
 const SPARE: usize = 128;
+/// The most bytes of a block that stay unused. More than [`ObjectHeader::max_spare`] cannot, and what libhdf5 adds
+/// to it when it removes a message beside it must fit, too.
+const MAX_UNUSED: usize = 32 << 10;
+/// The most room for later messages, however many there are.
+const MAX_ROOM: usize = 8 << 10;
 /// The most bytes that a header may have in all its blocks.
 const MAX_HEADER: u64 = 256 << 20;
 /// The most bytes that one message may have, in headers of either version.
@@ -82,14 +87,15 @@ impl Object {
         Self::create_sized(medium, header, SPARE)
     }
 
-    /// The same, whose header has room for `spare` bytes of further messages, and at least for one
-    /// that says where it goes on.
+    /// The same, whose header has room for `spare` bytes of further messages, unless these are so long
+    /// that they have a block of their own, and at least for one that says where it goes on.
     pub(crate) fn create_sized(
         medium: &Arc<Medium>,
         mut header: ObjectHeader,
         spare: usize,
     ) -> Result<Self> {
         let used = header.messages_length(&header.messages);
+        let spare = if spare > MAX_UNUSED { 0 } else { spare };
         let capacity = (used + spare).max(continuation_room(&header, medium.sizes()));
         let mut bytes = Vec::new();
         header.encode(capacity - used, &mut bytes)?;
@@ -371,7 +377,7 @@ impl Object {
         let moved = &state.header.messages[first..];
         let needed = state.header.continuation_length(moved, 0) as u64;
         Ok(moved.is_empty()
-            || state.blocks.iter().any(|block| block.length >= needed)
+            || state.blocks.iter().any(|block| is_good_for(block, needed))
             || (state.blocks.is_empty() && !held))
     }
 
@@ -405,11 +411,24 @@ impl Object {
         for block in old.iter().filter(|block| !state.blocks.contains(block)) {
             self.medium.free(block.address, block.length);
         }
+        self.shorten(&mut state, whole.messages_length(&whole.messages));
         let mut bytes = Vec::new();
         whole.encode_sized(state.header.length as usize, others, &mut bytes)?;
         self.medium.stage(self.address, bytes);
         state.dirty = false;
         Ok(())
+    }
+
+    /// Gives back what of the first block would be unused, if that is much.
+    fn shorten(&self, state: &mut State, used: usize) {
+        let unused = state.capacity.saturating_sub(used);
+        if unused <= MAX_UNUSED {
+            return;
+        }
+        let cut = unused - state.header.padded(room(used));
+        state.capacity -= cut;
+        state.header.length -= cut as u64;
+        self.medium.free(self.address + state.header.length, cut as u64);
     }
 
     /// Forgets what of its links and attributes can be read again.
@@ -429,11 +448,10 @@ impl Object {
         old: &[Continuation],
     ) -> Result<(Continuation, usize)> {
         let needed = header.continuation_length(messages, 0) as u64;
-        let block = match old.iter().find(|block| block.length >= needed) {
+        let block = match old.iter().find(|block| is_good_for(block, needed)) {
             Some(&block) => block,
             None => {
-                let spare = (needed / 2) as usize + SPARE;
-                let length = header.continuation_length(messages, spare) as u64;
+                let length = header.continuation_length(messages, room(needed as usize)) as u64;
                 Continuation { address: self.medium.allocate(length)?, length }
             }
         };
@@ -506,6 +524,16 @@ pub(crate) fn check_length(body: &[u8]) -> Result<()> {
         "an object header holds at most {MAX_MESSAGE} bytes in one piece, not {}",
         body.len()
     )))
+}
+
+/// Room for later messages in a block whose messages take `used` bytes.
+fn room(used: usize) -> usize {
+    (used / 8).min(MAX_ROOM) + SPARE
+}
+
+/// Whether a block has room for `needed` bytes, and not much more.
+fn is_good_for(block: &Continuation, needed: u64) -> bool {
+    block.length.checked_sub(needed).is_some_and(|unused| unused <= MAX_UNUSED as u64)
 }
 
 /// Bytes of a message that says where a header goes on.

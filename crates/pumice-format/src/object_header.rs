@@ -10,9 +10,12 @@
 //! block:     OCHK messages gap checksum
 //! ```
 //!
-//! Room that no message uses is filled with messages of kind 0, or, where it is smaller than a
-//! message's envelope, is a gap. A block never has both. Following continuations, and noticing
-//! that they run in a circle, is the caller's business.
+//! Room that no message uses is filled with a message of kind 0, or, where it is smaller than a
+//! message's envelope, is a gap. A block never has both, and never two such messages side by side:
+//! libhdf5 joins neighbours when it reads them, and writes the size of what becomes longer than 64 KiB
+//! cut to 16 bits. So a block has [`ObjectHeader::max_spare`] unused bytes at most.
+//!
+//! Following continuations, and noticing that they run in a circle, is the caller's business.
 
 mod old;
 
@@ -302,8 +305,14 @@ impl ObjectHeader {
         }
     }
 
+    /// Bytes of a block that may be unused at most: what one filler covers.
+    pub fn max_spare(&self) -> usize {
+        let body = if self.version == 1 { old::MAX_BODY } else { 0xFFFF };
+        self.envelope() + body
+    }
+
     /// Bytes that a body of `length` bytes takes.
-    fn padded(&self, length: usize) -> usize {
+    pub fn padded(&self, length: usize) -> usize {
         if self.version == 1 { length.next_multiple_of(8) } else { length }
     }
 
@@ -321,7 +330,7 @@ impl ObjectHeader {
     }
 
     /// Appends the first block with all messages and `spare` unused bytes behind them, in version 1
-    /// a multiple of 8.
+    /// a multiple of 8, and at most [`max_spare`](Self::max_spare).
     pub fn encode(&self, spare: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let size = self.messages_length(&self.messages) + spare;
         if self.version == 1 {
@@ -423,6 +432,7 @@ impl ObjectHeader {
         if size > 0 && size < self.envelope() {
             return Err(FormatError::unencodable(STRUCTURE, format!("a block of {size} byte(s)")));
         }
+        check_spare(spare, self.max_spare())?;
         for message in messages {
             let kind = fits(STRUCTURE, "message kind", 0xFF, usize::from(message.kind))?;
             let length = fits(STRUCTURE, "bytes of a message", 0xFFFF, message.body.len())?;
@@ -438,23 +448,24 @@ impl ObjectHeader {
         Ok(())
     }
 
-    /// Fills `spare` bytes with messages of kind 0, or with a gap where none fits.
-    fn encode_spare(&self, mut spare: usize, out: &mut Vec<u8>) {
-        let envelope = self.envelope();
-        while spare >= envelope {
-            let mut length = (spare - envelope).min(0xFFFF);
-            let rest = spare - envelope - length;
-            // A gap must not follow a filler: leave room for one more envelope.
-            if rest > 0 && rest < envelope {
-                length -= envelope;
-            }
-            out.put_u8(0);
-            out.put_u16(length as u16);
-            out.put_zeros(envelope - 3 + length);
-            spare -= envelope + length;
-        }
-        out.put_zeros(spare);
+    /// Fills `spare` bytes with a message of kind 0, or with a gap where none fits.
+    fn encode_spare(&self, spare: usize, out: &mut Vec<u8>) {
+        let Some(length) = spare.checked_sub(self.envelope()) else {
+            out.put_zeros(spare);
+            return;
+        };
+        out.put_u8(0);
+        out.put_u16(length as u16);
+        out.put_zeros(spare - 3);
     }
+}
+
+/// Refuses more unused bytes than one filler covers.
+fn check_spare(spare: usize, most: usize) -> Result<(), FormatError> {
+    if spare <= most {
+        return Ok(());
+    }
+    Err(FormatError::unencodable(STRUCTURE, format!("{spare} unused byte(s), more than {most}")))
 }
 
 /// The logarithm of the width that a block's size needs.

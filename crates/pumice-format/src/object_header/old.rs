@@ -8,7 +8,7 @@
 //! There is no checksum. The message count covers all blocks, fillers included. It adds nothing to
 //! the sizes, so it is written but not used.
 
-use super::{ObjectHeader, RawMessage, STRUCTURE};
+use super::{ObjectHeader, RawMessage, STRUCTURE, check_spare};
 use crate::error::fits;
 use crate::{Context, DecodeError, FormatError};
 use pumice_bytes::{Reader, Writer};
@@ -16,7 +16,7 @@ use pumice_bytes::{Reader, Writer};
 pub(super) const PREFIX: usize = 16;
 pub(super) const ENVELOPE: usize = 8;
 /// The most bytes of a body: a multiple of 8 that two bytes express.
-const MAX_BODY: usize = 0xFFF8;
+pub(super) const MAX_BODY: usize = 0xFFF8;
 
 pub(super) fn measure(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let (_, size) = decode_prefix(reader)?;
@@ -119,15 +119,14 @@ pub(super) fn encode_block(
         out.put_zeros(padded - message.body.len());
     }
     let spare = size.checked_sub(out.len() - start).filter(|spare| spare % 8 == 0);
-    let mut spare = spare.ok_or_else(|| {
+    let spare = spare.ok_or_else(|| {
         FormatError::unencodable(STRUCTURE, format!("these messages in {size} byte(s)"))
     })?;
-    while spare > 0 {
-        let length = (spare - ENVELOPE).min(MAX_BODY);
+    check_spare(spare, ENVELOPE + MAX_BODY)?;
+    if let Some(length) = spare.checked_sub(ENVELOPE) {
         out.put_u16(0);
         out.put_u16(length as u16);
-        out.put_zeros(ENVELOPE - 4 + length);
-        spare -= ENVELOPE + length;
+        out.put_zeros(spare - 4);
         count += 1;
     }
     Ok(count)

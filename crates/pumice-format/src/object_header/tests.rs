@@ -34,18 +34,29 @@ fn a_gap_fills_room_that_no_envelope_fits() {
 }
 
 #[test]
-fn fillers_beyond_64_kib_leave_no_gap() {
-    for spare in [65_535 + 4, 65_535 + 5, 65_535 + 7, 65_535 + 8, 200_001, 131_079] {
-        let mut bytes = Vec::new();
-        ObjectHeader::new().encode(spare, &mut bytes).unwrap();
-        let header = decode(&bytes).unwrap();
-        assert_eq!(header.spare, spare as u64);
-        // Walk the fillers: they must end exactly where the checksum begins.
-        let mut at = bytes.len() - 4 - spare;
-        while at < bytes.len() - 4 {
-            at += 4 + usize::from(u16::from_le_bytes([bytes[at + 1], bytes[at + 2]]));
+fn unused_bytes_are_one_filler_and_never_more() {
+    // libhdf5 joins fillers side by side and keeps 16 bits of their size.
+    let tracked = ObjectHeader { track_attribute_order: true, ..ObjectHeader::new() };
+    let old = ObjectHeader { version: 1, ..Default::default() };
+    for (header, envelope, most) in
+        [(ObjectHeader::new(), 4, 65_539), (tracked, 6, 65_541), (old, 8, 65_536)]
+    {
+        assert_eq!(header.max_spare(), most);
+        for spare in [envelope, 64, 4096, 32_768, most] {
+            let mut bytes = Vec::new();
+            header.encode(header.padded(spare), &mut bytes).unwrap();
+            let back = decode(&bytes).unwrap();
+            assert_eq!(back.spare, header.padded(spare) as u64);
+            // Where the filler's size is: behind its kind, and that behind a prefix or before a checksum.
+            let at = if header.version == 1 { 18 } else { bytes.len() - 4 - spare + 1 };
+            let length = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+            assert_eq!(length, header.padded(spare) - envelope, "one filler to the end");
         }
-        assert_eq!(at, bytes.len() - 4, "{spare}");
+        for spare in [most + 8, 131_072, 200_000] {
+            assert!(header.encode(spare, &mut Vec::new()).is_err(), "{spare}");
+            let length = header.continuation_length(&[], spare);
+            assert!(header.encode_continuation(&[], length, &mut Vec::new()).is_err(), "{spare}");
+        }
     }
 }
 
@@ -184,7 +195,7 @@ fn version_1_headers_survive_a_round_trip_with_padding_and_fillers() {
     header.messages.push(RawMessage::new(0x0011, 0, vec![7; 16]));
     header.messages.push(RawMessage::new(0x000C, 1, vec![8; 13]));
     let context = Context::default();
-    for spare in [0usize, 8, 24, 0x1_0008, 0x1_0010] {
+    for spare in [0usize, 8, 24, 0xFFF8, 0x1_0000] {
         let mut bytes = Vec::new();
         header.encode(spare, &mut bytes).unwrap();
         assert_eq!(ObjectHeader::measure(&bytes, 0).unwrap(), bytes.len() as u64);
@@ -192,7 +203,7 @@ fn version_1_headers_survive_a_round_trip_with_padding_and_fillers() {
         assert_eq!((back.reference_count, back.spare), (Some(3), spare as u64));
         assert_eq!(back.messages[0].body, [7; 16]);
         assert_eq!(back.messages[1].body, [&[8; 13][..], &[0; 3]].concat());
-        let fillers = spare.div_ceil(0x1_0000);
+        let fillers = usize::from(spare > 0);
         assert_eq!(usize::from(bytes[2]), 2 + fillers, "the count has fillers, spare {spare}");
         let mut again = Vec::new();
         back.encode_sized(bytes.len(), 5, &mut again).unwrap();
