@@ -422,7 +422,7 @@ fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<B
 }
 
 /// Where an object's attributes are; as its header wants it if no message says.
-fn info(object: &Object) -> Result<AttributeInfo> {
+pub(crate) fn info(object: &Object) -> Result<AttributeInfo> {
     if let Some(message) = object.message(kind::ATTRIBUTE_INFO) {
         return Ok(AttributeInfo::decode(&message.body, &object.context(&message))?);
     }

@@ -49,15 +49,31 @@ impl Copier<'_> {
                 None => later.push(raw),
             }
         }
-        // Attributes and links come one by one; the header has room for them, and no more.
-        later.retain(|raw| matches!(raw.kind, kind::ATTRIBUTE | kind::LINK));
-        let spare = header.messages_length(&later);
+        let spare = header.messages_length(&self.later(from, later)?);
         let object = self.target.create_sized(header, spare)?;
         if let Some(links) = symbol_table {
             *object.links() = Links::Old(Box::new(links));
             object.mark()?;
         }
         Ok(object.address())
+    }
+
+    /// Of messages that a copy does not have at once, those that come one by one: attributes and links. The
+    /// header has room for them, and no more.
+    fn later(&self, from: &Object, mut all: Vec<RawMessage>) -> Result<Vec<RawMessage>> {
+        let attributes = !self.options.without_attributes;
+        all.retain(|raw| match raw.kind {
+            kind::ATTRIBUTE | kind::ATTRIBUTE_INFO => attributes,
+            other => other == kind::LINK,
+        });
+        let has_some = all.iter().any(|raw| raw.kind != kind::LINK);
+        all.retain(|raw| raw.kind != kind::ATTRIBUTE_INFO);
+        if from.version() > 1 && has_some {
+            let mut body = Vec::new();
+            attribute::info(from)?.encode(self.target.superblock().sizes, &mut body);
+            all.push(RawMessage::new(kind::ATTRIBUTE_INFO, 0, body));
+        }
+        Ok(all)
     }
 
     /// The copy of a message, if it is to have one.
