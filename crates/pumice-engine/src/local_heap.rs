@@ -39,8 +39,7 @@ impl LocalHeap {
     pub(crate) fn create(io: &dyn MetadataIo) -> Result<Self> {
         let sizes = io.sizes();
         let context = Context::new(sizes);
-        let address =
-            io.allocate_for(DataKind::LocalHeap, Header::encoded_length(&context) as u64)?;
+        let address = io.allocate_for(DataKind::LocalHeap, Header::space(&context))?;
         // As in libhdf5, beside the header: most heaps never need another place.
         let data_address = io.allocate_for(DataKind::LocalHeap, FIRST_SEGMENT)?;
         let header = Header { data_size: FIRST_SEGMENT, free_offset: 0, data_address };
@@ -186,7 +185,11 @@ impl LocalHeap {
     /// Gives its space back.
     pub(crate) fn delete(&self, io: &dyn MetadataIo) {
         io.free(self.header.data_address, self.header.data_size);
-        io.free(self.address, Header::encoded_length(&Context::new(self.sizes)) as u64);
+        let space = Header::space(&Context::new(self.sizes));
+        // Files that we wrote earlier have the segment where the header's fields end.
+        let before =
+            self.header.data_address.checked_sub(self.address).filter(|&before| before > 0);
+        io.free(self.address, before.map_or(space, |before| before.min(space)));
     }
 
     fn ranges(&mut self) -> Result<&mut BTreeMap<u64, u64>> {

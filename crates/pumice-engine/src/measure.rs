@@ -282,7 +282,7 @@ fn local_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
     let context = Context::new(medium.sizes()).at(address);
     let length = LocalHeap::encoded_length(&context);
     let heap = LocalHeap::decode(&medium.read(address, length)?, &context)?;
-    Ok((length as u64).saturating_add(heap.data_size))
+    Ok(LocalHeap::space(&context).saturating_add(heap.data_size))
 }
 
 fn fractal_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {

@@ -1,12 +1,15 @@
 //! The local heap ("HEAP"): the names of an old-style group's links, or of external files.
 //!
 //! A header names a data segment elsewhere in the file; the segment holds null-terminated strings
-//! at byte offsets, and a list of free blocks that only a writer needs.
+//! at byte offsets, and a list of free blocks that only a writer needs. The header's space is a multiple
+//! of 8 bytes, as everything in a local heap, so that short addresses and lengths leave a gap behind it.
 
 use crate::{Context, DecodeError, Sizes};
 use pumice_bytes::{Reader, Writer};
 
 const STRUCTURE: &str = "local heap";
+
+const ALIGNMENT: usize = 8;
 
 /// What stands for no further free block.
 const END_OF_LIST: u64 = 1;
@@ -37,9 +40,14 @@ pub struct LocalHeap {
 }
 
 impl LocalHeap {
-    /// Bytes of the header.
+    /// Bytes of the header's fields.
     pub fn encoded_length(context: &Context) -> usize {
         8 + 2 * context.length_width() + context.offset_width()
+    }
+
+    /// Bytes of the file that the header takes, and gives back when it is deleted.
+    pub fn space(context: &Context) -> u64 {
+        Self::encoded_length(context).next_multiple_of(ALIGNMENT) as u64
     }
 
     /// Decodes the header.
@@ -158,6 +166,17 @@ mod tests {
         let mut bytes = Vec::new();
         heap.encode(sizes, &mut bytes);
         assert_eq!(LocalHeap::decode(&bytes, &Context::default()).unwrap(), heap);
+    }
+
+    #[test]
+    fn a_header_takes_a_multiple_of_8_bytes_in_all_widths() {
+        // H5HL_SIZEOF_HDR of libhdf5.
+        for (offset, length, space) in
+            [(8, 8, 32), (4, 4, 24), (4, 8, 32), (8, 4, 24), (2, 2, 16), (2, 4, 24), (8, 2, 24)]
+        {
+            let context = Context::new(Sizes { offset, length });
+            assert_eq!(LocalHeap::space(&context), space, "{offset} {length}");
+        }
     }
 
     #[test]
