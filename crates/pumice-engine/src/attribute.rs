@@ -371,14 +371,21 @@ pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Resul
     let old = attribute(file, object, name)?.ok_or_else(missing)?;
     let body = encode(file, Attribute { name: new_name.into(), ..old })?;
     let _change = file.medium().change();
-    let mut dense = opened(file, object)?;
-    let Some(dense) = &mut *dense else {
-        let messages = object.messages(kind::ATTRIBUTE);
-        let place = position(file, &messages, name)?.ok_or_else(missing)?;
-        check_length(&body)?;
-        return replace_message(object, place, body);
-    };
+    let mut storage = opened(file, object)?;
     let mut info = info(object)?;
+    let dense = match &mut *storage {
+        Some(dense) => dense,
+        compact => {
+            let messages = object.messages(kind::ATTRIBUTE);
+            let place = position(file, &messages, name)?.ok_or_else(missing)?;
+            if body.len() <= MAX_MESSAGE || object.version() == 1 {
+                check_length(&body)?;
+                return replace_message(object, place, body);
+            }
+            // With a longer name, or no longer shared, it does not fit a header.
+            compact.insert(make_dense(file, object, &messages, &mut info)?)
+        }
+    };
     renew(file, dense, &mut info)?;
     let removed = dense.remove(file, name, order_of)?.ok_or_else(missing)?;
     let creation_order = removed.creation_order;
