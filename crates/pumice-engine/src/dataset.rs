@@ -21,7 +21,7 @@ mod varlen;
 mod virtuality;
 
 pub use cells::Columns;
-pub(crate) use filters::{pipeline_of, refitted};
+pub(crate) use filters::{named, pipeline_of, refitted};
 pub use many::{ManyRead, ManyWrite, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;

@@ -2,7 +2,7 @@
 
 use super::Copier;
 use crate::attribute::object_datatype;
-use crate::dataset::{DatasetState, refitted};
+use crate::dataset::{DatasetState, named, refitted};
 use crate::file::File;
 use crate::group::{self, Links};
 use crate::layout::Storage;
@@ -255,7 +255,8 @@ impl Copier<'_> {
                 return Ok(message);
             }
         }
-        self.as_it_is(file, raw)
+        let copy = self.as_it_is(file, raw)?;
+        Ok(named(&copy, &context(file, &copy))?.unwrap_or(copy))
     }
 
     /// The mapping of a virtual dataset, in the target's heap.

@@ -5,13 +5,17 @@ use crate::Result;
 use crate::file::File;
 use crate::object::Object;
 use crate::shared::context;
-use pumice_filter::{DatasetFacts, FilterSpec, Pipeline};
+use pumice_filter::{DatasetFacts, FilterSpec, Pipeline, registered_name};
+use pumice_format::Context;
 use pumice_format::messages::{
     self, Era, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_types::Datatype;
+
+/// Filters from this number on are not HDF5's own, and have names in the file.
+const FIRST_NAMED: u16 = 256;
 
 /// The filters of a dataset: of its chunks, or of each of their sections.
 pub(super) struct Filters {
@@ -136,5 +140,38 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     let mut description = FilterDescription::new(spec.id, &spec.parameters);
     description.flags = u16::from(spec.optional);
     description.name.clone_from(&spec.name);
+    name(&mut description);
     description
+}
+
+/// Gives a filter that is not HDF5's own the name that is registered for it, if it has none: libhdf5 would write
+/// that into copies of a message that has no room for it.
+fn name(filter: &mut FilterDescription) -> bool {
+    let nameless =
+        filter.id >= FIRST_NAMED && filter.name.as_deref().unwrap_or_default().is_empty();
+    let Some(found) = registered_name(filter.id).filter(|_| nameless) else { return false };
+    filter.name = Some(found.to_owned());
+    true
+}
+
+/// The message of a dataset's filters with the names that it lacks; none if it lacks none.
+pub(crate) fn named(raw: &RawMessage, context: &Context) -> Result<Option<RawMessage>> {
+    let mut body = Vec::new();
+    if raw.kind != kind::PIPELINE {
+        return Ok(None);
+    }
+    let Some(era) = raw.body.first().and_then(|version| match version {
+        1 => Some(Era::Old),
+        2 => Some(Era::New),
+        _ => None,
+    }) else {
+        return Ok(None);
+    };
+    let mut pipeline = messages::Pipeline::decode(&raw.body, context)?;
+    // All of them, not up to the first.
+    if pipeline.filters.iter_mut().filter_map(|filter| name(filter).then_some(())).count() == 0 {
+        return Ok(None);
+    }
+    pipeline.encode_for(era, &mut body)?;
+    Ok(Some(RawMessage::new(raw.kind, raw.flags, body)))
 }
