@@ -13,6 +13,7 @@ mod external;
 mod filters;
 mod many;
 mod moving;
+mod reach;
 mod resize;
 mod rows;
 mod spec;

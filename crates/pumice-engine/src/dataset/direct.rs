@@ -80,6 +80,7 @@ impl DatasetState {
         self.begin_write()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
+        self.check_reach(&Selection::block(offset, &vec![1; offset.len()])?, &self.dims())?;
         let Storage::Dense(dense, _) = &self.layout.storage else {
             return Err(Error::Invalid("only dense chunks are stored with one filter mask".into()));
         };
@@ -94,6 +95,7 @@ impl DatasetState {
         self.begin_write()?;
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
+        self.check_reach(&Selection::block(offset, &vec![1; offset.len()])?, &self.dims())?;
         // Whatever chunk the record may have been of, these bytes get a place of their own.
         let record = ChunkRecord { address: NOWHERE, ..record };
         match &self.layout.storage {

@@ -76,6 +76,7 @@ pub fn write_many(writes: Vec<ManyWrite<'_>>) -> Result<()> {
         if dataset.check_with(&selection, &dims, &memory_type, bytes.len(), &options)? == 0 {
             continue;
         }
+        dataset.check_reach(&selection, &dims)?;
         sources.push(Source::new(bytes, Conversion::new(&memory_type, &dataset.datatype)?));
         plans.push((dataset, dataset.parts(&selection, &dims, &options)?));
     }

@@ -107,6 +107,7 @@ impl DatasetState {
         if self.check_with(selection, &dims, memory_type, bytes.len(), options)? == 0 {
             return Ok(());
         }
+        self.check_reach(selection, &dims)?;
         if let Storage::Virtual(sources) = &self.layout.storage {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.write(&self.layout.geometry, memory_type, &segments, bytes, options);
@@ -173,6 +174,7 @@ impl DatasetState {
         self.begin_write()?;
         let _no_resize = self.gate();
         self.check_points(points, memory_type, bytes.len())?;
+        self.check_reach_of_points(points, &self.dims())?;
         let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
         let (grid, executor) = (self.grid(&self.dims())?, self.cache().executor());
         let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);

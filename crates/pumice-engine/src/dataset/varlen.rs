@@ -164,6 +164,7 @@ impl DatasetState {
         if self.check(selection, &dims, &self.datatype, bytes)? == 0 {
             return Ok(());
         }
+        self.check_reach(selection, &dims)?;
         let parts = plan_packed(selection, &self.grid(&dims)?)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
@@ -184,6 +185,7 @@ impl DatasetState {
             let geometry = &self.layout.geometry;
             return sources.write_heaped(geometry, &self.datatype, &wanted, elements, heap);
         }
+        self.check_reach(selection, &dims)?;
         let _one_at_a_time = self.replacing();
         self.replace_references(selection, &dims, elements, heap)
     }
