@@ -210,7 +210,8 @@ impl ChunkIndex {
             Form::FixedArray(array) => array.place(io),
             Form::ExtensibleArray(array) => array.place(io),
             Form::BTree2(tree) => tree.place(io),
-            Form::Single(_) | Form::Implicit(_) | Form::BTree1(_) => Ok(()),
+            Form::BTree1(tree) => tree.place(io),
+            Form::Single(_) | Form::Implicit(_) => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::index::IndexKind;
 use crate::layout::stretch::beyond;
 use crate::layout::{ChunkTable, Contiguous, Place, Storage};
 use crate::{Error, Result};
+use pumice_format::UNDEFINED;
 use pumice_format::index::ChunkRecord;
 use pumice_format::messages::Layout;
 use pumice_space::{Dims, Selection};
@@ -54,6 +55,7 @@ impl DatasetState {
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = |(_, record): &&(Dims, ChunkRecord)| {
+        self.place_index(from)?;
                 bytes += record.size;
                 bytes <= PIECE
             };
@@ -79,6 +81,7 @@ impl DatasetState {
             true => self.copy_defined(from, block, change),
         })
     }
+        self.place_index(from)?;
 
     /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
     fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
@@ -87,6 +90,16 @@ impl DatasetState {
             true => self.allocate_all(),
             false => Ok(()),
         }
+    /// Gives the index a place if the original has one, even without chunks: where no message says what the fill
+    /// value is, libhdf5 reads nothing of a dataset whose index is nowhere.
+    fn place_index(&self, from: &DatasetState) -> Result<()> {
+        let (Layout::Chunked { address, .. }, Some(table)) = (&from.message, self.layout.table())
+        else {
+            return Ok(());
+        };
+        if *address == UNDEFINED { Ok(()) } else { table.index().place(&*self.medium) }
+    }
+
     }
 
     /// Calls `visit` for blocks that together have every cell that is stored.

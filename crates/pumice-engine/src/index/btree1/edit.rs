@@ -92,13 +92,25 @@ impl BTree1 {
         Ok(())
     }
 
+    /// Gives a tree without chunks a root.
+    pub(in crate::index) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        if self.address != UNDEFINED {
+            return Ok(());
+        }
+        self.root(io, Vec::new(), Vec::new())
+    }
+
     /// Makes the tree of one chunk.
     fn plant(&mut self, io: &dyn MetadataIo, key: ChunkKey, child: u64) -> Result<()> {
         let behind = self.behind(&key.start);
+        self.root(io, vec![child], vec![key, behind])
+    }
+
+    /// Makes a root that is a leaf.
+    fn root(&mut self, io: &dyn MetadataIo, children: Vec<u64>, keys: Vec<ChunkKey>) -> Result<()> {
         let address = io.allocate_for(DataKind::Tree, self.node_length(io))?;
         let (left, right) = (UNDEFINED, UNDEFINED);
-        let parts =
-            ChunkNode { level: 0, left, right, children: vec![child], keys: vec![key, behind] };
+        let parts = ChunkNode { level: 0, left, right, children, keys };
         self.nodes.insert(address, Node { parts, parent: None, dirty: true });
         self.address = address;
         Ok(())
