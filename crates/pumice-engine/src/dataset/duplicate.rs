@@ -24,6 +24,12 @@ impl DatasetState {
                 Place::File(_) => self.contiguous_message(),
             }),
             Storage::External(_) => Ok(self.contiguous_message()),
+            // Too large to be anywhere: there is nothing of it to copy.
+            Storage::Unreadable(_)
+                if matches!(self.message, Layout::Contiguous { address: UNDEFINED, .. }) =>
+            {
+                Ok(self.message.clone())
+            }
             Storage::Unreadable(reason) => Err(Error::Unsupported(reason.clone())),
             _ => Ok(self.message.clone()),
         }
@@ -31,7 +37,7 @@ impl DatasetState {
 
     fn contiguous_message(&self) -> Layout {
         let size = Some(self.layout.geometry.chunk_bytes());
-        Layout::Contiguous { address: pumice_format::UNDEFINED, size }
+        Layout::Contiguous { address: UNDEFINED, size }
     }
 
     /// Takes over what is stored of another dataset of the same description, as it is.
@@ -48,6 +54,7 @@ impl DatasetState {
         };
         let _still = from.written_back()?;
         let all = there.all()?;
+        self.place_index(from)?;
         if !all.is_empty() {
             here.index().allocate(&*self.medium)?;
         }
@@ -55,7 +62,6 @@ impl DatasetState {
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = |(_, record): &&(Dims, ChunkRecord)| {
-        self.place_index(from)?;
                 bytes += record.size;
                 bytes <= PIECE
             };
@@ -74,6 +80,7 @@ impl DatasetState {
         change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
     ) -> Result<()> {
         self.take_implied_space(from)?;
+        self.place_index(from)?;
         let undefined = matches!(from.layout.storage, Storage::Sparse(..))
             || matches!(&from.message, Layout::Structured { sections: 3, .. });
         from.for_each_stored_block(&mut |block| match undefined {
@@ -81,15 +88,7 @@ impl DatasetState {
             true => self.copy_defined(from, block, change),
         })
     }
-        self.place_index(from)?;
 
-    /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
-    fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
-        let implied = |table: &ChunkTable| table.index().kind() == IndexKind::Implicit;
-        match self.layout.table().is_some_and(implied) && !from.chunk_records()?.is_empty() {
-            true => self.allocate_all(),
-            false => Ok(()),
-        }
     /// Gives the index a place if the original has one, even without chunks: where no message says what the fill
     /// value is, libhdf5 reads nothing of a dataset whose index is nowhere.
     fn place_index(&self, from: &DatasetState) -> Result<()> {
@@ -100,6 +99,13 @@ impl DatasetState {
         if *address == UNDEFINED { Ok(()) } else { table.index().place(&*self.medium) }
     }
 
+    /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
+    fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
+        let implied = |table: &ChunkTable| table.index().kind() == IndexKind::Implicit;
+        match self.layout.table().is_some_and(implied) && !from.chunk_records()?.is_empty() {
+            true => self.allocate_all(),
+            false => Ok(()),
+        }
     }
 
     /// Calls `visit` for blocks that together have every cell that is stored.
