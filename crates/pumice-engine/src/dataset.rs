@@ -26,6 +26,7 @@ pub(crate) use filters::{named, pipeline_of, refitted};
 pub use many::{ManyRead, ManyWrite, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;
+pub(crate) use spec::lacks_unlimited;
 pub use spec::{DatasetSpec, LayoutSpec};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;

@@ -2,7 +2,7 @@
 
 use super::Copier;
 use crate::attribute::object_datatype;
-use crate::dataset::{DatasetState, named, refitted};
+use crate::dataset::{DatasetState, lacks_unlimited, named, refitted};
 use crate::file::File;
 use crate::group::{self, Links};
 use crate::layout::Storage;
@@ -11,13 +11,13 @@ use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::shared::{context, here};
 use crate::{Result, attribute};
-use pumice_format::UNDEFINED;
 use pumice_format::messages::{
     ChunkIndexInfo, Era, ExternalFiles, Fill, FillValue, Layout, LinkInfo, Message, SharedLocation,
     SingleChunk, datatype, kind,
 };
 use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
 use pumice_format::virtual_mapping;
+use pumice_format::{Sizes, UNDEFINED};
 use std::sync::Arc;
 
 impl Copier<'_> {
@@ -196,6 +196,7 @@ impl Copier<'_> {
         let old_size = dataset.datatype().size().max(1) as u64;
         let new_size = self.sized(file, dataset.datatype())?.size() as u64;
         let resized = |bytes: u64| bytes / old_size * new_size;
+        let unset = |index| unset(index, self.target.superblock().sizes);
         let message = match dataset.description()? {
             // What is not written over is not to be taken for what is no longer needed.
             Layout::Compact { data } if changes => {
@@ -299,9 +300,12 @@ impl Copier<'_> {
     }
 }
 
-/// An index of the same kind without chunks.
-fn unset(index: ChunkIndexInfo) -> ChunkIndexInfo {
+/// An index of the same kind without chunks, or one that libhdf5 can open in a file of these widths.
+fn unset(index: ChunkIndexInfo, sizes: Sizes) -> ChunkIndexInfo {
     match index {
+        ChunkIndexInfo::ExtensibleArray { .. } if lacks_unlimited(sizes) => {
+            ChunkIndexInfo::btree2()
+        }
         ChunkIndexInfo::Single(single) => {
             let sections = single.sections.len() as u8;
             ChunkIndexInfo::Single(SingleChunk::unset(sections, single.filtered))

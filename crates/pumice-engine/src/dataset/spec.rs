@@ -242,6 +242,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     let bytes = bytes.ok_or_else(|| {
         Error::Invalid(format!("a dataset of {:?} is too large", spec.extent.dims()))
     });
+    let sizes = file.superblock().sizes;
     match &spec.layout {
         LayoutSpec::Compact => {
             let bytes = bytes?;
@@ -275,7 +276,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             Ok((Layout::Contiguous { address: UNDEFINED, size: Some(bytes?) }, Filters::none()))
         }
         LayoutSpec::Chunked { chunk, filters, dont_filter_partial } => {
-            let mut index = index_info(spec, chunk, 0, !filters.is_empty())?;
+            let mut index = index_info(spec, sizes, chunk, 0, !filters.is_empty())?;
             let small = is_small(chunk, element_size);
             let mut version = if small { CHUNKED_VERSION } else { LARGE_CHUNKED_VERSION };
             let old = file.library_version() < LibraryVersion::V110;
@@ -303,7 +304,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
                 element_size,
                 sections: 2,
                 metadata_sections: vec![0],
-                index: index_info(spec, chunk, 2, !filters.is_empty())?,
+                index: index_info(spec, sizes, chunk, 2, !filters.is_empty())?,
                 address: UNDEFINED,
                 dont_filter_partial: *dont_filter_partial,
             };
@@ -322,7 +323,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
                 element_size,
                 sections: count,
                 metadata_sections: (0..count).collect(),
-                index: index_info(spec, chunk, count, !filters.is_empty())?,
+                index: index_info(spec, sizes, chunk, count, !filters.is_empty())?,
                 address: UNDEFINED,
                 dont_filter_partial: *dont_filter_partial,
             };
@@ -372,9 +373,16 @@ fn bytewise(filters: &[FilterSpec], chunk: &[u64]) -> Vec<FilterSpec> {
     filters.iter().map(suited).collect()
 }
 
+/// Whether libhdf5 takes axes without an end for limited ones, of as many cells as lengths of the file can say: it
+/// does where these are short, and finds no axis for an extensible array then.
+pub(crate) fn lacks_unlimited(sizes: Sizes) -> bool {
+    sizes.length < 8
+}
+
 /// The index for a new dataset's dimensions.
 fn index_info(
     spec: &DatasetSpec,
+    sizes: Sizes,
     chunk: &[u64],
     sections: u8,
     filtered: bool,
@@ -403,6 +411,7 @@ fn index_info(
         return Ok(ChunkIndexInfo::btree2());
     }
     Ok(match ChunkIndex::choose(dims, max, chunk) {
+        IndexKind::ExtensibleArray if lacks_unlimited(sizes) => ChunkIndexInfo::btree2(),
         IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
         IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),
         IndexKind::BTree2 => ChunkIndexInfo::btree2(),
