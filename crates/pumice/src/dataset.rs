@@ -556,9 +556,10 @@ impl Dataset {
         self.at(attribute::remove(&self.owner.0, self.state.object(), name))
     }
 
-    /// Before a change: sees to it that what changed before does not take too much memory.
+    /// Before a change: fails if it may not be, and sees to it that what changed before does not take too
+    /// much memory.
     pub(crate) fn make_room(&self) -> Result<()> {
-        self.at(self.owner.0.relieve())
+        self.at(self.owner.begin_change())
     }
 
     pub(crate) fn selection(&self, selection: impl Select) -> Result<Selection> {

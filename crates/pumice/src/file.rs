@@ -88,6 +88,7 @@ impl File {
     /// [`FileOptions::shared_messages`] asked for when the file was made. It is for files that are
     /// complete: close the file afterwards. Gives the number of messages that are shared.
     pub fn share_messages(&self) -> Result<u64> {
+        self.root.changing()?;
         self.flush()?;
         share::messages(&self.owner().0)
     }
@@ -101,7 +102,7 @@ impl File {
 
     /// Whether changes are allowed.
     pub fn is_writable(&self) -> bool {
-        self.root.engine().writable()
+        self.root.owner().may_change()
     }
 
     /// The path that it was opened by; none for a file in memory.
@@ -111,6 +112,10 @@ impl File {
 
     fn new(engine: Arc<Engine>) -> Result<Self> {
         Self::of(Arc::new(Owner::new(engine)))
+    }
+
+    fn reading(engine: Arc<Engine>) -> Result<Self> {
+        Self::of(Arc::new(Owner::with(engine, Access::Reading)))
     }
 
     pub(crate) fn of(owner: Arc<Owner>) -> Result<Self> {
@@ -128,7 +133,14 @@ impl Deref for File {
 
 /// Keeps a file open as long as any handle lives, and commits when the last one goes; what has been opened
 /// several times is closed with the last.
-pub(crate) struct Owner(pub(crate) Arc<Engine>, Goes);
+pub(crate) struct Owner(pub(crate) Arc<Engine>, Goes, Access);
+
+/// What a handle was opened for: others may have the same file open for more.
+#[derive(Clone, Copy, PartialEq)]
+enum Access {
+    Whatever,
+    Reading,
+}
 
 /// Who sees to it that all is committed when an owner goes.
 #[derive(PartialEq)]
@@ -139,8 +151,34 @@ enum Goes {
 
 impl Owner {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self::with(engine, Access::Whatever)
+    }
+
+    fn with(engine: Arc<Engine>, access: Access) -> Self {
         engine.close_with_last();
-        Self(engine, Goes::Committing)
+        Self(engine, Goes::Committing, access)
+    }
+
+    /// The owner of a file that something in this one leads to.
+    pub(crate) fn beside(&self, engine: Arc<Engine>) -> Self {
+        Self::with(engine, self.2)
+    }
+
+    fn may_change(&self) -> bool {
+        self.2 == Access::Whatever && self.0.writable()
+    }
+
+    /// Before a change: fails if it may not be, and sees to it that what changed before does not take too much
+    /// memory.
+    pub(crate) fn begin_change(&self) -> Result<()> {
+        if self.2 == Access::Reading && self.0.writable() {
+            let path = self.0.path().map_or("the file".into(), |path| path.display().to_string());
+            let what = format!(
+                "{path} was opened for reading only; change it by the handle that edits it"
+            );
+            return Err(Error::Invalid(what));
+        }
+        self.0.relieve()
     }
 
     /// Commits, and closes the file if this is the last handle.
@@ -481,7 +519,8 @@ impl FileOptions {
     }
 
     fn open_as(self, path: &Path, opening: Opening) -> Result<File> {
-        File::new(open_path(path, opening, self.cache(), self.locking, &self.creation)?)
+        let engine = open_path(path, opening, self.cache(), self.locking, &self.creation)?;
+        if opening == Opening::Read { File::reading(engine) } else { File::new(engine) }
     }
 
     /// Opens the HDF5 file in these bytes for reading.

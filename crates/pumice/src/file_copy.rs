@@ -54,6 +54,7 @@ impl File {
         choose: impl FnMut(&Dataset) -> Result<Option<Remade>>,
         progress: impl FnMut(&str, u64),
     ) -> Result<()> {
+        to.changing()?;
         let mut paths = HashMap::new();
         let _ = self.walk(WalkOrder::Name, |path, node| {
             if let Ok(Node::Dataset(dataset)) = node {
@@ -95,6 +96,7 @@ impl File {
         omit: impl Fn(u64) -> bool,
         failed: impl FnMut(&str, Error),
     ) -> Result<()> {
+        to.changing()?;
         let mut paths = HashMap::new();
         let _ = self.walk(WalkOrder::Name, |path, node| {
             if let Ok(node) = node {

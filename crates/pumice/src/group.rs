@@ -130,7 +130,7 @@ impl Group {
 
     /// The same, with room for a change; to be called before the change begins.
     pub(crate) fn changing(&self) -> Result<&Engine> {
-        self.engine().relieve().map_err(|error| error.at(&self.path))?;
+        self.owner.begin_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
     }
 
@@ -335,7 +335,7 @@ impl Group {
             other => other.at(&self.child_path(path)),
         })?;
         let owner = match found.file {
-            Some(file) => Arc::new(Owner::new(file)),
+            Some(file) => Arc::new(self.owner.beside(file)),
             None => self.owner.clone(),
         };
         Ok((owner, found.object))

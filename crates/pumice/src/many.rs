@@ -76,6 +76,7 @@ impl<'a> WriteMany<'a> {
         selection: impl Select,
         values: &'a [T],
     ) -> Result<&mut Self> {
+        dataset.make_room()?;
         let selection = dataset.selection(selection)?;
         let (dataset, memory_type) = (&*dataset.state, T::datatype());
         let bytes = bytemuck::cast_slice(values);

@@ -1,6 +1,5 @@
 //! References to objects, to regions of datasets, to attributes: making and following them.
 
-use crate::file::Owner;
 use crate::{
     Attribute, AttributeValue, Dataset, DatasetBuilder, Extent, Group, Node, Select, Selection,
 };
@@ -156,7 +155,9 @@ impl Group {
     /// [`path_of`](Self::path_of).
     pub fn dereference(&self, reference: &Reference) -> Result<Node> {
         let owner = match reference.file() {
-            Some(name) => Arc::new(Owner::new(reference::other_file(self.engine(), name)?)),
+            Some(name) => {
+                Arc::new(self.owner().beside(reference::other_file(self.engine(), name)?))
+            }
             None => self.owner().clone(),
         };
         let address = reference.address();
@@ -204,6 +205,7 @@ impl Dataset {
         selection: impl Select,
         references: &[Option<Reference>],
     ) -> Result<()> {
+        self.make_room()?;
         for Reference(reference, home) in references.iter().flatten() {
             self.at(home.check(reference, &self.owner().0))?;
         }

@@ -114,6 +114,7 @@ impl Dataset {
             bytes.extend_from_slice(&part.bytes);
         }
         record.size = bytes.len() as u64;
+        self.make_room()?;
         self.at(self.state.write_sections(offset.as_ref(), record, &bytes))
     }
 

@@ -29,6 +29,7 @@ impl Dataset {
 
     /// Writes variants of `E` to the selected cells, matched by name.
     pub fn write_enum<E: Enumerated>(&self, selection: impl Select, values: &[E]) -> Result<()> {
+        self.make_room()?;
         let mut integers = vec![E::Integer::zeroed(); values.len()];
         for (integer, value) in integers.iter_mut().zip(values) {
             *integer = value.to_integer();
