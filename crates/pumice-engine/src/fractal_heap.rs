@@ -63,7 +63,10 @@ impl FractalHeap {
     pub(crate) fn create(medium: &Arc<Medium>, shape: HeapShape) -> Result<Self> {
         let context = Context::new(medium.sizes());
         let address = medium.allocate(HeapHeader::encoded_length(&context) as u64)?;
-        let header = HeapHeader::new(address, shape);
+        let mut header = HeapHeader::new(address, shape);
+        // A length of the file must be able to say it: two bytes do not, of the usual 64 KiB.
+        let most = 1 << (8 * u32::from(medium.sizes().length)).min(63).saturating_sub(1);
+        header.max_direct_size = header.max_direct_size.min(most);
         let space = Some(Space::default());
         Ok(Self { header_dirty: true, space, ..Self::new(medium, header)? })
     }
