@@ -28,7 +28,10 @@ impl DatasetState {
             Storage::Unreadable(_)
                 if matches!(self.message, Layout::Contiguous { address: UNDEFINED, .. }) =>
             {
-                Ok(self.message.clone())
+                // As libhdf5 counts: older messages do not say.
+                let element = self.datatype.size() as u64;
+                let size = self.dims().iter().fold(element, |size, &axis| size.wrapping_mul(axis));
+                Ok(Layout::Contiguous { address: UNDEFINED, size: Some(size) })
             }
             Storage::Unreadable(reason) => Err(Error::Unsupported(reason.clone())),
             _ => Ok(self.message.clone()),
