@@ -72,6 +72,28 @@ impl Extension {
         Ok(extension)
     }
 
+    /// Writes ranks that are not the usual ones where a new file says so: in its older superblock, or in a
+    /// message of the extension.
+    pub(crate) fn set_ranks(
+        &mut self,
+        superblock: &mut Superblock,
+        groups: Option<(u16, u16)>,
+        chunk: Option<u16>,
+    ) -> Option<BTreeK> {
+        let (group_leaf_k, group_internal_k) =
+            groups.unwrap_or((DEFAULT_LEAF_K, DEFAULT_INTERNAL_K));
+        let chunk_internal_k = chunk.unwrap_or(DEFAULT_CHUNK_K);
+        if let Some(old) = &mut superblock.old {
+            (old.group_leaf_k, old.group_internal_k) = (group_leaf_k, group_internal_k);
+            old.chunk_internal_k = chunk_internal_k;
+            return None;
+        }
+        let usual = (DEFAULT_LEAF_K, DEFAULT_INTERNAL_K, DEFAULT_CHUNK_K);
+        let ranks = BTreeK { chunk_internal_k, group_internal_k, group_leaf_k };
+        self.ranks = ((group_leaf_k, group_internal_k, chunk_internal_k) != usual).then_some(ranks);
+        self.ranks
+    }
+
     /// The ranks of symbol table nodes and of a group's B-tree nodes.
     pub(crate) fn group_ranks(&self, superblock: &Superblock) -> (u16, u16) {
         match (&superblock.old, &self.ranks) {

@@ -86,6 +86,18 @@ impl CreateOptions {
         if self.member_size == Some(0) {
             return Err(Error::Invalid("a family of files without bytes".into()));
         }
+        if let Some((offset, length)) = self.widths
+            && ![offset, length].iter().all(|bytes| matches!(bytes, 2 | 4 | 8))
+        {
+            let what =
+                format!("addresses of {offset} and lengths of {length} bytes, not of 2, 4 or 8");
+            return Err(Error::Invalid(what));
+        }
+        let ranks = self.group_ranks.iter().flat_map(|&(leaf, internal)| [leaf, internal]);
+        if let Some(rank) = ranks.chain(self.chunk_rank).find(|rank| !RANKS.contains(rank)) {
+            let what = format!("nodes of B-trees of rank {rank}, not of {RANKS:?}");
+            return Err(Error::Invalid(what));
+        }
         let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
         match high {
             Some(LibraryVersion::Earliest) => {
@@ -99,6 +111,9 @@ impl CreateOptions {
         }
     }
 }
+
+/// Ranks that nodes of B-trees can have: libhdf5 counts their entries in 16 bits.
+const RANKS: std::ops::RangeInclusive<u16> = 1..=32_767;
 
 /// What a new file is to be like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +149,12 @@ pub struct CreateOptions {
     pub shared_messages: LeastSizes,
     /// How far virtual datasets without end reach; also for a file that is there.
     pub virtual_view: VirtualView,
+    /// Bytes of addresses and of lengths in a new file, if not 8.
+    pub widths: Option<(u8, u8)>,
+    /// Ranks of symbol table nodes and of a group's B-tree nodes in a new file, if not the usual ones.
+    pub group_ranks: Option<(u16, u16)>,
+    /// The rank of nodes of version 1 chunk indexes in a new file, if not the usual one.
+    pub chunk_rank: Option<u16>,
 }
 
 /// What libhdf5 puts aside at a time, for metadata and for raw data.

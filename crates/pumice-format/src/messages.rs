@@ -17,7 +17,7 @@
 //! | 0x0010 | [`Continuation`] | yes | yes |
 //! | 0x0011 | [`SymbolTable`] | yes | yes |
 //! | 0x0012 | modification time | 1 | 1 |
-//! | 0x0013 | [`BTreeK`] | 0 | no |
+//! | 0x0013 | [`BTreeK`] | 0 | yes |
 //! | 0x0015 | [`AttributeInfo`] | 0 | 0 |
 //! | 0x0016 | reference count | 0 | 0 |
 //! | 0x0017 | [`FileSpaceInfo`] | 0, 1 | 1 |
@@ -298,7 +298,8 @@ impl Message {
             Self::Raw { body, .. } => out.extend_from_slice(body),
             Self::ExternalFiles(files) => files.encode(sizes, out)?,
             Self::FileSpaceInfo(info) => info.encode(sizes, out),
-            Self::FillValueOld(_) | Self::BTreeK(_) => {
+            Self::BTreeK(ranks) => ranks.encode(out),
+            Self::FillValueOld(_) => {
                 let what = format!("a message of kind {:#06x}", self.kind());
                 return Err(FormatError::unencodable("object header", what));
             }

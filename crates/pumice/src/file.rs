@@ -460,6 +460,55 @@ impl FileOptions {
         self
     }
 
+    /// Gives a new file addresses and lengths of 2, 4 or 8 bytes, 8 unless set: libhdf5's `H5Pset_sizes`. It
+    /// is full where its addresses end. (Of files with lengths of 2 bytes, libhdf5 reads groups and objects with
+    /// few members and attributes only, unless they are of [`LibraryVersion::Earliest`].)
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let file = pumice::File::options().widths(4, 4).create(folder.path().join("a.h5"))?;
+    /// assert_eq!((file.info()?.offset_size, file.info()?.length_size), (4, 4));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn widths(mut self, offset: u8, length: u8) -> Self {
+        self.creation.widths = Some((offset, length));
+        self
+    }
+
+    /// Gives the symbol tables of a new file nodes of `2 * leaf` links (4 unless set), found by B-tree nodes of
+    /// `2 * internal` children (16): libhdf5's `H5Pset_sym_k`. Groups of files from HDF5 1.8 on have none.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use pumice::{File, LibraryVersion};
+    ///
+    /// let options = File::options().library_version(LibraryVersion::Earliest).group_ranks(8, 32);
+    /// let file = options.create(folder.path().join("a.h5"))?;
+    /// assert_eq!((file.info()?.group_leaf_k, file.info()?.group_internal_k), (8, 32));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn group_ranks(mut self, leaf: u16, internal: u16) -> Self {
+        self.creation.group_ranks = Some((leaf, internal));
+        self
+    }
+
+    /// Gives version 1 chunk indexes of a new file nodes of `2 * rank` chunks (32 unless set): libhdf5's
+    /// `H5Pset_istore_k`. Datasets of files from HDF5 1.10 on have other indexes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use pumice::{File, LibraryVersion};
+    ///
+    /// let options = File::options().library_version(LibraryVersion::Earliest).chunk_rank(100);
+    /// let file = options.create(folder.path().join("a.h5"))?;
+    /// assert_eq!(file.info()?.chunk_internal_k, 100);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn chunk_rank(mut self, rank: u16) -> Self {
+        self.creation.chunk_rank = Some(rank);
+        self
+    }
+
     /// Lets the objects of a new file share messages of a kind that have so many bytes or more, once
     /// [`File::share_messages`] is called: libhdf5's `H5Pset_shared_mesg_index`, with an index for each
     /// kind. Such files need HDF5 1.8.

@@ -8,11 +8,13 @@ use crate::members::{self, multi};
 use crate::object::Object;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Result, share};
-use pumice_format::UNDEFINED;
-use pumice_format::messages::{FileSpaceInfo, SymbolTable};
-use pumice_format::object_header::ObjectHeader;
+use pumice_format::messages::{FileSpaceInfo, Message, SymbolTable};
+use pumice_format::object_header::{
+    MESSAGE_CONSTANT, MESSAGE_DONT_SHARE, ObjectHeader, PhaseChange,
+};
 use pumice_format::superblock::Superblock;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
+use pumice_format::{Sizes, UNDEFINED};
 use pumice_store::{MemoryStore, Store};
 use std::sync::Arc;
 
@@ -54,10 +56,17 @@ impl File {
         // Settings of file space need an extension, which older superblocks do not have.
         let usual = space == FileSpaceInfo::default() && options.shared_messages == [0; 5];
         let mut superblock = match low.superblock() {
-            0 if usual => Superblock::new_old(unknown, 0),
+            0 if usual => {
+                // The first version has no place for the rank of chunk indexes.
+                let version = u8::from(options.chunk_rank.is_some());
+                Superblock { version, ..Superblock::new_old(unknown, 0) }
+            }
             version => Superblock { version: version.max(2), ..Superblock::new(0, 0) },
         };
         superblock.base_address = user_block;
+        if let Some((offset, length)) = options.widths {
+            superblock.sizes = Sizes { offset, length };
+        }
         let (length, sizes) = (superblock.encoded_length() as u64, superblock.sizes);
         let medium = Medium::new(store, user_block, length, sizes, true);
         if let Some(kind) = options.by_kind {
@@ -76,6 +85,13 @@ impl File {
         let least = &options.shared_messages;
         let mut extension = share::begin(&medium, &mut space, new_header(low), least)?;
         (extension.driver, extension.driver_place) = driver;
+        let ranks = extension.set_ranks(&mut superblock, options.group_ranks, options.chunk_rank);
+        if let Some(ranks) = ranks {
+            let flags = MESSAGE_CONSTANT | MESSAGE_DONT_SHARE;
+            let message = Message::BTreeK(ranks).to_raw(sizes, flags)?;
+            space.extend(&medium, new_header(low), message)?;
+        }
+        medium.set_chunk_node_rank(extension.chunk_rank(&superblock));
         superblock.extension_address = space.extension_address().unwrap_or(UNDEFINED);
         let old = low == LibraryVersion::Earliest && spec == GroupSpec::default();
         let root = match old {

@@ -1,6 +1,7 @@
-//! The B-tree 'K' values message (0x0013) of a superblock extension. Read only.
+//! The B-tree 'K' values message (0x0013) of a superblock extension.
 
 use crate::{Context, DecodeError};
+use pumice_bytes::Writer;
 
 /// Ranks of version 1 B-trees, in place of the fields of older superblocks.
 ///
@@ -10,6 +11,9 @@ use crate::{Context, DecodeError};
 ///
 /// let ranks = BTreeK::decode(&[0, 32, 0, 16, 0, 4, 0], &Context::default())?;
 /// assert_eq!((ranks.chunk_internal_k, ranks.group_leaf_k), (32, 4));
+/// let mut bytes = Vec::new();
+/// ranks.encode(&mut bytes);
+/// assert_eq!(bytes, [0, 32, 0, 16, 0, 4, 0]);
 /// # Ok::<(), pumice_format::DecodeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,5 +40,13 @@ impl BTreeK {
             group_internal_k: reader.u16()?,
             group_leaf_k: reader.u16()?,
         })
+    }
+
+    /// Appends the body of a message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u8(0);
+        out.put_u16(self.chunk_internal_k);
+        out.put_u16(self.group_internal_k);
+        out.put_u16(self.group_leaf_k);
     }
 }
