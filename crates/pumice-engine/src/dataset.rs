@@ -110,9 +110,9 @@ impl DatasetState {
     }
 
     fn make(file: &File, spec: DatasetSpec) -> Result<Self> {
-        let (track_times, track_attribute_order) = (spec.track_times, spec.track_attribute_order);
+        let track_times = spec.track_times;
+        let mut header = file.new_header(spec.track_attribute_order, spec.attribute_phase_change);
         let (messages, description) = spec::create(file, spec)?;
-        let mut header = file.new_header(track_attribute_order);
         header.messages = messages;
         if track_times {
             header.keep_times(crate::object::now());

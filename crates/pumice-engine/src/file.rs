@@ -28,7 +28,7 @@ use crate::object::Object;
 use crate::open_files::Place;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete};
-use create::new_header;
+use create::{attribute_header, new_header};
 use datasets::Forgetting;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{Era, FileSpaceInfo};
@@ -328,14 +328,18 @@ impl File {
         messages: Vec<RawMessage>,
         track_attribute_order: bool,
     ) -> Result<Arc<Object>> {
-        let header = self.new_header(track_attribute_order);
+        let header = self.new_header(track_attribute_order, None);
         self.create_with(ObjectHeader { messages, ..header })
     }
 
     /// The header of a new object, still without messages.
-    pub(crate) fn new_header(&self, track_attribute_order: bool) -> ObjectHeader {
-        match track_attribute_order {
-            true => ObjectHeader { track_attribute_order, ..ObjectHeader::new() },
+    pub(crate) fn new_header(
+        &self,
+        track_attribute_order: bool,
+        attribute_phase_change: Option<(u16, u16)>,
+    ) -> ObjectHeader {
+        match track_attribute_order || attribute_phase_change.is_some() {
+            true => attribute_header(track_attribute_order, attribute_phase_change),
             false => new_header(self.low),
         }
     }

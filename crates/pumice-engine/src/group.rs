@@ -55,6 +55,8 @@ pub struct GroupSpec {
     pub estimates: Option<(u16, u16)>,
     /// Whether attributes carry the order of their creation.
     pub track_attribute_order: bool,
+    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    pub attribute_phase_change: Option<(u16, u16)>,
 }
 
 /// The messages of an empty new-style group.
@@ -79,12 +81,13 @@ pub fn create(file: &File, spec: &GroupSpec) -> Result<Arc<Object>> {
     file.medium().require_writable()?;
     if !file.makes_old_groups() || *spec != GroupSpec::default() {
         let messages = new_messages(spec, file.superblock().sizes);
-        return file.create_object(messages, spec.track_attribute_order);
+        let header = file.new_header(spec.track_attribute_order, spec.attribute_phase_change);
+        return file.create_with(ObjectHeader { messages, ..header });
     }
     let _change = file.medium().change();
     let ranks = file.extension().group_ranks(file.superblock());
     let messages = vec![no_symbol_table(file.medium())];
-    let object = file.create_sized(ObjectHeader { messages, ..file.new_header(false) }, 0)?;
+    let object = file.create_sized(ObjectHeader { messages, ..file.new_header(false, None) }, 0)?;
     add_symbol_table(&object, file.medium(), ranks)?;
     Ok(object)
 }

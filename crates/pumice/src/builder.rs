@@ -76,6 +76,7 @@ pub struct DatasetBuilder {
     track_times: bool,
     track_attribute_order: bool,
     access: Access,
+    attribute_phase_change: Option<(u16, u16)>,
     external: Vec<ExternalPiece>,
     mappings: Vec<VirtualMapping>,
 }
@@ -129,6 +130,7 @@ impl DatasetBuilder {
             track_attribute_order: false,
             access: Access::default(),
             external: Vec::new(),
+            attribute_phase_change: None,
             mappings: Vec::new(),
         }
     }
@@ -368,6 +370,22 @@ impl DatasetBuilder {
         let size = size.unwrap_or(u64::MAX);
         self.external.push(ExternalPiece { name: path.into(), offset, size });
         self
+    /// More attributes than `max_compact` (8 unless set) are kept in a heap of their own, fewer than
+    /// `min_dense` (6) in the dataset's header: libhdf5's `H5Pset_attr_phase_change`.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let builder = file.new_dataset::<u8>().shape([4]).attribute_phase_change(0, 0);
+    /// let dataset = builder.create("d")?;
+    /// dataset.set_attribute("unit", "K")?;
+    /// assert!(dataset.space()?.attribute_heap > 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn attribute_phase_change(mut self, max_compact: u16, min_dense: u16) -> Self {
+        self.attribute_phase_change = Some((max_compact, min_dense.min(max_compact)));
+        self
+    }
+
     }
 
     /// Lets the cells `part` be those that `source` selects of a dataset of another file, or of this
@@ -588,6 +606,8 @@ impl DatasetBuilder {
 
     /// Sets the fill value, and what it refers to unless it refers to the file.
     fn put_fill(&self, spec: &mut DatasetSpec) -> Result<()> {
+            attribute_phase_change: self.attribute_phase_change,
+            undefined_fill: self.undefined_fill,
         let heaped = match &self.fill {
             None => None,
             Some(Fill::Element(datatype, value)) => {

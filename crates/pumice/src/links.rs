@@ -48,6 +48,25 @@ impl GroupOptions {
         self.spec.phase_change = Some((max_compact, min_dense.min(max_compact)));
         self
     }
+
+    /// More attributes than `max_compact` (8 unless set) are kept in a heap of their own, fewer than
+    /// `min_dense` (6) in the group's header: libhdf5's `H5Pset_attr_phase_change`.
+    ///
+    /// ```
+    /// use pumice::{File, GroupOptions};
+    ///
+    /// let file = File::in_memory()?;
+    /// let group = file.create_group_with("g", &GroupOptions::new().attribute_phase_change(1, 0))?;
+    /// group.set_attribute("one", 1)?;
+    /// assert_eq!(group.space()?.attribute_heap, 0);
+    /// group.set_attribute("two", 2)?;
+    /// assert!(group.space()?.attribute_heap > 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn attribute_phase_change(mut self, max_compact: u16, min_dense: u16) -> Self {
+        self.spec.attribute_phase_change = Some((max_compact, min_dense.min(max_compact)));
+        self
+    }
 }
 
 impl Group {

@@ -60,6 +60,8 @@ pub struct DatasetSpec {
     pub track_attribute_order: bool,
 }
 
+    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    pub attribute_phase_change: Option<(u16, u16)>,
 impl DatasetSpec {
     /// Puts what the fill value refers to into the file's global heap.
     pub(super) fn store_fill(&mut self, file: &File) -> Result<()> {
@@ -87,6 +89,19 @@ impl DatasetSpec {
         }
     }
 
+            attribute_phase_change: None,
+        }
+    }
+
+    /// What its fill value message says.
+    fn fill_message(&self) -> Result<Fill> {
+        match (&self.fill, self.undefined_fill) {
+            (_, false) => Ok(self.fill.clone().map_or(Fill::Default, Fill::Value)),
+            (Some(_), true) => Err(Error::Invalid("a fill value and none at all".into())),
+            (None, true) if self.fill_time == FillTime::Allocation => {
+                Err(Error::Invalid("space is to be filled, but there is no fill value".into()))
+            }
+            (None, true) => Ok(Fill::Undefined),
     /// When space is taken.
     fn allocation(&self) -> AllocationTime {
         match (self.allocation, &self.layout) {

@@ -112,8 +112,7 @@ impl File {
         superblock: &mut Superblock,
         spec: &GroupSpec,
     ) -> Result<Object> {
-        let track_attribute_order = spec.track_attribute_order;
-        let mut header = ObjectHeader { track_attribute_order, ..ObjectHeader::new() };
+        let mut header = attribute_header(spec.track_attribute_order, spec.attribute_phase_change);
         header.messages = group::new_messages(spec, superblock.sizes);
         let root = Object::create(medium, header)?;
         superblock.root_address = root.address();
@@ -141,6 +140,18 @@ impl File {
         }
         Ok(root)
     }
+}
+
+/// A header that keeps the order of attributes, or says when they move to dense storage.
+pub(super) fn attribute_header(
+    track_attribute_order: bool,
+    phase_change: Option<(u16, u16)>,
+) -> ObjectHeader {
+    let phase_change = phase_change
+        .map(|(max_compact, min_dense)| PhaseChange { max_compact, min_dense })
+        // What is usual is not stored.
+        .filter(|&PhaseChange { max_compact, min_dense }| (max_compact, min_dense) != (8, 6));
+    ObjectHeader { track_attribute_order, phase_change, ..ObjectHeader::new() }
 }
 
 /// The header of an object that this release can read.
