@@ -64,6 +64,7 @@ pub struct DatasetBuilder {
     max_shape: Option<Vec<u64>>,
     chunk: Option<Vec<u64>>,
     fill: Option<Fill>,
+    undefined_fill: bool,
     /// Changes to the default filters, in the order in which they were asked for.
     edits: Vec<Edit>,
     sparse: bool,
@@ -75,8 +76,8 @@ pub struct DatasetBuilder {
     allocation: AllocationTime,
     track_times: bool,
     track_attribute_order: bool,
-    access: Access,
     attribute_phase_change: Option<(u16, u16)>,
+    access: Access,
     external: Vec<ExternalPiece>,
     mappings: Vec<VirtualMapping>,
 }
@@ -118,6 +119,7 @@ impl DatasetBuilder {
             max_shape: None,
             chunk: None,
             fill: None,
+            undefined_fill: false,
             edits: Vec::new(),
             sparse: false,
             variable_length: false,
@@ -128,9 +130,9 @@ impl DatasetBuilder {
             allocation: AllocationTime::Default,
             track_times: false,
             track_attribute_order: false,
+            attribute_phase_change: None,
             access: Access::default(),
             external: Vec::new(),
-            attribute_phase_change: None,
             mappings: Vec::new(),
         }
     }
@@ -213,6 +215,22 @@ impl DatasetBuilder {
     /// As [`fill`](Self::fill), given as one element with what it refers to.
     pub fn fill_heaped(mut self, fill: Heaped) -> Self {
         self.fill = Some(Fill::Heaped(fill));
+        self
+    }
+
+    /// Gives the dataset no fill value, not even zeros: libhdf5's `H5Pset_fill_value` of nothing. Cells that were
+    /// never written read as anything, here as zeros.
+    ///
+    /// ```
+    /// use pumice::{File, Fill};
+    ///
+    /// let file = File::in_memory()?;
+    /// let dataset = file.new_dataset::<f32>().shape([9]).no_fill_value().create("d")?;
+    /// assert_eq!(dataset.creation()?.fill, Fill::Undefined);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn no_fill_value(mut self) -> Self {
+        (self.fill, self.undefined_fill) = (None, true);
         self
     }
 
@@ -352,6 +370,22 @@ impl DatasetBuilder {
         self
     }
 
+    /// More attributes than `max_compact` (8 unless set) are kept in a heap of their own, fewer than
+    /// `min_dense` (6) in the dataset's header: libhdf5's `H5Pset_attr_phase_change`.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let builder = file.new_dataset::<u8>().shape([4]).attribute_phase_change(0, 0);
+    /// let dataset = builder.create("d")?;
+    /// dataset.set_attribute("unit", "K")?;
+    /// assert!(dataset.space()?.attribute_heap > 0);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn attribute_phase_change(mut self, max_compact: u16, min_dense: u16) -> Self {
+        self.attribute_phase_change = Some((max_compact, min_dense.min(max_compact)));
+        self
+    }
+
     /// Stores the elements in another file, from byte `offset` on: as many bytes as `size` says, or
     /// any number. More than one file hold the elements one after another. The files are made when
     /// elements are written.
@@ -370,22 +404,6 @@ impl DatasetBuilder {
         let size = size.unwrap_or(u64::MAX);
         self.external.push(ExternalPiece { name: path.into(), offset, size });
         self
-    /// More attributes than `max_compact` (8 unless set) are kept in a heap of their own, fewer than
-    /// `min_dense` (6) in the dataset's header: libhdf5's `H5Pset_attr_phase_change`.
-    ///
-    /// ```
-    /// let file = pumice::File::in_memory()?;
-    /// let builder = file.new_dataset::<u8>().shape([4]).attribute_phase_change(0, 0);
-    /// let dataset = builder.create("d")?;
-    /// dataset.set_attribute("unit", "K")?;
-    /// assert!(dataset.space()?.attribute_heap > 0);
-    /// # Ok::<(), pumice::Error>(())
-    /// ```
-    pub fn attribute_phase_change(mut self, max_compact: u16, min_dense: u16) -> Self {
-        self.attribute_phase_change = Some((max_compact, min_dense.min(max_compact)));
-        self
-    }
-
     }
 
     /// Lets the cells `part` be those that `source` selects of a dataset of another file, or of this
@@ -588,6 +606,8 @@ impl DatasetBuilder {
             allocation: self.allocation,
             track_times: self.track_times,
             track_attribute_order: self.track_attribute_order,
+            attribute_phase_change: self.attribute_phase_change,
+            undefined_fill: self.undefined_fill,
             committed: self.committed.clone(),
             ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
         };
@@ -606,8 +626,6 @@ impl DatasetBuilder {
 
     /// Sets the fill value, and what it refers to unless it refers to the file.
     fn put_fill(&self, spec: &mut DatasetSpec) -> Result<()> {
-            attribute_phase_change: self.attribute_phase_change,
-            undefined_fill: self.undefined_fill,
         let heaped = match &self.fill {
             None => None,
             Some(Fill::Element(datatype, value)) => {

@@ -48,6 +48,8 @@ pub struct DatasetSpec {
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
+    /// Whether it is to have no fill value at all.
+    pub undefined_fill: bool,
     /// What the fill value refers to, if it has variable-length parts and is not in the file yet.
     pub fill_heap: Option<Vec<u8>>,
     /// When the fill value is written.
@@ -58,10 +60,10 @@ pub struct DatasetSpec {
     pub track_times: bool,
     /// Whether attributes carry the order of their creation.
     pub track_attribute_order: bool,
-}
-
     /// How many attributes are stored in messages at most, and how many in dense storage at least.
     pub attribute_phase_change: Option<(u16, u16)>,
+}
+
 impl DatasetSpec {
     /// Puts what the fill value refers to into the file's global heap.
     pub(super) fn store_fill(&mut self, file: &File) -> Result<()> {
@@ -81,14 +83,12 @@ impl DatasetSpec {
             extent,
             layout,
             fill: None,
+            undefined_fill: false,
             fill_heap: None,
             fill_time,
             allocation,
             track_times,
             track_attribute_order,
-        }
-    }
-
             attribute_phase_change: None,
         }
     }
@@ -102,6 +102,9 @@ impl DatasetSpec {
                 Err(Error::Invalid("space is to be filled, but there is no fill value".into()))
             }
             (None, true) => Ok(Fill::Undefined),
+        }
+    }
+
     /// When space is taken.
     fn allocation(&self) -> AllocationTime {
         match (self.allocation, &self.layout) {
@@ -198,7 +201,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
         )));
     }
     let (message, filters) = layout_message(file, &spec)?;
-    let value = spec.fill.clone().map_or(Fill::Default, Fill::Value);
+    let value = spec.fill_message()?;
     let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     let era = file.era();
     dataspace::encode_for(era, &spec.extent, sizes, &mut bodies[0])?;
