@@ -64,6 +64,42 @@ class Widths(InteropCase):
     def test_strings_and_records_of_strings(self):
         self.in_every_file(self.check_strings)
 
+    def check_groups(self, path):
+        specification = self.specification(path.stem)
+        specification.group("a")
+        specification.group("b")
+        self.edit(specification, path)
+        # What h5py gives back of a group is what it had, and no byte of its neighbour.
+        values = {f"x{at}": np.arange(5 + at) for at in range(6)}
+        with h5py.File(path, "r+") as file:
+            del file["a"]
+            for name, value in values.items():
+                file["b"].attrs[name] = value
+            for at in range(3):
+                file.create_group(f"n{at}").attrs["y"] = np.arange(4)
+        with h5py.File(path) as file:
+            self.assertEqual(sorted(file), ["b", "n0", "n1", "n2"])
+            for name, value in values.items():
+                np.testing.assert_array_equal(file["b"].attrs[name], value)
+        self.found(self.read(path), "/b")
+
+    def test_groups_that_h5py_deletes(self):
+        self.in_every_file(self.check_groups)
+
+    def check_growing(self, path):
+        specification = self.specification(path.stem)
+        specification.dense("d", np.arange(5, dtype="<i4"), chunks=[2], maxshape=[None])
+        self.edit(specification, path)
+        with h5py.File(path, "r+") as file:
+            # Lengths of two bytes leave libhdf5 that much of an axis without an end.
+            file["d"].resize((9,))
+            file["d"][5:] = 7
+        with h5py.File(path) as file:
+            self.assertEqual(file["d"][:].tolist(), [0, 1, 2, 3, 4, 7, 7, 7, 7])
+
+    def test_one_axis_without_an_end(self):
+        self.in_every_file(self.check_growing)
+
     def check_attributes(self, path):
         if path.stem.endswith("-2-v110"):
             # libhdf5 reads none of its own: the size of a heap's largest block does not fit.
