@@ -33,6 +33,8 @@ pub struct Pipeline {
     specs: Vec<FilterSpec>,
     /// The filter of each spec, if it is built in.
     filters: Vec<Option<&'static dyn Filter>>,
+    /// Whether checksums that filters add are skipped on decoding instead of compared.
+    unverified: bool,
 }
 
 impl Pipeline {
@@ -42,7 +44,24 @@ impl Pipeline {
             return Err(FilterError::TooMany(specs.len()));
         }
         let filters = specs.iter().map(|spec| find(spec.id)).collect();
-        Ok(Self { specs, filters })
+        Ok(Self { specs, filters, unverified: false })
+    }
+
+    /// The same filters, without comparing the checksums that they add: Fletcher-32. Other checks, such
+    /// as the checksum of a structured chunk's section, stay.
+    ///
+    /// ```
+    /// use pumice_filter::{FilterSpec, Pipeline};
+    ///
+    /// let pipeline = Pipeline::new(vec![FilterSpec::fletcher32()])?;
+    /// let (mut stored, mask) = pipeline.encode(vec![1, 2, 3])?;
+    /// stored[1] = 9;
+    /// assert!(pipeline.decode_slice(&stored, mask, 3).is_err());
+    /// assert_eq!(pipeline.unverified().decode_slice(&stored, mask, 3)?, [1, 9, 3]);
+    /// # Ok::<(), pumice_filter::FilterError>(())
+    /// ```
+    pub fn unverified(&self) -> Self {
+        Self { unverified: true, ..self.clone() }
     }
 
     /// The filters, first to run on encoding first.
@@ -79,27 +98,6 @@ impl Pipeline {
         limit: usize,
     ) -> Result<Vec<u8>, FilterError> {
         self.decode_until(0, Cow::Borrowed(input), mask, limit).map(trimmed)
-    }
-
-    /// As [`decode`](Self::decode), without comparing checksums.
-    ///
-    /// ```
-    /// use pumice_filter::{FilterSpec, Pipeline};
-    ///
-    /// let pipeline = Pipeline::new(vec![FilterSpec::fletcher32()])?;
-    /// let (mut stored, mask) = pipeline.encode(vec![1, 2, 3])?;
-    /// stored[1] = 9;
-    /// assert!(pipeline.decode(stored.clone(), mask, 3).is_err());
-    /// assert_eq!(pipeline.decode_unverified(&stored, mask, 3)?, [1, 9, 3]);
-    /// # Ok::<(), pumice_filter::FilterError>(())
-    /// ```
-    pub fn decode_unverified(
-        &self,
-        input: &[u8],
-        mask: u32,
-        limit: usize,
-    ) -> Result<Vec<u8>, FilterError> {
-        self.undo(0, Cow::Borrowed(input), mask, limit, false).map(trimmed)
     }
 
     /// The most bytes that `len` stored bytes can stand for: what announces more is damaged.
@@ -166,17 +164,7 @@ impl Pipeline {
         mask: u32,
         limit: usize,
     ) -> Result<Vec<u8>, FilterError> {
-        self.undo(first, input, mask, limit, true)
-    }
-
-    fn undo(
-        &self,
-        first: usize,
-        input: Cow<'_, [u8]>,
-        mask: u32,
-        limit: usize,
-        verify: bool,
-    ) -> Result<Vec<u8>, FilterError> {
+        let verify = !self.unverified;
         let mut data = input;
         for at in (first..self.specs.len()).rev().filter(|at| mask & (1 << at) == 0) {
             let spec = &self.specs[at];

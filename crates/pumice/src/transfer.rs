@@ -49,8 +49,36 @@ impl Transfer {
         self
     }
 
-    /// Whether checksums (Fletcher-32) of dense chunks are compared, as they are by default. Data
-    /// that were read without stay out of the chunk cache.
+    /// Whether the checksums that filters add (Fletcher-32) are compared, as they are by default: HDF5's
+    /// `H5Pset_edc_check`. It concerns dense chunks and the values of sparse chunks. Data that were read
+    /// without stay out of the chunk cache.
+    ///
+    /// Structured chunks also have checksums of their own, as all metadata of a file: behind the
+    /// locations of a sparse chunk, and behind each section of variable-length data. These are
+    /// always compared. If one does not match, nobody knows which cells the values belong to, or which
+    /// text to which cell, and there is nothing that could be read in spite of it.
+    ///
+    /// ```
+    /// use pumice::{File, Transfer};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("damaged.h5");
+    /// let file = File::create(&path)?;
+    /// let builder = file.new_dataset::<u16>().shape([9]).sparse().no_filters().fletcher32();
+    /// builder.create("d")?.write(4..6, &[0xABCD_u16, 0x1234])?;
+    /// file.close()?;
+    ///
+    /// // A bit of a value falls over.
+    /// let mut bytes = std::fs::read(&path).unwrap();
+    /// let at = bytes.windows(2).position(|two| two == [0xCD, 0xAB]).unwrap();
+    /// bytes[at] ^= 1;
+    ///
+    /// let damaged = File::options().open_bytes(bytes)?.dataset("d")?;
+    /// assert!(damaged.read::<u16>(..).is_err());
+    /// let found = damaged.read_with::<u16>(.., &Transfer::new().verify(false))?;
+    /// assert_eq!(found[4..6], [0xABCC, 0x1234]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
     pub fn verify(mut self, verify: bool) -> Self {
         self.0.unverified = !verify;
         self

@@ -132,3 +132,66 @@ fn a_read_that_does_not_verify_sees_what_is_not_written_yet_and_keeps_nothing() 
     assert_eq!((after.hits, after.misses), (before.hits + 1, before.misses + 2));
     assert_eq!(after.resident, before.resident, "what was not verified is not kept");
 }
+
+/// A sparse dataset of three chunks whose values have a checksum of a filter, and its bytes.
+fn sparse_with_checksums(values: &[u16]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.h5");
+    let file = File::create(&path).unwrap();
+    let builder = file.new_dataset::<u16>().shape([30]).chunk([10]).sparse().no_filters();
+    let dataset = builder.fletcher32().fill_value(7u16).create("d").unwrap();
+    let cells = Selection::hyperslab(&[1], &[3], &[values.len() as u64], &[1]).unwrap();
+    dataset.write(cells, values).unwrap();
+    file.close().unwrap();
+    std::fs::read(&path).unwrap()
+}
+
+#[test]
+fn values_of_sparse_chunks_are_read_past_fletcher32_if_it_is_not_to_be_verified() {
+    let values: Vec<u16> = (0..10).map(|n| 0x4C00 + 257 * n).collect();
+    let mut bytes = sparse_with_checksums(&values);
+    // Cells 10, 13, 16 and 19 are those of the second chunk.
+    let stored: Vec<u8> = values[3..7].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let at = bytes.windows(8).position(|window| window == stored).unwrap();
+    bytes[at + 2] ^= 0x40;
+
+    let context = Context::builder().threads(1).build().unwrap();
+    let file = File::options().context(&context).open_bytes(bytes).unwrap();
+    let dataset = file.dataset("d").unwrap();
+    let mut wanted = vec![7u16; 30];
+    values.iter().enumerate().for_each(|(n, &value)| wanted[1 + 3 * n] = value);
+    let unverified = Transfer::new().verify(false);
+    for _ in 0..2 {
+        let error = dataset.read::<u16>(..).unwrap_err().to_string();
+        assert!(error.contains("fletcher32"), "{error}");
+        let mut damaged = wanted.clone();
+        damaged[13] ^= 0x40;
+        assert_eq!(dataset.read_with::<u16>(.., &unverified).unwrap(), damaged);
+        assert_eq!(dataset.read_with::<f64>(13, &unverified).unwrap(), [f64::from(damaged[13])]);
+    }
+    assert_eq!(dataset.read::<u16>(20..).unwrap(), wanted[20..], "other chunks are fine");
+    context.evict().unwrap();
+    let before = dataset.cache_stats().resident;
+    dataset.read_with::<u16>(20.., &unverified).unwrap();
+    assert_eq!(dataset.cache_stats().resident, before, "what was not verified is not kept");
+    dataset.read::<u16>(20..).unwrap();
+    assert!(dataset.cache_stats().resident > before);
+}
+
+#[test]
+fn checksums_of_sections_are_compared_whatever_a_read_wants() {
+    let values: Vec<u16> = (0..10).map(|n| 0x4C00 + 257 * n).collect();
+    let bytes = sparse_with_checksums(&values);
+    let stored: Vec<u8> = values[..3].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let behind = bytes.windows(6).position(|window| window == stored).unwrap();
+    // The checksum of the locations, and what it stands behind: the last cell.
+    for at in [behind - 1, behind - 6] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        let dataset = File::options().open_bytes(damaged).unwrap().dataset("d").unwrap();
+        let read = dataset.read_with::<u16>(..10, &Transfer::new().verify(false));
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("checksum"), "{error}");
+        assert!(dataset.read_with::<u16>(10.., &Transfer::new().verify(false)).is_ok());
+    }
+}

@@ -25,7 +25,7 @@ pub struct TransferOptions {
     /// Which places of a buffer of this shape elements go to or come from; otherwise the buffer
     /// holds the selected elements one after another.
     pub memory: Option<(Selection, Vec<u64>)>,
-    /// Whether dense chunks are read even if a checksum does not match them.
+    /// Whether chunks are read even if the checksum of a filter does not match them.
     pub unverified: bool,
 }
 

@@ -88,7 +88,7 @@ impl Dense {
             return Ok(false);
         }
         let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
-        let chunk = self.pipeline.decode_unverified(bytes, record.filter_mask, limit)?;
+        let chunk = self.pipeline.unverified().decode_slice(bytes, record.filter_mask, limit)?;
         self.scatter(&self.check_decoded(chunk, record)?, request)?;
         Ok(true)
     }
