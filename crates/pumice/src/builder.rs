@@ -518,7 +518,8 @@ impl DatasetBuilder {
         self.edit(Edit::Add(Sections::All, filter))
     }
 
-    /// Adds a filter to one section of a chunk, which loses its default filters.
+    /// Adds a filter to one section of a chunk, which loses its default filters. One for the selection
+    /// is ignored if the dataset is not sparse, one for the heap if it has no variable-length data.
     ///
     /// ```
     /// use pumice::{File, FilterSpec, Section};

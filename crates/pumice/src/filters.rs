@@ -3,7 +3,9 @@
 //! A dense chunk is one section; a structured chunk has several, each with filters of its own. The
 //! rules: the predefined filters go to every section unless one is named; a section's defaults stand
 //! until a filter is added to it; Fletcher-32 is for raw data of fixed size, as the other sections
-//! have a checksum anyway.
+//! have a checksum anyway. What is asked for of a selection or a heap is ignored where the dataset has
+//! none, as HDF5's `H5Z_FLAG_SPARSE_SELECTION` and `H5Z_FLAG_SPARSE_VL_DATA` are: one list of wishes
+//! serves dense and sparse datasets, of numbers and of strings.
 
 use pumice_engine::{Error, Result};
 use pumice_filter::FilterSpec;
@@ -56,6 +58,12 @@ impl Section {
             Self::References => "references",
             Self::Heap => "heap",
         }
+    }
+
+    /// Whether wishes for it mean nothing where a dataset does not have it: one that is not sparse has no
+    /// selection, one of fixed size no heap. Every chunk has its elements, under the one name or the other.
+    fn is_optional(self) -> bool {
+        matches!(self, Self::Selection | Self::Heap)
     }
 
     /// Whether Fletcher-32 makes sense: other sections have a checksum already.
@@ -214,6 +222,20 @@ impl SectionFilters {
 
     /// Adds a filter to the end of one section's list, or of every section's. Where a section still
     /// has its defaults, they go. Fletcher-32 for every section goes to those that can have it.
+    ///
+    /// A selection or a heap that is not there is ignored, here as in the other methods: a dataset that is
+    /// not sparse has no selection, one without variable-length data no heap. Any other section that is not
+    /// there is an error.
+    ///
+    /// ```
+    /// use pumice::{FilterSpec, Section, SectionFilters};
+    ///
+    /// let mut dense = SectionFilters::none(&[Section::Chunk], 4);
+    /// dense.add(Section::Selection, FilterSpec::deflate(9))?;
+    /// assert_eq!(dense.count(Section::Chunk), 0);
+    /// assert!(dense.add(Section::Values, FilterSpec::deflate(9)).is_err());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
     pub fn add(&mut self, sections: impl Into<Sections>, filter: FilterSpec) -> Result<()> {
         self.add_each(sections.into(), filter.id, |_| filter.clone())
     }
@@ -231,7 +253,9 @@ impl SectionFilters {
         id: u16,
         filter: impl Fn(Section) -> FilterSpec,
     ) -> Result<()> {
-        self.require(sections)?;
+        if !self.has(sections)? {
+            return Ok(());
+        }
         let checksum = id == FilterSpec::fletcher32().id;
         let suits = |section: Section| !checksum || section.takes_fletcher32();
         let mut added = false;
@@ -248,8 +272,7 @@ impl SectionFilters {
     /// Replaces the filter of the same id, keeping its place, wherever the sections have it.
     pub fn modify(&mut self, sections: impl Into<Sections>, filter: FilterSpec) -> Result<()> {
         let sections = sections.into();
-        self.require(sections)?;
-        let mut found = false;
+        let mut found = !self.has(sections)?;
         for entry in self.entries.iter_mut().filter(|entry| sections.include(entry.section)) {
             for place in entry.filters.iter_mut().filter(|place| place.id == filter.id) {
                 place.clone_from(&filter);
@@ -262,8 +285,7 @@ impl SectionFilters {
     /// Removes the filter of this id, wherever the sections have it.
     pub fn remove(&mut self, sections: impl Into<Sections>, id: u16) -> Result<()> {
         let sections = sections.into();
-        self.require(sections)?;
-        let mut found = false;
+        let mut found = !self.has(sections)?;
         for entry in self.entries.iter_mut().filter(|entry| sections.include(entry.section)) {
             let before = entry.filters.len();
             entry.filters.retain(|filter| filter.id != id);
@@ -275,7 +297,7 @@ impl SectionFilters {
     /// Removes all filters, defaults included.
     pub fn clear(&mut self, sections: impl Into<Sections>) -> Result<()> {
         let sections = sections.into();
-        self.require(sections)?;
+        self.has(sections)?;
         for entry in self.entries.iter_mut().filter(|entry| sections.include(entry.section)) {
             (entry.filters, entry.default) = (Vec::new(), false);
         }
@@ -293,12 +315,14 @@ impl SectionFilters {
         }
     }
 
-    fn require(&self, sections: Sections) -> Result<()> {
+    /// Whether the dataset has them; an error if it must.
+    fn has(&self, sections: Sections) -> Result<bool> {
         match sections {
             Sections::One(section) if self.sections().all(|own| own != section) => {
-                Err(Error::Invalid(format!("the dataset has no section of {section}")))
+                let error = || Error::Invalid(format!("the dataset has no section of {section}"));
+                section.is_optional().then_some(false).ok_or_else(error)
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 }

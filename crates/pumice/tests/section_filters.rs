@@ -10,6 +10,7 @@ const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
 const FLETCHER32: u16 = 3;
 const LOCATION: u16 = 302;
+const LZF: u16 = 32000;
 const ZSTD: u16 = 32015;
 
 fn sparse(file: &File) -> DatasetBuilder {
@@ -147,12 +148,57 @@ fn fletcher32_guards_values_and_nothing_else() {
     assert_eq!(ids(&dense, Section::Chunk), [FLETCHER32]);
 }
 
+/// Everything that can be asked for of one section.
+fn ask(builder: DatasetBuilder, section: Section) -> DatasetBuilder {
+    let added = builder.section_filter(section, FilterSpec::deflate(1));
+    let changed = added.modify_filter(section, FilterSpec::deflate(9));
+    let removed = changed.section_filter(section, FilterSpec::lzf()).remove_filter(section, LZF);
+    removed.clear_filters(section).section_filter(section, FilterSpec::deflate(2))
+}
+
 #[test]
-fn a_section_that_the_dataset_does_not_have_is_an_error() {
+fn filters_for_a_selection_or_a_heap_are_ignored_where_there_is_none() {
     let file = File::in_memory().unwrap();
-    let dense = file.new_dataset::<i32>().shape([40]).chunk([10]);
-    let error = dense.section_filter(Section::Selection, FilterSpec::deflate(1)).create("d");
-    assert!(error.err().unwrap().to_string().contains("no section of selection"));
+    let numbers = || file.new_dataset::<i32>().shape([40]).chunk([10]);
+    let words = || file.new_strings().shape([40]).chunk([10]);
+    let kinds = [
+        ("contiguous", file.new_dataset::<i32>().shape([40])),
+        ("chunked", numbers().shuffle()),
+        ("sparse", numbers().sparse()),
+        ("dense words", words().variable_length()),
+        ("sparse words", words().sparse()),
+    ];
+    for (name, builder) in kinds {
+        let plain = builder.clone().create(name).unwrap();
+        let asked = ask(ask(builder, Section::Selection), Section::Heap);
+        let asked = asked.create(&format!("{name}, asked for")).unwrap();
+        assert_eq!(asked.layout(), plain.layout(), "{name}");
+        assert_eq!(asked.sections(), plain.sections(), "{name}");
+        for section in asked.sections() {
+            let wanted = match section {
+                Section::Selection | Section::Heap => vec![FilterSpec::deflate(2)],
+                _ => plain.section_filters().of(section).to_vec(),
+            };
+            assert_eq!(asked.section_filters().of(section), wanted, "{name}: {section}");
+        }
+    }
+}
+
+#[test]
+fn a_section_of_elements_that_the_dataset_does_not_have_is_an_error() {
+    let file = File::in_memory().unwrap();
+    let dense = || file.new_dataset::<i32>().shape([40]).chunk([10]);
+    for (builder, section) in [
+        (dense(), Section::Values),
+        (dense(), Section::References),
+        (dense().sparse(), Section::Chunk),
+        (dense().sparse(), Section::References),
+        (file.new_strings().shape([40]).sparse(), Section::Values),
+    ] {
+        let error = builder.section_filter(section, FilterSpec::deflate(1)).create("d");
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains(&format!("no section of {section}")), "{error}");
+    }
     let other = SectionFilters::none(&[Section::Chunk], 4);
     assert!(sparse(&file).filters(other).create("d").is_err());
     let contiguous = file.new_dataset::<i32>().shape([40]).create("c").unwrap();
