@@ -34,6 +34,8 @@ PARTS = [{"target": BLOCK, "source": BLOCK, "file": "source.h5", "dataset": "x"}
 LATER = {
     "view": ("v110", {"op": "dense", "dtype": "<i4", "shape": [4], "parts": PARTS}),
     "any": ("v112", {"op": "references", "meaning": "any", "targets": [{"path": "x"}]}),
+    "sparse": ("v200", {"op": "sparse", "dtype": "<i4", "shape": [40], "chunks": [10]}),
+    "words": ("v200", {"op": "variable", "dtype": {"vlen": "string"}, "shape": [40], "chunks": [10]}),
     "vast chunks": (
         "v200",
         {"op": "dense", "dtype": "<i4", "shape": [5], "maxshape": [None], "chunks": [1 << 30]},

@@ -274,6 +274,23 @@ impl DatasetBuilder {
     /// Stores defined cells only.
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
+    ///
+    /// The file must not be bound to releases of libhdf5 before 2.0
+    /// ([`FileOptions::newest_version`](crate::FileOptions::newest_version)), or the dataset is refused;
+    /// the oldest release that is to read other objects of the file does not matter.
+    ///
+    /// ```
+    /// use pumice::{File, LibraryVersion, MemoryStore};
+    ///
+    /// let options = File::options().library_version(LibraryVersion::Earliest);
+    /// let create = |options: pumice::FileOptions| {
+    ///     let file = options.create_in(std::sync::Arc::new(MemoryStore::default()))?;
+    ///     file.new_dataset::<f32>().shape([100]).sparse().create("d").map(drop)
+    /// };
+    /// assert!(create(options.clone()).is_ok());
+    /// assert!(create(options.newest_version(LibraryVersion::V114)).is_err());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
         self
     }
 

@@ -2,8 +2,10 @@
 
 use pumice::{
     AllocationTime, Context, Dataset, DatasetBuilder, DatasetFacts, File, FileSpaceStrategy,
-    Filter, FilterError, FilterSpec, LayoutKind, LibraryVersion, Section, Selection, SzipCoding,
+    Filter, FilterError, FilterSpec, LayoutKind, LibraryVersion, MemoryStore, Section, Selection,
+    SzipCoding,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What libhdf5 leaves out of the size of an extensible array's index block that it has not read:
@@ -130,6 +132,43 @@ fn files_of_every_kind_can_hold_structured_chunks() {
             let tree = file.dataset("tree").unwrap();
             assert_eq!(tree.read::<i32>((3..6, 4)).unwrap(), [0, 2, 0]);
             assert_eq!(tree.index_size().unwrap(), 2086);
+        }
+    }
+}
+
+/// As the prototype's tests have it for every pair of bounds: the upper one decides, the lower does not.
+#[test]
+fn structured_chunks_are_refused_unless_the_newest_forms_are_allowed() {
+    use LibraryVersion::{Earliest, V18, V110, V112, V114, V200};
+    let bounds = [Earliest, V18, V110, V112, V114, V200];
+    for (at, low) in bounds.into_iter().enumerate() {
+        for high in bounds.into_iter().skip(at.max(1)) {
+            let options = File::options().library_version(low).newest_version(high);
+            let file = options.create_in(Arc::new(MemoryStore::default())).unwrap();
+            let numbers = || file.new_dataset::<i32>().shape([40]).chunk([10]);
+            let words = || file.new_strings().shape([40]).chunk([10]);
+            for (name, builder) in [
+                ("sparse", numbers().sparse()),
+                ("sparse, without filters", numbers().sparse().no_filters()),
+                ("sparse words", words().sparse()),
+                ("dense words", words().variable_length()),
+            ] {
+                assert_eq!(builder.check().is_ok(), high == V200, "{name}: {low:?} to {high:?}");
+                match builder.create(name) {
+                    Ok(_) => assert_eq!(high, V200, "{name} from {low:?} on"),
+                    Err(error) => {
+                        assert!(high < V200, "{name}: {low:?} to {high:?}: {error}");
+                        let error = error.to_string();
+                        let upper = format!("up to {high:?}");
+                        assert!(error.contains("structured chunks") && error.contains(&upper));
+                        assert!(error.contains(name) && file.dataset(name).is_err(), "{error}");
+                    }
+                }
+            }
+            // The file is none the worse for it.
+            numbers().create("dense").unwrap().write(3..5, &[1, 2]).unwrap();
+            words().create("words").unwrap().write_strings(3..5, &["a", "b"]).unwrap();
+            file.close().unwrap();
         }
     }
 }

@@ -212,7 +212,9 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
     message.encode(sizes, &mut bodies[3])?;
     file.check_datatype(&spec.datatype)?;
     let version = bodies[3].first().copied().unwrap_or(0);
-    file.require_version(LibraryVersion::of_layout(version), "a layout")?;
+    let what =
+        if structured { "a layout of structured chunks, sparse or not," } else { "a layout" };
+    file.require_version(LibraryVersion::of_layout(version), what)?;
     let [space, element, fill_value, layout] = bodies;
     let mut messages = vec![
         RawMessage::new(kind::DATASPACE, 0, space),
