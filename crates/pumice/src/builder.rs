@@ -26,9 +26,11 @@ const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64
 /// many times as wide as otherwise.
 const MOST_ACROSS: u64 = 14;
 const MOST_WIDENING: u64 = 4;
-/// About how many cells a chunk with variable-length data has, if its shape is not given: with short
+/// About how many cells a dense chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
+/// About how many defined cells a sparse one has.
+const HEAP_CHUNK_DEFINED: f64 = 10_000.0;
 
 /// Describes a dataset, then [creates](Self::create) it.
 ///
@@ -272,8 +274,6 @@ impl DatasetBuilder {
     }
 
     /// Stores defined cells only.
-    pub fn sparse(mut self) -> Self {
-        self.sparse = true;
     ///
     /// The file must not be bound to releases of libhdf5 before 2.0
     /// ([`FileOptions::newest_version`](crate::FileOptions::newest_version)), or the dataset is refused;
@@ -291,6 +291,8 @@ impl DatasetBuilder {
     /// assert!(create(options.newest_version(LibraryVersion::V114)).is_err());
     /// # Ok::<(), pumice::Error>(())
     /// ```
+    pub fn sparse(mut self) -> Self {
+        self.sparse = true;
         self
     }
 
@@ -313,8 +315,12 @@ impl DatasetBuilder {
     }
 
     /// Says which share of the cells of a sparse dataset will be defined, for the default chunk
-    /// shape: about 16,384 defined cells a chunk, with sides as equal as the shape allows, but wider where
-    /// a row would lie in more than fourteen chunks. Without it, one cell in a hundred.
+    /// shape: about 16,384 defined cells a chunk (10,000 of variable length), with sides as equal as the
+    /// shape allows, but wider where a row would lie in more than fourteen chunks. Without it, one cell in
+    /// a hundred.
+    ///
+    /// An axis that can grow counts as at least 1024 cells long, however short it is now, or as long as it
+    /// takes that a chunk has its cells, within its maximum: what is not there yet takes no space.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -324,6 +330,9 @@ impl DatasetBuilder {
     /// let thick = matrix.clone().expected_density(0.1).create("thick")?;
     /// assert_eq!(thick.chunk(), Some(vec![114, 1429]));
     /// assert_eq!(matrix.create("usual")?.chunk(), Some(vec![1146, 1429]));
+    ///
+    /// let events = file.new_dataset::<f32>().shape([0]).max_shape([None]).sparse().create("events")?;
+    /// assert_eq!(events.chunk(), Some(vec![1_638_400]));
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn expected_density(mut self, share: f64) -> Self {
@@ -707,9 +716,8 @@ impl DatasetBuilder {
         if self.shape.is_empty() || self.compact {
             return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
         }
-        let cells =
-            (SPARSE_CHUNK_DEFINED / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
-        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_sparse_chunk(cells as u64));
+        let chunk = self.chunk.clone();
+        let chunk = chunk.unwrap_or_else(|| self.default_sparse_chunk(SPARSE_CHUNK_DEFINED));
         let filters = self.filters_of(&[Section::Selection, Section::Values])?;
         let locations = filters.of(Section::Selection).to_vec();
         let values = filters.of(Section::Values).to_vec();
@@ -721,7 +729,10 @@ impl DatasetBuilder {
         if self.shape.is_empty() || self.compact {
             return Err(Error::Invalid("variable-length chunks need a shape".into()));
         }
-        let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(HEAP_CHUNK_CELLS));
+        let chunk = self.chunk.clone().unwrap_or_else(|| match self.sparse {
+            true => self.default_sparse_chunk(HEAP_CHUNK_DEFINED),
+            false => self.default_chunk(HEAP_CHUNK_CELLS),
+        });
         let mut sections = vec![Section::References, Section::Heap];
         if self.sparse {
             sections.insert(0, Section::Selection);
@@ -736,11 +747,13 @@ impl DatasetBuilder {
         })
     }
 
-    /// A chunk of about `cells` cells with sides as equal as they can be while a row lies in at most
-    /// [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each chunk
-    /// that it lies in is decoded whole.
-    fn default_sparse_chunk(&self, cells: u64) -> Vec<u64> {
-        let mut chunk = self.default_chunk(cells);
+    /// A chunk of about so many `defined` cells with sides as equal as they can be while a row lies in at
+    /// most [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each
+    /// chunk that it lies in is decoded whole.
+    fn default_sparse_chunk(&self, defined: f64) -> Vec<u64> {
+        let cells = (defined / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
+        let max = self.max_shape.as_deref().unwrap_or(&self.shape);
+        let mut chunk = guess::sparse_chunk_shape(&self.shape, max, cells as u64, self.access);
         if let (Access::Blocks, [.., high, wide], [.., width]) =
             (self.access, &mut *chunk, &*self.shape)
         {

@@ -5,14 +5,46 @@ use super::Access;
 /// An axis that can grow counts as at least this long.
 const GROWING: u64 = 1024;
 
-/// A chunk of about `cells` cells, with sides as equal as the shape allows but for what `access` says.
+/// A chunk of about `cells` cells, with sides as equal as the shape allows but for what `access` says. An
+/// axis that can grow counts as 1024 cells at least: cells that are not there yet take space.
 pub(super) fn chunk_shape(shape: &[u64], max: &[u64], cells: u64, access: Access) -> Vec<u64> {
-    let axes: Vec<u64> = shape
-        .iter()
-        .zip(max)
-        .map(|(&now, &max)| if max > now { now.max(GROWING).min(max) } else { now.max(1) })
-        .collect();
-    let mut chunk = axes.clone();
+    shape_within(&axes(shape, max, GROWING), cells, access)
+}
+
+/// The same for a sparse chunk, where cells that are not there take no space: axes that can grow count as
+/// long as it takes that the chunk has its `cells`, if they may become so long.
+pub(super) fn sparse_chunk_shape(
+    shape: &[u64],
+    max: &[u64],
+    cells: u64,
+    access: Access,
+) -> Vec<u64> {
+    let enough = |growing: u64| {
+        let sides = axes(shape, max, growing).into_iter().enumerate();
+        let sides = sides.map(|(axis, side)| if access == Access::Across(axis) { 1 } else { side });
+        sides.fold(1, u64::saturating_mul) >= cells
+    };
+    let (mut low, mut high) = (GROWING, cells.max(GROWING));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    shape_within(&axes(shape, max, low), cells, access)
+}
+
+/// The lengths that axes count as, where those that can grow are `growing` cells long at least.
+fn axes(shape: &[u64], max: &[u64], growing: u64) -> Vec<u64> {
+    let axes = shape.iter().zip(max);
+    axes.map(|(&now, &max)| if max > now { now.max(growing).min(max) } else { now.max(1) })
+        .collect()
+}
+
+fn shape_within(axes: &[u64], cells: u64, access: Access) -> Vec<u64> {
+    let mut chunk = axes.to_vec();
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| axes[axis]);
     let mut left = cells.max(1);
@@ -61,6 +93,50 @@ mod tests {
         assert_eq!(chunk_shape(&film, &film, 131_072, Access::Along(2)), [16, 16, 512]);
         let there_is_none = chunk_shape(&film, &film, 131_072, Access::Along(7));
         assert_eq!(there_is_none, chunk_shape(&film, &film, 131_072, Access::Blocks));
+    }
+
+    #[test]
+    fn sparse_chunks_have_their_cells_whatever_the_shape_is_by_now() {
+        let guess =
+            |shape: &[u64], max: &[u64]| sparse_chunk_shape(shape, max, 1 << 20, Access::Blocks);
+        assert_eq!(guess(&[0], &[NO]), [1 << 20], "events that begin empty");
+        assert_eq!(guess(&[5000], &[NO]), [1 << 20]);
+        assert_eq!(guess(&[0], &[5000]), [5000], "all that there can be");
+        assert_eq!(guess(&[0], &[0]), [1]);
+        assert_eq!(guess(&[0, 16], &[NO, 16]), [1 << 16, 16], "rows that are appended");
+        assert_eq!(guess(&[16, 0], &[16, NO]), [16, 1 << 16]);
+        assert_eq!(guess(&[0, 0], &[NO, NO]), [1024, 1024]);
+        assert_eq!(guess(&[0, 0], &[NO, 64]), [1 << 14, 64]);
+        assert_eq!(guess(&[0, 4, 4], &[NO, NO, 4]), [512, 512, 4]);
+        assert_eq!(guess(&[0, 100_000], &[NO, 100_000]), [1024, 1024]);
+        assert_eq!(
+            guess(&[3000, 3000], &[3000, 3000]),
+            chunk_shape(&[3000; 2], &[3000; 2], 1 << 20, Access::Blocks)
+        );
+        let along =
+            |axis| sparse_chunk_shape(&[0, 1000], &[NO, 1000], 1 << 20, Access::Along(axis));
+        assert_eq!(along(0), [1049, 999], "as long as it must be, and not all of the chunk");
+        assert_eq!(along(1), [1048, 1000]);
+        let slices = sparse_chunk_shape(&[0, 0], &[NO, NO], 1 << 20, Access::Across(0));
+        assert_eq!(slices, [1, 1 << 20]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_sparse_chunk_has_its_cells_wherever_the_shape_may_become_so_large(
+            axes in prop::collection::vec(axis(), 1..4),
+            cells in 1..100_000_000u64,
+        ) {
+            let (shape, max): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
+            let chunk = sparse_chunk_shape(&shape, &max, cells, Access::Blocks);
+            for ((&side, &now), &most) in chunk.iter().zip(&shape).zip(&max) {
+                prop_assert!(side >= 1 && side <= now.max(most).max(1), "{chunk:?} of {max:?}");
+            }
+            let possible = max.iter().map(|&most| most.max(1)).fold(1, u64::saturating_mul);
+            let size = chunk.iter().fold(1, |size: u64, &side| size.saturating_mul(side));
+            prop_assert!(4 * size >= cells.min(possible), "{chunk:?} for {cells} of {max:?}");
+            prop_assert!(size <= 4 * cells, "{chunk:?} for {cells}");
+        }
     }
 
     fn axis() -> impl Strategy<Value = (u64, u64)> {
