@@ -4,9 +4,11 @@
 //! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted that need
 //! not be; points in row-major order go fastest.
 
+mod varlen;
+
 use crate::{Columns, Dataset, Select};
+use pumice_engine::Result;
 use pumice_engine::buffer::Output;
-use pumice_engine::{Error, Result};
 use pumice_space::{Coordinate, Points};
 use pumice_types::Element;
 
@@ -62,11 +64,11 @@ impl Dataset {
         points: &[[u64; N]],
         values: &[T],
     ) -> Result<()> {
-        let points = Points::list(N, points.as_flattened());
-        self.write_at(&self.at(points.map_err(Error::from))?, values)
+        self.write_at(&self.listed(N, points.as_flattened())?, values)
     }
 
-    /// Writes one cell.
+    /// Writes one cell. For strings, see [`write_string_point`](Self::write_string_point), for sequences
+    /// [`write_sequence_point`](Self::write_sequence_point).
     pub fn write_point<T: Element>(&self, point: &[u64], value: T) -> Result<()> {
         self.write_coordinates(point, &[value])
     }
@@ -90,8 +92,7 @@ impl Dataset {
 
     /// As [`write_points`](Self::write_points), with the coordinates one after another.
     pub fn write_coordinates<T: Element>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
-        let points = Points::list(self.state().dims().len(), coordinates);
-        self.write_at(&self.at(points.map_err(Error::from))?, values)
+        self.write_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }
 }
 

@@ -179,6 +179,18 @@ impl DatasetState {
         if count == 0 {
             return Ok(());
         }
+        if let Some((rank, points)) = selection.as_points()
+            && let Some(last) = last_of_each(rank, points)
+        {
+            // What another value of the same write takes the place of must not be stored, and what the
+            // cell referred to before is given back once.
+            let size = self.datatype.size();
+            let elements: Vec<&[u8]> =
+                last.iter().map(|&at| &elements[at * size..(at + 1) * size]).collect();
+            let points = last.iter().flat_map(|&at| &points[at * rank..(at + 1) * rank]).copied();
+            let selection = Selection::points(rank, points.collect())?;
+            return self.write_references(&selection, &elements.concat(), heap);
+        }
         if let Storage::Virtual(sources) = &self.layout.storage {
             let (all, shape) = (Selection::all(), selection.shape(&dims));
             let wanted = virtuality::segments(selection, &dims, &all, &shape)?;
@@ -301,4 +313,19 @@ impl DatasetState {
         let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
         zeroed(size)
     }
+}
+
+/// Where each of the points stands for the last time, if one repeats.
+fn last_of_each(rank: usize, points: &[u64]) -> Option<Vec<usize>> {
+    let point = |at: usize| &points[at * rank..(at + 1) * rank];
+    let mut order: Vec<usize> = (0..points.len() / rank.max(1)).collect();
+    // Stable: of equal points the last stays last.
+    order.sort_by(|&one, &other| point(one).cmp(point(other)));
+    let groups = order.chunk_by(|&one, &other| point(one) == point(other));
+    let mut last: Vec<usize> = groups.filter_map(|same| same.last().copied()).collect();
+    if last.len() == order.len() {
+        return None;
+    }
+    last.sort_unstable();
+    Some(last)
 }

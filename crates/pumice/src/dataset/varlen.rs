@@ -83,9 +83,9 @@ impl Dataset {
         selection: impl Select,
         sequences: &Sequences<T>,
     ) -> Result<()> {
-        let Datatype::VarLen(varlen) = self.datatype() else {
-            let what = format!("{} is no sequence", self.datatype());
-            return self.at(Err(Error::Invalid(what)));
+        let varlen = match self.datatype() {
+            Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => varlen,
+            other => return self.at(Err(Error::Invalid(format!("{other} is no sequence")))),
         };
         let (base, count) = (varlen.base.size(), sequences.values().len());
         let convert = || -> Result<Vec<u8>> {
