@@ -24,6 +24,7 @@ pub mod ddl;
 mod element;
 mod error;
 pub mod heaped;
+mod heaped_conversion;
 mod model;
 mod strings;
 mod transform;
@@ -33,6 +34,7 @@ pub use conversion::Conversion;
 pub use element::{Element, Enumerated, FixedText};
 pub use error::TypeError;
 pub use heaped::Heaped;
+pub use heaped_conversion::HeapedConversion;
 pub use model::{
     Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Complex, Compound, Datatype, Enumeration,
     FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference, ReferenceKind,

@@ -2,8 +2,9 @@
 //!
 //! Data streams block by block, so that memory does not grow with the dataset.
 
+mod varlen;
+
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
-use crate::dataset::coordinates_of;
 use crate::{Dataset, DatasetBuilder, Defined};
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
@@ -45,8 +46,11 @@ impl Keep {
 
 impl Dataset {
     /// Copies the dataset, with its attributes, to a new one at `path` that `builder` describes:
-    /// dense or sparse, with other chunks, filters or another datatype. Strings and sequences are
-    /// copied as they are; references to objects stay within their file.
+    /// dense or sparse, with other chunks, filters, another datatype or fill value. Strings and sequences
+    /// are copied with what they refer to; references to objects stay within their file.
+    ///
+    /// Cells that are not kept are undefined in a sparse copy, and read as the fill value of the copy. In
+    /// one that is not sparse they have the fill value of the original, so that they read as before.
     ///
     /// ```
     /// use pumice::{File, Keep};
@@ -195,70 +199,6 @@ impl<'a> Copying<'a> {
                 return Ok(());
             }
         }
-    }
-
-    /// Copies elements of variable length with what they refer to.
-    fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        if self.other_fill() || self.excluded.is_some() {
-            let what = "copying elements of variable length to another datatype or fill value, or \
-                        without those of a value that is given as one element";
-            return self.from.at(Err(Error::Unsupported(what.into())));
-        }
-        if self.from.shape().is_empty() {
-            return self.to.write_heaped(.., &self.from.read_heaped(..)?);
-        }
-        let size = self.from.datatype().size() as u64;
-        self.from.for_each_part(&self.within(), limit, |block, cells| {
-            self.block_with_heap(cells)?;
-            progress(block.cells().saturating_mul(size));
-            Ok(())
-        })
-    }
-
-    /// Copies cells of a block, with what they refer to.
-    fn block_with_heap(&self, cells: Selection) -> Result<()> {
-        let picks = matches!(self.keep, Keep::Where(_) | Keep::ExceptValue(_));
-        if !self.from.is_sparse() && !picks {
-            return self.to.write_heaped(&cells, &self.from.read_heaped(&cells)?);
-        }
-        let rank = self.from.shape().len();
-        let (coordinates, heap) = if self.from.is_sparse() {
-            self.from.read_defined_heaped(&cells)?
-        } else {
-            let shape = self.to.shape();
-            let count = cells.count(&shape) as usize;
-            (coordinates_of(&cells, &shape, count), self.from.read_heaped(&cells)?)
-        };
-        let Heaped { elements, heap } = heap;
-        let mut found = Defined { rank, coordinates, values: elements };
-        if picks {
-            self.pick_with_heap(&mut found, &heap)?;
-        }
-        if found.coordinates.is_empty() {
-            return Ok(());
-        }
-        let points = Selection::points(rank, found.coordinates)?;
-        self.to.write_heaped(points, &Heaped { elements: found.values, heap })
-    }
-
-    /// Takes out cells by what they refer to, or by a mask.
-    fn pick_with_heap(&self, found: &mut Defined<u8>, heap: &[u8]) -> Result<()> {
-        let datatype = self.from.datatype();
-        match self.keep {
-            Keep::ExceptValue(excluded) => {
-                let excluded = settled(excluded.clone());
-                let (elements, heap) = (found.values.clone(), heap.to_vec());
-                let values = self
-                    .from
-                    .at(Heaped { elements, heap }.values(datatype).map_err(Error::from))?;
-                let kept: Vec<bool> =
-                    values.into_iter().map(|value| settled(value) != excluded).collect();
-                retain(found, datatype.size(), |cell, _| kept[cell]);
-            }
-            Keep::Where(mask) => self.retain_where(found, mask)?,
-            _ => {}
-        }
-        Ok(())
     }
 
     /// Takes out cells for which a mask has zero.
@@ -457,21 +397,6 @@ fn gather(bytes: &[u8], block: &Block, part: &Block, size: usize) -> Vec<u8> {
         if !advance(&mut index, &ones, &part.count[..rank - 1]) {
             return cells;
         }
-    }
-}
-
-/// A value in which what is empty is null.
-fn settled(value: Value) -> Value {
-    match value {
-        Value::Text(text) if text.is_empty() => Value::Null,
-        Value::Sequence(values) if values.is_empty() => Value::Null,
-        Value::Sequence(values) => Value::Sequence(values.into_iter().map(settled).collect()),
-        Value::Array(values) => Value::Array(values.into_iter().map(settled).collect()),
-        Value::Compound(members) => {
-            let settled = |(name, value)| (name, settled(value));
-            Value::Compound(members.into_iter().map(settled).collect())
-        }
-        other => other,
     }
 }
 
