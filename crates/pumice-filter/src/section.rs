@@ -68,10 +68,9 @@ impl Pipeline {
         let mut encoded = scratch::take(cells.heap_bytes());
         let unfiltered = location::encode_cells(dims, cells, self.location_aim(), &mut encoded)?;
         let (bytes, mask) = if encoded.len() as u64 >= unfiltered && self.specs()[0].optional {
-            // As the filter itself would have been: skipped.
-            let (bytes, mask) =
-                self.encode_from(1, Cow::Owned(location::plain_form(dims, cells)?))?;
-            scratch::give(encoded);
+            // As the filter itself would have been: skipped. Behind its mode is the plain form.
+            encoded.drain(..1);
+            let (bytes, mask) = self.encode_from(1, Cow::Owned(encoded))?;
             (bytes, mask | 1)
         } else {
             self.encode_from(1, Cow::Owned(encoded))?
