@@ -56,6 +56,16 @@ fn changed_bytes_of_variable_length_files_are_errors_or_harmless() {
 }
 
 #[test]
+fn changed_bytes_of_variable_length_files_with_every_index_are_errors_or_harmless() {
+    for_each(specimen::variable_length_indexes(), change_each_byte_once);
+}
+
+#[test]
+fn changed_bytes_of_chunks_that_were_written_through_long_logs_are_errors_or_harmless() {
+    for_each(specimen::logged(), change_each_byte_once);
+}
+
+#[test]
 fn truncated_files_are_errors_or_harmless() {
     for_each(specimen::some(), |specimen| {
         let mut cases = Cases::new(specimen);
@@ -226,6 +236,18 @@ fn change_every_byte(specimen: &Specimen) -> String {
             damaged[at] ^= pattern;
             cases.must_hold(format_args!("byte {at} ^ {pattern:#x}"), damaged, Some(at));
         }
+    }
+    cases.finish()
+}
+
+/// As [`change_every_byte`], with one change to each: for many files that are alike.
+fn change_each_byte_once(specimen: &Specimen) -> String {
+    let mut cases = Cases::new(specimen);
+    for at in 0..specimen.bytes.len() {
+        let pattern = [0x01, 0x80, 0xFF, 0x10][at % 4];
+        let mut damaged = specimen.bytes.clone();
+        damaged[at] ^= pattern;
+        cases.must_hold(format_args!("byte {at} ^ {pattern:#x}"), damaged, Some(at));
     }
     cases.finish()
 }

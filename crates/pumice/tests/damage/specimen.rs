@@ -48,7 +48,10 @@ pub(crate) fn sparse() -> Vec<Specimen> {
         }
     }
     let max = [Some(12), Some(14)];
-    specimens.push(sparse_specimen("fixed array, deflate", max, [5, 6], "deflate"));
+    for filters in ["deflate", "fletcher32"] {
+        let name = format!("fixed array, {filters}");
+        specimens.push(sparse_specimen(&name, max, [5, 6], filters));
+    }
     specimens
 }
 
@@ -75,6 +78,106 @@ fn varlen_specimen(filters: &str) -> Specimen {
         sparse.write_values(19, &[nested_value(7)]).unwrap();
     });
     Specimen::new(&format!("variable length, {filters}"), bytes, Vec::new())
+}
+
+/// Strings in structured chunks, dense and sparse, with every index of several chunks and with one chunk.
+pub(crate) fn variable_length_indexes() -> Vec<Specimen> {
+    let indexes = [
+        ("single chunk", [Some(6), Some(8)], [6, 8]),
+        ("fixed array", [Some(6), Some(8)], [4, 5]),
+        ("extensible array", [Some(6), None], [4, 5]),
+        ("B-tree", [None, None], [4, 5]),
+    ];
+    let mut specimens = Vec::new();
+    for (index, max, chunk) in indexes {
+        for layout in ["dense", "sparse"] {
+            for filters in ["no filters", "default filters"] {
+                let bytes = write(|file| {
+                    let builder = file.new_strings().shape([6, 8]).max_shape(max).chunk(chunk);
+                    let builder = match layout {
+                        "dense" => builder.variable_length(),
+                        _ => builder.sparse(),
+                    };
+                    let builder = match filters {
+                        "no filters" => builder.no_filters(),
+                        _ => builder,
+                    };
+                    let words = builder.create("words").unwrap();
+                    let cells = (0..48).filter(|at| at * at % 7 < 3).map(|at| [at / 8, at % 8]);
+                    words.write_string_cells(cells.zip(WORDS.iter().cycle())).unwrap();
+                });
+                let name = format!("{layout} words, {index}, {filters}");
+                specimens.push(Specimen::new(&name, bytes, Vec::new()));
+            }
+        }
+    }
+    specimens
+}
+
+/// Chunks into which cells came, and out of which most went again, one by one: through logs that became
+/// long and were merged.
+pub(crate) fn logged() -> Vec<Specimen> {
+    let mut specimens = Vec::new();
+    for filters in ["no filters", "fletcher32", "default filters"] {
+        let mut values = Vec::new();
+        let bytes = write(|file| {
+            let builder = file.new_dataset::<u8>().shape([9000]).chunk([6000]).sparse();
+            let builder = match filters {
+                "no filters" => builder.no_filters(),
+                "fletcher32" => builder.no_filters().fletcher32(),
+                _ => builder,
+            };
+            let dataset = builder.create("bytes").unwrap();
+            dataset.write(0..400, &[1u8; 400]).unwrap();
+            let added = || (0..1500u64).map(|n| 400 + n * 3701 % 5600);
+            added().for_each(|cell| dataset.write_point(&[cell], cell as u8).unwrap());
+            let stays = |cell: &u64| cell % 61 == 7;
+            let gone = (0..400).chain(added()).filter(|cell| !stays(cell));
+            gone.for_each(|cell| dataset.erase(cell).unwrap());
+            dataset.write_point(&[8999], 7u8).unwrap();
+            values = dataset.read_defined::<u8>(..6000).unwrap().values;
+        });
+        let exposed = match filters {
+            "no filters" => vec![find(&bytes, &values), last_chunk(&bytes)],
+            "fletcher32" => Vec::new(),
+            _ => {
+                let pipeline = Pipeline::new(vec![FilterSpec::zstd(3)]).unwrap();
+                vec![find(&bytes, &pipeline.encode(values).unwrap().0), last_chunk(&bytes)]
+            }
+        };
+        specimens.push(Specimen::new(&format!("logged bytes, {filters}"), bytes, exposed));
+    }
+    for (layout, filters) in [("sparse", "no filters"), ("sparse", "default"), ("dense", "default")]
+    {
+        let bytes = write(|file| {
+            let builder = file.new_strings().shape([3000]).chunk([3000]);
+            let builder =
+                if layout == "dense" { builder.variable_length() } else { builder.sparse() };
+            let builder = if filters == "default" { builder } else { builder.no_filters() };
+            let dataset = builder.create("words").unwrap();
+            dataset.write_strings(0..400, &["x"; 400]).unwrap();
+            let added = || (0..1500u64).map(|n| 400 + n * 701 % 2600);
+            let word = |cell: u64| WORDS[cell as usize % 7];
+            added().for_each(|cell| dataset.write_string_point(&[cell], word(cell)).unwrap());
+            let gone = (0..400).chain(added()).filter(|cell| cell % 61 != 7);
+            gone.for_each(|cell| dataset.reset(cell).unwrap());
+        });
+        let name = format!("logged words, {layout}, {filters}");
+        specimens.push(Specimen::new(&name, bytes, Vec::new()));
+    }
+    specimens
+}
+
+/// The one value of a chunk with nothing else behind it, which no pipeline makes shorter: it follows the
+/// locations of the last cell of 9000.
+fn last_chunk(bytes: &[u8]) -> Range<usize> {
+    let pipeline = |filters: Vec<FilterSpec>| Pipeline::new(filters).unwrap();
+    let cells = pumice_space::CellSet::from_sorted_cells(6000, [2999]).unwrap();
+    let forms = [vec![], vec![FilterSpec::location(), FilterSpec::zstd(3)]];
+    let forms = forms.map(|filters| pipeline(filters).encode_cells(&[6000], &cells).unwrap().bytes);
+    let found = forms.iter().flat_map(|form| find_all(bytes, form)).next();
+    let end = found.expect("the locations of the last cell").end;
+    end..end + 1
 }
 
 /// Datasets `d` with one stored chunk at `[0, 0]`: fixed and nested types, and every predefined filter.
@@ -208,11 +311,15 @@ fn sparse_specimen(name: &str, max: [Option<u64>; 2], chunk: [u64; 2], filters: 
             "deflate" => builder
                 .location_filters(vec![FilterSpec::deflate(6)])
                 .value_filters(vec![FilterSpec::deflate(6)]),
+            "fletcher32" => builder.fletcher32(),
             _ => builder,
         };
         let dataset = builder.fill_value(5u64).create("sparse").unwrap();
         dataset.write_points(&points, &values).unwrap();
     });
+    if filters == "fletcher32" {
+        return Specimen::new(name, bytes, Vec::new());
+    }
     let pipeline = match filters {
         "default filters" => vec![FilterSpec::shuffle(8), FilterSpec::zstd(3)],
         "deflate" => vec![FilterSpec::deflate(6)],
