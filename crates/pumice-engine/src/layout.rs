@@ -301,7 +301,7 @@ impl Layout for DatasetLayout {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
-                sparse.scatter(chunk.view(), request)
+                sparse.scatter_logged(chunk, request)
             }
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
                 layout.scatter(chunk, request)

@@ -58,6 +58,20 @@ impl Pair<Vec<u8>> {
         assert!(found == model, "{} cell(s), not {}", found.len(), model.len());
     }
 
+    /// Looks at a few cells, in the log or below it, in order and in the other.
+    fn look_at_records(&self, random: &mut Random) {
+        let cells = random.cells();
+        let known = |cell: u64| self.model.get(&cell).cloned().unwrap_or_else(|| vec![0; 12]);
+        let wanted: Vec<u8> = cells.clone().flat_map(known).collect();
+        assert_eq!(self.dataset.read_bytes(cells.clone()).unwrap(), wanted);
+        let count = cells.clone().filter(|cell| self.model.contains_key(cell)).count();
+        assert_eq!(self.dataset.count_defined(cells.clone()).unwrap(), count as u64);
+        let backwards: Vec<u64> = cells.rev().collect();
+        let wanted: Vec<u8> = backwards.iter().flat_map(|&cell| known(cell)).collect();
+        let points = Selection::points(1, backwards).unwrap();
+        assert_eq!(self.dataset.read_bytes(points).unwrap(), wanted);
+    }
+
     /// Writes whole records, or one member of each, or erases cells.
     fn change_records(&mut self, random: &mut Random, number: u64) {
         let cells = random.cells();
@@ -113,6 +127,7 @@ fn records_members_and_erased_cells_are_those_of_a_dictionary() {
         let mut random = Random(7 + chunk);
         for number in 0..STEPS {
             pair.change_records(&mut random, number);
+            pair.look_at_records(&mut random);
             match random.below(1500) {
                 0 => pair.check_records(),
                 1 => pair.file.flush().unwrap(),
@@ -146,6 +161,17 @@ impl Pair<String> {
         assert!(texts.iter().eq(self.model.values().map(String::as_bytes)));
     }
 
+    fn look_at_strings(&self, random: &mut Random) {
+        let cells = random.cells();
+        let found = self.dataset.read_strings(cells.clone()).unwrap();
+        let known = cells.clone().map(|cell| self.model.get(&cell).map_or("", String::as_str));
+        assert!(found.iter().eq(known.map(str::as_bytes)));
+        if self.dataset.is_sparse() {
+            let count = cells.clone().filter(|cell| self.model.contains_key(cell)).count();
+            assert_eq!(self.dataset.count_defined(cells).unwrap(), count as u64);
+        }
+    }
+
     fn change_strings(&mut self, random: &mut Random, number: u64) {
         let cells = random.cells();
         if random.below(3) == 0 {
@@ -176,6 +202,7 @@ fn strings_of_sparse_and_dense_chunks_are_those_of_a_dictionary() {
         let mut random = Random(11);
         for number in 0..STEPS {
             pair.change_strings(&mut random, number);
+            pair.look_at_strings(&mut random);
             match random.below(1500) {
                 0 => pair.check_strings(sparse),
                 1 => pair.file.flush().unwrap(),

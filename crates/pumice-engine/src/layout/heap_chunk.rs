@@ -150,10 +150,6 @@ impl HeapChunk {
         self.counts.as_ref().map_or_else(|| self.logged().cells(), |counts| counts.cells.cells())
     }
 
-    fn elements(&self) -> &[u8] {
-        self.entries().values()
-    }
-
     /// Forgets everything but the defined cells.
     pub fn drop_values(&mut self) -> bool {
         let had = self.has_values();
@@ -292,41 +288,49 @@ impl HeapChunk {
         Ok(())
     }
 
-    /// Answers a read of values; the caller has put the fill value everywhere.
+    /// Answers a read of `count` cells; the caller has put the fill value everywhere. The log is merged unless
+    /// they are few.
     pub fn scatter(
         &self,
         datatype: &Datatype,
+        count: u64,
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
     ) -> Result<()> {
         let base = target.open_piece().ok_or_else(no_heap)?;
-        let (size, held) = (datatype.size(), self.elements());
+        let logged = self.logged();
+        if !logged.spares_merging(count) {
+            logged.view();
+        }
         let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
-        let heap = &mut piece.bytes;
+        let (first, heap) = (&mut piece.first, &mut piece.bytes);
         let mut once = self.is_shared().then(|| InMemoryOnce::new(&self.heap));
         let mut adopt = |elements: &mut [u8]| match &mut once {
             Some(once) => heaped::load_at(datatype, elements, heap, base, once),
             None => heaped::adopt(datatype, elements, heap, base, &self.heap).map(drop),
         };
-        let mut cursor = self.cells().cursor();
+        let runs = segments.map(|Segment { cell, memory, len }| {
+            *first = memory.min(*first);
+            (memory, Run { start: cell, len })
+        });
         let mut done = Ok(());
-        for segment in segments {
-            piece.first = piece.first.min(segment.memory);
-            let wanted = Run { start: segment.cell, len: segment.len };
-            cursor.for_each(wanted, |piece| {
-                let start = piece.position as usize * size;
-                let mut elements = held[start..start + piece.len as usize * size].to_vec();
-                let memory = segment.memory + (piece.cell - segment.cell);
-                let placed = adopt(&mut elements)
-                    .map_err(Error::from)
-                    .and_then(|()| target.place(memory, &elements));
-                if let Err(error) = placed {
-                    done = Err(error);
-                }
-            });
-        }
+        logged.for_each_held_in(runs, |memory, held| {
+            let mut elements = held.to_vec();
+            let placed = adopt(&mut elements).map_err(Error::from);
+            if let Err(error) = placed.and_then(|()| target.place(memory, &elements)) {
+                done = Err(error);
+            }
+        });
         target.put_piece(base, piece);
         done
+    }
+
+    /// Those of `wanted` that are defined.
+    pub fn defined_among(&self, wanted: &CellSet) -> CellSet {
+        match &self.counts {
+            Some(counts) => counts.cells.intersection(wanted),
+            None => self.logged().defined_among(wanted),
+        }
     }
 
     /// The part of the chunk that lies in `wanted`.
@@ -394,6 +398,8 @@ mod tests {
         order().for_each(|cell| write(&mut chunk, &datatype, cell, &(cell + 1).to_string()));
         let work = MOVED.get() - before;
         assert!(work < 20 * CELLS, "{work} cells moved for {CELLS}");
+        assert_eq!(chunk.defined_among(&set(7919)), set(7919));
+        assert!(chunk.defined_among(&set(CELLS * 7919 % (2 * CELLS))).is_empty(), "none of them");
         let mut wanted: Vec<u64> = order().map(|cell| cell + 1).collect();
         wanted.sort_unstable();
         let wanted: Vec<String> = wanted.iter().map(u64::to_string).collect();

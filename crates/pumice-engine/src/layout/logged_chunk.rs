@@ -2,8 +2,8 @@
 //!
 //! Merging cells into a chunk takes time by all of its cells, and so does taking some out. A program that
 //! writes or erases cell by cell would pay that for every cell, so few cells of a chunk of many go to a log.
-//! It is merged when the chunk is read or encoded, or when it has become long: n cells in any order cost
-//! n log n, in one call or in n.
+//! It is merged when many cells of the chunk are read, when it is encoded, or when it has become long: n cells
+//! in any order cost n log n, in one call or in n, and also if each is read before or after it is written.
 //!
 //! Invariant: the log adds only cells that the chunk below has not, and takes out only cells that it has. So
 //! a cell is looked for in one place or the other, the number of defined cells is known, and a value of
@@ -191,14 +191,27 @@ impl LoggedChunk {
 
     /// Visits the elements of those of `cells` that are defined, without merging the log: the position of the
     /// first among `cells`, and elements of cells that follow each other. Not always in ascending order.
-    pub fn for_each_held(&self, cells: &CellSet, mut visit: impl FnMut(u64, &[u8])) {
-        let settled = self.fresh.is_some() || self.merged.get().is_some() || self.log.is_empty();
+    pub fn for_each_held(&self, cells: &CellSet, visit: impl FnMut(u64, &[u8])) {
+        let mut before = 0;
+        let runs = cells.runs().map(|run| {
+            before += run.len;
+            (before - run.len, run)
+        });
+        self.for_each_held_in(runs, visit);
+    }
+
+    /// The same of cells in any order: a run of them and the number of its first.
+    pub fn for_each_held_in(
+        &self,
+        runs: impl Iterator<Item = (u64, Run)>,
+        mut visit: impl FnMut(u64, &[u8]),
+    ) {
         let none = Log::default();
-        let (chunk, log) = if settled { (self.view(), &none) } else { (&self.base, &self.log) };
+        let (chunk, log) =
+            if self.waits() { (&self.base, &self.log) } else { (self.view(), &none) };
         let (held, mut cursor) = (chunk.values(), chunk.cells.cursor());
         let element = self.element;
-        let mut before = 0;
-        cells.for_each_run(|run| {
+        for (before, run) in runs {
             cursor.for_each(run, |piece| {
                 let mut at = piece.cell;
                 let mut show = |end: u64| {
@@ -216,8 +229,31 @@ impl LoggedChunk {
             for (&cell, &number) in log.added.range(run.start..run.end()) {
                 visit(before + cell - run.start, log.value(number, element));
             }
-            before += run.len;
+        }
+    }
+
+    /// Whether so many cells are looked at without merging a log: who reads a cell and writes it, again and
+    /// again, would pay for all cells of the chunk each time.
+    pub fn spares_merging(&self, cells: u64) -> bool {
+        self.waits() && cells.saturating_mul(FEW) <= self.base.cells.len()
+    }
+
+    /// Those of `wanted` that are defined.
+    pub fn defined_among(&self, wanted: &CellSet) -> CellSet {
+        if !self.spares_merging(wanted.len()) {
+            return self.view().cells.intersection(wanted);
+        }
+        let mut found = Vec::new();
+        self.for_each_held_in(wanted.runs().map(|run| (run.start, run)), |cell, held| {
+            found.extend(cell..cell + (held.len() / self.element.max(1)) as u64);
         });
+        found.sort_unstable();
+        CellSet::from_sorted_cells(self.cells(), found).expect("cells of the chunk")
+    }
+
+    /// Whether there is a log that nobody has merged.
+    fn waits(&self) -> bool {
+        self.fresh.is_none() && !self.log.is_empty() && self.merged.get().is_none()
     }
 
     /// Whether values are resident.
@@ -441,6 +477,7 @@ mod tests {
         Define,
         DefineHalf,
         Erase,
+        Look,
         View,
         Settle,
     }
@@ -450,6 +487,7 @@ mod tests {
             8 => Just(Step::Define),
             4 => Just(Step::DefineHalf),
             8 => Just(Step::Erase),
+            8 => Just(Step::Look),
             1 => Just(Step::View),
             1 => Just(Step::Settle),
         ];
@@ -491,6 +529,19 @@ mod tests {
                             model.remove(&cell);
                         });
                         prop_assert_eq!(logged.erase(&named), model.len() < before);
+                    }
+                    Step::Look => {
+                        // From the last to the first, as no order is asked for.
+                        let runs = cells.clone().rev().map(|start| (start, Run { start, len: 1 }));
+                        let mut found = BTreeMap::new();
+                        logged.for_each_held_in(runs, |cell, value| {
+                            let value = u16::from_le_bytes(value.try_into().unwrap());
+                            assert_eq!(found.insert(cell, value), None);
+                        });
+                        let known = cells.filter_map(|cell| Some((cell, *model.get(&cell)?)));
+                        let known: BTreeMap<u64, u16> = known.collect();
+                        prop_assert_eq!(&found, &known);
+                        prop_assert_eq!(logged.defined_among(&named), set(known.into_keys()));
                     }
                     Step::View => prop_assert_eq!(&listed(logged.view()), &model),
                     Step::Settle => prop_assert_eq!(&listed(logged.settle()), &model),
@@ -534,6 +585,28 @@ mod tests {
         });
         assert!(logged.is_empty());
         assert!(work < 10 * CELLS, "{work} cells moved for {CELLS} that went");
+    }
+
+    #[test]
+    fn cells_that_are_looked_at_each_time_do_not_have_the_log_merged_each_time() {
+        const CELLS: u64 = 30_000;
+        let mut logged = LoggedChunk::new(SparseChunk::empty(100_000), 2);
+        let work = moved(|| {
+            for step in 0..CELLS {
+                let cell = step * 7919 % 100_000;
+                assert!(logged.defined_among(&set([cell])).is_empty());
+                logged.define(set([cell]), (step as u16).to_le_bytes().to_vec());
+                let mut found = Vec::new();
+                let run = (7, Run { start: cell, len: 1 });
+                logged.for_each_held_in([run].into_iter(), |number, value| {
+                    found.push((number, value.to_vec()));
+                });
+                assert_eq!(found, [(7, (step as u16).to_le_bytes().to_vec())]);
+                assert_eq!(logged.defined_among(&set([cell])), set([cell]));
+            }
+        });
+        assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} that came");
+        assert!(!logged.spares_merging(CELLS / 2), "many cells are worth a merge");
     }
 
     #[test]

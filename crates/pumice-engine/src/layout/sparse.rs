@@ -11,7 +11,7 @@ use super::RECYCLED;
 use super::dense::is_unverified;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
-use super::request::{ReadRequest, Taken, WriteRequest};
+use super::request::{ReadRequest, Taken, Target, WriteRequest};
 use super::sparse_chunk::{SparseChunk, StoredCells, collect};
 use super::sparse_points;
 use super::table::ChunkTable;
@@ -21,7 +21,7 @@ use pumice_cache::{Direct, Intent, Outcome, Part, Stored};
 use pumice_filter::location::RowCells;
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
-use pumice_space::{CellSet, Dims, Selection};
+use pumice_space::{CellSet, Dims, Run, Selection};
 use pumice_store::ReadOp;
 use std::sync::Arc;
 
@@ -219,6 +219,34 @@ impl Sparse {
             chunk.erase(self.geometry.element_size(), &outside);
         }
         Ok(chunk)
+    }
+
+    /// Answers a read from a resident chunk; its log is merged unless few cells are asked for.
+    pub fn scatter_logged(&self, chunk: &LoggedChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } if chunk.spares_merging(part.count()) => {
+                target.fill_all(part.segments(dims));
+                place_held(
+                    chunk,
+                    part.segments(dims).map(|segment| {
+                        (segment.memory, Run { start: segment.cell, len: segment.len })
+                    }),
+                    target,
+                )
+            }
+            ReadRequest::Points { part, target } if chunk.spares_merging(part.count() as u64) => {
+                sparse_points::fill(part, target);
+                let cells = part.cells64().into_iter().zip(part.memory().flatten());
+                let runs = cells.map(|(start, memory)| (memory as u64, Run { start, len: 1 }));
+                place_held(chunk, runs, target)
+            }
+            ReadRequest::Defined { cells, found } if chunk.spares_merging(cells.count(dims)) => {
+                **found = Some(chunk.defined_among(&CellSet::from_selection(cells, dims)?));
+                Ok(())
+            }
+            _ => self.scatter(chunk.view(), request),
+        }
     }
 
     /// Answers a read from a resident chunk.
@@ -448,6 +476,21 @@ impl Sparse {
             WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
         }
     }
+}
+
+/// Puts elements of cells that are defined to their places in memory.
+fn place_held(
+    chunk: &LoggedChunk,
+    runs: impl Iterator<Item = (u64, Run)>,
+    target: &Target<'_>,
+) -> Result<()> {
+    let mut placed = Ok(());
+    chunk.for_each_held_in(runs, |memory, held| {
+        if let Err(error) = target.place(memory, held) {
+            placed = Err(error);
+        }
+    });
+    placed
 }
 
 /// Puts values behind locations.

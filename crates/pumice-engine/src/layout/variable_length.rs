@@ -257,12 +257,12 @@ impl VariableLength {
                 if self.is_sparse() {
                     self.put_fill(part.segments(dims), target)?;
                 }
-                chunk.scatter(&self.datatype, part.segments(dims), target)
+                chunk.scatter(&self.datatype, part.count(), part.segments(dims), target)
             }
             ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
                 let wanted = CellSet::from_selection(cells, dims)?;
-                **found = Some(chunk.cells().intersection(&wanted));
+                **found = Some(chunk.defined_among(&wanted));
                 Ok(())
             }
             ReadRequest::DefinedValues { .. } => Err(Error::Invalid(
