@@ -581,8 +581,17 @@ fn runs_of_a_matrix_are_taken_row_by_row() {
         }
         pointers.push(columns.len());
     }
-    let mut encoder = RunEncoder::new(dims, 0, Aim::Fast).unwrap();
-    let rows = pointers.windows(2).enumerate();
-    rows.for_each(|(row, ends)| encoder.row(row as u32, &columns, ends[0]..ends[1]));
-    assert!(encoder.finish().is_final());
+    let is_final = |columns: &[u32]| {
+        let mut encoder = RunEncoder::new(dims, 0, Aim::Fast).unwrap();
+        let rows = pointers.windows(2).enumerate();
+        rows.for_each(|(row, ends)| encoder.row(row as u32, columns, ends[0]..ends[1]));
+        encoder.finish().is_final()
+    };
+    assert!(is_final(&columns));
+    // Columns that do not ascend are not taken, wherever they are.
+    for at in [1, 2, 40, columns.len() / 2, columns.len() - 2] {
+        let mut wrong = columns.clone();
+        wrong[at] = wrong[at - 1];
+        assert!(pointers.contains(&at) || !is_final(&wrong), "{at}");
+    }
 }
