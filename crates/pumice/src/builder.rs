@@ -404,6 +404,7 @@ impl DatasetBuilder {
     /// let builder = file.new_dataset::<u8>().shape([4]).attribute_phase_change(0, 0);
     /// let dataset = builder.create("d")?;
     /// dataset.set_attribute("unit", "K")?;
+    /// file.flush()?;
     /// assert!(dataset.space()?.attribute_heap > 0);
     /// # Ok::<(), pumice::Error>(())
     /// ```

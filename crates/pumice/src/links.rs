@@ -60,6 +60,7 @@ impl GroupOptions {
     /// group.set_attribute("one", 1)?;
     /// assert_eq!(group.space()?.attribute_heap, 0);
     /// group.set_attribute("two", 2)?;
+    /// file.flush()?;
     /// assert!(group.space()?.attribute_heap > 0);
     /// # Ok::<(), pumice::Error>(())
     /// ```
