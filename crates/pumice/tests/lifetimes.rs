@@ -69,9 +69,10 @@ fn handles_stay_usable_when_the_file_is_closed_and_keep_it_open() {
     file.close().unwrap();
     data.write(.., &[1, 2, 3]).unwrap();
     group.set_attribute("late", 5i32).unwrap();
-    // It is the same file, still open for changes.
+    // It is the same file, still open for changes by them; who opens it for reading sees these.
     let again = File::open(&path).unwrap();
-    assert!(again.is_writable());
+    assert!(!again.is_writable() && again.create_group("other").is_err());
+    assert!(File::edit(&path).unwrap().is_writable());
     assert_eq!(again.dataset("data").unwrap().read::<i32>(..).unwrap(), [1, 2, 3]);
     assert!(File::create(&path).is_err(), "it is open");
     drop((again, data, group));
