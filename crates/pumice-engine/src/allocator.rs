@@ -433,17 +433,36 @@ impl Allocator {
             return;
         }
         let set = self.set(length, purpose);
-        if self.fresh.get(&address) == Some(&length) {
-            self.fresh.remove(&address);
+        let end = address.checked_add(length).filter(|&end| end <= self.end);
+        if let Some(upto) = end
+            && self.cut_fresh(address, upto)
+        {
             self.add_free(address, length, set);
             return;
         }
         self.early.remove(address, length);
-        let end = address.checked_add(length).filter(|&end| end <= self.end);
         match end.filter(|&end| !self.overlaps(address, end)) {
             Some(_) => self.wait(address, length, self.early_set(length, purpose)),
             None => drop(self.damage.get_or_insert((address, length))),
         }
+    }
+
+    /// Takes a part out of a range that was taken since the last commit began; `false` if it is none of one.
+    fn cut_fresh(&mut self, address: u64, upto: u64) -> bool {
+        let before = self.fresh.range(..=address).next_back().map(|(&at, &length)| (at, length));
+        let Some((start, length)) = before else { return false };
+        let end = start + length;
+        if upto > end {
+            return false;
+        }
+        self.fresh.remove(&start);
+        if start < address {
+            self.fresh.insert(start, address - start);
+        }
+        if upto < end {
+            self.fresh.insert(upto, end - upto);
+        }
+        true
     }
 
     /// Gives back a range that was taken just now, before which the file ended at `end`, as it does again if
