@@ -94,10 +94,9 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
         pending.extend(attribute::committed_datatype(file, object));
     }
     pending.extend(attribute::delete_all(file, object)?);
-    // In one change: once a commit has made its space free, another object may be there.
+    // In one change, and before anybody can be listed who takes its space.
     let change = file.medium().change();
-    object.free(&change);
-    let forgotten = file.forget(object.address());
+    let forgotten = file.forget(object.address(), || object.free(&change));
     drop(change);
     drop(forgotten);
     Ok(())

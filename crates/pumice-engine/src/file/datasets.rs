@@ -127,12 +127,13 @@ impl File {
         Ok(())
     }
 
-    /// Forgets an object that has been deleted. The dataset that it was is the caller's to let go of, when
-    /// nothing is held that it may wait for.
-    pub fn forget(&self, address: u64) -> Option<Arc<DatasetState>> {
-        let dataset = self.datasets().remove(&address);
-        self.objects().by_address.remove(&address);
-        dataset
+    /// Forgets an object that is deleted, when `free` has given its space back: who takes that is listed after it.
+    /// The dataset that it was is the caller's to let go of, when nothing is held that it may wait for.
+    pub fn forget(&self, address: u64, free: impl FnOnce()) -> Option<Arc<DatasetState>> {
+        let (mut datasets, mut objects) = (self.datasets(), self.objects());
+        free();
+        objects.by_address.remove(&address);
+        datasets.remove(&address)
     }
 
     pub(super) fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
