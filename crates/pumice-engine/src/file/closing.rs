@@ -108,8 +108,9 @@ impl File {
             let _still = self.medium.hold_changes();
             for address in displaced {
                 let Some(dataset) = self.datasets().get(&address).cloned() else { continue };
-                // All is committed where it is: what cannot be moved stays there.
-                if let Ok(true) = dataset.move_down() {
+                // All is committed where it is. What could not be moved stays there, but others may
+                // have been before it.
+                if !matches!(dataset.move_down(), Ok(false)) {
                     dataset.stage()?;
                     dataset.object().stage()?;
                 }
