@@ -105,11 +105,11 @@ fn create_heaped(
         create_stored(file, object, Attribute { data, ..attribute.clone() })
     };
     if store()?
-        && let Some(left) = heap.leave_new()?
+        && let Ok(Some(left)) = heap.leave_new()
     {
-        let stored = store();
+        // It is there already: if this fails, only room is lost.
+        let _ = store();
         heap.return_to(left);
-        stored?;
     }
     Ok(())
 }
