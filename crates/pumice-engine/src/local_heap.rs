@@ -185,11 +185,12 @@ impl LocalHeap {
     /// Gives its space back.
     pub(crate) fn delete(&self, io: &dyn MetadataIo) {
         io.free(self.header.data_address, self.header.data_size);
-        let space = Header::space(&Context::new(self.sizes));
-        // Files that we wrote earlier have the segment where the header's fields end.
-        let before =
-            self.header.data_address.checked_sub(self.address).filter(|&before| before > 0);
-        io.free(self.address, before.map_or(space, |before| before.min(space)));
+        let context = Context::new(self.sizes);
+        let space = Header::space(&context);
+        // Files that we wrote earlier have the segment, or something else, where the header's fields end: only
+        // what is known to be padded gives the padding back.
+        let padded = self.header.data_address.checked_sub(self.address) == Some(space);
+        io.free(self.address, if padded { space } else { Header::encoded_length(&context) as u64 });
     }
 
     fn ranges(&mut self) -> Result<&mut BTreeMap<u64, u64>> {
