@@ -295,9 +295,9 @@ impl Medium {
             // Asked only now: what lies beyond the end was never written by one who had it before. What waits
             // for a commit begins with nothing.
             let part = state.allocator.extent_at(address);
-            let written = match state.allocator.is_fresh(address) {
-                true => self.stored_end(part.start)?.saturating_sub(start).min(length),
-                false => 0,
+            let written = match self.held.contains(address) {
+                true => 0,
+                false => self.stored_end(part.start)?.saturating_sub(start).min(length),
             };
             self.reserve(part)?;
             Ok(written)
@@ -387,8 +387,15 @@ impl Medium {
     }
 
     fn give_back(&self, address: u64, length: u64, purpose: Purpose) {
+        // Where nothing was taken, something else may begin.
+        if length == 0 {
+            return;
+        }
         let mut state = self.state();
-        state.drop_image(address);
+        // Parts of it may be staged at addresses of their own.
+        for start in state.images.starts(address, length) {
+            state.drop_image(start);
+        }
         state.drop_held(address, length);
         state.allocator.free(address, length, purpose);
     }
@@ -505,9 +512,10 @@ impl MetadataIo for Medium {
 
     fn stage(&self, address: u64, bytes: Vec<u8>) {
         let mut state = self.state();
-        state.drop_image(address);
-        state.staged += bytes.len();
-        state.images.replace(address, Some(Arc::new(bytes)));
+        let length = bytes.len();
+        let old = state.images.replace(address, Some(Arc::new(bytes)));
+        state.held.remove(address);
+        state.staged = (state.staged + length).saturating_sub(old.map_or(0, |old| old.len()));
         if state.staged > state.spill_at {
             self.spill(&mut state);
         }

@@ -191,6 +191,50 @@ fn copies_in_the_place_of_what_was_deleted_are_there_before_a_commit() {
     });
 }
 
+/// Long arrays of chunks are staged page by page: none of them comes after what has taken their place.
+#[test]
+fn pages_of_an_index_that_was_deleted_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    // A fixed array, and an extensible one, with and without what is committed of it.
+    for (max, length) in [(Some(4000), 4000), (None, 70_000)] {
+        for committed in [false, true] {
+            let mut file = File::create(&path).unwrap();
+            let new = file.new_dataset::<u32>().shape([length]).max_shape([max]).chunk([1]);
+            let paged = new.deflate(1).create("a").unwrap();
+            let cells = || (0..length).rev().step_by(if max.is_some() { 1 } else { 7_000 });
+            cells().for_each(|cell| paged.write(cell..cell + 1, &[7u32]).unwrap());
+            let mut paged = Some(paged);
+            if committed {
+                drop(paged.take());
+                file.close().unwrap();
+                file = File::edit(&path).unwrap();
+                let found = file.dataset("a").unwrap();
+                cells().for_each(|cell| found.write(cell..cell + 1, &[cell as u32]).unwrap());
+                paged = Some(found);
+            }
+            paged.take().unwrap().flush().unwrap();
+            file.unlink("a").unwrap();
+            let bytes: Vec<u8> = (0..100_000_u32).map(|number| (number % 251) as u8).collect();
+            for number in 0..200 {
+                let group = file.create_group(&format!("groups/{number}")).unwrap();
+                group.set_attribute("number", number).unwrap();
+            }
+            let next = file.new_dataset::<u8>().shape([100_000]).create("b").unwrap();
+            next.write(.., &bytes).unwrap();
+            drop(next);
+            file.close().unwrap();
+            let file = File::open(&path).unwrap();
+            assert!(file.dataset("b").unwrap().read::<u8>(..).unwrap() == bytes);
+            for number in 0..200 {
+                let group = file.group(&format!("groups/{number}")).unwrap();
+                let found = group.attribute("number").unwrap().read::<i32>().unwrap();
+                assert_eq!(found, [number], "{max:?}, {committed}");
+            }
+        }
+    }
+}
+
 /// What was moved, and what stands beside it, is what was written.
 fn check(path: &Path, layout: &str) {
     check_in(&File::open(path).unwrap(), layout, layout);

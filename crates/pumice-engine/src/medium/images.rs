@@ -54,6 +54,15 @@ impl Images {
         !self.is_empty() && self.read().contains_key(&address)
     }
 
+    /// Where those begin that begin in a range.
+    pub(super) fn starts(&self, address: u64, length: u64) -> Vec<u64> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let range = address..address.saturating_add(length);
+        self.read().range(range).map(|(&start, _)| start).collect()
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> Blocks {
         self.read().clone()
