@@ -236,7 +236,7 @@ impl<'a> Copier<'a> {
             return Ok(());
         }
         if self.remake.is_some()
-            && values::refers(&attribute::object_datatype(&task.file, &task.from)?)
+            && attribute::object_datatype(&task.file, &task.from)?.refers_to_objects()
         {
             self.last.push(task);
             return Ok(());

@@ -230,6 +230,26 @@ impl Datatype {
         }
     }
 
+    /// Whether elements have references to objects or regions, which mean nothing in another file.
+    ///
+    /// ```
+    /// # use pumice_types::{Datatype, Reference, ReferenceKind};
+    /// let object = Datatype::Reference(Reference { size: 8, kind: ReferenceKind::Object });
+    /// assert!(Datatype::array(object, [2]).refers_to_objects());
+    /// assert!(!Datatype::varlen_string(16).refers_to_objects());
+    /// ```
+    pub fn refers_to_objects(&self) -> bool {
+        match self {
+            Self::Reference(_) => true,
+            Self::Array(array) => array.base.refers_to_objects(),
+            Self::VarLen(varlen) => varlen.base.refers_to_objects(),
+            Self::Compound(compound) => {
+                compound.members.iter().any(|member| member.datatype.refers_to_objects())
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a compound or an enumeration, here or further inside, has a member without a name. libhdf5
     /// makes none, and h5py gives such members other names.
     ///

@@ -90,7 +90,7 @@ impl Dataset {
             return self.at(Err(Error::Invalid(what)));
         }
         let same_file = std::ptr::eq(self.state.medium(), to.state.medium());
-        if !same_file && refers_to_objects(self.datatype()) {
+        if !same_file && self.datatype().refers_to_objects() {
             return self.at(Err(Error::Unsupported(format!(
                 "copying references to objects into another file: {}",
                 self.datatype()
@@ -362,19 +362,6 @@ fn is_same(value: &Value, made: &Value) -> bool {
             values.iter().zip(made).all(|(value, made)| is_same(&value.1, &made.1))
         }
         _ => true,
-    }
-}
-
-/// Whether elements have references to objects or regions, which mean nothing in another file.
-fn refers_to_objects(datatype: &Datatype) -> bool {
-    match datatype {
-        Datatype::Reference(_) => true,
-        Datatype::Array(array) => refers_to_objects(&array.base),
-        Datatype::VarLen(varlen) => refers_to_objects(&varlen.base),
-        Datatype::Compound(compound) => {
-            compound.members.iter().any(|member| refers_to_objects(&member.datatype))
-        }
-        _ => false,
     }
 }
 

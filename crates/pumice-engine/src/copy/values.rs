@@ -22,7 +22,7 @@ impl Copier<'_> {
         let datatype = dataset.datatype();
         self.resizes(file, datatype)
             || (datatype.has_varlen() && !own_heap)
-            || (self.is_foreign(file) && refers(datatype))
+            || (self.is_foreign(file) && datatype.refers_to_objects())
     }
 
     /// Elements as the target has them, for elements as the source has them.
@@ -32,7 +32,7 @@ impl Copier<'_> {
         datatype: &Datatype,
         data: Vec<u8>,
     ) -> Result<Vec<u8>> {
-        let foreign = self.is_foreign(&task.file) && refers(datatype);
+        let foreign = self.is_foreign(&task.file) && datatype.refers_to_objects();
         if !datatype.has_varlen() && !foreign {
             return Ok(data);
         }
@@ -57,7 +57,7 @@ impl Copier<'_> {
     ) -> Result<Vec<u8>> {
         let sized = self.sized(file, datatype)?;
         if !datatype.has_varlen() {
-            let foreign = self.is_foreign(file) && refers(datatype);
+            let foreign = self.is_foreign(file) && datatype.refers_to_objects();
             return Ok(if foreign { vec![0; sized.size()] } else { value });
         }
         let mut values = file.global_heap().load(datatype, value)?;
@@ -116,7 +116,7 @@ impl Copier<'_> {
             })?;
             return Ok(());
         }
-        if !self.is_foreign(&task.file) || !refers(datatype) {
+        if !self.is_foreign(&task.file) || !datatype.refers_to_objects() {
             return Ok(());
         }
         let Heaped { elements, heap } = values;
@@ -124,17 +124,6 @@ impl Copier<'_> {
             let found = self.redirected(task, class, element)?;
             reference::store(self.target, class, found.as_ref(), element)
         })
-    }
-}
-
-/// Whether elements of a type hold references to objects.
-pub(super) fn refers(datatype: &Datatype) -> bool {
-    match datatype {
-        Datatype::Reference(_) => true,
-        Datatype::Array(array) => refers(&array.base),
-        Datatype::VarLen(varlen) => refers(&varlen.base),
-        Datatype::Compound(compound) => compound.members.iter().any(|m| refers(&m.datatype)),
-        _ => false,
     }
 }
 
@@ -153,10 +142,14 @@ fn for_each(
         Datatype::Reference(reference) => {
             elements.chunks_exact_mut(size).try_for_each(|element| visit(reference, element))
         }
-        Datatype::Array(array) if refers(datatype) => for_each(&array.base, elements, heap, visit),
-        Datatype::Compound(compound) if refers(datatype) => {
+        Datatype::Array(array) if datatype.refers_to_objects() => {
+            for_each(&array.base, elements, heap, visit)
+        }
+        Datatype::Compound(compound) if datatype.refers_to_objects() => {
             for element in elements.chunks_exact_mut(size) {
-                for member in compound.members.iter().filter(|member| refers(&member.datatype)) {
+                for member in
+                    compound.members.iter().filter(|member| member.datatype.refers_to_objects())
+                {
                     let start = member.offset as usize;
                     let end = start.saturating_add(member.datatype.size());
                     let part = element.get_mut(start..end).ok_or_else(|| {
@@ -167,7 +160,7 @@ fn for_each(
             }
             Ok(())
         }
-        Datatype::VarLen(varlen) if refers(datatype) => {
+        Datatype::VarLen(varlen) if datatype.refers_to_objects() => {
             for element in elements.chunks_exact(size) {
                 let Some(payload) = varlen.payload(element, heap)? else { continue };
                 let start = reference_of(element).map_or(0, |(_, start)| start as usize);

@@ -1,6 +1,5 @@
 //! Copying a whole file, with datasets stored in other ways where that is wanted.
 
-use super::values::refers;
 use super::{Copier, CopyOptions, Step, Task};
 use crate::dataset::{DatasetSpec, DatasetState};
 use crate::file::File;
@@ -142,7 +141,7 @@ impl Copier<'_> {
         let copy = self.target.dataset(to.address(), open)?;
         let resizes = self.resizes(&task.file, from.datatype())
             && self.remake.as_ref().is_some_and(|remake| remake.keeps_all(from));
-        if refers(from.datatype()) || resizes {
+        if from.datatype().refers_to_objects() || resizes {
             copy.copy_values(from, &mut |values| self.translate(task, from.datatype(), values))?;
             return copy.flush(self.target.cache());
         }

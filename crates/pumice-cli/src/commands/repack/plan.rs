@@ -227,7 +227,7 @@ impl Request<'_> {
                 builder.fill_bytes_of(datatype.clone(), fill.to_vec())
             }
             // What it refers to comes along. References to objects mean nothing in another file.
-            Some(_) if datatype.has_varlen() && !refers_to_objects(datatype) => {
+            Some(_) if datatype.has_varlen() && !datatype.refers_to_objects() => {
                 match self.dataset.fill_heaped()? {
                     Some(fill) => builder.fill_heaped(fill),
                     None => builder,
@@ -344,19 +344,6 @@ impl Request<'_> {
         let same_filters = own.len() == wanted.len()
             && own.iter().zip(&wanted).all(|(one, other)| alike(one, other));
         same_layout && same_filters && dataset.layout() == LayoutKind::Chunked
-    }
-}
-
-/// Whether elements have references to objects or regions.
-fn refers_to_objects(datatype: &Datatype) -> bool {
-    match datatype {
-        Datatype::Reference(_) => true,
-        Datatype::Array(array) => refers_to_objects(&array.base),
-        Datatype::VarLen(varlen) => refers_to_objects(&varlen.base),
-        Datatype::Compound(compound) => {
-            compound.members.iter().any(|member| refers_to_objects(&member.datatype))
-        }
-        _ => false,
     }
 }
 
