@@ -1,8 +1,9 @@
 """Measures Pumice and its peers in one run and prints Markdown tables.
 
 Times are wall-clock medians of interleaved runs: in each round every peer does
-the operation once, so that all share the machine's moods. Files are in the page
-cache, the libraries' own caches are cold. Every result is checked.
+the operation once, in an order that is drawn anew, so that all share the machine's
+moods and nobody always follows the same neighbour. Files are in the page cache, the
+libraries' own caches are cold. Every result is checked.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import gc
 import os
 import pathlib
 import platform
+import random
 import statistics
 import subprocess
 import sys
@@ -49,17 +51,26 @@ def compare(name, operation, values, wanted):
         sys.exit(f"{name}, {operation}: got (count, sum) {values}, expected {wanted}")
 
 
+def turns(entrants, rounds):
+    """All entrants in each round, in an order that is the same in every run but not in every round.
+
+    Whoever follows a peer that leaves pages to be written, or a processor to be woken, is slower.
+    """
+    order = random.Random(20_000)
+    for _ in range(rounds):
+        yield from order.sample(list(entrants.items()), len(entrants))
+
+
 def measure(entrants, operations, data, rounds):
     """{operation: {name: median seconds}}; rounds go around all entrants."""
     result = {}
     for operation in operations:
         times = {name: [] for name in entrants}
-        for _ in range(rounds):
-            for name, peer in entrants.items():
-                gc.collect()
-                seconds, values = peer.run(operation)
-                times[name].append(seconds)
-                check(name, operation, data, values)
+        for name, peer in turns(entrants, rounds):
+            gc.collect()
+            seconds, values = peer.run(operation)
+            times[name].append(seconds)
+            check(name, operation, data, values)
         if operation == "write":
             # What the system still has to write must not take processors from reads.
             os.sync()
@@ -81,8 +92,13 @@ def print_table(title, names, rows):
         print(f"| {label} | " + " | ".join(cells) + f" | {ratio} |")
 
 
+def rivals(names):
+    """All but Pumice and other builds of it."""
+    return [name for name in names[1:] if not name.startswith("Pumice")]
+
+
 def time_rows(medians, names):
-    ours, others = names[0], names[1:]
+    ours, others = names[0], rivals(names)
     for operation, times in medians.items():
         best = min(times[name] for name in others if name in times)
         cells = [milliseconds(times[name]) if name in times else "-" for name in names]
@@ -90,7 +106,7 @@ def time_rows(medians, names):
 
 
 def size_row(label, sizes, names, form):
-    best = min(sizes[name] for name in names[1:])
+    best = min(sizes[name] for name in rivals(names) or names[1:])
     ratio = f"{sizes[names[0]] / best:.2f} of the size"
     return label, [form(sizes[name]) for name in names], ratio
 
@@ -101,29 +117,44 @@ def measure_changes(entrants, data, rounds, wanted):
     for operation in (operation for operation in CHANGES if operation in wanted):
         able = {n: p for n, p in entrants.items() if hasattr(p, peers.METHODS[operation]) or n.startswith("Pumice")}
         times = {name: [] for name in able}
-        for _ in range(rounds):
-            for name, peer in able.items():
-                original = peers.set_aside(peer.path)
-                os.sync()
-                gc.collect()
-                seconds, _ = peer.run(operation)
-                times[name].append(seconds)
-                if name.startswith("Pumice"):
-                    _, values = peer.run("read all")
-                    compare(name, operation, values, data.after(operation))
-                peers.put_back(original, peer.path)
+        for name, peer in turns(able, rounds):
+            original = peers.set_aside(peer.path)
+            os.sync()
+            gc.collect()
+            seconds, _ = peer.run(operation)
+            times[name].append(seconds)
+            if name.startswith("Pumice"):
+                _, values = peer.run("read all")
+                compare(name, operation, values, data.after(operation))
+            peers.put_back(original, peer.path)
         result[operation] = {name: statistics.median(t) for name, t in times.items()}
         print(f"  {operation}: done", file=sys.stderr)
     return result
 
 
 def sparse_part(arguments, program, work):
+    builds = {"": program} | {
+        f", {os.path.basename(binary)}": peers.Program(binary) for binary in arguments.beside or []
+    }
     for case in arguments.case or ["1"]:
         density, clustered = CASES[case]
-        sparse_case(arguments, program, work, density, clustered)
+        sparse_case(arguments, builds, work, density, clustered)
+    for name, other in builds.items():
+        if name:
+            other.close()
 
 
-def sparse_case(arguments, program, work, density, clustered):
+def pumice_files(data, builds, work, kind, filtered):
+    """One entrant for each build of the program; the first is the one that is compared."""
+    return {
+        f"Pumice, {kind}{name}": peers.PumiceSparse(
+            data, work / f"p{int(filtered)}-{number}.h5", program, filtered
+        )
+        for number, (name, program) in enumerate(builds.items())
+    }
+
+
+def sparse_case(arguments, builds, work, density, clustered):
     edge = arguments.edge or (4000 if arguments.quick else 20_000)
     data = SparseMatrix(edge, density, clustered)
     parts = {
@@ -136,16 +167,17 @@ def sparse_case(arguments, program, work, density, clustered):
     for name, array in parts.items():
         array.astype("<u4").tofile(work / f"{name}.bin")
     data.values.tofile(work / "values.bin")
-    program.ask("load-sparse", data.edge, work)
+    for program in builds.values():
+        program.ask("load-sparse", data.edge, work)
     classes = {
         "compressed": {
-            "Pumice, default": peers.PumiceSparse(data, work / "p1.h5", program, True),
+            **pumice_files(data, builds, work, "default", True),
             "CSR in h5py, gzip": peers.Csr(data, work / "c1.h5", peers.GZIP),
             "CSR in h5py, blosc-zstd": peers.Csr(data, work / "c2.h5", peers.BLOSC),
             "TileDB, zstd": peers.TileDb(data, work / "t1", True),
         },
         "values without filters": {
-            "Pumice, plain values": peers.PumiceSparse(data, work / "p0.h5", program, False),
+            **pumice_files(data, builds, work, "plain values", False),
             "CSR in h5py": peers.Csr(data, work / "c0.h5", {}),
             "TileDB": peers.TileDb(data, work / "t0", False),
         },
@@ -153,12 +185,15 @@ def sparse_case(arguments, program, work, density, clustered):
     if arguments.all_peers or arguments.peers:
         classes["compressed"]["scipy npz"] = peers.Npz(data, work / "s.npz")
         classes["compressed"]["dense gzip in h5py"] = peers.DenseChunks(data, work / "d.h5")
+    if arguments.kind:
+        title = {"compressed": "compressed", "plain": "values without filters"}[arguments.kind]
+        classes = {title: classes[title]}
     if arguments.peers:
         wanted = ["pumice", *arguments.peers.lower().split(",")]
         for title, group in classes.items():
             chosen = {n: p for n, p in group.items() if any(w in n.lower() for w in wanted)}
             classes[title] = chosen
-        classes = {title: group for title, group in classes.items() if len(group) > 1}
+        classes = {title: group for title, group in classes.items() if rivals(list(group))}
     count = len(data.cells)
     entrants = {name: peer for group in classes.values() for name, peer in group.items()}
     kind = "clustered" if clustered else "uniform"
@@ -303,6 +338,18 @@ def main():
         "--fresh-memory",
         action="store_true",
         help="let freed memory go back to the system (`run` does the rest)",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        metavar="PROGRAM",
+        help="another build of pumice-bench that takes its turns in part A; may be repeated",
+    )
+    parser.add_argument(
+        "--class",
+        dest="kind",
+        choices=["compressed", "plain"],
+        help="only this class of part A",
     )
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
