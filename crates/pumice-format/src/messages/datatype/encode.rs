@@ -79,7 +79,7 @@ pub fn version(datatype: &Datatype) -> u8 {
         Datatype::Float(float) if float.order == ByteOrder::Vax => 3,
         Datatype::Compound(compound) => {
             let members = compound.members.iter().map(|member| version(&member.datatype));
-            members.max().unwrap_or(3).max(3)
+            members.fold(3, u8::max)
         }
         Datatype::Enum(_) => 3,
         Datatype::Array(array) => version(&array.base).max(3),
@@ -98,7 +98,10 @@ fn old_version(datatype: &Datatype) -> u8 {
     match datatype {
         Datatype::Float(float) if float.order == ByteOrder::Vax => 3,
         Datatype::Compound(compound) => {
-            compound.members.iter().map(|member| old_version(&member.datatype)).max().unwrap_or(1)
+            // Not `max().unwrap_or(1)`: optimised by rustc 1.95, whoever calls the function then takes it for
+            // certain that it is never 1.
+            let members = compound.members.iter().map(|member| old_version(&member.datatype));
+            members.fold(1, u8::max)
         }
         Datatype::Array(array) => old_version(&array.base).max(2),
         Datatype::VarLen(varlen) => old_version(&varlen.base),
