@@ -34,7 +34,7 @@ class Choice:
 
 
 def location_encode(data, choice=None):
-    """Compact if the bytes are canonical and get shorter, else verbatim."""
+    """Compact if the bytes are canonical and do not get twice as long, else verbatim."""
     verbatim = bytes([VERBATIM]) + data
     if not data:
         return verbatim
@@ -45,7 +45,7 @@ def location_encode(data, choice=None):
         return verbatim
     choice = choice or Choice.of(lookup3(data), len(extent.dims))
     compact = compact_form(defined.reshape(extent.dims), choice)
-    return compact if len(compact) < len(data) else verbatim
+    return compact if len(compact) < 2 * len(data) else verbatim
 
 
 def compact_form(defined, choice):

@@ -26,11 +26,11 @@ def location_decode(data, limit):
         return bytes(data[1:])
     require(data[0] == COMPACT, f"{WHAT}: mode {data[0]}")
     dims, edges = decode_cells(data)
-    # A set with too many runs, or one that does not get shorter, must go verbatim.
+    # A set with too many runs, or one that gets twice as long, must go verbatim.
     require(len(edges) <= 2 * MOST_RUNS, f"{WHAT}: {len(edges) // 2} runs")
     plain = plain_form(dims, edges)
     require(len(plain) <= limit, f"{WHAT}: more than {limit} bytes")
-    require(len(data) < len(plain), f"{WHAT}: {len(plain)} bytes became {len(data)}")
+    require(len(data) < 2 * len(plain), f"{WHAT}: {len(plain)} bytes became {len(data)}")
     return plain
 
 

@@ -89,11 +89,11 @@ pub fn encode_cells(
             }
         };
         match length {
-            Some(length) if (out.len() as u64) < length => return Ok(length),
+            Some(length) if pays(out, length, aim) => return Ok(length),
             // The plain form has few bytes for boxes, and is slow to read.
             Some(_) if aim == Aim::Fast => return encode_cells(dims, cells, Aim::Short, out),
             Some(_) => {}
-            None => return shorter_of_both(dims, cells, out),
+            None => return shorter_of_both(dims, cells, aim, out),
         }
     }
     let plain = plain_form(dims, cells)?;
@@ -102,15 +102,20 @@ pub fn encode_cells(
     Ok(out.len() as u64 - 1)
 }
 
-/// Keeps the compact form in `out` if it is shorter than the plain form.
-fn shorter_of_both(dims: &[u64], cells: &CellSet, out: &mut Vec<u8>) -> Result<u64, FilterError> {
+/// Keeps the compact form in `out` if the plain form is not the better one.
+fn shorter_of_both(
+    dims: &[u64],
+    cells: &CellSet,
+    aim: Aim,
+    out: &mut Vec<u8>,
+) -> Result<u64, FilterError> {
     let plain = plain_form(dims, cells)?;
-    let length = plain.len();
-    if out.len() >= length {
+    let length = plain.len() as u64;
+    if !pays(out, length, aim) {
         encode_verbatim(&plain, out);
     }
     scratch::give(plain);
-    Ok(length as u64)
+    Ok(length)
 }
 
 /// Decodes the filter's output straight into the chunk's shape and its defined cells, or `None` if
@@ -171,13 +176,26 @@ pub fn visit_cells(
     }
 }
 
-/// Refuses a compact form that is not shorter than the plain form, which has to be carried verbatim.
-pub(crate) fn check_shorter(compact: &[u8], plain: u64) -> Result<(), FilterError> {
-    if (compact.len() as u64) < plain {
+/// Refuses a compact form that is so long that the plain form has to be carried verbatim.
+pub(crate) fn check_short(compact: &[u8], plain: u64) -> Result<(), FilterError> {
+    if is_short(compact, plain) {
         return Ok(());
     }
-    let expected = format!("fewer bytes than the plain form's {plain}");
+    let expected = format!("fewer than twice the plain form's {plain} bytes");
     Err(FilterError::corrupt(NAME, expected, compact.len()))
+}
+
+/// Whether a compact form is shorter than twice the plain form.
+fn is_short(compact: &[u8], plain: u64) -> bool {
+    (compact.len() as u64) < plain.saturating_mul(2)
+}
+
+/// Whether a compact form is better than the plain one, which is slow to read: so it may be worth some bytes.
+fn pays(compact: &[u8], plain: u64, aim: Aim) -> bool {
+    match aim {
+        Aim::Fast => is_short(compact, plain),
+        Aim::Short => (compact.len() as u64) < plain,
+    }
 }
 
 /// The plain form with its checksum, in a scratch buffer.
@@ -219,6 +237,11 @@ fn toggles_of(cells: &CellSet, runs: u64) -> Vec<u64> {
     toggles.clear();
     cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
     toggles
+}
+
+/// Whether the plain form is carried verbatim, behind one byte.
+pub(crate) fn is_verbatim(encoded: &[u8]) -> bool {
+    encoded.first() == Some(&VERBATIM)
 }
 
 fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) {
@@ -284,7 +307,7 @@ impl Filter for Location {
                 serial::encode_cells(&dims, &cells, out)
                     .map_err(|error| FilterError::corrupt(NAME, "an expressible set", error))?;
                 out.put_checksum(0);
-                check_shorter(input, out.len() as u64)?;
+                check_short(input, out.len() as u64)?;
             }
         }
         match out.len() <= limit {
@@ -294,8 +317,8 @@ impl Filter for Location {
     }
 
     fn encoded_bound(&self, len: usize) -> usize {
-        // The compact form is used only where it is shorter.
-        len.saturating_add(1)
+        // The compact form is shorter than twice the plain one; what is carried verbatim has a byte more.
+        len.saturating_mul(2).saturating_add(1)
     }
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {

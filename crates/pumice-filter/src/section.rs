@@ -67,7 +67,7 @@ impl Pipeline {
         }
         let mut encoded = scratch::take(cells.heap_bytes());
         let unfiltered = location::encode_cells(dims, cells, self.location_aim(), &mut encoded)?;
-        let (bytes, mask) = if encoded.len() as u64 >= unfiltered && self.specs()[0].optional {
+        let (bytes, mask) = if location::is_verbatim(&encoded) && self.specs()[0].optional {
             // As the filter itself would have been: skipped. Behind its mode is the plain form.
             encoded.drain(..1);
             let (bytes, mask) = self.encode_from(1, Cow::Owned(encoded))?;
@@ -179,7 +179,7 @@ fn parse_encoded(
     budget: &mut Budget,
 ) -> Result<(Dims, CellSet), FilterError> {
     match location::decode_cells(encoded, budget)? {
-        Some(set) => location::check_shorter(encoded, unfiltered).map(|()| set),
+        Some(set) => location::check_short(encoded, unfiltered).map(|()| set),
         None => parse_plain(encoded.get(1..).unwrap_or_default(), budget),
     }
 }
@@ -190,9 +190,9 @@ fn visit_encoded(
     budget: &mut Budget,
     visitor: &mut dyn CellVisitor,
 ) -> Result<bool, FilterError> {
-    // What is as long as the plain form is carried verbatim, or wrong.
-    let shorter = location::check_shorter(encoded, unfiltered).is_ok();
-    if shorter { location::visit_cells(encoded, budget, visitor) } else { Ok(false) }
+    // What is much longer than the plain form is wrong.
+    let short = location::check_short(encoded, unfiltered).is_ok();
+    if short { location::visit_cells(encoded, budget, visitor) } else { Ok(false) }
 }
 
 fn parse_plain(plain: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {

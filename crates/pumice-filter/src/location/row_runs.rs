@@ -1,8 +1,8 @@
 //! Cells of a matrix that mostly have neighbours, as rows of columns: runs are found while rows come.
 //!
 //! Locations that no compressor follows, and that shall be written and read fast, are runs as they are,
-//! without a difference between rows, unless their plain form would be shorter. All others go the way of sets
-//! of cells, from runs on.
+//! without a difference between rows, unless their plain form would take half the bytes or less. All others go the
+//! way of sets of cells, from runs on.
 
 #![allow(unsafe_code)]
 
@@ -11,12 +11,9 @@ use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
 use super::rows::RowCells;
-use super::{Aim, MOST_RUNS, scratch};
+use super::{Aim, MOST_RUNS, pays, scratch};
 use crate::wide::Wide;
 use std::ops::Range;
-
-/// Cells for each run from which on a gap, in the mean, takes more than a byte.
-const WIDE_GAP: u64 = 512;
 
 /// Encodes the cells of a chunk that is a part of a matrix, run by run.
 ///
@@ -231,19 +228,17 @@ impl RunEncoder {
         }
         let (blocks, highest) = (self.blocks, u64::from(self.highest));
         let plain = length(&self.dims, Counts { blocks, highest })?;
-        // The plain form has few bytes for boxes, and is slow to read: they had better be as short.
-        let boxes = plain <= runs * if total / runs.max(1) >= WIDE_GAP { 3 } else { 2 };
-        let aim = if boxes { Aim::Short } else { self.aim };
-        let as_they_are =
-            aim == Aim::Fast && choose(total, u64::from(self.count), runs) == (Kind::Runs, false);
+        let as_they_are = self.aim == Aim::Fast
+            && choose(total, u64::from(self.count), runs) == (Kind::Runs, false);
         match as_they_are {
             true => compact::encode_runs(&self.dims, &self.gaps, lengths, out),
-            false => compact::encode(&self.dims, total, self.toggles(lengths), aim, out),
+            false => compact::encode(&self.dims, total, self.toggles(lengths), self.aim, out),
         }
-        if out.len() as u64 >= plain && aim == Aim::Fast {
+        // The plain form has few bytes for boxes.
+        if self.aim == Aim::Fast && !pays(out, plain, Aim::Fast) {
             compact::encode(&self.dims, total, self.toggles(lengths), Aim::Short, out);
         }
-        Some(plain).filter(|plain| (out.len() as u64) < *plain)
+        pays(out, plain, self.aim).then_some(plain)
     }
 
     /// Where runs begin and end.
