@@ -429,19 +429,26 @@ impl Dataset {
                 Ok(Defined { rank: dims.len(), coordinates, values })
             });
         }
+        self.converted(&self.found(selection)?)
+    }
+
+    /// Cells that were found chunk by chunk, with values of a type of memory.
+    pub(crate) fn converted<T: Element>(
+        &self,
+        found: &[pumice_engine::dataset::Defined],
+    ) -> Result<Defined<T>> {
         let conversion = Conversion::new(self.datatype(), &T::datatype());
         let conversion = self.at(conversion.map_err(Error::from))?;
-        let found = self.found(selection)?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values: Vec<T> = self.buffer(count)?;
         let mut place = values.as_mut_slice();
-        for part in &found {
+        for part in found {
             let (now, later) = place.split_at_mut(part.cells.len() as usize);
             let converted = conversion.convert(&part.values, bytemuck::cast_slice_mut(now));
             self.at(converted.map_err(Error::from))?;
             place = later;
         }
-        let (rank, coordinates) = self.coordinates(&found, count);
+        let (rank, coordinates) = self.coordinates(found, count);
         Ok(Defined { rank, coordinates, values })
     }
 

@@ -366,3 +366,36 @@ fn blocks_of_lines_are_those_of_the_shape_at_the_beginning() {
         }
     }
 }
+
+#[test]
+fn blocks_of_lines_visit_stored_chunks_alone() {
+    const SIDE: u64 = 1 << 10;
+    let file = File::in_memory().unwrap();
+    // 4096 rows of 64 chunks, and three chunks in them. One is stored, two wait in the cache.
+    let (rows, columns) = (SIDE << 12, SIDE << 6);
+    let matrix = sparse(&file, "matrix", &[rows, columns], &[SIDE, SIDE]);
+    let points = [[5, 7], [SIDE * 3000 + 1, SIDE * 9 + 2], [SIDE * 3000 + 1, SIDE * 60]];
+    matrix.write_points(&points[..1], &[1.0]).unwrap();
+    file.flush().unwrap();
+    matrix.write_points(&points[1..], &[2.0, 3.0]).unwrap();
+    for (lines, count) in [(Lines::Rows, rows), (Lines::Columns, columns)] {
+        let stats = || matrix.cache_stats();
+        let visits = || stats().hits + stats().misses + stats().direct + stats().known_absent;
+        let before = visits();
+        let blocks = matrix.compressed_blocks::<f64>(lines).unwrap();
+        let blocks: Vec<_> = blocks.map(Result::unwrap).collect();
+        // Each stored chunk is asked for its cells, and then for their values.
+        assert_eq!(visits() - before, 2 * points.len() as u64, "{lines:?}");
+        // Blocks with cells, before and behind which lines are empty, a million in a block.
+        assert!(blocks.len() as u64 <= 2 * 3 + 1 + (count >> 20), "{} blocks", blocks.len());
+        let mut next = 0;
+        for block in &blocks {
+            assert_eq!(block.first, next, "{lines:?}");
+            next += block.line_count();
+        }
+        assert_eq!(next, count);
+        let copy = sparse(&file, &format!("{lines:?}"), &[rows, columns], &[SIDE, SIDE]);
+        copy.write_compressed(&blocks, Duplicates::Error).unwrap();
+        assert_eq!(cells(&copy), cells(&matrix));
+    }
+}

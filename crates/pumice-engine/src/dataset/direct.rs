@@ -31,6 +31,13 @@ impl DatasetState {
         Ok(origins.zip(records).collect())
     }
 
+    /// The coordinates in the grid of the chunks that may hold something, in row-major order. Nothing is written
+    /// back for the answer.
+    pub fn chunks_in_use(&self) -> Result<Vec<Dims>> {
+        let _no_resize = self.gate();
+        self.filled_chunks(self.chunks()?, &self.grid(&self.dims())?)
+    }
+
     /// The stored chunk of number `index` among those that a selection touches, in row-major order: its first
     /// cell, and its record. Until a chunk is changed, or the last one is asked for, the list of them is kept.
     pub fn nth_chunk(

@@ -7,7 +7,7 @@
 
 use super::{DatasetState, virtuality};
 use crate::buffer::Output;
-use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{ChunkTable, ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{
     CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan, plan_packed,
@@ -268,7 +268,16 @@ impl DatasetState {
     /// The defined cells among the selected ones, chunk by chunk.
     pub fn defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
         let _no_resize = self.gate();
-        let touched = self.touched_checked(selection)?;
+        self.defined_of(self.touched_checked(selection)?)
+    }
+
+    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
+    pub fn defined_in(&self, chunks: &[Dims], selection: &Selection) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        self.defined_of(self.cut_checked(chunks, selection)?)
+    }
+
+    fn defined_of(&self, touched: Vec<(Dims, Selection)>) -> Result<Vec<Defined>> {
         let mut answers: Vec<Option<CellSet>> = touched.iter().map(|_| None).collect();
         let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
             (key.clone(), ReadRequest::Defined { cells: cells.clone(), found })
@@ -284,7 +293,16 @@ impl DatasetState {
     /// The defined cells among the selected ones with their values, chunk by chunk.
     pub fn read_defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
         let _no_resize = self.gate();
-        let touched = self.touched_checked(selection)?;
+        self.read_defined_of(self.touched_checked(selection)?)
+    }
+
+    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
+    pub fn read_defined_in(&self, chunks: &[Dims], selection: &Selection) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        self.read_defined_of(self.cut_checked(chunks, selection)?)
+    }
+
+    fn read_defined_of(&self, touched: Vec<(Dims, Selection)>) -> Result<Vec<Defined>> {
         let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
         let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
             (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), found })
@@ -301,6 +319,19 @@ impl DatasetState {
         let dims = self.dims();
         selection.check(&dims)?;
         self.touched(selection, &dims)
+    }
+
+    fn cut_checked(
+        &self,
+        chunks: &[Dims],
+        selection: &Selection,
+    ) -> Result<Vec<(Dims, Selection)>> {
+        let dims = self.dims();
+        selection.check(&dims)?;
+        match self.count(selection, &dims) {
+            0 => Ok(Vec::new()),
+            _ => cut(selection, chunks, &self.grid(&dims)?),
+        }
     }
 
     /// The chunks that a selection touches and that may hold something, each with the selected
@@ -326,17 +357,18 @@ impl DatasetState {
         grid: &ChunkGrid,
     ) -> Result<Vec<(Dims, Selection)>> {
         let Some(table) = self.layout.table() else { return Ok(Vec::new()) };
-        // Chunks that were written but not yet stored are in the cache only. First these: whatever is stored
-        // meanwhile is named by both.
+        cut(selection, &self.filled_chunks(table, grid)?, grid)
+    }
+
+    /// The chunks that may hold something, in row-major order: the stored ones, and those that were written and
+    /// wait in the cache.
+    pub(super) fn filled_chunks(&self, table: &ChunkTable, grid: &ChunkGrid) -> Result<Vec<Dims>> {
+        // First those in the cache: whatever is stored meanwhile is named by both.
         let mut keys = self.cache().changed_keys(&self.cached)?;
         keys.extend(table.list(grid)?.keys);
         keys.sort_unstable();
         keys.dedup();
-        let mut touched = Vec::new();
-        for (_, cells) in selection.cut(grid, &keys)? {
-            touched.extend(cells_by_chunk(&cells, grid)?);
-        }
-        Ok(touched)
+        Ok(keys)
     }
 
     /// How many cells are selected. A null extent has no dimensions either, but no cell.
@@ -398,6 +430,15 @@ fn cells_by_chunk<'g>(
         let cells = part.cells(grid.chunk());
         (part.chunk, cells)
     }))
+}
+
+/// The same for some chunks alone.
+fn cut(selection: &Selection, chunks: &[Dims], grid: &ChunkGrid) -> Result<Vec<(Dims, Selection)>> {
+    let mut touched = Vec::new();
+    for (_, cells) in selection.cut(grid, chunks)? {
+        touched.extend(cells_by_chunk(&cells, grid)?);
+    }
+    Ok(touched)
 }
 
 /// The cells of a virtual dataset, and the places in memory where they go to or come from.

@@ -1,7 +1,10 @@
 //! Compressed rows (CSR) and columns (CSC) of matrices.
 
+mod blocks;
+
+pub use self::blocks::CompressedBlocks;
+
 use super::duplicates::Duplicates;
-use crate::blocks::{BLOCK_CELLS, Block};
 use crate::dataset::steady::bounded;
 use crate::{Dataset, Defined};
 use pumice_engine::buffer::zeroed;
@@ -182,16 +185,15 @@ impl Dataset {
     /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
     /// together are the whole matrix. A block has at most about a million cells, or one line.
     ///
-    /// Every line has a pointer, also if it is empty: a matrix of far more lines than cells is read by
-    /// [`coo_blocks`](Self::coo_blocks), which visit what is stored.
+    /// Of a sparse matrix, stored chunks are visited alone: lines in which nothing is stored are a block of up to a
+    /// million lines, of which only the pointers are made. Every line has one, also if it is empty: a matrix of far
+    /// more lines than memory has room for is read by [`coo_blocks`](Self::coo_blocks).
     ///
-    /// They are those of the shape that the matrix has now: of one that is resized meanwhile, lines and cells that
-    /// are gone are empty, and new ones are not there.
+    /// They are those of the shape that the matrix has now, and of the chunks that it has: of one that is resized
+    /// meanwhile, lines and cells that are gone are empty, and new ones are not there.
     pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
         self.require_matrix()?;
-        let step = self.chunk().map_or(BLOCK_CELLS, |chunk| chunk[lines.axis()]);
-        let (dataset, shape) = (self.clone(), self.shape());
-        Ok(CompressedBlocks { dataset, lines, shape, next: 0, step, element: Default::default() })
+        CompressedBlocks::new(self.clone(), lines)
     }
 
     /// The defined cells of a matrix as compressed lines.
@@ -219,56 +221,5 @@ impl Dataset {
                 "compressed lines are those of a matrix, not of an array of rank {rank}"
             )))),
         }
-    }
-}
-
-/// Blocks of compressed lines; see [`Dataset::compressed_blocks`].
-pub struct CompressedBlocks<T> {
-    dataset: Dataset,
-    lines: Lines,
-    /// That of the matrix at the beginning.
-    shape: Vec<u64>,
-    next: u64,
-    /// How many lines a block has if they are not too full.
-    step: u64,
-    element: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T: Element> CompressedBlocks<T> {
-    fn read(&self, count: u64) -> Result<Option<Compressed<T>>> {
-        let axis = self.lines.axis();
-        let mut block = Block { start: vec![0, 0], count: self.shape.clone() };
-        (block.start[axis], block.count[axis]) = (self.next, count);
-        self.dataset.in_one_extent(|shape| {
-            let cells = block.within(shape)?;
-            if count > 1 && self.dataset.count_defined(&cells)? > BLOCK_CELLS {
-                return Ok(None);
-            }
-            let found = self.dataset.read_defined::<T>(&cells)?;
-            Compressed::of(self.lines, self.next, count, &found).map(Some)
-        })
-    }
-}
-
-impl<T: Element> Iterator for CompressedBlocks<T> {
-    type Item = Result<Compressed<T>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let left = self.shape[self.lines.axis()].saturating_sub(self.next);
-        let mut count = self.step.clamp(1, BLOCK_CELLS).min(left);
-        while count > 0 {
-            match self.read(count) {
-                Ok(None) => count /= 2,
-                Ok(Some(block)) => {
-                    self.next += count;
-                    return Some(Ok(block));
-                }
-                Err(error) => {
-                    self.next = u64::MAX;
-                    return Some(Err(error));
-                }
-            }
-        }
-        None
     }
 }
