@@ -333,9 +333,9 @@ impl HeapChunk {
         }
     }
 
-    /// The part of the chunk that lies in `wanted`.
+    /// The part of the chunk that lies in `wanted`. The log is merged unless that is little.
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
-        let (cells, mut elements) = self.entries().extract(datatype.size(), wanted);
+        let (cells, mut elements) = self.logged().extract(wanted);
         let mut heap = Vec::new();
         match self.is_shared() {
             true => {
@@ -412,6 +412,21 @@ mod tests {
         let work = MOVED.get() - before;
         assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} that went");
         assert!(chunk.is_empty());
+    }
+
+    #[test]
+    fn few_strings_are_read_without_merging_the_log() {
+        let datatype = Datatype::varlen_string(16);
+        let cells = CellSet::from_sorted_cells(2 * CELLS, 0..CELLS).unwrap();
+        let values = vec![0; CELLS as usize * 16];
+        let mut chunk = HeapChunk::new(SparseChunk::new(cells, Some(values)), 16, Vec::new());
+        write(&mut chunk, &datatype, CELLS + 7, "basalt");
+        let before = MOVED.get();
+        let (cells, found) = chunk.extract(&datatype, &set(CELLS + 7)).unwrap();
+        assert_eq!(MOVED.get() - before, 0, "cells moved");
+        assert_eq!(cells, set(CELLS + 7));
+        let found = pumice_types::Strings::from_heaped(&datatype, found).unwrap();
+        assert_eq!(found, ["basalt"]);
     }
 
     #[test]

@@ -251,6 +251,16 @@ impl LoggedChunk {
         CellSet::from_sorted_cells(self.cells(), found).expect("cells of the chunk")
     }
 
+    /// Those of `wanted` that are defined, and their values. The log is merged unless they are few.
+    pub fn extract(&self, wanted: &CellSet) -> (CellSet, Vec<u8>) {
+        if !self.spares_merging(wanted.len()) {
+            return self.view().extract(self.element, wanted);
+        }
+        let found = self.defined_among(wanted);
+        let values = self.values_or_fill(&found, &[]);
+        (found, values)
+    }
+
     /// Whether there is a log that nobody has merged.
     fn waits(&self) -> bool {
         self.fresh.is_none() && !self.log.is_empty() && self.merged.get().is_none()
@@ -386,10 +396,15 @@ fn remove_range(set: &mut BTreeSet<u64>, range: Range<u64>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::geometry::Geometry;
+    use super::super::request::ReadRequest;
+    use super::super::sparse::Sparse;
     use super::super::sparse_chunk::MOVED;
     use super::*;
     use proptest::prelude::*;
+    use pumice_filter::Pipeline;
     use pumice_filter::location::{Aim, RowEncoder};
+    use pumice_space::Selection;
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
         let set = CellSet::from_sorted_cells(100_000, cells).unwrap();
@@ -541,7 +556,11 @@ mod tests {
                         let known = cells.filter_map(|cell| Some((cell, *model.get(&cell)?)));
                         let known: BTreeMap<u64, u16> = known.collect();
                         prop_assert_eq!(&found, &known);
-                        prop_assert_eq!(logged.defined_among(&named), set(known.into_keys()));
+                        let values = known.values().flat_map(|value| value.to_le_bytes());
+                        let values = values.collect();
+                        let defined = set(known.into_keys());
+                        prop_assert_eq!(logged.defined_among(&named), defined.clone());
+                        prop_assert_eq!(logged.extract(&named), (defined, values));
                     }
                     Step::View => prop_assert_eq!(&listed(logged.view()), &model),
                     Step::Settle => prop_assert_eq!(&listed(logged.settle()), &model),
@@ -607,6 +626,24 @@ mod tests {
         });
         assert!(work < 20 * CELLS, "{work} cells moved for {CELLS} that came");
         assert!(!logged.spares_merging(CELLS / 2), "many cells are worth a merge");
+    }
+
+    #[test]
+    fn values_of_few_cells_are_read_without_merging_the_log() {
+        let mut logged = LoggedChunk::new(chunk((0..10_000).map(|at| at * 7)), 2);
+        logged.define(set([5]), vec![1, 2]);
+        assert!(logged.erase(&set([14])));
+        let geometry = Geometry::new(&[100_000], &[100_000], &[100_000], vec![0; 2]).unwrap();
+        let none = Pipeline::default;
+        let sparse = Sparse::new(Arc::new(geometry), none(), none(), false);
+        let mut found = None;
+        let cells = Selection::points(1, vec![21, 5, 6, 14]).unwrap();
+        let work = moved(|| {
+            let mut request = ReadRequest::DefinedValues { cells, found: &mut found };
+            sparse.scatter_logged(&logged, &mut request).unwrap();
+        });
+        assert_eq!(found, Some((set([5, 21]), vec![1, 2, 3, 0])));
+        assert_eq!(work, 0, "cells moved");
     }
 
     #[test]

@@ -245,6 +245,12 @@ impl Sparse {
                 **found = Some(chunk.defined_among(&CellSet::from_selection(cells, dims)?));
                 Ok(())
             }
+            ReadRequest::DefinedValues { cells, found }
+                if chunk.spares_merging(cells.count(dims)) =>
+            {
+                **found = Some(chunk.extract(&CellSet::from_selection(cells, dims)?));
+                Ok(())
+            }
             _ => self.scatter(chunk.view(), request),
         }
     }
