@@ -2,10 +2,11 @@
 
 use crate::Result;
 use crate::dataset::Dataset;
+use crate::dataset::steady::in_one_extent_each;
 use crate::select::Select;
 use pumice_engine::buffer::Output;
 use pumice_engine::dataset::{ManyRead, ManyWrite, read_many, write_many};
-use pumice_types::Element;
+use pumice_types::{Datatype, Element};
 
 /// Reads of several datasets that are done together: no write of any of them comes between, and
 /// what lies together in the file is read together.
@@ -27,7 +28,33 @@ use pumice_types::Element;
 /// ```
 #[derive(Default)]
 pub struct ReadMany<'a> {
-    reads: Vec<ManyRead<'a>>,
+    reads: Vec<Part<'a, &'a mut [u8]>>,
+}
+
+/// What is read or written of one dataset.
+struct Part<'a, B> {
+    dataset: &'a Dataset,
+    /// Becomes a selection of the extent that the dataset has when it is used.
+    selection: Box<dyn Select + Send + 'a>,
+    memory_type: Datatype,
+    buffer: B,
+}
+
+impl<'a, B> Part<'a, B> {
+    fn new<T: Element>(
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        buffer: B,
+    ) -> Result<Self> {
+        // What cannot be selected is told now.
+        dataset.selection(&selection)?;
+        Ok(Self { dataset, selection: Box::new(selection), memory_type: T::datatype(), buffer })
+    }
+}
+
+/// The datasets of all parts.
+fn datasets<'a, B>(parts: &[Part<'a, B>]) -> Vec<&'a Dataset> {
+    parts.iter().map(|part| part.dataset).collect()
 }
 
 impl<'a> ReadMany<'a> {
@@ -36,23 +63,32 @@ impl<'a> ReadMany<'a> {
         Self::default()
     }
 
-    /// Adds a read of the selected cells into `buffer`.
+    /// Adds a read of the selected cells into `buffer`. A range such as `..` is that of the extent that the
+    /// dataset has when all are read.
     pub fn add<T: Element>(
         &mut self,
         dataset: &'a Dataset,
-        selection: impl Select,
+        selection: impl Select + Send + 'a,
         buffer: &'a mut [T],
     ) -> Result<&mut Self> {
-        let selection = dataset.selection(selection)?;
-        let output = Output::new(bytemuck::cast_slice_mut(buffer));
-        let (dataset, memory_type) = (&*dataset.state, T::datatype());
-        self.reads.push(ManyRead { dataset, selection, memory_type, output });
+        let buffer = bytemuck::cast_slice_mut(buffer);
+        self.reads.push(Part::new::<T>(dataset, selection, buffer)?);
         Ok(self)
     }
 
     /// Does them all.
-    pub fn run(self) -> Result<()> {
-        read_many(self.reads)
+    pub fn run(mut self) -> Result<()> {
+        in_one_extent_each(&datasets(&self.reads), || {
+            let reads = self.reads.iter_mut().map(|part| {
+                Ok(ManyRead {
+                    dataset: &part.dataset.state,
+                    selection: part.dataset.selection(&part.selection)?,
+                    memory_type: part.memory_type.clone(),
+                    output: Output::new(part.buffer),
+                })
+            });
+            read_many(reads.collect::<Result<Vec<_>>>()?)
+        })
     }
 }
 
@@ -60,7 +96,7 @@ impl<'a> ReadMany<'a> {
 /// See [`ReadMany`] for an example.
 #[derive(Default)]
 pub struct WriteMany<'a> {
-    writes: Vec<ManyWrite<'a>>,
+    writes: Vec<Part<'a, &'a [u8]>>,
 }
 
 impl<'a> WriteMany<'a> {
@@ -69,24 +105,33 @@ impl<'a> WriteMany<'a> {
         Self::default()
     }
 
-    /// Adds a write of `values` to the selected cells.
+    /// Adds a write of `values` to the selected cells. A range such as `..` is that of the extent that the
+    /// dataset has when all are written.
     pub fn add<T: Element>(
         &mut self,
         dataset: &'a Dataset,
-        selection: impl Select,
+        selection: impl Select + Send + 'a,
         values: &'a [T],
     ) -> Result<&mut Self> {
         dataset.make_room()?;
-        let selection = dataset.selection(selection)?;
-        let (dataset, memory_type) = (&*dataset.state, T::datatype());
         let bytes = bytemuck::cast_slice(values);
-        self.writes.push(ManyWrite { dataset, selection, memory_type, bytes });
+        self.writes.push(Part::new::<T>(dataset, selection, bytes)?);
         Ok(self)
     }
 
     /// Does them all.
     pub fn run(self) -> Result<()> {
-        write_many(self.writes)
+        in_one_extent_each(&datasets(&self.writes), || {
+            let writes = self.writes.iter().map(|part| {
+                Ok(ManyWrite {
+                    dataset: &part.dataset.state,
+                    selection: part.dataset.selection(&part.selection)?,
+                    memory_type: part.memory_type.clone(),
+                    bytes: part.buffer,
+                })
+            });
+            write_many(writes.collect::<Result<Vec<_>>>()?)
+        })
     }
 }
 
@@ -120,8 +165,10 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn will_read<S: Select>(&self, selections: impl IntoIterator<Item = S>) -> Result<()> {
-        let selections = selections.into_iter().map(|selection| self.selection(selection));
-        let selections = selections.collect::<Result<Vec<_>>>()?;
-        self.at(self.state.will_read(&selections))
+        let selections: Vec<S> = selections.into_iter().collect();
+        self.in_one_extent(|dims| {
+            let selections = selections.iter().map(|selection| selection.select(dims));
+            self.state.will_read(&selections.collect::<Result<Vec<_>>>()?)
+        })
     }
 }

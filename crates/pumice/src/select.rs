@@ -42,6 +42,12 @@ impl<S: Select + ?Sized> Select for &S {
     }
 }
 
+impl<S: Select + ?Sized> Select for Box<S> {
+    fn select(&self, dims: &[u64]) -> Result<Selection> {
+        (**self).select(dims)
+    }
+}
+
 impl Select for RangeFull {
     fn select(&self, _dims: &[u64]) -> Result<Selection> {
         Ok(Selection::all())

@@ -98,8 +98,8 @@ fn writes_of_interleaved_cells_of_one_dataset_in_one_call_all_count() -> Result<
     let file = File::options().context(&context).create_in(Arc::new(MemoryStore::default()))?;
     let dataset = file.new_dataset::<u32>().shape([40_000]).create("a")?;
     for round in 1..20u32 {
-        let mut writes = WriteMany::new();
         let values: Vec<Vec<u32>> = (0..4).map(|n| vec![round * 10 + n; 10_000]).collect();
+        let mut writes = WriteMany::new();
         for (start, values) in (0..4).zip(&values) {
             writes.add(&dataset, Selection::hyperslab(&[start], &[4], &[10_000], &[1])?, values)?;
         }

@@ -1,6 +1,8 @@
 //! Reads, erasing and copies while another thread resizes the dataset.
 
-use pumice::{Coo, Dataset, DatasetBuilder, Duplicates, Error, File, Keep, Lines};
+use pumice::{
+    Coo, Dataset, DatasetBuilder, Duplicates, Error, File, Keep, Lines, ReadMany, WriteMany,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -87,6 +89,77 @@ fn whole_datasets_are_read_and_erased() {
         }
         words.read_defined_strings(..).unwrap();
         words.erase((.., 3)).unwrap();
+    });
+}
+
+/// Shapes of equally many cells, of which none has those of the other.
+const SHAPES: [[u64; 2]; 2] = [[10, 20], [20, 10]];
+
+#[test]
+fn several_datasets_are_used_in_the_extents_that_they_have_then() {
+    let file = File::in_memory().unwrap();
+    let dense = growing(file.new_dataset::<f32>()).create("dense").unwrap();
+    let sparse = growing(file.new_dataset::<f32>()).sparse().create("sparse").unwrap();
+    for (now, then) in [(0, 1), (1, 0)] {
+        let (mut one, mut two) = ([0f32; 200], [0f32; 200]);
+        let values: Vec<f32> = (0..200).map(|at| (at + 1000 * now) as f32).collect();
+        let resize = |to: usize| {
+            dense.resize(SHAPES[to]).unwrap();
+            sparse.resize(SHAPES[to]).unwrap();
+        };
+        resize(now);
+        let mut writes = WriteMany::new();
+        writes.add(&dense, (.., ..), &values).unwrap().add(&sparse, (.., ..), &values).unwrap();
+        resize(then);
+        writes.run().unwrap();
+        resize(now);
+        resize(then);
+        dense.write(.., &values).unwrap();
+        let mut reads = ReadMany::new();
+        reads.add(&dense, (.., ..), &mut one).unwrap();
+        resize(now);
+        sparse.write(.., &values).unwrap();
+        reads.add(&sparse, (.., ..), &mut two).unwrap();
+        dense.resize(SHAPES[then]).unwrap();
+        dense.write(.., &values).unwrap();
+        reads.run().unwrap();
+        assert_eq!((&one[..], &two[..]), (&values[..], &values[..]));
+    }
+    // A buffer that does not fit is an error, then as before.
+    let mut few = [0f32; 100];
+    let mut reads = ReadMany::new();
+    reads.add(&dense, (.., ..), &mut few).unwrap();
+    assert!(reads.run().is_err());
+}
+
+#[test]
+fn several_datasets_are_used_while_they_are_resized() {
+    let file = File::in_memory().unwrap();
+    let dense = growing(file.new_dataset::<f32>()).create("dense").unwrap();
+    let sparse = growing(file.new_dataset::<f32>()).sparse().create("sparse").unwrap();
+    let resize = |to: [u64; 2]| [&dense, &sparse].map(|dataset| dataset.resize(to).unwrap());
+    resize(SHAPES[0]);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                let (mut one, mut two) = ([0f32; 200], [0f32; 200]);
+                let mut reads = ReadMany::new();
+                reads.add(&dense, (.., ..), &mut one).unwrap();
+                reads.add(&sparse, (.., ..), &mut two).unwrap();
+                reads.run().unwrap();
+                let mut writes = WriteMany::new();
+                writes.add(&dense, (.., ..), &one).unwrap().add(&sparse, (.., ..), &two).unwrap();
+                writes.run().unwrap();
+                dense.will_read([(.., ..)]).unwrap();
+                sparse.will_read([(.., ..)]).unwrap();
+            }
+        });
+        for round in 0..ROUNDS {
+            resize(SHAPES[(round % 2) as usize]);
+        }
+        done.store(true, Ordering::SeqCst);
+        other.join().unwrap();
     });
 }
 

@@ -25,18 +25,7 @@ impl Dataset {
 
     /// The same of the extent as a whole.
     pub(crate) fn in_one_extent<R>(&self, mut act: impl FnMut(&Dims) -> Result<R>) -> Result<R> {
-        let mut tries = 0;
-        loop {
-            let before = self.state.resizes();
-            let done = act(&self.state.dims());
-            tries += 1;
-            if done.is_ok() || !self.state.was_resized_since(before) {
-                return self.at(done);
-            }
-            if tries == TRIES {
-                return self.at(Err(resized("used")));
-            }
-        }
+        self.at(in_one_extent_each(&[self], || act(&self.state.dims())))
     }
 
     /// Does something that cannot be done anew: if it fails and the dataset was resized meanwhile, the error
@@ -53,6 +42,22 @@ impl Dataset {
             false => result,
         }
     }
+}
+
+/// Does something with several datasets; anew if it fails and one of them was resized meanwhile.
+pub(crate) fn in_one_extent_each<R>(
+    datasets: &[&Dataset],
+    mut act: impl FnMut() -> Result<R>,
+) -> Result<R> {
+    for _ in 0..TRIES {
+        let before: Vec<u64> = datasets.iter().map(|dataset| dataset.state.resizes()).collect();
+        let done = act();
+        let mut each = datasets.iter().zip(before);
+        if done.is_ok() || !each.any(|(dataset, before)| dataset.state.was_resized_since(before)) {
+            return done;
+        }
+    }
+    Err(resized("used"))
 }
 
 fn resized(done: &str) -> Error {
