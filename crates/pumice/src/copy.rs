@@ -27,7 +27,9 @@ pub enum Keep {
     /// Those that are defined and have another value than this one, which is one element of a
     /// datatype; see [`Keep::except`]. A value that the dataset's type cannot have excludes nothing; a
     /// floating-point number is rounded to those of the dataset. Elements are compared byte by byte, so
-    /// that zero does not exclude its negative.
+    /// that zero does not exclude its negative. Of strings and sequences, bytes say little: an element of a fixed
+    /// length excludes those that have its value, one that refers to something is an error; see
+    /// [`Keep::ExceptValue`].
     Except(Datatype, Vec<u8>),
     /// Those that are defined and have another value than this one, of any datatype: also strings,
     /// sequences and what has them. Null and an empty string or sequence are the same here.
@@ -106,7 +108,7 @@ impl Dataset {
         let own = self.datatype();
         match keep {
             Keep::Except(datatype, value) => equal_element(datatype, value, own),
-            Keep::ExceptValue(value) if !own.has_varlen() => {
+            Keep::ExceptValue(value) => {
                 let made = Heaped::from_values(own, std::slice::from_ref(value))?;
                 let elements = made.elements.clone();
                 let same = made.values(own)?.iter().all(|made| is_same(value, made));
@@ -123,6 +125,8 @@ pub(crate) struct Copying<'a> {
     to: &'a Dataset,
     keep: &'a Keep,
     excluded: Option<Vec<u8>>,
+    /// The same of a dataset of variable length.
+    excluded_value: Option<Value>,
 }
 
 impl<'a> Copying<'a> {
@@ -136,7 +140,11 @@ impl<'a> Copying<'a> {
         if let Keep::Selected(selection) = keep {
             from.at(selection.check(&from.shape()).map_err(Error::from))?;
         }
-        Ok(Self { from, to, keep, excluded: from.at(from.excluded(keep))? })
+        let (excluded, excluded_value) = match from.datatype().has_varlen() {
+            true => (None, from.at(varlen::excluded(keep, from.datatype()))?),
+            false => (from.at(from.excluded(keep))?, None),
+        };
+        Ok(Self { from, to, keep, excluded, excluded_value })
     }
 
     /// Copies all of them; `progress` hears how many bytes of elements are done.

@@ -225,3 +225,28 @@ fn parts_of_another_datatype_are_converted() {
         assert!(file.dataset("no").is_err(), "half a copy is none");
     }
 }
+
+#[test]
+fn elements_of_variable_length_are_excluded_by_bytes_that_say_what_they_are() {
+    use pumice::Datatype;
+    let file = File::in_memory().unwrap();
+    let words = file.new_strings().shape([4]).create("words").unwrap();
+    words.write_strings(.., &["sea", "", "sun", "sea"]).unwrap();
+    let copy = |name: &str, keep: &Keep| {
+        let builder = file.new_dataset_like(&words).sparse().chunk([4]);
+        words.copy_as(builder, name, keep).map(|copy| copy.defined(..).unwrap().count(&[4]))
+    };
+    let text = Keep::Except(Datatype::fixed_string(5), b"sea\0\0".to_vec());
+    assert_eq!(copy("text", &text).unwrap(), 2);
+    // Null is one of its own type, and the same as an empty string.
+    let null = Keep::Except(words.datatype().clone(), vec![0; words.datatype().size()]);
+    assert_eq!(copy("null", &null).unwrap(), 3);
+    // What a reference of the file leads to is not known here; and a number is no string.
+    let reference = Keep::Except(words.datatype().clone(), words.read_bytes(0..1).unwrap());
+    let short = Keep::Except(words.datatype().clone(), vec![0; 3]);
+    for keep in [reference, short, Keep::except(0u8)] {
+        let error = copy("none", &keep).unwrap_err().to_string();
+        assert!(error.contains("Keep::ExceptValue"), "{error}");
+        assert!(!file.contains("none"));
+    }
+}

@@ -9,7 +9,7 @@ use crate::dataset::coordinates_of;
 use crate::{Defined, Keep};
 use pumice_engine::{Error, Result};
 use pumice_space::Selection;
-use pumice_types::{Heaped, HeapedConversion, Value, heaped};
+use pumice_types::{Datatype, Heaped, HeapedConversion, Value, heaped};
 
 /// Cells of variable length.
 struct Found {
@@ -26,11 +26,6 @@ struct Writer<'a> {
 impl Copying<'_> {
     /// Copies elements of variable length with what they refer to.
     pub(super) fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        if self.excluded.is_some() {
-            let what = "leaving out elements of variable length by one that is given as bytes: say \
-                        which value they have";
-            return self.from.at(Err(Error::Unsupported(what.into())));
-        }
         let writer = self.writer()?;
         if self.from.shape().is_empty() {
             return writer.write(&Selection::all(), self.from.read_heaped(..)?);
@@ -105,7 +100,7 @@ impl Copying<'_> {
 
     /// Whether cells are taken out by their value, or by a mask.
     fn picks(&self) -> bool {
-        matches!(self.keep, Keep::Where(_) | Keep::ExceptValue(_))
+        matches!(self.keep, Keep::Where(_)) || self.excluded_value.is_some()
     }
 
     /// Those of some cells that are kept.
@@ -130,20 +125,19 @@ impl Copying<'_> {
     /// Takes out cells by what they refer to, or by a mask.
     fn pick_with_heap(&self, found: &mut Found) -> Result<()> {
         let datatype = self.from.datatype();
-        match self.keep {
-            Keep::ExceptValue(excluded) => {
-                let excluded = settled(excluded.clone());
+        match (&self.excluded_value, self.keep) {
+            (Some(excluded), _) => {
                 let (elements, heap) =
                     (std::mem::take(&mut found.cells.values), std::mem::take(&mut found.heap));
                 let heaped = Heaped { elements, heap };
                 let values = self.from.at(heaped.values(datatype).map_err(Error::from))?;
                 (found.cells.values, found.heap) = (heaped.elements, heaped.heap);
                 let kept: Vec<bool> =
-                    values.into_iter().map(|value| settled(value) != excluded).collect();
+                    values.into_iter().map(|value| settled(value) != *excluded).collect();
                 retain(&mut found.cells, datatype.size(), |cell, _| kept[cell]);
                 Ok(())
             }
-            Keep::Where(mask) => self.retain_where(&mut found.cells, mask),
+            (None, Keep::Where(mask)) => self.retain_where(&mut found.cells, mask),
             _ => Ok(()),
         }
     }
@@ -160,6 +154,26 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// What elements of a datatype of variable length are left out for.
+pub(super) fn excluded(keep: &Keep, own: &Datatype) -> Result<Option<Value>> {
+    let value = match keep {
+        Keep::ExceptValue(value) => return Ok(Some(settled(value.clone()))),
+        Keep::Except(datatype, element) if element.len() == datatype.size() => {
+            let alone = Heaped { elements: element.clone(), heap: Vec::new() };
+            alone.values(datatype).ok().and_then(|values| values.into_iter().next())
+        }
+        Keep::Except(..) => None,
+        _ => return Ok(None),
+    };
+    // Bytes that refer to something are of no use without it; and a number is no string.
+    let fits = |value: &Value| Heaped::from_values(own, std::slice::from_ref(value)).is_ok();
+    value.filter(fits).map(settled).map(Some).ok_or_else(|| {
+        Error::Invalid(format!(
+            "no element of {own} is excluded by these bytes: name its value, Keep::ExceptValue"
+        ))
+    })
 }
 
 /// A value in which what is empty is null.
