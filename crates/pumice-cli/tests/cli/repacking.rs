@@ -481,3 +481,64 @@ fn what_a_number_cannot_be_excluded_from_is_copied_as_it_is() {
     assert_eq!(file.dataset("flags").unwrap().layout(), LayoutKind::Contiguous);
     assert_eq!(file.dataset("Sparse").unwrap().count_defined(..).unwrap(), 23);
 }
+
+#[test]
+fn fill_values_with_references_keep_what_means_something_in_another_file() {
+    use pumice::{Datatype, Heaped, ReferenceType, Value};
+    let place = Place::new();
+    let file = File::create(place.path("links.h5")).unwrap();
+    file.new_dataset::<u8>().shape([1]).create("target").unwrap();
+    let links = file.new_references(ReferenceType::Object).shape([1]).create("links").unwrap();
+    links.write_references(.., &[Some(file.reference("target").unwrap())]).unwrap();
+    let led = links.read_bytes(..).unwrap();
+    let object = file.reference_datatype(ReferenceType::Object);
+    let size = object.size();
+    let pair = Datatype::compound([("id", Datatype::i32_be()), ("at", object.clone())]);
+    let note = Datatype::compound([
+        ("text", Datatype::varlen_string(16)),
+        ("at", Datatype::varlen(object.clone(), 16)),
+    ]);
+    let reference = |somewhere: bool| match somewhere {
+        false => Value::Reference(vec![0; size]),
+        true => Value::Reference(led.clone()),
+    };
+    let pair_of = |id: i128, led| {
+        Value::Compound(vec![("id".into(), Value::Integer(id)), ("at".into(), reference(led))])
+    };
+    let note_of = |text: &str, led| {
+        let at = Value::Sequence(vec![reference(led)]);
+        Value::Compound(vec![("text".into(), text.into()), ("at".into(), at)])
+    };
+    let wanted = |name: &str| match name {
+        "null" => reference(false),
+        "pair" | "led pair" => pair_of(7, false),
+        _ => note_of("none", false),
+    };
+    let names = ["null", "pair", "led pair", "note", "led note"];
+    for name in names {
+        let (datatype, fill) = match name {
+            "null" => (&object, reference(false)),
+            "pair" | "led pair" => (&pair, pair_of(7, name != "pair")),
+            _ => (&note, note_of("none", name != "note")),
+        };
+        let builder = file.new_dataset_of(datatype.clone()).shape([4, 4]).fill(fill);
+        builder.create(name).unwrap();
+    }
+    drop(links);
+    file.close().unwrap();
+    for options in ["", "-l CHUNK=2x2", "-l SPARSECHUNK", "--native -l CHUNK=2x2"] {
+        let run = place.pumice(&format!("repack {options} links.h5 new.h5"));
+        assert_eq!(run.code, Some(0), "{options}: {}", run.err);
+        let after = File::open(place.path("new.h5")).unwrap();
+        for name in names {
+            let dataset = after.dataset(name).unwrap();
+            let fill: Heaped = dataset.fill_heaped().unwrap().expect(name);
+            let fill = fill.values(dataset.datatype()).unwrap();
+            assert_eq!(fill, [wanted(name)], "{options} {name}");
+            assert_eq!(dataset.read_values((3, 3)).unwrap(), fill, "{options} {name}");
+            let told = format!("/{name}: references in its fill value are null in the new file");
+            assert_eq!(run.err.contains(&told), name.starts_with("led"), "{options}: {}", run.err);
+        }
+        assert_eq!(place.pumice("check new.h5").code, Some(0), "{options}");
+    }
+}

@@ -48,7 +48,8 @@ impl Copier<'_> {
         Ok(values.elements)
     }
 
-    /// As [`moved`](Self::moved), for a fill value: references in one are not followed.
+    /// As [`moved`](Self::moved), for a fill value: references in one are not followed, and lead nowhere in another
+    /// file.
     pub(super) fn moved_fill(
         &mut self,
         file: &Arc<File>,
@@ -56,16 +57,33 @@ impl Copier<'_> {
         value: Vec<u8>,
     ) -> Result<Vec<u8>> {
         let sized = self.sized(file, datatype)?;
-        if !datatype.has_varlen() {
-            let foreign = self.is_foreign(file) && datatype.refers_to_objects();
-            return Ok(if foreign { vec![0; sized.size()] } else { value });
-        }
-        let mut values = file.global_heap().load(datatype, value)?;
+        let mut values = match datatype.has_varlen() {
+            true => file.global_heap().load(datatype, value)?,
+            false => Heaped { elements: value, heap: Vec::new() },
+        };
+        self.end_references(file, datatype, &mut values)?;
         if sized != *datatype {
             values = relaid((datatype, &sized), &values, &mut |_, _, _, _| Ok(()))?;
         }
-        self.target.global_heap().store(&sized, &mut values.elements, &values.heap)?;
+        if datatype.has_varlen() {
+            self.target.global_heap().store(&sized, &mut values.elements, &values.heap)?;
+        }
         Ok(values.elements)
+    }
+
+    /// Lets references to objects of another file lead nowhere. What is beside them stays.
+    pub(super) fn end_references(
+        &self,
+        file: &File,
+        datatype: &Datatype,
+        values: &mut Heaped,
+    ) -> Result<()> {
+        if !self.is_foreign(file) || !datatype.refers_to_objects() {
+            return Ok(());
+        }
+        for_each(datatype, &mut values.elements, &mut values.heap, &mut |class, element| {
+            reference::store(self.target, class, None, element)
+        })
     }
 
     /// A reference to the copy of what it leads to.

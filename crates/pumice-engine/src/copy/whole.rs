@@ -7,6 +7,7 @@ use crate::object::Object;
 use crate::{Error, Result, delete};
 use pumice_format::messages::kind;
 use pumice_format::object_header::RawMessage;
+use pumice_types::Heaped;
 use std::sync::Arc;
 
 /// How datasets of a file that is copied as a whole are stored in the copy.
@@ -108,6 +109,7 @@ impl Copier<'_> {
         };
         let Some(mut spec) = remake.plan(&state)? else { return Ok(None) };
         let same_type = spec.datatype == *state.datatype();
+        self.end_references_of_fill(file, &mut spec)?;
         self.resize_spec(file, &mut spec)?;
         let made = DatasetState::create(self.target, spec)?;
         let mut others = Vec::new();
@@ -128,6 +130,20 @@ impl Copier<'_> {
         self.target.new_dataset(made)?;
         self.remade.insert(address);
         Ok(Some(address))
+    }
+
+    /// Lets references in a fill value that was taken over lead nowhere.
+    fn end_references_of_fill(&self, file: &File, spec: &mut DatasetSpec) -> Result<()> {
+        if spec.datatype.has_varlen() && spec.fill_heap.is_none() {
+            // What it refers to is in the target.
+            return Ok(());
+        }
+        let Some(elements) = spec.fill.take() else { return Ok(()) };
+        let mut fill = Heaped { elements, heap: spec.fill_heap.take().unwrap_or_default() };
+        self.end_references(file, &spec.datatype, &mut fill)?;
+        spec.fill = Some(fill.elements);
+        spec.fill_heap = spec.datatype.has_varlen().then_some(fill.heap);
+        Ok(())
     }
 
     /// The elements of a dataset that is stored in another way.

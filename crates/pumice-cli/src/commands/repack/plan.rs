@@ -5,7 +5,7 @@ use super::options::Options;
 use super::request::{FilterKind, FilterRequest, LayoutRequest};
 use crate::{cells, failure};
 use anyhow::{Context, Result};
-use pumice::types::{Conversion, Value, VarLenKind};
+use pumice::types::{Conversion, HeapedConversion, Value, VarLenKind};
 use pumice::{
     AllocationTime, Dataset, DatasetBuilder, Datatype, File, FilterSpec, Keep, LayoutKind, Remade,
     Section,
@@ -46,6 +46,7 @@ impl<'a> Planner<'a> {
 
     /// How a dataset is stored in the new file; nothing for as it is.
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
+        tell_of_lost_references(dataset)?;
         let (layout, filters) = self.options.requests.of(dataset.path());
         let datatype = match self.options.native {
             true => cells::with_order(dataset.datatype(), false),
@@ -121,6 +122,29 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// Says that references in a fill value lead nowhere in another file, if any leads somewhere in this one.
+fn tell_of_lost_references(dataset: &Dataset) -> Result<()> {
+    let datatype = dataset.datatype();
+    if !datatype.refers_to_objects() {
+        return Ok(());
+    }
+    let Some(fill) = dataset.fill_heaped()? else { return Ok(()) };
+    if fill.values(datatype)?.iter().any(leads_somewhere) {
+        let path = dataset.path();
+        failure::warn(&format!("{path}: references in its fill value are null in the new file"));
+    }
+    Ok(())
+}
+
+fn leads_somewhere(value: &Value) -> bool {
+    match value {
+        Value::Reference(bytes) => bytes.iter().any(|&byte| byte != 0),
+        Value::Sequence(values) | Value::Array(values) => values.iter().any(leads_somewhere),
+        Value::Compound(members) => members.iter().any(|(_, value)| leads_somewhere(value)),
+        _ => false,
+    }
+}
+
 /// A value that makes cells undefined, as it was typed.
 fn excluded(text: &str, datatype: &Datatype) -> Result<Keep> {
     let is_text = match datatype {
@@ -168,7 +192,7 @@ impl Request<'_> {
             None => dataset.is_sparse(),
             Some(_) => false,
         };
-        let mut builder = file.new_dataset_of(datatype).shape(shape.clone());
+        let mut builder = file.new_dataset_of(datatype.clone()).shape(shape.clone());
         let grows = max.iter().zip(&shape).any(|(max, now)| *max != Some(*now));
         let chunked = sparse
             || !matches!(self.layout, Some(LayoutRequest::Compact | LayoutRequest::Contiguous));
@@ -205,7 +229,7 @@ impl Request<'_> {
                 }
             }
         };
-        builder = self.properties(builder)?;
+        builder = self.properties(builder, &datatype)?;
         Ok(self.filtered(builder, chunked, sparse))
     }
 
@@ -219,21 +243,22 @@ impl Request<'_> {
     }
 
     /// Fill value and times stay as they are.
-    fn properties(&self, builder: DatasetBuilder) -> Result<DatasetBuilder> {
+    fn properties(&self, builder: DatasetBuilder, datatype: &Datatype) -> Result<DatasetBuilder> {
         let creation = self.dataset.creation()?;
-        let datatype = self.dataset.datatype();
+        let own = self.dataset.datatype();
         let builder = match self.dataset.fill_value() {
-            Some(fill) if !datatype.has_references() => {
-                builder.fill_bytes_of(datatype.clone(), fill.to_vec())
+            Some(fill) if !own.has_references() => {
+                builder.fill_bytes_of(own.clone(), fill.to_vec())
             }
-            // What it refers to comes along. References to objects mean nothing in another file.
-            Some(_) if datatype.has_varlen() && !datatype.refers_to_objects() => {
-                match self.dataset.fill_heaped()? {
-                    Some(fill) => builder.fill_heaped(fill),
-                    None => builder,
+            // What it refers to comes along.
+            Some(_) => match self.dataset.fill_heaped()? {
+                Some(fill) if own == datatype => builder.fill_heaped(fill),
+                Some(fill) => {
+                    builder.fill_heaped(HeapedConversion::new(own, datatype)?.convert(&fill)?)
                 }
-            }
-            _ => builder,
+                None => builder,
+            },
+            None => builder,
         };
         let builder = match self.layout.is_none() && creation.dont_filter_partial_chunks {
             true => builder.dont_filter_partial_chunks(),
