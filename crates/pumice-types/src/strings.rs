@@ -2,10 +2,13 @@
 //! after another.
 
 use crate::heaped::{put_reference, reference_of};
-use crate::model::{Datatype, StringPadding, VarLen, VarLenKind};
+use crate::model::{Datatype, FixedString, StringPadding, VarLen, VarLenKind};
 use crate::value::trimmed;
 use crate::{Conversion, Element, Heaped, TypeError};
 use std::ops::Index;
+
+/// Characters of a string that an error shows.
+const SHOWN: usize = 40;
 
 /// Strings of any bytes, one after another.
 ///
@@ -113,6 +116,36 @@ impl Strings {
             }
             other => Err(TypeError::invalid(other.class_name(), "no strings")),
         }
+    }
+
+    /// The strings as elements of a fixed length, each ending as the type says.
+    ///
+    /// ```
+    /// use pumice_types::{Datatype, Strings};
+    ///
+    /// let Datatype::String(four) = Datatype::fixed_string(4) else { unreachable!() };
+    /// let names: Strings = ["ab", "cdef"].into_iter().collect();
+    /// assert_eq!(names.to_fixed(&four)?, b"ab\0\0cdef");
+    /// let longer: Strings = ["basalt"].into_iter().collect();
+    /// assert!(longer.to_fixed(&four).is_err());
+    /// # Ok::<(), pumice_types::TypeError>(())
+    /// ```
+    pub fn to_fixed(&self, string: &FixedString) -> Result<Vec<u8>, TypeError> {
+        let size = string.size as usize;
+        let room = string.room();
+        let pad = if string.padding == StringPadding::SpacePad { b' ' } else { 0 };
+        let mut elements = vec![pad; self.len().saturating_mul(size)];
+        for (text, place) in self.iter().zip(elements.chunks_exact_mut(size.max(1))) {
+            if text.len() > room {
+                let (start, length) = (String::from_utf8_lossy(text), text.len());
+                let start: String = start.chars().take(SHOWN).collect();
+                let reason =
+                    format!("\"{start}\" has {length} byte(s), and an element takes {room}");
+                return Err(TypeError::invalid("string", reason));
+            }
+            place[..text.len()].copy_from_slice(text);
+        }
+        Ok(elements)
     }
 
     fn from_references(varlen: &VarLen, heaped: Heaped) -> Result<Self, TypeError> {

@@ -296,3 +296,43 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     numbers.write_value_point(&[1, 2], &Value::Integer(7)).unwrap();
     assert_eq!(numbers.read::<i32>([1, 2]).unwrap(), [7]);
 }
+
+#[test]
+fn strings_of_a_fixed_length_are_written_as_they_are_read() {
+    use pumice::types::{CharacterSet, FixedString, StringPadding};
+    use pumice::{Datatype, File, Points};
+    let file = File::in_memory().unwrap();
+    for (padding, longest) in [
+        (StringPadding::NullPad, "basalt"),
+        (StringPadding::SpacePad, "basalt"),
+        (StringPadding::NullTerminate, "slate"),
+    ] {
+        let string = FixedString { size: 6, padding, charset: CharacterSet::Ascii };
+        for sparse in [false, true] {
+            let name = format!("{padding:?} {sparse}");
+            let builder = file.new_dataset_of(Datatype::String(string.clone())).shape([3, 4]);
+            let builder = if sparse { builder.chunk([2, 2]).sparse() } else { builder };
+            let rocks = builder.create(&name).unwrap();
+            rocks.write_strings((1, 0..2), &[longest, ""]).unwrap();
+            assert_eq!(rocks.read_strings((1, 0..2)).unwrap(), [longest, ""], "{name}");
+            let points = Points::list(2, &[2, 3, 0, 0]).unwrap();
+            rocks
+                .write_strings_at(&points, &["tuff", "gneiss".get(..longest.len()).unwrap()])
+                .unwrap();
+            rocks.write_string_point(&[2, 0], "opal").unwrap();
+            assert_eq!(rocks.read_strings_at(&points).unwrap().to_vec()[0], "tuff", "{name}");
+            assert_eq!(rocks.read_strings((2, 0)).unwrap(), ["opal"], "{name}");
+            if sparse {
+                assert_eq!(rocks.count_defined(..).unwrap(), 5, "{name}");
+            }
+            let long = format!("{longest}!");
+            let error = rocks.write_strings((1, 0..2), &["a", &long]).unwrap_err().to_string();
+            let wanted = format!("\"{long}\" has {} byte(s)", long.len());
+            assert!(error.contains(&wanted), "{error}");
+            assert_eq!(rocks.read_strings((1, 0)).unwrap(), [longest], "nothing was written");
+            assert!(rocks.write_strings((1, 0..2), &["one"]).is_err(), "too few");
+        }
+    }
+    let numbers = file.new_dataset::<u8>().shape([2]).create("numbers").unwrap();
+    assert!(numbers.write_strings(.., &["a", "b"]).is_err());
+}

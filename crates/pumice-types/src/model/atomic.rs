@@ -213,6 +213,16 @@ pub struct FixedString {
     pub charset: CharacterSet,
 }
 
+impl FixedString {
+    /// Bytes of the longest string that an element takes: a null-terminated one has its end to keep.
+    pub fn room(&self) -> usize {
+        match self.padding {
+            StringPadding::NullTerminate => (self.size as usize).saturating_sub(1),
+            StringPadding::NullPad | StringPadding::SpacePad => self.size as usize,
+        }
+    }
+}
+
 /// A bit field (class 4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Bitfield {

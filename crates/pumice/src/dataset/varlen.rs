@@ -31,7 +31,8 @@ impl Dataset {
         self.at(heaped.values(self.datatype()).map_err(Error::from))
     }
 
-    /// Writes strings to the selected cells, in row-major order (points: in their order).
+    /// Writes strings to the selected cells, in row-major order (points: in their order). Those of a fixed length
+    /// end as their datatype says; one that is too long for it is an error, and nothing is written.
     ///
     /// ```
     /// use pumice::File;
@@ -51,13 +52,16 @@ impl Dataset {
         self.write_packed_strings(selection, &strings.iter().collect())
     }
 
-    /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied.
+    /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied
+    /// unless they are of a fixed length.
     pub fn write_packed_strings(&self, selection: impl Select, strings: &Strings) -> Result<()> {
         match self.datatype() {
             Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {}
-            other => {
-                return self.at(Err(Error::Invalid(format!("{other} is no string of any length"))));
+            Datatype::String(string) => {
+                let elements = self.at(strings.to_fixed(string).map_err(Error::from))?;
+                return self.write_bytes(selection, &elements);
             }
+            other => return self.at(Err(Error::Invalid(format!("{other} is no string")))),
         }
         self.make_room()?;
         self.selected(selection, |selection, _| {

@@ -9,7 +9,7 @@ use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
 use pumice_types::{Element, Sequences, Strings, Value};
 
-/// Strings of variable length.
+/// Strings of variable or fixed length.
 impl Dataset {
     /// Writes one string to each of the points, in any order; where a point repeats, its last string
     /// counts.
