@@ -294,11 +294,6 @@ impl DatasetState {
         self.stage()
     }
 
-    /// Whether elements wait in memory for a commit.
-    pub(crate) fn holds_elements(&self) -> bool {
-        matches!(&self.layout.storage, Storage::Contiguous(contiguous) if contiguous.holds())
-    }
-
     /// Whether files that were written to through it wait for its commit.
     pub(crate) fn holds_sources(&self) -> bool {
         matches!(&self.layout.storage, Storage::Virtual(sources) if sources.holds_written())
@@ -389,7 +384,6 @@ impl DatasetState {
         let mut message = self.message.clone();
         match (&mut message, &self.layout.storage) {
             (_, Storage::Contiguous(contiguous)) => {
-                contiguous.stage();
                 return Ok(match contiguous.place() {
                     Place::Compact(data) => Layout::Compact { data },
                     Place::File(address) => Layout::Contiguous {

@@ -209,9 +209,6 @@ fn copy_piece(
     }
     here.allocate(false)?;
     let Place::File(Some(target)) = here.place() else { return Ok(()) };
-    if let Some(bytes) = there.held_elements() {
-        return to.medium.put(&mut [WriteOp { offset: target, bytes: &bytes }]);
-    }
     let mut buffer = vec![0; length.min(PIECE) as usize];
     let mut done = 0;
     while done < length {

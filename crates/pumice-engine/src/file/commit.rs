@@ -71,10 +71,7 @@ impl File {
         self.medium.commit(snapshot, |end, replacing| {
             let marked = replacing || self.marked.load(Ordering::Relaxed);
             self.superblock_now(end, root_is_new, marked)
-        })?;
-        // Elements that waited for it are in the file now: who is asked lets go of them.
-        self.open_datasets().iter().for_each(|dataset| _ = dataset.holds_elements());
-        Ok(())
+        })
     }
 
     /// The superblock for a file that ends at `end`, marked as open for writing where there is such

@@ -5,9 +5,9 @@
 //! straight between the file and the caller's buffer. Space is allocated by the first write.
 //!
 //! Elements that refer to the global heap are another matter: what they refer to is in the file only with
-//! the next commit, and a program that ends before it must leave the old ones. So all elements of such a
-//! dataset are *held* in memory from the first change after a commit on, and the next one writes them, as
-//! metadata. Data that are too large for that are overwritten in place all the same.
+//! the next commit, and a program that ends before it must leave the old ones. So the file *holds* all elements of
+//! such a dataset in memory from the first change after a commit on (`medium/held.rs`), and the next one writes
+//! them, as metadata. Data that are too large for that are overwritten in place all the same.
 
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
@@ -27,17 +27,8 @@ pub struct Contiguous {
     place: Mutex<Place>,
     /// Whether elements refer to what is elsewhere in the file.
     refers: bool,
-    /// Such elements that have changed since they were committed, and those of the commit under way.
-    held: Mutex<Option<Held>>,
     /// The external files that have them.
     outside: Option<Arc<JoinedStore>>,
-}
-
-/// Elements that wait for a commit.
-struct Held {
-    data: Vec<u8>,
-    /// Whether they differ from what was handed to a commit.
-    dirty: bool,
 }
 
 /// Where the elements are.
@@ -52,38 +43,13 @@ pub enum Place {
 impl Contiguous {
     /// A layout of elements at `place`.
     pub fn new(geometry: Arc<Geometry>, medium: Arc<Medium>, place: Place, refers: bool) -> Self {
-        let (place, held) = (Mutex::new(place), Mutex::default());
-        Self { geometry, medium, place, refers, held, outside: None }
+        Self { geometry, medium, place: Mutex::new(place), refers, outside: None }
     }
 
     /// A layout of elements in external files, of which `medium` is made.
     pub fn external(geometry: Arc<Geometry>, medium: Arc<Medium>, files: Arc<JoinedStore>) -> Self {
-        let (place, held) = (Mutex::new(Place::File(Some(0))), Mutex::default());
-        Self { geometry, medium, place, refers: false, held, outside: Some(files) }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Elements that are held, as long as the file does not have them.
-    fn held_now(&self) -> Option<MutexGuard<'_, Option<Held>>> {
-        if !self.refers {
-            return None;
-        }
-        let mut held = self.held();
-        if let Some(Held { dirty: false, .. }) = *held
-            && let Place::File(Some(address)) = *self.lock()
-            && !self.medium.is_staged(address)
-        {
-            *held = None;
-        }
-        held.is_some().then_some(held)
-    }
-
-    /// Whether elements are held that the file does not have.
-    pub(crate) fn holds(&self) -> bool {
-        self.held_now().is_some()
+        let place = Mutex::new(Place::File(Some(0)));
+        Self { geometry, medium, place, refers: false, outside: Some(files) }
     }
 
     /// Whether there are not too many elements to be held.
@@ -91,69 +57,29 @@ impl Contiguous {
         self.bytes() <= MOST_HELD
     }
 
-    /// Before a change of elements that the last commit may know: holds them, if that is to be.
+    /// Before a change of elements that the last commit may know: holds them, if that is to be. During a
+    /// [change](Self::change), and until it ends.
     fn hold(&self) -> Result<()> {
         let Place::File(Some(address)) = self.place() else { return Ok(()) };
-        if !self.refers || !self.can_hold() {
-            return Ok(());
-        }
-        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
-            // From now on no commit that ends lets go of them.
-            held.dirty = true;
-            return Ok(());
-        }
         // What is written to new space that only a commit may write to waits for that there.
-        if self.medium.is_new(address) {
+        if !self.refers || !self.can_hold() || self.medium.is_new(address) {
             return Ok(());
         }
-        let mut data = super::dense::zeros(self.bytes())?;
-        Stretch::new(&self.medium, address, 1).read_bytes(0, &mut data)?;
-        self.medium.note_change(data.len());
-        *self.held() = Some(Held { data, dirty: true });
-        Ok(())
-    }
-
-    /// Hands elements that are held to the next commit.
-    pub(crate) fn stage(&self) {
-        let Some(mut held) = self.held_now() else { return };
-        if let (Some(held), Place::File(Some(address))) = (held.as_mut(), self.place())
-            && held.dirty
-        {
-            // Whoever opens the dataset anew finds them there.
-            self.medium.hold(address, held.data.clone());
-            held.dirty = false;
-        }
+        self.medium.hold_all(address, self.bytes())
     }
 
     /// Writes bytes that a [write](Self::write) has named.
     pub(crate) fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
-        let Some(_change) = self.change() else { return self.medium.put(ops) };
+        let _change = self.change();
         // A commit may have begun since then.
         self.hold()?;
-        let mut held = self.held_now();
-        let Some(held) = held.as_mut().and_then(|held| held.as_mut()) else {
-            return self.medium.put(ops);
-        };
-        let Place::File(Some(address)) = self.place() else { return Err(no_space()) };
-        for WriteOp { offset, bytes } in ops {
-            let start = offset.checked_sub(address).and_then(|start| usize::try_from(start).ok());
-            let place = start.and_then(|start| held.data.get_mut(start..)?.get_mut(..bytes.len()));
-            place.ok_or_else(no_space)?.copy_from_slice(bytes);
-        }
-        held.dirty = true;
-        Ok(())
+        self.medium.put(ops)
     }
 
     /// To be held from when it is decided whether elements are to be held until they are written: what they refer
     /// to came before, and is in the commit that they are in.
     fn change(&self) -> Option<RwLockReadGuard<'_, ()>> {
         self.refers.then(|| self.medium.change())
-    }
-
-    /// A copy of the elements, if they are held.
-    pub(crate) fn held_elements(&self) -> Option<Vec<u8>> {
-        let held = self.held_now()?;
-        held.as_ref().map(|held| held.data.clone())
     }
 
     /// Makes external files that are not there: cells between those of a write are read.
@@ -181,7 +107,6 @@ impl Contiguous {
     /// Gives the space back.
     pub fn free(&self) {
         let _change = self.medium.change();
-        *self.held() = None;
         if let Place::File(Some(address)) = std::mem::replace(&mut *self.lock(), Place::File(None))
         {
             self.medium.free_raw(address, self.bytes());
@@ -192,7 +117,7 @@ impl Contiguous {
     /// held back, and all is committed.
     pub(crate) fn move_down(&self) -> Result<bool> {
         let Place::File(Some(old)) = self.place() else { return Ok(false) };
-        if self.held_now().is_some() || !self.medium.has_raw_hole_before(old, self.bytes()) {
+        if self.medium.is_staged(old) || !self.medium.has_raw_hole_before(old, self.bytes()) {
             return Ok(false);
         }
         let new = self.medium.allocate_free(DataKind::Raw, self.bytes())?;
@@ -261,12 +186,6 @@ impl Contiguous {
         extents: &mut Vec<Fetch<'r>>,
     ) -> Result<Direct> {
         let element = self.geometry.element_size();
-        if let Some(held) = self.held_now().as_ref().and_then(|held| held.as_ref()) {
-            for segment in segments() {
-                target.place(segment.memory, within(&held.data, &segment, element)?)?;
-            }
-            return Ok(Direct::Done { bytes: 0 });
-        }
         let address = match &*self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
@@ -295,9 +214,6 @@ impl Contiguous {
             buffer.copy_from_slice(data);
             Ok(())
         };
-        if let Some(held) = self.held_now().as_ref().and_then(|held| held.as_ref()) {
-            return copy(&held.data);
-        }
         match place {
             Place::Compact(data) => copy(data),
             Place::File(Some(address)) => {
@@ -356,14 +272,6 @@ impl Contiguous {
         extents: &mut Vec<Put<'r>>,
     ) -> Result<Direct> {
         let element = self.geometry.element_size();
-        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
-            for segment in segments() {
-                let place = within_mut(&mut held.data, &segment, element)?;
-                source.copy_to(segment.memory, segment.len, place)?;
-            }
-            held.dirty = true;
-            return Ok(Direct::Done { bytes: 0 });
-        }
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
@@ -395,13 +303,6 @@ impl Contiguous {
 
     fn write_fill(&self, cell: u64, bytes: &[u8]) -> Result<()> {
         let element = self.geometry.element_size();
-        if let Some(held) = self.held_now().as_mut().and_then(|held| held.as_mut()) {
-            let len = (bytes.len() / element.max(1)) as u64;
-            let segment = Segment { cell, memory: 0, len };
-            within_mut(&mut held.data, &segment, element)?.copy_from_slice(bytes);
-            held.dirty = true;
-            return Ok(());
-        }
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 let len = (bytes.len() / element.max(1)) as u64;

@@ -9,8 +9,8 @@
 //! Reads find them among [`Images`] of their own.
 //!
 //! Invariants:
-//! - Held images do not overlap one another: each begins where the elements of a chunk begin, as long as
-//!   these have their place, and goes when the place is given back.
+//! - Held images do not overlap one another: each begins where the elements of a chunk, or of a contiguous
+//!   dataset, begin, as long as these have their place, and goes when the place is given back.
 //! - Whoever reads bytes keeps writes of them away, as the cache does for every chunk. So a read that asks
 //!   for images first, and reads the file then, sees what was written last: an image that a commit puts in
 //!   its place meanwhile is the same there.
@@ -20,7 +20,9 @@
 use super::images::{Image, Images};
 use super::{Medium, State};
 use crate::Result;
+use crate::buffer::zeroed;
 use pumice_store::{ReadOp, WriteOp};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The most bytes of elements that are held in memory: in one piece of a contiguous dataset, or in all
@@ -30,6 +32,9 @@ pub(crate) const MOST_HELD: u64 = 64 << 20;
 /// Which images are elements, as whoever changes that knows it.
 pub(super) struct Held {
     list: Arc<Images>,
+    /// Those of all elements of a dataset.
+    whole: BTreeSet<u64>,
+    /// Bytes of the others.
     bytes: u64,
     /// The most that may be held.
     most: u64,
@@ -37,7 +42,7 @@ pub(super) struct Held {
 
 impl Default for Held {
     fn default() -> Self {
-        Self { list: Arc::default(), bytes: 0, most: MOST_HELD }
+        Self { list: Arc::default(), whole: BTreeSet::new(), bytes: 0, most: MOST_HELD }
     }
 }
 
@@ -50,7 +55,15 @@ impl Held {
     fn replace(&mut self, address: u64, image: Option<Image>) {
         let new = image.as_ref().map_or(0, |image| image.len() as u64);
         let old = self.list.replace(address, image).map_or(0, |image| image.len() as u64);
+        let old = if self.whole.remove(&address) { 0 } else { old };
         self.bytes = (self.bytes + new).saturating_sub(old);
+    }
+
+    /// Lets elements that are all of a dataset not count among those of chunks.
+    fn count_apart(&mut self, address: u64, length: u64) {
+        if self.whole.insert(address) {
+            self.bytes = self.bytes.saturating_sub(length);
+        }
     }
 
     /// Takes note that there is no image at `address` any more.
@@ -132,10 +145,19 @@ impl Medium {
         if at_once.is_empty() { Ok(()) } else { self.put_stored(&mut at_once) }
     }
 
-    /// Lets elements, all that there are from `address` on, wait for the next commit. During a
-    /// [change](Self::change), or while changes are held back.
-    pub(crate) fn hold(&self, address: u64, bytes: Vec<u8>) {
-        self.state().hold(address, bytes);
+    /// Before some of the elements of a dataset are changed that lie in one piece, all of these: from now on they
+    /// wait for a commit that has not begun, and what is [put](Self::put) there is among them. During a
+    /// [change](Self::change), and while nobody else writes there.
+    pub(crate) fn hold_all(&self, address: u64, length: u64) -> Result<()> {
+        if self.state().keep_holding(address, length) {
+            return Ok(());
+        }
+        let mut elements = zeroed(length as usize)?;
+        self.fetch(&mut [ReadOp { offset: address, buffer: &mut elements }])?;
+        let mut state = self.state();
+        state.hold(address, elements);
+        state.held.count_apart(address, length);
+        Ok(())
     }
 
     /// Whether elements that replace those at `address` would have to be held, but are too many for that.
@@ -186,6 +208,16 @@ impl State {
         let old = self.images.replace(address, Some(image.clone())).map_or(0, |old| old.len());
         self.staged = (self.staged + image.len()).saturating_sub(old);
         self.held.replace(address, Some(image));
+    }
+
+    /// Whether an image is held that begins at `address` and is so long. It stays, whatever commit is under way.
+    fn keep_holding(&mut self, address: u64, length: u64) -> bool {
+        let holds = self.held.list.get(address).is_some_and(|image| image.len() as u64 >= length);
+        if holds {
+            // One that a commit writes is replaced by another.
+            self.images.change(&self.held.list, address, |_| ());
+        }
+        holds
     }
 
     /// Writes bytes into the images that are held for them, and gives those for which there are none.
@@ -338,6 +370,35 @@ mod tests {
         medium.free_raw(20, 8);
         assert_eq!(medium.held.count(), 0);
         assert!(!medium.cannot_hold(40, 10));
+    }
+
+    #[test]
+    fn all_elements_of_a_piece_wait_for_a_commit_that_begins_after_the_change() {
+        let (store, medium) = medium();
+        medium.hold_at_most(4);
+        let stored = || {
+            let mut bytes = [0; 8];
+            store.read_at(30, &mut bytes).unwrap();
+            bytes
+        };
+        let write = |offset, bytes: &[u8]| medium.put(&mut [WriteOp { offset, bytes }]).unwrap();
+        medium.hold_all(20, 8).unwrap();
+        write(22, &[1; 3]);
+        assert!(!medium.cannot_hold(40, 4), "they do not count among those of chunks");
+        assert_eq!(stored(), [30, 31, 32, 33, 34, 35, 36, 37]);
+        let first = medium.begin_commit().unwrap().unwrap();
+        medium.hold_all(20, 8).unwrap();
+        medium.commit(first, |_, _| vec![10; 4]).unwrap();
+        assert_eq!(stored(), [30, 31, 1, 1, 1, 35, 36, 37]);
+        // The first commit has ended since, and these wait for the next all the same.
+        write(20, &[2; 4]);
+        assert_eq!(stored(), [30, 31, 1, 1, 1, 35, 36, 37]);
+        assert_eq!(read(&medium, 20, 8), [2, 2, 2, 2, 1, 35, 36, 37]);
+        let second = medium.begin_commit().unwrap().unwrap();
+        medium.commit(second, |_, _| vec![10; 4]).unwrap();
+        assert_eq!(stored(), [2, 2, 2, 2, 1, 35, 36, 37]);
+        assert_eq!((medium.waiting_bytes(), medium.held.count()), (0, 0));
+        assert!(medium.cannot_hold(40, 5) && !medium.cannot_hold(40, 4));
     }
 
     #[test]
