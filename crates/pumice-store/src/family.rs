@@ -11,7 +11,8 @@
 //!   the first change to [`unlock`](FamilyStore::unlock), an empty file stands behind the last one that
 //!   has bytes. (libhdf5 leaves empty members, too, where a family has shrunk.)
 
-use crate::{FileStore, Locking, Store};
+use crate::observer::Observer;
+use crate::{FileStore, Locking, Store, named};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ pub struct FamilyStore {
     /// Whether its name is taken.
     taken: AtomicBool,
     /// What is called before every change of a file.
-    observer: Option<Box<dyn Fn() + Send + Sync>>,
+    observer: Observer,
 }
 
 impl FamilyStore {
@@ -92,21 +93,15 @@ impl FamilyStore {
             made: AtomicBool::new(false),
             spare: AtomicBool::new(false),
             taken: AtomicBool::new(false),
-            observer: None,
+            observer: Observer::default(),
         })
     }
 
     /// The same, which calls `before` before every change of a file: for who wants to see what a program
     /// leaves that is ended there.
     pub fn observed(mut self, before: impl Fn() + Send + Sync + 'static) -> Self {
-        self.observer = Some(Box::new(before));
+        self.observer = Observer::new(before);
         self
-    }
-
-    fn before_change(&self) {
-        if let Some(observer) = &self.observer {
-            observer();
-        }
     }
 
     /// Takes empty members at the end away, if anything was changed, and gives up the locks of all
@@ -134,7 +129,7 @@ impl FamilyStore {
         let ours = members.last().map(|last| last.identity()).transpose()?;
         // Another file may have taken its place, and stays.
         if path.metadata().is_ok_and(|found| Some((found.dev(), found.ino())) == ours) {
-            self.before_change();
+            self.observer.before_change();
             std::fs::remove_file(path)?;
         }
         members.pop();
@@ -188,7 +183,7 @@ impl FamilyStore {
         if length_of(&path).is_some_and(|length| length > 0) {
             return Err(named(&path, taken()));
         }
-        self.before_change();
+        self.observer.before_change();
         let made = FileStore::open_or_create(&path).and_then(|member| {
             member.lock(self.locking, true)?;
             member.watch()?;
@@ -204,7 +199,7 @@ impl FamilyStore {
         for place in self.full.load(Ordering::Relaxed)..count {
             let member = self.member(place)?;
             if member.len()? < self.size {
-                self.before_change();
+                self.observer.before_change();
                 member.set_len(self.size)?;
             }
         }
@@ -232,7 +227,7 @@ impl FamilyStore {
         self.full.fetch_min(count - 1, Ordering::Relaxed);
         for member in members.iter().skip(count).rev() {
             if !member.is_empty()? {
-                self.before_change();
+                self.observer.before_change();
                 member.set_len(0)?;
             }
         }
@@ -251,10 +246,6 @@ impl Drop for FamilyStore {
 /// Bytes of the file at a path, if there is one.
 fn length_of(path: &std::path::Path) -> Option<u64> {
     path.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len())
-}
-
-fn named(path: &std::path::Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 impl Store for FamilyStore {
@@ -291,7 +282,7 @@ impl Store for FamilyStore {
             let length = self.here(inside, bytes.len() - done);
             self.fill(place)?;
             let member = self.member(place)?;
-            self.before_change();
+            self.observer.before_change();
             member.write_at(inside, &bytes[done..done + length])?;
             done += length;
         }
@@ -332,7 +323,7 @@ impl Store for FamilyStore {
         self.fill(full)?;
         if rest > 0 || full == 0 {
             let member = self.member(full)?;
-            self.before_change();
+            self.observer.before_change();
             member.set_len(rest)?;
         }
         Ok(())

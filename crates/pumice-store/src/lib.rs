@@ -27,6 +27,7 @@ mod file;
 mod joined;
 mod lock;
 mod memory;
+mod observer;
 mod parted;
 
 pub use family::FamilyStore;
@@ -131,4 +132,9 @@ pub trait Store: Send + Sync {
 
     /// Returns when everything written before has reached the device.
     fn sync(&self) -> io::Result<()>;
+}
+
+/// An error of one of several files, with its path.
+fn named(path: &std::path::Path, error: std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

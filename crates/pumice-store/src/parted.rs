@@ -4,7 +4,8 @@
 //! The length of the store is that of its first file. What lies between the end of one file and the
 //! beginning of the next is nothing: it is neither read nor written, unless the file grows there.
 
-use crate::{FileStore, Locking, ReadOp, Store, WriteOp};
+use crate::observer::Observer;
+use crate::{FileStore, Locking, ReadOp, Store, WriteOp, named};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub struct PartedStore {
     /// Whether files were made that their folder may not know of after a loss of power.
     made: AtomicBool,
     /// What is called before every change of a file.
-    observer: Option<Box<dyn Fn() + Send + Sync>>,
+    observer: Observer,
 }
 
 struct Part {
@@ -106,20 +107,14 @@ impl PartedStore {
         parts.sort_by_key(|part| part.start);
         let starts: Vec<u64> = parts.iter().skip(1).map(|part| part.start).collect();
         parts.iter_mut().zip(starts).for_each(|(part, next)| part.limit = next);
-        Ok(Self { parts, made: AtomicBool::new(made), observer: None })
+        Ok(Self { parts, made: AtomicBool::new(made), observer: Observer::default() })
     }
 
     /// The same, which calls `before` before every change of a file: for who wants to see what a program
     /// leaves that is ended there.
     pub fn observed(mut self, before: impl Fn() + Send + Sync + 'static) -> Self {
-        self.observer = Some(Box::new(before));
+        self.observer = Observer::new(before);
         self
-    }
-
-    fn before_change(&self) {
-        if let Some(observer) = &self.observer {
-            observer();
-        }
     }
 
     /// Gives up the locks.
@@ -139,10 +134,6 @@ impl PartedStore {
         let fits = offset.checked_add(length as u64).is_some_and(|end| end <= part.limit);
         if fits { Ok(part) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
-}
-
-fn named(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 impl Store for PartedStore {
@@ -175,7 +166,7 @@ impl Store for PartedStore {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let part = self.whole(offset, bytes.len())?;
-        self.before_change();
+        self.observer.before_change();
         part.file.write_at(offset - part.start, bytes)
     }
 
@@ -202,7 +193,7 @@ impl Store for PartedStore {
 
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
         // One by one for who wants to see every change.
-        if self.observer.is_some() {
+        if self.observer.is_there() {
             return ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes));
         }
         let mut rest = ops;
@@ -229,7 +220,7 @@ impl Store for PartedStore {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let part = self.part(len);
-        self.before_change();
+        self.observer.before_change();
         part.file.set_len(len - part.start)
     }
 
