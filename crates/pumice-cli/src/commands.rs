@@ -39,6 +39,21 @@ pub(crate) enum Outcome {
     Error,
 }
 
+impl Outcome {
+    /// Tells a failure and goes on, unless nobody listens any more.
+    pub(crate) fn survive(&mut self, done: Result<()>) -> Result<()> {
+        match done {
+            Err(error) if failure::is_broken_pipe(&error) => Err(error),
+            Err(error) => {
+                failure::report(&error);
+                *self = Self::Incomplete;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {

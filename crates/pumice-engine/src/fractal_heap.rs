@@ -73,14 +73,7 @@ impl FractalHeap {
 
     /// The heap whose header is at `address`.
     pub(crate) fn open(medium: &Arc<Medium>, address: u64) -> Result<Self> {
-        let context = Context::new(medium.sizes());
-        let at = context.at(address);
-        let mut bytes = medium.read(address, HeapHeader::encoded_length(&context))?;
-        let length = HeapHeader::measure(&bytes, &at)?;
-        if length > bytes.len() {
-            bytes = medium.read(address, length)?;
-        }
-        Self::new(medium, HeapHeader::decode(&bytes, &at)?)
+        Self::new(medium, read_header(medium, address)?.0)
     }
 
     fn new(medium: &Arc<Medium>, header: HeapHeader) -> Result<Self> {
@@ -336,6 +329,18 @@ impl FractalHeap {
     fn damaged(&self, expected: &'static str, found: impl std::fmt::Display) -> Error {
         DecodeError::new(STRUCTURE, self.header.address, expected, found).into()
     }
+}
+
+/// The header of the heap at `address`, and its bytes.
+pub(crate) fn read_header(medium: &Medium, address: u64) -> Result<(HeapHeader, Vec<u8>)> {
+    let context = Context::new(medium.sizes());
+    let at = context.at(address);
+    let mut bytes = medium.read(address, HeapHeader::encoded_length(&context))?;
+    let length = HeapHeader::measure(&bytes, &at)?;
+    if length > bytes.len() {
+        bytes = medium.read(address, length)?;
+    }
+    Ok((HeapHeader::decode(&bytes, &at)?, bytes))
 }
 
 fn to_usize(bytes: u64) -> usize {

@@ -2,6 +2,7 @@
 
 use crate::attribute::required;
 use crate::file::File;
+use crate::fractal_heap::read_header;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
@@ -289,15 +290,9 @@ fn fractal_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
     if address == UNDEFINED {
         return Ok(0);
     }
+    let (header, bytes) = read_header(medium, address)?;
     let context = Context::new(medium.sizes());
-    let at = context.at(address);
-    let mut bytes = medium.read(address, HeapHeader::encoded_length(&context))?;
-    let length = HeapHeader::measure(&bytes, &at)?;
-    if length > bytes.len() {
-        bytes = medium.read(address, length)?;
-    }
-    let header = HeapHeader::decode(&bytes, &at)?;
-    let mut reader = at.reader("fractal heap", &bytes);
+    let mut reader = context.at(address).reader("fractal heap", &bytes);
     let (offset, width) = (context.offset_width(), context.length_width());
     reader.skip(14 + width + offset + width)?;
     let free_space = reader.uint(offset)?;
@@ -305,7 +300,7 @@ fn fractal_heap(medium: &Arc<Medium>, address: u64) -> Result<u64> {
     let managed = reader.uint(width)?;
     reader.skip(2 * width)?;
     let huge = reader.uint(width)?;
-    let mut size = (length as u64).saturating_add(managed).saturating_add(huge);
+    let mut size = (bytes.len() as u64).saturating_add(managed).saturating_add(huge);
     size = size.saturating_add(tree(medium, header.huge_index_address)?);
     if is_address(free_space, medium.sizes()) {
         size = size.saturating_add(manager(medium, free_space)?.size);

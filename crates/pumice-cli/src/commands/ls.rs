@@ -374,15 +374,7 @@ impl<'a, W: Write> Lister<'a, W> {
 
     /// Tells a failure and goes on, unless nobody listens any more.
     fn survive(&mut self, done: Result<()>) -> Result<()> {
-        match done {
-            Err(error) if failure::is_broken_pipe(&error) => Err(error),
-            Err(error) => {
-                failure::report(&error);
-                self.outcome = Outcome::Incomplete;
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        self.outcome.survive(done)
     }
 }
 

@@ -8,7 +8,6 @@ use super::sink::Sinks;
 use crate::atlas::Atlas;
 use crate::cells::{self, Hyperslab};
 use crate::commands::Outcome;
-use crate::failure;
 use crate::numbers::FloatFormat;
 use crate::value::{INDENT, Renderer, Style, xml_text};
 use crate::walker::{self, Kind, Visitor};
@@ -429,15 +428,7 @@ impl<'a> XmlDumper<'a> {
 
     /// Tells a failure and goes on, unless nobody listens any more.
     fn survive(&mut self, done: Result<()>) -> Result<()> {
-        match done {
-            Err(error) if failure::is_broken_pipe(&error) => Err(error),
-            Err(error) => {
-                failure::report(&error);
-                self.outcome = Outcome::Incomplete;
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        self.outcome.survive(done)
     }
 
     fn name_and_place(&mut self, path: &str, address: u64) -> String {
