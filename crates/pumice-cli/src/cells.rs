@@ -5,9 +5,15 @@
 //! its work follows what is stored, not the extent; [`Defined`] holds those of a band. Nothing keeps
 //! more than about a million cells, unless a single row has more defined ones.
 
-use anyhow::{Result, ensure};
-use pumice::types::{ByteOrder, Integer};
-use pumice::{Attribute, Dataset, Datatype, Element, Heaped, Selection, Transfer};
+mod defined;
+mod hyperslab;
+
+pub(crate) use self::defined::{Defined, for_each_defined_run, value_type};
+pub(crate) use self::hyperslab::{Hyperslab, coordinates, linear};
+
+use anyhow::Result;
+use pumice::types::ByteOrder;
+use pumice::{Attribute, Dataset, Datatype, Heaped, Selection, Transfer};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,119 +31,6 @@ const SCAN_PIECES: usize = 16;
 const BAND_BYTES: u64 = 4 << 20;
 /// Into how many bands the rows of a dataset are split at first, at most.
 const MAX_BANDS: u64 = 1024;
-
-/// A regular selection: blocks of one shape at regular distances.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hyperslab {
-    pub(crate) start: Vec<u64>,
-    pub(crate) stride: Vec<u64>,
-    pub(crate) count: Vec<u64>,
-    pub(crate) block: Vec<u64>,
-}
-
-impl Hyperslab {
-    /// Everything in `shape`.
-    pub(crate) fn whole(shape: &[u64]) -> Self {
-        let ranges: Vec<Range<u64>> = shape.iter().map(|&length| 0..length).collect();
-        Self::ranges(&ranges)
-    }
-
-    /// A box.
-    pub(crate) fn ranges(ranges: &[Range<u64>]) -> Self {
-        let ones = vec![1; ranges.len()];
-        Self {
-            start: ranges.iter().map(|range| range.start).collect(),
-            stride: ones.clone(),
-            count: ranges.iter().map(|range| range.end - range.start).collect(),
-            block: ones,
-        }
-    }
-
-    /// Checks that all blocks lie apart from each other and inside `shape`.
-    pub(crate) fn check(&self, shape: &[u64]) -> Result<()> {
-        for (name, list) in [
-            ("start", &self.start),
-            ("stride", &self.stride),
-            ("count", &self.count),
-            ("block", &self.block),
-        ] {
-            ensure!(
-                list.len() == shape.len(),
-                "{name} has {} number(s), the dataset {} dimension(s)",
-                list.len(),
-                shape.len()
-            );
-        }
-        for (axis, &length) in shape.iter().enumerate() {
-            let (stride, count, block) = (self.stride[axis], self.count[axis], self.block[axis]);
-            ensure!(stride > 0, "the stride of axis {axis} is 0");
-            ensure!(count <= 1 || stride >= block, "the blocks overlap on axis {axis}");
-            ensure!(
-                self.end(axis).is_some_and(|end| end <= length),
-                "the selection does not fit axis {axis}, which has {length} cell(s)"
-            );
-        }
-        Ok(())
-    }
-
-    /// The selected cells' shape. Only after [`check`](Self::check).
-    pub(crate) fn shape(&self) -> Vec<u64> {
-        self.count.iter().zip(&self.block).map(|(count, block)| count * block).collect()
-    }
-
-    /// The selection.
-    pub(crate) fn selection(&self) -> Result<Selection> {
-        if self.count.is_empty() {
-            return Ok(Selection::all());
-        }
-        if self.shape().contains(&0) {
-            return Ok(Selection::none());
-        }
-        Ok(Selection::hyperslab(&self.start, &self.stride, &self.count, &self.block)
-            .map_err(pumice::Error::from)?)
-    }
-
-    /// The coordinate of the selected index `index` on an axis.
-    pub(crate) fn coordinate(&self, axis: usize, index: u64) -> u64 {
-        let block = self.block[axis].max(1);
-        self.start[axis] + index / block * self.stride[axis] + index % block
-    }
-
-    /// The coordinates of the selected cell `number`, counted in row-major order.
-    pub(crate) fn coordinates(&self, number: u64) -> Vec<u64> {
-        let mut index = Vec::new();
-        coordinates(number, &self.shape(), &mut index);
-        index.iter().enumerate().map(|(axis, &number)| self.coordinate(axis, number)).collect()
-    }
-
-    /// One beyond the last coordinate of an axis, if it can be told.
-    fn end(&self, axis: usize) -> Option<u64> {
-        let (count, block) = (self.count[axis], self.block[axis]);
-        if count == 0 || block == 0 {
-            return Some(self.start[axis]);
-        }
-        let last = (count - 1).checked_mul(self.stride[axis])?;
-        self.start[axis].checked_add(last)?.checked_add(block)
-    }
-
-    /// The part of this slab that has up to `length` selected indices from `first` on an axis, as
-    /// many as make up a regular selection, and how many these are.
-    fn narrowed(&self, axis: usize, first: u64, length: u64) -> (Self, u64) {
-        let (stride, block) = (self.stride[axis], self.block[axis]);
-        let gapless = self.count[axis] == 1 || stride == block;
-        let (stride, count, block) = if gapless {
-            (1, length, 1)
-        } else if block == 1 {
-            (stride, length, 1)
-        } else {
-            (1, length.min(block - first % block), 1)
-        };
-        let mut part = self.clone();
-        part.start[axis] = self.coordinate(axis, first);
-        (part.stride[axis], part.count[axis], part.block[axis]) = (stride, count, block);
-        (part, count)
-    }
-}
 
 /// Reads the cells of `slab` piece by piece in row-major order. `visit` gets the number of selected
 /// cells before the piece, and the piece's elements in the file's type, with the heap that those of
@@ -357,12 +250,6 @@ pub(crate) fn count_defined(dataset: &Dataset, slab: &Hyperslab) -> Result<u64> 
     Ok(count)
 }
 
-impl Hyperslab {
-    fn end_of_rows(&self) -> Option<u64> {
-        if self.start.is_empty() { None } else { self.end(0) }
-    }
-}
-
 /// Rows of a dataset, taken band by band.
 struct Rows<'a> {
     dataset: &'a Dataset,
@@ -406,56 +293,6 @@ impl Rows<'_> {
     }
 }
 
-/// Defined cells in row-major order, with their values.
-pub(crate) struct Defined {
-    /// Where each cell is in row-major order.
-    pub(crate) cells: Vec<u64>,
-    /// Their values, one after another, of [`value_type`].
-    pub(crate) values: Heaped,
-}
-
-impl Defined {
-    /// Reads the defined cells of a band.
-    pub(crate) fn read(dataset: &Dataset, band: &Selection) -> Result<Self> {
-        match dataset.datatype() {
-            Datatype::Integer(Integer { signed: true, .. }) => Self::numbers::<i64>(dataset, band),
-            Datatype::Integer(_) => Self::numbers::<u64>(dataset, band),
-            Datatype::Float(_) => Self::numbers::<f64>(dataset, band),
-            _ => {
-                let found = dataset.defined(band)?;
-                let shape = dataset.shape();
-                let cells = found.runs(&shape).flat_map(|run| run.start..run.start + run.len);
-                Ok(Self { cells: cells.collect(), values: self::read(dataset, &found)? })
-            }
-        }
-    }
-
-    /// Numbers come with their coordinates, which is faster than asking for both.
-    fn numbers<T: Element + Number>(dataset: &Dataset, band: &Selection) -> Result<Self> {
-        let found = dataset.read_defined::<T>(band)?;
-        let cells = linear_cells(&found.coordinates, &dataset.shape());
-        // Cells come chunk by chunk.
-        let mut pairs: Vec<(u64, T)> = cells.into_iter().zip(found.values).collect();
-        if !pairs.is_sorted_by_key(|&(cell, _)| cell) {
-            pairs.sort_unstable_by_key(|&(cell, _)| cell);
-        }
-        let mut values = Vec::with_capacity(pairs.len() * size_of::<T>());
-        pairs.iter().for_each(|(_, value)| values.extend_from_slice(&value.bytes()));
-        let values = Heaped { elements: values, heap: Vec::new() };
-        Ok(Self { cells: pairs.into_iter().map(|(cell, _)| cell).collect(), values })
-    }
-}
-
-/// The type in which [`Defined`] has values of `datatype`: wide native numbers for numbers.
-pub(crate) fn value_type(datatype: &Datatype) -> Datatype {
-    match datatype {
-        Datatype::Integer(Integer { signed: true, .. }) => i64::datatype(),
-        Datatype::Integer(_) => u64::datatype(),
-        Datatype::Float(_) => f64::datatype(),
-        other => other.clone(),
-    }
-}
-
 /// The type with the byte order given, where it has one.
 pub(crate) fn with_order(datatype: &Datatype, big: bool) -> Datatype {
     let order = if big { ByteOrder::Big } else { ByteOrder::Little };
@@ -473,63 +310,6 @@ pub(crate) fn with_order(datatype: &Datatype, big: bool) -> Datatype {
         _ => {}
     }
     changed
-}
-
-/// A number of eight bytes.
-trait Number: Copy {
-    fn bytes(self) -> [u8; 8];
-}
-
-macro_rules! numbers {
-    ($($number:ty),+) => {$(
-        impl Number for $number {
-            fn bytes(self) -> [u8; 8] {
-                self.to_ne_bytes()
-            }
-        }
-    )+};
-}
-
-numbers! { i64, u64, f64 }
-
-/// Where the cells of a list of coordinates are in row-major order.
-fn linear_cells(coordinates: &[u64], shape: &[u64]) -> Vec<u64> {
-    coordinates.chunks_exact(shape.len().max(1)).map(|point| linear(point, shape)).collect()
-}
-
-/// Where a cell is in row-major order.
-pub(crate) fn linear(point: &[u64], shape: &[u64]) -> u64 {
-    point.iter().zip(shape).fold(0u64, |linear, (&coordinate, &length)| {
-        linear.wrapping_mul(length).wrapping_add(coordinate)
-    })
-}
-
-/// Visits the defined cells of a band in any order, as runs in row-major order: first cell, length.
-pub(crate) fn for_each_defined_run(
-    dataset: &Dataset,
-    band: &Selection,
-    mut visit: impl FnMut(u64, u64),
-) -> Result<()> {
-    let shape = dataset.shape();
-    match dataset.datatype() {
-        Datatype::Integer(_) | Datatype::Float(_) => {
-            let found = dataset.read_defined::<u8>(band)?;
-            linear_cells(&found.coordinates, &shape).into_iter().for_each(|cell| visit(cell, 1));
-        }
-        _ => dataset.defined(band)?.runs(&shape).for_each(|run| visit(run.start, run.len)),
-    }
-    Ok(())
-}
-
-/// The coordinates of the cell at `linear` in row-major order.
-pub(crate) fn coordinates(mut linear: u64, shape: &[u64], out: &mut Vec<u64>) {
-    out.clear();
-    out.resize(shape.len(), 0);
-    for (place, &length) in out.iter_mut().zip(shape).rev() {
-        let length = length.max(1);
-        *place = linear % length;
-        linear /= length;
-    }
 }
 
 #[cfg(test)]

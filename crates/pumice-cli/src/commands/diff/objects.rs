@@ -1,56 +1,17 @@
 //! The objects of two files, side by side.
 
+mod listing;
+
+use self::listing::{Found, Listing, Type, kind_of};
 use super::options::Options;
 use crate::atlas::Atlas;
 use crate::failure;
 use crate::subset::Subset;
 use anyhow::{Result, bail};
-use pumice::{File, Group, MemberKind, Node};
+use pumice::{File, Group, MemberKind};
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::io::Write;
 use std::rc::Rc;
-
-/// What stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    Group,
-    Dataset,
-    Datatype,
-    SoftLink,
-    OtherLink,
-}
-
-impl Type {
-    fn name(self) -> &'static str {
-        match self {
-            Type::Group => "H5G_GROUP",
-            Type::Dataset => "H5G_DATASET",
-            Type::Datatype => "H5G_TYPE",
-            Type::SoftLink => "H5G_LINK",
-            Type::OtherLink => "H5G_UDLINK",
-        }
-    }
-
-    fn is_link(self) -> bool {
-        matches!(self, Type::SoftLink | Type::OtherLink)
-    }
-
-    fn of(node: &Node) -> Self {
-        match node {
-            Node::Group(_) => Type::Group,
-            Node::Dataset(_) => Type::Dataset,
-            Node::Datatype(_) => Type::Datatype,
-        }
-    }
-}
-
-/// An object or link that was found, with the address of an object in the file itself.
-struct Found {
-    path: String,
-    kind: Type,
-    address: Option<u64>,
-}
 
 /// Compares two files.
 pub(super) struct Differ<'a> {
@@ -288,18 +249,7 @@ impl<'a> Differ<'a> {
 
     /// Everything below a group, and itself.
     fn listing(&mut self, file: &File, path: &str) -> Result<Vec<Found>> {
-        let group = if path == "/" { Group::clone(file) } else { file.group(path)? };
-        let mut listing = Listing {
-            file,
-            follow: self.options.follow,
-            found: Vec::new(),
-            entered: HashSet::from([group.address()]),
-            followed: HashSet::new(),
-            dangling: false,
-        };
-        let address = Some(group.address());
-        listing.found.push(Found { path: path.to_owned(), kind: Type::Group, address });
-        listing.members(&group, path.trim_end_matches('/'), false, 0)?;
+        let listing = Listing::of(file, path, self.options.follow)?;
         if listing.dangling && self.options.no_dangling {
             self.failed = true;
         }
@@ -395,7 +345,7 @@ impl<'a> Differ<'a> {
         let same = self.same_file && addresses[0].is_some() && addresses[0] == addresses[1];
         if same && (self.options.follow || !kinds[0].is_link()) {
             if self.options.verbose || self.options.report {
-                self.title(kind_word(kinds[0]), paths)?;
+                self.title(kinds[0].word(), paths)?;
                 self.found(0)?;
             }
             return Ok(0);
@@ -528,95 +478,5 @@ impl<'a> Differ<'a> {
     fn title(&mut self, word: &str, [first, second]: [&str; 2]) -> Result<()> {
         let gap = if self.options.level >= 1 { "\n" } else { "" };
         self.print(&format!("{gap}{word:<7}: <{first}> and <{second}>\n"))
-    }
-}
-
-/// Lists what is in a file.
-struct Listing<'a> {
-    file: &'a File,
-    follow: bool,
-    found: Vec<Found>,
-    /// Groups that were entered.
-    entered: HashSet<u64>,
-    /// Links that were followed.
-    followed: HashSet<String>,
-    dangling: bool,
-}
-
-impl Listing<'_> {
-    /// Lists the members of a group that is found at `path`. `foreign`: it is in another file.
-    fn members(&mut self, group: &Group, path: &str, foreign: bool, depth: usize) -> Result<()> {
-        if depth > 1024 {
-            bail!("groups nested deeper than 1024");
-        }
-        for member in group.members()? {
-            let path = format!("{path}/{}", member.name);
-            let Some(kind) = kind_of(&member.kind) else { continue };
-            if kind.is_link() {
-                self.link(&path, kind, &member.kind, foreign, depth)?;
-                continue;
-            }
-            let node = group.node(&member.name)?;
-            let address = (!foreign).then(|| node.address());
-            self.found.push(Found { path: path.clone(), kind, address });
-            if let Node::Group(inner) = node
-                && (foreign || self.entered.insert(inner.address()))
-            {
-                self.members(&inner, &path, foreign, depth + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn link(
-        &mut self,
-        path: &str,
-        kind: Type,
-        link: &MemberKind,
-        foreign: bool,
-        depth: usize,
-    ) -> Result<()> {
-        if !self.follow {
-            self.found.push(Found { path: path.to_owned(), kind, address: None });
-            return Ok(());
-        }
-        let Ok(node) = self.file.node(path) else {
-            self.dangling = true;
-            self.found.push(Found { path: path.to_owned(), kind, address: None });
-            return Ok(());
-        };
-        if !self.followed.insert(format!("{link:?}")) {
-            return Ok(());
-        }
-        let foreign = foreign || kind == Type::OtherLink;
-        let address = (!foreign).then(|| node.address());
-        self.found.push(Found { path: path.to_owned(), kind: Type::of(&node), address });
-        if let Node::Group(inner) = node
-            && (foreign || self.entered.insert(inner.address()))
-        {
-            self.members(&inner, path, foreign, depth + 1)?;
-        }
-        Ok(())
-    }
-}
-
-fn kind_of(kind: &MemberKind) -> Option<Type> {
-    match kind {
-        MemberKind::Group => Some(Type::Group),
-        MemberKind::Dataset => Some(Type::Dataset),
-        MemberKind::Datatype => Some(Type::Datatype),
-        MemberKind::SoftLink(_) => Some(Type::SoftLink),
-        MemberKind::ExternalLink(..) | MemberKind::UserDefinedLink(_) => Some(Type::OtherLink),
-        _ => None,
-    }
-}
-
-fn kind_word(kind: Type) -> &'static str {
-    match kind {
-        Type::Group => "group",
-        Type::Dataset => "dataset",
-        Type::Datatype => "datatype",
-        Type::SoftLink => "link",
-        Type::OtherLink => "external link",
     }
 }

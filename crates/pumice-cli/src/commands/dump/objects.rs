@@ -1,5 +1,10 @@
 //! Groups, datasets, attributes, links and committed datatypes in the data description language.
 
+mod finder;
+mod named;
+
+use self::finder::{Finder, Found, is_link, split_attribute};
+use self::named::Named;
 use super::options::{Options, Wanted};
 use super::outside::Outside;
 use super::sink::Sinks;
@@ -449,15 +454,7 @@ impl<'a> Dumper<'a> {
 
     /// Tells a failure and goes on, unless nobody listens any more.
     pub(super) fn survive(&mut self, done: Result<()>) -> Result<()> {
-        match done {
-            Err(error) if failure::is_broken_pipe(&error) => Err(error),
-            Err(error) => {
-                failure::report(&error);
-                self.outcome = Outcome::Incomplete;
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        self.outcome.survive(done)
     }
 }
 
@@ -516,167 +513,4 @@ impl Visitor for Dumper<'_> {
     fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
         self.survive(Err(error.into()))
     }
-}
-
-/// A group that was asked for by its path keeps that path as its name.
-struct Named<'a, 'b> {
-    path: String,
-    dumper: &'a mut Dumper<'b>,
-}
-
-impl Visitor for Named<'_, '_> {
-    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
-        if self.path.is_empty() && self.dumper.shown.contains(&group.address()) {
-            self.again(path, Kind::Group, path)?;
-            return Ok(false);
-        }
-        if self.path.is_empty() {
-            return self.dumper.enter_group(path, group);
-        }
-        let name = std::mem::take(&mut self.path);
-        self.dumper.open("GROUP", &name)?;
-        if name == "/" {
-            self.dumper.nameless_types()?;
-        }
-        if self.dumper.options.attributes {
-            self.dumper.attributes(group.attributes())?;
-        }
-        Ok(true)
-    }
-
-    fn leave_group(&mut self, path: &str) -> Result<()> {
-        self.dumper.leave_group(path)
-    }
-
-    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        let address = dataset.address();
-        let name = walker::name(path);
-        self.dumper
-            .show_once("DATASET", name, address, |dumper| dumper.dataset_with(name, dataset, None))
-    }
-
-    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
-        self.dumper.datatype(path, datatype)
-    }
-
-    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        self.dumper.other(path, kind)
-    }
-
-    fn again(&mut self, path: &str, kind: Kind, first: &str) -> Result<()> {
-        let address = self.dumper.file.node(path)?.address();
-        let first = self.dumper.first_path(address).unwrap_or_else(|| first.to_owned());
-        self.dumper.again(path, kind, &first)
-    }
-
-    fn failed(&mut self, path: &str, error: Error) -> Result<()> {
-        self.dumper.failed(path, error)
-    }
-}
-
-enum Found {
-    Group,
-    Dataset,
-    Datatype,
-    Attribute,
-    Link,
-}
-
-/// Finds everything with a name.
-struct Finder {
-    wanted: String,
-    found: Vec<(String, Found)>,
-}
-
-impl Finder {
-    /// Objects and links are found by their paths.
-    fn matches(&self, path: &str) -> bool {
-        path == self.wanted
-    }
-
-    fn matches_link(&self, path: &str) -> bool {
-        path.trim_start_matches('/') == self.wanted.trim_start_matches('/')
-    }
-
-    /// Attributes are found by their names, too, whatever they belong to.
-    fn matches_attribute(&self, owner: &str, name: &str) -> bool {
-        let (object, wanted) = split_attribute(&self.wanted);
-        wanted == name && (object == owner || !self.wanted.starts_with('/'))
-    }
-
-    fn attributes(&mut self, path: &str, attributes: pumice::Result<Vec<Attribute>>) {
-        for attribute in attributes.unwrap_or_default() {
-            if self.matches_attribute(path, attribute.name()) {
-                let path = path.trim_end_matches('/');
-                let name = attribute.name().replace('/', "\\/");
-                self.found.push((format!("{path}/{name}"), Found::Attribute));
-            }
-        }
-    }
-}
-
-impl Visitor for Finder {
-    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
-        if self.matches(path) {
-            self.found.push((path.to_owned(), Found::Group));
-        }
-        self.attributes(path, group.attributes());
-        Ok(true)
-    }
-
-    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        if self.matches(path) {
-            self.found.push((path.to_owned(), Found::Dataset));
-        }
-        self.attributes(path, dataset.attributes());
-        Ok(())
-    }
-
-    fn again(&mut self, path: &str, kind: Kind, _first: &str) -> Result<()> {
-        if self.matches(path) {
-            let found = match kind {
-                Kind::Group => Found::Group,
-                Kind::Dataset => Found::Dataset,
-                Kind::Datatype => Found::Datatype,
-            };
-            self.found.push((path.to_owned(), found));
-        }
-        Ok(())
-    }
-
-    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
-        if self.matches(path) {
-            self.found.push((path.to_owned(), Found::Datatype));
-        }
-        self.attributes(path, datatype.attributes());
-        Ok(())
-    }
-
-    fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        if self.matches_link(path) && is_link(kind) {
-            self.found.push((path.to_owned(), Found::Link));
-        }
-        Ok(())
-    }
-
-    fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
-        Ok(())
-    }
-}
-
-fn is_link(kind: &MemberKind) -> bool {
-    !matches!(
-        kind,
-        MemberKind::Group | MemberKind::Dataset | MemberKind::Datatype | MemberKind::Unreadable(_)
-    )
-}
-
-/// The object and the name of an attribute's path; slashes in the name are behind backslashes.
-fn split_attribute(path: &str) -> (String, String) {
-    let bytes = path.as_bytes();
-    let cut =
-        (0..bytes.len()).rev().find(|&at| bytes[at] == b'/' && (at == 0 || bytes[at - 1] != b'\\'));
-    let (object, name) = cut.map_or(("", path), |at| (&path[..at], &path[at + 1..]));
-    let object = if object.is_empty() { "/" } else { object };
-    (object.to_owned(), name.replace("\\/", "/"))
 }
