@@ -6,7 +6,7 @@ use super::stretch::Stretch;
 use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
-use pumice_cache::{Direct, Fetch, Intent, Outcome, Put, Stored};
+use pumice_cache::{Direct, Fetch, Outcome, Put, Stored};
 use pumice_filter::Pipeline;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{CellSet, Dims};
@@ -208,20 +208,6 @@ impl Dense {
             }),
         }
         Ok(Outcome::Keep)
-    }
-
-    /// Whether a write needs what is stored.
-    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
-        match request {
-            WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
-                Intent::Replace
-            }
-            WriteRequest::Values { .. }
-            | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. } => Intent::Update,
-            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
-        }
     }
 }
 

@@ -11,13 +11,13 @@
 //!
 //! Readers share a chunk, so what they merge is kept beside it; the next change takes it over.
 
+mod log;
+
+use self::log::{Log, remove_range};
 use super::request::fill_with;
 use super::sparse_chunk::SparseChunk;
 use pumice_filter::location::RowCells;
 use pumice_space::{CellSet, Run};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// A change goes to the log if the chunk has so many times its cells: to move so many costs about what a note of
@@ -40,17 +40,6 @@ pub struct LoggedChunk {
     fresh: Option<Fresh>,
     /// Chunk and log together, if somebody has asked for that since the last change.
     merged: OnceLock<Box<SparseChunk>>,
-}
-
-/// Cells that came and went.
-#[derive(Clone, Debug, Default)]
-struct Log {
-    /// The cells that came, and the number of each one's element among `values`.
-    added: BTreeMap<u64, usize>,
-    /// Elements in the order in which they came; some of them of cells that have gone again.
-    values: Vec<u8>,
-    /// The cells that went.
-    removed: BTreeSet<u64>,
 }
 
 /// Cells that have been encoded, and their values.
@@ -317,83 +306,6 @@ impl LoggedChunk {
     }
 }
 
-impl Log {
-    fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty()
-    }
-
-    /// The length that decides when to merge: elements of cells that have gone again take room, too.
-    fn len(&self, element: usize) -> u64 {
-        (self.values.len() / element.max(1) + self.removed.len()) as u64
-    }
-
-    /// Defines cells that the chunk has not.
-    fn add(&mut self, cells: Range<u64>, mut values: &[u8], element: usize) {
-        for cell in cells {
-            let value = values.split_off(..element).unwrap_or_default();
-            let next = self.values.len() / element.max(1);
-            let number = *self.added.entry(cell).or_insert(next);
-            if number == next {
-                self.values.extend_from_slice(value);
-            } else {
-                self.values[number * element..(number + 1) * element].copy_from_slice(value);
-            }
-        }
-    }
-
-    /// Takes back cells that the chunk has not.
-    fn forget(&mut self, run: Run) {
-        while let Some((&cell, _)) = self.added.range(run.start..run.end()).next() {
-            self.added.remove(&cell);
-        }
-        if self.added.is_empty() {
-            self.values.clear();
-        }
-    }
-
-    /// The element of a number.
-    fn value(&self, number: usize, element: usize) -> &[u8] {
-        &self.values[number * element..(number + 1) * element]
-    }
-
-    /// A chunk after these changes.
-    fn merge(&self, base: &SparseChunk, element: usize) -> SparseChunk {
-        let total = base.cells.cells();
-        // They come from sets of this chunk, and ascend.
-        let set = |cells: &mut dyn Iterator<Item = u64>| {
-            CellSet::from_sorted_cells(total, cells).expect("cells of the chunk")
-        };
-        let mut chunk = Cow::Borrowed(base);
-        if !self.removed.is_empty()
-            && let Some(left) = base.without(element, &set(&mut self.removed.iter().copied()))
-        {
-            chunk = Cow::Owned(left);
-        }
-        if self.added.is_empty() {
-            return chunk.into_owned();
-        }
-        let mut values = Vec::with_capacity(self.added.len() * element);
-        for &number in self.added.values() {
-            values.extend_from_slice(self.value(number, element));
-        }
-        chunk.with(element, &set(&mut self.added.keys().copied()), &values)
-    }
-
-    /// Bytes in memory, used and allocated.
-    fn footprint(&self) -> (usize, usize) {
-        // Nodes of the trees are between half full and full.
-        let nodes = 24 * self.added.len() + 12 * self.removed.len();
-        (nodes + self.values.len(), nodes + self.values.capacity())
-    }
-}
-
-/// Takes a range out of a set.
-fn remove_range(set: &mut BTreeSet<u64>, range: Range<u64>) {
-    while let Some(&cell) = set.range(range.clone()).next() {
-        set.remove(&cell);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::geometry::Geometry;
@@ -405,6 +317,7 @@ mod tests {
     use pumice_filter::Pipeline;
     use pumice_filter::location::{Aim, RowEncoder};
     use pumice_space::Selection;
+    use std::collections::BTreeMap;
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
         let set = CellSet::from_sorted_cells(100_000, cells).unwrap();

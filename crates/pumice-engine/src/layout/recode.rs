@@ -1,8 +1,7 @@
 //! The form that chunks will have in another extent.
 
-use super::{
-    Chunk, DatasetLayout, Dense, Sparse, Storage, VariableLength, encode_dense, encode_sparse,
-};
+use super::cached::{encode_dense, encode_sparse};
+use super::{Chunk, DatasetLayout, Dense, Sparse, Storage, VariableLength};
 use crate::Result;
 use pumice_cache::Encoded;
 use pumice_format::index::ChunkRecord;

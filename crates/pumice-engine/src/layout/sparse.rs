@@ -17,7 +17,7 @@ use super::sparse_points;
 use super::table::ChunkTable;
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Writer};
-use pumice_cache::{Direct, Intent, Outcome, Part, Stored};
+use pumice_cache::{Direct, Outcome, Part, Stored};
 use pumice_filter::location::RowCells;
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -467,20 +467,6 @@ impl Sparse {
     /// Whether cells can be stored as the location filter encodes rows of them.
     pub fn takes_rows(&self) -> bool {
         self.plain.is_none() && self.locations.begins_with_location()
-    }
-
-    /// Whether a write needs what is stored.
-    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
-        match request {
-            WriteRequest::Values { part, source } if part.is_whole() && source.overwrites() => {
-                Intent::Replace
-            }
-            WriteRequest::Values { .. }
-            | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. } => Intent::Update,
-            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
-        }
     }
 }
 

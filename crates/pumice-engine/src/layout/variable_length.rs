@@ -17,7 +17,7 @@ use super::sparse::{check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
 use pumice_bytes::Writer;
-use pumice_cache::{Encoded, Intent, Outcome, Part};
+use pumice_cache::{Encoded, Outcome, Part};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::Sizes;
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -331,17 +331,5 @@ impl VariableLength {
         }
         chunk.compact(&self.datatype, self.waste.load(Ordering::Relaxed))?;
         Ok(Outcome::Keep)
-    }
-
-    /// Whether a write needs what is stored.
-    pub fn intent(&self, request: &WriteRequest<'_>) -> Intent {
-        match request {
-            WriteRequest::Values { part, .. } if part.is_whole() => Intent::Replace,
-            WriteRequest::Values { .. }
-            | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. } => Intent::Update,
-            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
-        }
     }
 }

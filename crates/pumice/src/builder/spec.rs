@@ -1,0 +1,185 @@
+//! From a description to the dataset: its extent, fill value, layout and chunks.
+
+use super::{Access, DatasetBuilder, Fill, guess};
+use crate::Dataset;
+use crate::filters::Section;
+use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
+use pumice_engine::{Error, Result};
+use pumice_space::Extent;
+use pumice_types::{Conversion, Heaped};
+
+/// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
+/// few system calls, small enough that a hundred fit into a cache.
+const DENSE_CHUNK_BYTES: u64 = 256 << 10;
+/// About how many defined cells a sparse chunk has, if its shape is not given: enough that what is
+/// stored besides them does not count, and few enough that a row or a column, which passes through
+/// many chunks, is read fast.
+const SPARSE_CHUNK_DEFINED: f64 = 16384.0;
+/// No sparse chunk has more or fewer cells by default.
+const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64);
+/// A row of a sparse dataset lies in at most so many chunks by default, unless these would have to be so
+/// many times as wide as otherwise.
+const MOST_ACROSS: u64 = 14;
+const MOST_WIDENING: u64 = 4;
+/// About how many cells a dense chunk with variable-length data has, if its shape is not given: with short
+/// strings that is a megabyte or two.
+const HEAP_CHUNK_CELLS: u64 = 1 << 15;
+/// About how many defined cells a sparse one has.
+const HEAP_CHUNK_DEFINED: f64 = 10_000.0;
+
+impl DatasetBuilder {
+    /// Makes the dataset, and the groups on the way to it.
+    pub fn create(self, path: &str) -> Result<Dataset> {
+        let spec = self.spec().map_err(|error| error.at(path))?;
+        self.group.link_dataset(path, spec)
+    }
+
+    pub(crate) fn spec(&self) -> Result<DatasetSpec> {
+        let extent = match (&self.max_shape, self.shape.as_slice()) {
+            _ if self.null => self.null_extent()?,
+            (None, []) => Extent::Scalar,
+            (None, shape) => Extent::simple(shape)?,
+            (Some(max), shape) => Extent::with_max(shape, max)?,
+        };
+        let mut spec = DatasetSpec {
+            fill_time: self.fill_time,
+            allocation: self.allocation,
+            track_times: self.track_times,
+            track_attribute_order: self.track_attribute_order,
+            attribute_phase_change: self.attribute_phase_change,
+            undefined_fill: self.undefined_fill,
+            committed: self.committed.clone(),
+            ..DatasetSpec::new(self.datatype.clone(), extent, self.layout()?)
+        };
+        self.put_fill(&mut spec)?;
+        Ok(spec)
+    }
+
+    fn null_extent(&self) -> Result<Extent> {
+        let stored = self.layout()?;
+        let plain = matches!(stored, LayoutSpec::Contiguous | LayoutSpec::Compact);
+        match plain && self.shape.is_empty() {
+            true => Ok(Extent::Null),
+            false => Err(Error::Invalid("a null dataspace has no shape and no chunks".into())),
+        }
+    }
+
+    /// Sets the fill value, and what it refers to unless it refers to the file.
+    fn put_fill(&self, spec: &mut DatasetSpec) -> Result<()> {
+        let heaped = match &self.fill {
+            None => None,
+            Some(Fill::Element(datatype, value)) => {
+                let mut converted = vec![0; self.datatype.size()];
+                Conversion::new(datatype, &self.datatype)?.convert(value, &mut converted)?;
+                spec.fill = Some(converted);
+                None
+            }
+            Some(Fill::Value(value)) => {
+                Some(Heaped::from_values(&self.datatype, std::slice::from_ref(value))?)
+            }
+            Some(Fill::Heaped(fill)) => Some(fill.clone()),
+            Some(Fill::Of(other)) => other.fill_heaped()?,
+        };
+        if let Some(Heaped { elements, heap }) = heaped {
+            spec.fill = Some(elements);
+            spec.fill_heap = self.datatype.has_varlen().then_some(heap);
+        }
+        Ok(())
+    }
+
+    fn layout(&self) -> Result<LayoutSpec> {
+        if !self.external.is_empty() || !self.mappings.is_empty() {
+            return self.elsewhere();
+        }
+        if self.variable_length || (self.sparse && self.datatype.has_varlen()) {
+            return self.variable_length_layout();
+        }
+        if self.sparse {
+            return self.sparse_layout();
+        }
+        let filters = self.filters_of(&[Section::Chunk])?.of(Section::Chunk).to_vec();
+        let chunked = self.chunk.is_some() || !filters.is_empty() || self.max_shape.is_some();
+        match (chunked, self.compact) {
+            (true, true) => Err(Error::Invalid("compact datasets have no chunks".into())),
+            (false, true) => Ok(LayoutSpec::Compact),
+            (false, false) => Ok(LayoutSpec::Contiguous),
+            (true, false) => {
+                let cells = DENSE_CHUNK_BYTES / self.datatype.size().max(1) as u64;
+                let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells));
+                let dont_filter_partial = self.dont_filter_partial;
+                Ok(LayoutSpec::Chunked { chunk, filters, dont_filter_partial })
+            }
+        }
+    }
+
+    /// Elements that are in other files or datasets.
+    fn elsewhere(&self) -> Result<LayoutSpec> {
+        let chunked = self.chunk.is_some() || self.sparse || self.variable_length;
+        let own = chunked || !self.edits.is_empty() || self.compact;
+        match (self.external.is_empty(), self.mappings.is_empty()) {
+            (false, true) if !own => Ok(LayoutSpec::External { files: self.external.clone() }),
+            (true, false) if !own => Ok(LayoutSpec::Virtual { mappings: self.mappings.clone() }),
+            _ => Err(Error::Invalid(
+                "elements in other files or datasets, which have another layout as well".into(),
+            )),
+        }
+    }
+
+    fn sparse_layout(&self) -> Result<LayoutSpec> {
+        if self.shape.is_empty() || self.compact {
+            return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
+        }
+        let chunk = self.chunk.clone();
+        let chunk = chunk.unwrap_or_else(|| self.default_sparse_chunk(SPARSE_CHUNK_DEFINED));
+        let filters = self.filters_of(&[Section::Selection, Section::Values])?;
+        let locations = filters.of(Section::Selection).to_vec();
+        let values = filters.of(Section::Values).to_vec();
+        let dont_filter_partial = self.dont_filter_partial;
+        Ok(LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial })
+    }
+
+    fn variable_length_layout(&self) -> Result<LayoutSpec> {
+        if self.shape.is_empty() || self.compact {
+            return Err(Error::Invalid("variable-length chunks need a shape".into()));
+        }
+        let chunk = self.chunk.clone().unwrap_or_else(|| match self.sparse {
+            true => self.default_sparse_chunk(HEAP_CHUNK_DEFINED),
+            false => self.default_chunk(HEAP_CHUNK_CELLS),
+        });
+        let mut sections = vec![Section::References, Section::Heap];
+        if self.sparse {
+            sections.insert(0, Section::Selection);
+        }
+        let filters = self.filters_of(&sections)?;
+        Ok(LayoutSpec::VariableLength {
+            chunk,
+            locations: self.sparse.then(|| filters.of(Section::Selection).to_vec()),
+            references: filters.of(Section::References).to_vec(),
+            heap: filters.of(Section::Heap).to_vec(),
+            dont_filter_partial: self.dont_filter_partial,
+        })
+    }
+
+    /// A chunk of about so many `defined` cells with sides as equal as they can be while a row lies in at
+    /// most [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each
+    /// chunk that it lies in is decoded whole.
+    fn default_sparse_chunk(&self, defined: f64) -> Vec<u64> {
+        let cells = (defined / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
+        let max = self.max_shape.as_deref().unwrap_or(&self.shape);
+        let mut chunk = guess::sparse_chunk_shape(&self.shape, max, cells as u64, self.access);
+        if let (Access::Blocks, [.., high, wide], [.., width]) =
+            (self.access, &mut *chunk, &*self.shape)
+        {
+            let wider =
+                (width.div_ceil(MOST_ACROSS)).clamp(*wide, *wide * (*high).min(MOST_WIDENING));
+            *high = (*high * *wide / wider).max(1);
+            *wide = wider;
+        }
+        chunk
+    }
+
+    fn default_chunk(&self, cells: u64) -> Vec<u64> {
+        let max = self.max_shape.as_deref().unwrap_or(&self.shape);
+        guess::chunk_shape(&self.shape, max, cells, self.access)
+    }
+}
