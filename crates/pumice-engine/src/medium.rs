@@ -343,6 +343,9 @@ impl Medium {
 
     /// Reads raw data, as it will be with the next commit.
     pub fn fetch(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
+        if self.read_held(ops) {
+            return Ok(());
+        }
         let held = self.held_among(ops);
         self.fetch_stored(ops)?;
         held::lay_over(&held, ops);

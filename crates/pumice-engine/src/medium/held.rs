@@ -183,6 +183,16 @@ impl Medium {
         Some(ops.iter().flat_map(|op| state.write_held(op.offset, op.bytes)).collect())
     }
 
+    /// Answers a read of bytes that one image has all of: the file need not be asked. Says whether it has.
+    pub(super) fn read_held(&self, ops: &mut [ReadOp<'_>]) -> bool {
+        let ([op], false) = (ops, self.held.is_empty()) else { return false };
+        let found = self.held.within(op.offset, op.buffer.len() as u64);
+        let [(start, image)] = found.as_slice() else { return false };
+        let from = op.offset.checked_sub(*start).map(|from| from as usize);
+        let bytes = from.and_then(|from| image.get(from..)?.get(..op.buffer.len()));
+        bytes.inspect(|bytes| op.buffer.copy_from_slice(bytes)).is_some()
+    }
+
     /// Images that reads have bytes of, in their order.
     pub(super) fn held_among(&self, ops: &[ReadOp<'_>]) -> Vec<Piece> {
         if self.held.is_empty() {
@@ -370,6 +380,21 @@ mod tests {
         medium.free_raw(20, 8);
         assert_eq!(medium.held.count(), 0);
         assert!(!medium.cannot_hold(40, 10));
+    }
+
+    #[test]
+    fn the_file_is_not_asked_for_what_is_held() {
+        let (store, medium) = medium();
+        medium.put_or_hold(&mut [WriteOp { offset: 20, bytes: &[1, 2, 3, 4, 5] }], false).unwrap();
+        store.set_len(31).unwrap();
+        for (offset, expected) in [(20, &[1, 2, 3, 4, 5][..]), (21, &[2, 3]), (24, &[5])] {
+            assert_eq!(read(&medium, offset, expected.len()), expected);
+        }
+        for (offset, length) in [(19, 3), (23, 3), (25, 1)] {
+            let mut buffer = vec![0; length];
+            let mut ops = [ReadOp { offset, buffer: &mut buffer }];
+            assert!(medium.fetch(&mut ops).is_err(), "{offset}");
+        }
     }
 
     #[test]
