@@ -20,6 +20,7 @@ mod plain_length;
 mod plan;
 mod row_runs;
 mod rows;
+mod scan;
 mod streams;
 mod toggles;
 mod varint;

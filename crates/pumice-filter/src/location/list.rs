@@ -8,6 +8,7 @@ use super::Aim;
 use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, SAMPLES, choose};
+use super::scan::{self, Scan, Scanned};
 use crate::{Work, run_widely, scratch};
 use pumice_space::{CellSet, Division};
 
@@ -49,18 +50,52 @@ fn encode_list(dims: &[u64], list: &[u32], runs: u64, aim: Aim, out: &mut Vec<u8
     if repeats(dims, list) {
         return None;
     }
-    let length = plain_length(dims, dims.iter().product(), list, runs)?;
     let mut gaps = scratch::take_numbers(list.len());
-    gaps.resize(list.len(), 0);
-    if let (Some(gap), Some(first)) = (gaps.first_mut(), list.first()) {
-        *gap = *first;
+    gaps.clear();
+    gaps.reserve(list.len());
+    let length = match *dims {
+        [rows, width] if let Some(length) = scan_rows(list, [rows, width], runs, &mut gaps) => {
+            Some(length)
+        }
+        _ => plain_length(dims, dims.iter().product(), list, runs),
+    };
+    if length.is_some() {
+        if gaps.is_empty() {
+            run_widely(PutGaps { list, gaps: &mut gaps });
+        }
+        compact::encode_gaps(dims, &gaps, aim, out);
     }
-    for (gap, pair) in gaps.iter_mut().skip(1).zip(list.windows(2)) {
-        *gap = pair[1] - pair[0] - 1;
-    }
-    compact::encode_gaps(dims, &gaps, aim, out);
     scratch::give_numbers(gaps);
-    Some(length)
+    length
+}
+
+/// Appends the gaps before cells.
+struct PutGaps<'a> {
+    list: &'a [u32],
+    gaps: &'a mut Vec<u32>,
+}
+
+impl Work for PutGaps<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.gaps.extend(self.list.first());
+        self.gaps.extend(self.list.windows(2).map(|pair| pair[1] - pair[0] - 1));
+    }
+}
+
+/// As [`plain_length`], of the cells of a matrix, and the gaps before them. `None` if it takes more to know.
+fn scan_rows(list: &[u32], [rows, width]: [u64; 2], runs: u64, gaps: &mut Vec<u32>) -> Option<u64> {
+    let highest = rows.max(width).checked_sub(1)?;
+    // As far as that, it does not matter which coordinate is the highest.
+    if rows * width > Division::MOST || highest > u64::from(u16::MAX) {
+        return None;
+    }
+    let rows_of = scan::Rows { list, width: width as u32, division: Division::by(width) };
+    let Scanned { touching, continued, irregular } = run_widely(Scan { rows: rows_of, gaps });
+    let counts = Counts { blocks: runs + touching - continued, highest };
+    irregular.then(|| length(&[rows, width], counts)).flatten()
 }
 
 /// Whether cells often have another one a stride further, so that a difference may be shorter.

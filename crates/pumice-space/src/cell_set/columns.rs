@@ -288,11 +288,17 @@ impl CellSet {
     pub fn is_inside(&self, dims: &[u64], inside: &[u64]) -> bool {
         match (dims, inside, &self.form) {
             (&[_, width], &[rows, columns], Form::Cells(list)) if self.cells <= Division::MOST => {
+                // Cells ascend, so that the last is in the highest row.
+                let below = |cell: &u32| u64::from(*cell) < rows.saturating_mul(width);
+                if columns >= width || !list.cells().last().is_none_or(below) {
+                    return list.cells().last().is_none_or(below);
+                }
                 let division = Division::by(width);
-                // All are looked at, so that many are compared at once.
+                // All are looked at, so that many are compared at once, and in halves of numbers.
+                let (width, columns) = (width as u32, columns as u32);
                 list.cells().iter().fold(true, |all, &cell| {
-                    let (row, column) = division.of(cell);
-                    all & (row < rows) & (column < columns)
+                    let row = division.of(cell).0 as u32;
+                    all & (cell.wrapping_sub(row.wrapping_mul(width)) < columns)
                 })
             }
             _ => {
