@@ -7,10 +7,13 @@
 //! Two things help numbers that went through shuffle before, and leave the frame an ordinary one.
 //! Blocks end where a plane of bytes ends, so that each plane gets codes of its own; the lengths behind
 //! the text of a heap are such a plane, too. And where
-//! looking for repetitions does not pay, which a sample of each plane tells, it is left out: noise in
+//! looking for repetitions does not pay, which a sample of each plane tells ([`promise`]), it is left out: noise in
 //! the low bytes of numbers repeats only by chance, and chance repetitions cost more than they save.
 
+mod promise;
+
 use crate::{Filter, FilterError, registry};
+use promise::Promise;
 use std::cell::RefCell;
 use std::io;
 use zstd::bulk::Decompressor;
@@ -196,13 +199,20 @@ impl Compressor {
 
     /// Whether looking for repetitions makes samples of the planes shorter.
     fn repeats(&mut self, input: &[u8], plane: usize) -> Result<bool, usize> {
-        let (mut with, mut without) = (0, 0);
-        for plane in input.chunks(plane) {
+        let samples = input.chunks(plane).map(|plane| {
             let (least, most) = SAMPLE_BYTES;
             let len = (plane.len() / SAMPLE_SHARE).clamp(least, most).min(plane.len());
             let start = (plane.len() - len) / 2;
-            let sample = &plane[start..start + len];
-            self.sample.reserve(zstd_safe::compress_bound(len));
+            &plane[start..start + len]
+        });
+        let mut promise = Promise::default();
+        samples.clone().for_each(|sample| promise.add(sample));
+        if !promise.is_good() {
+            return Ok(false);
+        }
+        let (mut with, mut without) = (0, 0);
+        for sample in samples {
+            self.sample.reserve(zstd_safe::compress_bound(sample.len()));
             with += self.matches.compress2(&mut self.sample, sample)?;
             without += self.codes.compress2(&mut self.sample, sample)?;
         }
