@@ -192,6 +192,30 @@ impl CellSet {
         }
     }
 
+    /// Replaces a list by the cells of the set, which has fewer than 2^32 cells, defined or not. What the list
+    /// contains before means nothing, but saves filling it.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let mut list = vec![7; 5];
+    /// CellSet::from_sorted_cells(100, [3, 50, 51])?.put_list(&mut list);
+    /// assert_eq!(list, [3, 50, 51]);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    #[inline(always)]
+    pub fn put_list(&self, list: &mut Vec<u32>) {
+        if let Form::Bitmap(bits) = &self.form {
+            return bits.put_cells(list);
+        }
+        list.clear();
+        list.reserve(self.len as usize);
+        match self.as_list() {
+            Some(cells) => list.extend_from_slice(cells),
+            None => self.for_each_run(|run| list.extend(run.start as u32..run.end() as u32)),
+        }
+    }
+
     /// The positions of the cells that lie in `runs`, which ascend, range by range; `None` if the
     /// set's form is no list.
     ///

@@ -60,6 +60,11 @@ fn check_form(cells: u64, model: &Model, set: &CellSet) {
     let backwards = model.iter().rev().copied().collect();
     assert_eq!(&CellSet::from_unsorted_cells(cells, backwards).unwrap(), set);
     assert!(set.as_list().is_none_or(|held| held == list));
+    for before in [0, list.len() / 2, list.len() + 100] {
+        let mut put = vec![9; before];
+        set.put_list(&mut put);
+        assert_eq!(put, list);
+    }
     let bytes = [4 * set.len(), 8 * (set.run_count() + 1)].into_iter().min().unwrap();
     assert!(set.heap_bytes() as u64 <= bytes, "{set:?}");
 }

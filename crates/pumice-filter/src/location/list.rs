@@ -38,9 +38,9 @@ pub(super) fn encode(
     if let Some(list) = set.as_list() {
         return encode_list(dims, list, runs, aim, out);
     }
-    let mut list = scratch::take_numbers(set.len() as usize);
-    list.clear();
-    set.for_each_run(|run| list.extend(run.start as u32..(run.start + run.len) as u32));
+    // A little more, as a set may write beyond the end.
+    let mut list = scratch::take_numbers(set.len() as usize + 64);
+    run_widely(PutList { set, list: &mut list });
     let length = encode_list(dims, &list, runs, aim, out);
     scratch::give_numbers(list);
     length
@@ -67,6 +67,21 @@ fn encode_list(dims: &[u64], list: &[u32], runs: u64, aim: Aim, out: &mut Vec<u8
     }
     scratch::give_numbers(gaps);
     length
+}
+
+/// [`CellSet::put_list`], compiled for wide registers.
+struct PutList<'a> {
+    set: &'a CellSet,
+    list: &'a mut Vec<u32>,
+}
+
+impl Work for PutList<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.set.put_list(self.list);
+    }
 }
 
 /// Appends the gaps before cells.

@@ -7,6 +7,9 @@ use crate::Run;
 
 const WORDS_PER_RANK: usize = 8;
 
+/// Cells of a word that are listed without a decision.
+const AT_ONCE: usize = 8;
+
 /// Bits with a rank index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bitmap {
@@ -105,6 +108,38 @@ impl Bitmap {
         }
         let bit = index as u64 * 64 + u64::from(word.trailing_zeros());
         (bit < end).then_some(bit)
+    }
+
+    /// Replaces a list by the cells whose bits are set.
+    #[inline(always)]
+    pub(super) fn put_cells(&self, list: &mut Vec<u32>) {
+        let count = self.len() as usize;
+        // What a word writes may go beyond its cells; whatever is behind these is written next, or cut off.
+        if list.len() < count + AT_ONCE {
+            list.resize(count + AT_ONCE, 0);
+        }
+        let (mut at, mut base) = (0, 0u32);
+        for &word in &*self.words {
+            let (mut word, mut place) = (word, at);
+            at += word.count_ones() as usize;
+            // Of scattered cells, a word mostly has no more than that: so there is no decision for each.
+            loop {
+                if let Some(to) =
+                    list.get_mut(place..).and_then(|to| to.first_chunk_mut::<AT_ONCE>())
+                {
+                    for cell in to {
+                        *cell = base.wrapping_add(word.trailing_zeros());
+                        word &= word.wrapping_sub(1);
+                    }
+                }
+                if word == 0 {
+                    break;
+                }
+                place += AT_ONCE;
+            }
+            base = base.wrapping_add(64);
+        }
+        list.truncate(count);
     }
 
     /// Visits the runs between `from` and `end`, cut there.
