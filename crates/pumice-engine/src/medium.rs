@@ -30,6 +30,7 @@ use crate::{Error, Result};
 use held::Held;
 use images::Images;
 use pumice_bytes::DecodeError;
+use pumice_filter::scratch;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::path::Path;
@@ -137,7 +138,7 @@ impl Medium {
     /// Copies raw data within the file.
     pub(crate) fn copy(&self, from: u64, to: u64, length: u64) -> Result<()> {
         const PIECE: u64 = 4 << 20;
-        let mut buffer = vec![0; length.min(PIECE) as usize];
+        let mut buffer = scratch::take_sized(length.min(PIECE) as usize);
         let mut done = 0;
         while done < length {
             let piece = &mut buffer[..(length - done).min(PIECE) as usize];
@@ -145,6 +146,7 @@ impl Medium {
             self.put(&mut [WriteOp { offset: to + done, bytes: piece }])?;
             done += piece.len() as u64;
         }
+        scratch::give(buffer);
         Ok(())
     }
 

@@ -104,6 +104,29 @@ impl CellSet {
         Ok(builder.finish())
     }
 
+    /// As [`from_runs`](Self::from_runs), from the first cell of each run and the cell after its last: faster, where
+    /// runs do not touch.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_bounds(10, &[[2, 4], [5, 6]])?;
+    /// assert_eq!((set.run_count(), set.len()), (2, 3));
+    /// assert!(CellSet::from_bounds(10, &[[5, 6], [2, 4]]).is_err());
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn from_bounds(cells: u64, bounds: &[[u64; 2]]) -> Result<Self, SpaceError> {
+        if let Some(set) = Builder::known(cells, bounds) {
+            return Ok(set);
+        }
+        let run = |&[start, end]: &[u64; 2]| match end.checked_sub(start) {
+            Some(len) => Ok(Run { start, len }),
+            None => Err(SpaceError::UnorderedCells { cell: end, cells }),
+        };
+        let runs = bounds.iter().map(run).collect::<Result<Vec<Run>, _>>()?;
+        Self::from_runs(cells, runs)
+    }
+
     /// From cells that ascend without repetition.
     pub fn from_sorted_cells(
         cells: u64,

@@ -60,6 +60,12 @@ fn check_form(cells: u64, model: &Model, set: &CellSet) {
     let backwards = model.iter().rev().copied().collect();
     assert_eq!(&CellSet::from_unsorted_cells(cells, backwards).unwrap(), set);
     assert!(set.as_list().is_none_or(|held| held == list));
+    let bounds: Vec<[u64; 2]> = set.runs().map(|run| [run.start, run.end()]).collect();
+    assert_eq!(&CellSet::from_bounds(cells, &bounds).unwrap(), set);
+    // In runs that touch, too.
+    let single: Vec<[u64; 2]> = model.iter().map(|&cell| [cell, cell + 1]).collect();
+    assert_eq!(&CellSet::from_bounds(cells, &single).unwrap(), set);
+    assert!(set.is_empty() || CellSet::from_bounds(*model.last().unwrap(), &bounds).is_err());
     for before in [0, list.len() / 2, list.len() + 100] {
         let mut put = vec![9; before];
         set.put_list(&mut put);
@@ -100,8 +106,33 @@ fn requests() -> impl Strategy<Value = Vec<Run>> {
         .prop_map(|list| list.into_iter().map(|(start, len)| Run { start, len }).collect())
 }
 
+/// A matrix and some of its cells.
+fn matrix() -> impl Strategy<Value = ([u64; 2], Model)> {
+    let shape = (1u64..40, 1u64..40);
+    shape.prop_flat_map(|(rows, width)| (Just([rows, width]), some_cells(rows * width)))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_corner_has_all_cells_whose_coordinates_are_in_it(
+        (dims, cells) in matrix(),
+        height in 0u64..42,
+        across in 0u64..42,
+    ) {
+        let set = set(dims[0] * dims[1], &cells);
+        let inside = |cell: &u64| cell / dims[1] < height && cell % dims[1] < across;
+        prop_assert_eq!(set.is_inside(&dims, &[height, across]), cells.iter().all(inside));
+        // The least corner that has them, and those that are a little less.
+        let high = cells.iter().map(|cell| cell / dims[1] + 1).max().unwrap_or(0);
+        let wide = cells.iter().map(|cell| cell % dims[1] + 1).max().unwrap_or(0);
+        prop_assert!(set.is_inside(&dims, &[high, wide]));
+        if !cells.is_empty() {
+            prop_assert!(!set.is_inside(&dims, &[high - 1, wide]));
+            prop_assert!(!set.is_inside(&dims, &[high, wide - 1]));
+        }
+    }
 
     #[test]
     fn questions_agree_with_a_plain_set((cells, cells_in) in chunk()) {

@@ -25,7 +25,7 @@ use super::varint::{put_varint, varint};
 use super::{Aim, CellVisitor, MOST_RUNS, NAME, corrupt};
 use crate::{FilterError, scratch};
 use pumice_bytes::{Budget, Lookup3, Reader, Writer};
-use pumice_space::{CellSet, Dims, MAX_RANK, Run};
+use pumice_space::{CellSet, Dims, MAX_RANK};
 
 /// The first byte of a compact form.
 pub(super) const COMPACT: u8 = 1;
@@ -208,6 +208,12 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
             let set = list_of(&shape, numbers, count, budget, checksum, stored)?;
             return Ok((shape.dims, set));
         }
+        Ok(Parsed { shape, body: Body::Runs(gaps, lengths, count) })
+            if shape.is_short(count) && count <= content.len() =>
+        {
+            let set = runs_of(&shape, gaps, lengths, count, budget, checksum, stored)?;
+            return Ok((shape.dims, set));
+        }
         parsed => {
             verify(checksum, stored)?;
             parsed?
@@ -246,6 +252,48 @@ fn list_of(
     let set = CellSet::from_list(cells, list?).map_err(outside)?;
     check_runs(&set)?;
     Ok(set)
+}
+
+/// The set of so many runs as a list of them; computes the checksum beside.
+fn runs_of(
+    shape: &Shape,
+    gaps: Numbers<'_>,
+    lengths: Numbers<'_>,
+    count: usize,
+    budget: &mut Budget,
+    mut checksum: Lookup3<'_>,
+    stored: u32,
+) -> Result<CellSet, FilterError> {
+    let mut collected = Collected(scratch::take_words(2 * count));
+    collected.0.clear();
+    let paid = spend(budget, shape.cells, count as u64);
+    let read = paid.and_then(|()| {
+        visit_runs(gaps, lengths, shape.cells, &mut collected, &mut checksum).map(drop)
+    });
+    // Whatever else is wrong, a wrong checksum says why.
+    verify(checksum, stored).and(read)?;
+    let set = CellSet::from_bounds(shape.cells, collected.0.as_chunks().0).map_err(outside)?;
+    scratch::give_words(collected.0);
+    check_runs(&set)?;
+    Ok(set)
+}
+
+/// Runs, each as its first cell and the cell after its last.
+struct Collected(Vec<u64>);
+
+impl CellVisitor for Collected {
+    fn begin(&mut self, _dims: &[u64]) -> bool {
+        true
+    }
+
+    fn cells(&mut self, _cells: &[u32]) -> bool {
+        false
+    }
+
+    fn runs(&mut self, runs: &[[u64; 2]]) -> bool {
+        self.0.extend_from_slice(runs.as_flattened());
+        true
+    }
 }
 
 /// Reads a compact form and shows its cells to `visitor`; `false` if it does not want them, or if a
@@ -357,8 +405,7 @@ impl Shape {
         let toggles = self.restore(stream, most_runs, budget)?;
         let (runs, _) = toggles.as_chunks::<2>();
         spend(budget, self.cells, runs.len() as u64)?;
-        let runs = runs.iter().map(|[start, end]| Run { start: *start, len: end - start });
-        CellSet::from_runs(self.cells, runs).map_err(outside)
+        CellSet::from_bounds(self.cells, runs).map_err(outside)
     }
 
     /// Shows the runs of a body, at most `most_runs` of them; `false` if the visitor has seen enough.
@@ -396,6 +443,12 @@ impl Shape {
     /// Whether a body of `count` cells is a list of cells as they are.
     fn is_list(&self, count: usize) -> bool {
         self.is_plain() && self.cells <= u64::from(u32::MAX) && count <= list::MOST_CELLS
+    }
+
+    /// Whether a body of `count` runs is a list of them as they are, and the set shorter so than as a bitmap.
+    fn is_short(&self, count: usize) -> bool {
+        let small = self.cells <= u64::from(u32::MAX);
+        self.is_plain() && small && count as u64 <= self.cells / 64
     }
 
     /// Whether the set itself is in the body.

@@ -76,6 +76,31 @@ impl Builder {
         Self { cells, len: 0, open: (0, 0), store, most_runs, most_cells }
     }
 
+    /// The set of runs, each as its first cell and the cell after its last; `None` if they are not known to ascend
+    /// apart from each other inside the chunk, or are not to be a list.
+    pub(super) fn known(cells: u64, bounds: &[[u64; 2]]) -> Option<CellSet> {
+        if !is_small(cells) || bounds.len() > most_runs(cells) {
+            return None;
+        }
+        let mut entries = Vec::with_capacity(bounds.len() + 1);
+        let (mut right, mut next, mut len) = (true, 0, 0u64);
+        // Without early exit: what is wrong is found by whoever takes them one by one.
+        entries.extend(bounds.iter().map(|&[start, end]| {
+            right &= next <= start && start < end;
+            next = end.saturating_add(1);
+            let before = len as u32;
+            len = len.wrapping_add(end.wrapping_sub(start));
+            Entry { start: start as u32, before }
+        }));
+        let inside = bounds.last().is_none_or(|[_, end]| *end <= cells);
+        if !right || !inside {
+            return None;
+        }
+        let open = (0, 0);
+        let builder = Self { store: Store::Small(entries), len, open, ..Self::new(cells) };
+        Some(builder.finish())
+    }
+
     /// Makes room for about `runs` runs.
     pub(super) fn reserve(&mut self, runs: usize) {
         let runs = runs.min(self.most_runs.saturating_add(1)).saturating_add(1);

@@ -286,19 +286,28 @@ impl CellSet {
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
     pub fn is_inside(&self, dims: &[u64], inside: &[u64]) -> bool {
+        if let (&[_, width], &[rows, columns]) = (dims, inside) {
+            // Cells ascend, so that the last is in the highest row.
+            let last = self.len.checked_sub(1).and_then(|last| self.select(last));
+            let below = last.is_none_or(|last| last < rows.saturating_mul(width));
+            if !below || columns >= width {
+                return below;
+            }
+        }
         match (dims, inside, &self.form) {
-            (&[_, width], &[rows, columns], Form::Cells(list)) if self.cells <= Division::MOST => {
-                // Cells ascend, so that the last is in the highest row.
-                let below = |cell: &u32| u64::from(*cell) < rows.saturating_mul(width);
-                if columns >= width || !list.cells().last().is_none_or(below) {
-                    return list.cells().last().is_none_or(below);
-                }
+            (&[_, width], &[_, columns], Form::Cells(list)) if self.cells <= Division::MOST => {
                 let division = Division::by(width);
                 // All are looked at, so that many are compared at once, and in halves of numbers.
                 let (width, columns) = (width as u32, columns as u32);
                 list.cells().iter().fold(true, |all, &cell| {
                     let row = division.of(cell).0 as u32;
                     all & (cell.wrapping_sub(row.wrapping_mul(width)) < columns)
+                })
+            }
+            (&[all, width], &[rows, columns], Form::Bitmap(bits)) => {
+                (0..rows.min(all)).all(|row| {
+                    let end = ((row + 1) * width).min(self.cells);
+                    bits.next_run(row * width + columns, end).is_none()
                 })
             }
             _ => {
