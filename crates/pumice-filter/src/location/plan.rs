@@ -40,7 +40,7 @@ pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>, aim: Aim) -> Pla
     let mut axes = 0;
     for axis in (0..dims.len().saturating_sub(1)).rev().filter(|axis| dims[*axis] > 1) {
         let steps = Axis::new(dims, axis);
-        if !worth_trying(&set, steps) {
+        if !worth_trying(&set, steps, aim) {
             continue;
         }
         if let Some(shorter) = toggles::difference(&set, steps, share(set.len())) {
@@ -59,7 +59,7 @@ pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>, aim: Aim) -> Pla
 pub(super) const SAMPLES: usize = 64;
 
 /// Whether most toggles of a sample have another one stride further: those would cancel.
-fn worth_trying(set: &[u64], axis: Axis) -> bool {
+fn worth_trying(set: &[u64], axis: Axis, aim: Aim) -> bool {
     if set.len() < 8 {
         return !set.is_empty();
     }
@@ -67,7 +67,11 @@ fn worth_trying(set: &[u64], axis: Axis) -> bool {
     let sampled = set.iter().step_by(step).take(SAMPLES);
     let repeats = sampled.clone().filter(|at| set.binary_search(&(**at + axis.stride)).is_ok());
     // Chance alone may come close in a small sample; computing the difference decides.
-    2 * repeats.count() >= sampled.count()
+    match aim {
+        Aim::Short => 2 * repeats.count() >= sampled.count(),
+        // Nearly all have to cancel.
+        Aim::Fast => 8 * repeats.count() >= 7 * sampled.count(),
+    }
 }
 
 /// The shortest way to write `members` of `cells` cells in `runs` runs, and whether to write the

@@ -304,6 +304,14 @@ impl CellSet {
                     all & (cell.wrapping_sub(row.wrapping_mul(width)) < columns)
                 })
             }
+            (&[_, width], &[_, columns], Form::Small(runs)) if self.cells <= Division::MOST => {
+                let (division, mut all) = (Division::by(width), true);
+                // One that goes on in another row has the margin of its first in it.
+                runs.for_each(|run| {
+                    all &= division.of(run.start as u32).1 + run.len <= columns;
+                });
+                all
+            }
             (&[all, width], &[rows, columns], Form::Bitmap(bits)) => {
                 (0..rows.min(all)).all(|row| {
                     let end = ((row + 1) * width).min(self.cells);
