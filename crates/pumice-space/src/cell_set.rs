@@ -119,12 +119,11 @@ impl CellSet {
         if let Some(set) = Builder::known(cells, bounds) {
             return Ok(set);
         }
-        let run = |&[start, end]: &[u64; 2]| match end.checked_sub(start) {
-            Some(len) => Ok(Run { start, len }),
-            None => Err(SpaceError::UnorderedCells { cell: end, cells }),
-        };
-        let runs = bounds.iter().map(run).collect::<Result<Vec<Run>, _>>()?;
-        Self::from_runs(cells, runs)
+        if let Some(&[_, cell]) = bounds.iter().find(|[start, end]| end < start) {
+            return Err(SpaceError::UnorderedCells { cell, cells });
+        }
+        let run = |&[start, end]: &[u64; 2]| Run { start, len: end - start };
+        Self::from_runs(cells, bounds.iter().map(run))
     }
 
     /// From cells that ascend without repetition.

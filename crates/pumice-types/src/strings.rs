@@ -121,28 +121,44 @@ impl Strings {
     /// The strings as elements of a fixed length, each ending as the type says.
     ///
     /// ```
-    /// use pumice_types::{Datatype, Strings};
+    /// use pumice_types::{Datatype, FixedString, StringPadding, Strings};
     ///
     /// let Datatype::String(four) = Datatype::fixed_string(4) else { unreachable!() };
     /// let names: Strings = ["ab", "cdef"].into_iter().collect();
     /// assert_eq!(names.to_fixed(&four)?, b"ab\0\0cdef");
     /// let longer: Strings = ["basalt"].into_iter().collect();
     /// assert!(longer.to_fixed(&four).is_err());
+    /// // What ends with a null byte has none before it.
+    /// let ended = FixedString { padding: StringPadding::NullTerminate, ..four };
+    /// let parted: Strings = ["a\0b"].into_iter().collect();
+    /// assert!(parted.to_fixed(&ended).is_err());
     /// # Ok::<(), pumice_types::TypeError>(())
     /// ```
     pub fn to_fixed(&self, string: &FixedString) -> Result<Vec<u8>, TypeError> {
-        let size = string.size as usize;
-        let room = string.room();
-        let pad = if string.padding == StringPadding::SpacePad { b' ' } else { 0 };
-        let mut elements = vec![pad; self.len().saturating_mul(size)];
-        for (text, place) in self.iter().zip(elements.chunks_exact_mut(size.max(1))) {
-            if text.len() > room {
-                let (start, length) = (String::from_utf8_lossy(text), text.len());
-                let start: String = start.chars().take(SHOWN).collect();
+        let (size, room) = (string.size as usize, string.room());
+        let ends = string.padding == StringPadding::NullTerminate;
+        for text in self.iter() {
+            let start = || String::from_utf8_lossy(text).chars().take(SHOWN).collect::<String>();
+            let length = text.len();
+            if length > room {
+                let start = start();
                 let reason =
                     format!("\"{start}\" has {length} byte(s), and an element takes {room}");
                 return Err(TypeError::invalid("string", reason));
             }
+            if ends && text.contains(&0) {
+                let reason = format!("{:?} has a null byte, which would end it", start());
+                return Err(TypeError::invalid("string", reason));
+            }
+        }
+        let pad = if string.padding == StringPadding::SpacePad { b' ' } else { 0 };
+        let (total, mut elements) = (self.len().saturating_mul(size), Vec::new());
+        if elements.try_reserve_exact(total).is_err() {
+            let reason = format!("no memory for {total} byte(s) of strings");
+            return Err(TypeError::invalid("string", reason));
+        }
+        elements.resize(total, pad);
+        for (text, place) in self.iter().zip(elements.chunks_exact_mut(size.max(1))) {
             place[..text.len()].copy_from_slice(text);
         }
         Ok(elements)

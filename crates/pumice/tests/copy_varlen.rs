@@ -250,3 +250,22 @@ fn elements_of_variable_length_are_excluded_by_bytes_that_say_what_they_are() {
         assert!(!file.contains("none"));
     }
 }
+
+#[test]
+fn bytes_of_another_type_exclude_what_they_are_in_the_dataset() {
+    use pumice::{Datatype, Value};
+    let file = File::in_memory().unwrap();
+    let own = [("x", Datatype::f32_le()), ("name", Datatype::varlen_string(16))];
+    let pairs = file.new_dataset_of(Datatype::compound(own)).shape([3]).create("pairs").unwrap();
+    let pair = |x: f64, name: &str| {
+        let text = Value::Text(name.as_bytes().to_vec());
+        Value::Compound(vec![("x".into(), Value::Float(x)), ("name".into(), text)])
+    };
+    pairs.write_values(.., &[pair(0.1, "sea"), pair(0.1, "sun"), pair(2.0, "sea")]).unwrap();
+    let members = [("name", Datatype::fixed_string(4)), ("x", Datatype::f64_le())];
+    let element = [&b"sea\0"[..], &0.1f64.to_le_bytes()].concat();
+    let keep = Keep::Except(Datatype::compound(members), element);
+    let builder = file.new_dataset_like(&pairs).sparse().chunk([3]);
+    let copy = pairs.copy_as(builder, "copy", &keep).unwrap();
+    assert_eq!(copy.defined(..).unwrap().count(&[3]), 2);
+}

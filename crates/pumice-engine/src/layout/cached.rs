@@ -35,7 +35,11 @@ impl Layout for DatasetLayout {
 
     fn store(&self) -> StoreId {
         // What may have to wait for a commit is not written with what others write.
-        if self.table().is_some_and(|table| table.refers() && table.medium().is_writable()) {
+        let refers = match &self.storage {
+            Storage::Contiguous(contiguous) => contiguous.refers(),
+            _ => self.table().is_some_and(|table| table.refers() && table.medium().is_writable()),
+        };
+        if refers {
             return StoreId::of(self);
         }
         self.medium().map_or_else(|| StoreId::of(self), |medium| StoreId::of(&**medium))

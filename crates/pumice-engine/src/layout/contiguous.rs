@@ -52,6 +52,11 @@ impl Contiguous {
         Self { geometry, medium, place, refers: false, outside: Some(files) }
     }
 
+    /// Whether elements refer to something, so that they may have to wait for a commit.
+    pub(crate) fn refers(&self) -> bool {
+        self.refers
+    }
+
     /// Whether there are not too many elements to be held.
     pub(crate) fn can_hold(&self) -> bool {
         self.bytes() <= MOST_HELD

@@ -21,6 +21,7 @@ use super::images::{Image, Images};
 use super::{Medium, State};
 use crate::Result;
 use crate::buffer::zeroed;
+use pumice_bytes::DecodeError;
 use pumice_store::{ReadOp, WriteOp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -138,7 +139,10 @@ impl Medium {
                 let new = state.allocator.is_in_fresh(offset);
                 match new || fixed && state.held.is_full(offset, bytes.len() as u64) {
                     true => at_once.push(WriteOp { offset, bytes }),
-                    false => state.hold(offset, bytes.to_vec()),
+                    false => {
+                        state.check_apart(offset, bytes.len() as u64)?;
+                        state.hold(offset, bytes.to_vec());
+                    }
                 }
             }
         }
@@ -152,6 +156,7 @@ impl Medium {
         if self.state().keep_holding(address, length) {
             return Ok(());
         }
+        self.state().check_apart(address, length)?;
         let mut elements = zeroed(length as usize)?;
         self.fetch(&mut [ReadOp { offset: address, buffer: &mut elements }])?;
         let mut state = self.state();
@@ -218,6 +223,19 @@ impl State {
         let old = self.images.replace(address, Some(image.clone())).map_or(0, |old| old.len());
         self.staged = (self.staged + image.len()).saturating_sub(old);
         self.held.replace(address, Some(image));
+    }
+
+    /// Refuses elements that share bytes with others that are held: only a damaged file has such.
+    fn check_apart(&self, address: u64, length: u64) -> Result<()> {
+        let held = self.held.list.within(address, length);
+        match held.iter().find(|(start, _)| *start != address) {
+            Some((start, image)) => {
+                let expected = format!("bytes of one object alone, {length} of them");
+                let found = format!("{} of another from {start} on", image.len());
+                Err(DecodeError::new("elements", address, expected, found).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether an image is held that begins at `address` and is so long. It stays, whatever commit is under way.
@@ -464,5 +482,20 @@ mod tests {
         assert_eq!(read(&medium, 20, 8), [30, 31, 32, 33, 7, 7, 7, 7]);
         medium.free_raw(24, 4);
         assert_eq!(read(&medium, 20, 8), [30, 31, 32, 33, 34, 35, 36, 37]);
+    }
+
+    #[test]
+    fn elements_that_share_bytes_with_others_are_refused() {
+        let (_, medium) = medium();
+        let mut ops = [WriteOp { offset: 24, bytes: &[200; 4] }];
+        medium.put_or_hold(&mut ops, false).unwrap();
+        for (address, length) in [(20, 30), (25, 10), (20, 5)] {
+            let error = medium.hold_all(address, length).unwrap_err().to_string();
+            assert!(error.contains("4 of another from 24 on"), "{error}");
+        }
+        let mut ops = [WriteOp { offset: 20, bytes: &[7; 30] }];
+        assert!(medium.put_or_hold(&mut ops, false).is_err());
+        assert_eq!(read(&medium, 22, 8), [32, 33, 200, 200, 200, 200, 38, 39]);
+        medium.hold_all(24, 10).unwrap();
     }
 }

@@ -235,10 +235,12 @@ impl RunEncoder {
             false => compact::encode(&self.dims, total, self.toggles(lengths), self.aim, out),
         }
         // The plain form has few bytes for boxes.
-        if self.aim == Aim::Fast && !pays(out, plain, Aim::Fast) {
-            compact::encode(&self.dims, total, self.toggles(lengths), Aim::Short, out);
+        let mut aim = self.aim;
+        if aim == Aim::Fast && !pays(out, plain, aim) {
+            aim = Aim::Short;
+            compact::encode(&self.dims, total, self.toggles(lengths), aim, out);
         }
-        pays(out, plain, self.aim).then_some(plain)
+        pays(out, plain, aim).then_some(plain)
     }
 
     /// Where runs begin and end.

@@ -167,9 +167,13 @@ pub(super) fn excluded(keep: &Keep, own: &Datatype) -> Result<Option<Value>> {
         Keep::Except(..) => None,
         _ => return Ok(None),
     };
-    // Bytes that refer to something are of no use without it; and a number is no string.
-    let fits = |value: &Value| Heaped::from_values(own, std::slice::from_ref(value)).is_ok();
-    value.filter(fits).map(settled).map(Some).ok_or_else(|| {
+    // As an element of the dataset has it. Bytes that refer to something are of no use without it; and a number
+    // is no string.
+    let converted = |value: Value| {
+        let element = Heaped::from_values(own, &[value]).ok()?;
+        element.values(own).ok()?.into_iter().next()
+    };
+    value.and_then(converted).map(settled).map(Some).ok_or_else(|| {
         Error::Invalid(format!(
             "no element of {own} is excluded by these bytes: name its value, Keep::ExceptValue"
         ))

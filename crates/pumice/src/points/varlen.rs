@@ -34,7 +34,8 @@ impl Dataset {
         self.write_packed_strings_at(points, &strings.iter().collect())
     }
 
-    /// As [`write_strings_at`](Self::write_strings_at), from one buffer, which is not copied.
+    /// As [`write_strings_at`](Self::write_strings_at), from one buffer, which is not copied
+    /// unless they are of a fixed length.
     pub fn write_packed_strings_at(&self, points: &Points<'_>, strings: &Strings) -> Result<()> {
         self.write_packed_strings(self.cells_of(points)?, strings)
     }

@@ -46,7 +46,7 @@ impl<'a> Planner<'a> {
 
     /// How a dataset is stored in the new file; nothing for as it is.
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
-        tell_of_lost_references(dataset)?;
+        tell_of_lost_references(dataset);
         let (layout, filters) = self.options.requests.of(dataset.path());
         let datatype = match self.options.native {
             true => cells::with_order(dataset.datatype(), false),
@@ -123,17 +123,17 @@ impl<'a> Planner<'a> {
 }
 
 /// Says that references in a fill value lead nowhere in another file, if any leads somewhere in this one.
-fn tell_of_lost_references(dataset: &Dataset) -> Result<()> {
+fn tell_of_lost_references(dataset: &Dataset) {
     let datatype = dataset.datatype();
     if !datatype.refers_to_objects() {
-        return Ok(());
+        return;
     }
-    let Some(fill) = dataset.fill_heaped()? else { return Ok(()) };
-    if fill.values(datatype)?.iter().any(leads_somewhere) {
+    // Whoever copies the value says what is wrong with it.
+    let Ok(Some(fill)) = dataset.fill_heaped() else { return };
+    if fill.values(datatype).is_ok_and(|values| values.iter().any(leads_somewhere)) {
         let path = dataset.path();
         failure::warn(&format!("{path}: references in its fill value are null in the new file"));
     }
-    Ok(())
 }
 
 fn leads_somewhere(value: &Value) -> bool {
