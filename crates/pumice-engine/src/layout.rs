@@ -111,6 +111,15 @@ impl DatasetLayout {
         }
     }
 
+    /// Whether cells can be undefined.
+    pub fn is_sparse(&self) -> bool {
+        match &self.storage {
+            Storage::Sparse(..) => true,
+            Storage::VariableLength(layout, _) => layout.is_sparse(),
+            _ => false,
+        }
+    }
+
     /// How many cells a sparse chunk has defined according to its record.
     pub(crate) fn announced_cells(&self, record: &ChunkRecord) -> Option<u64> {
         let checksum = match &self.storage {

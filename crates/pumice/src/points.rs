@@ -100,7 +100,8 @@ impl Dataset {
     /// Coordinates and values of the selected cells that are defined, one column per dimension.
     ///
     /// The fastest way to read many cells: every chunk is put straight into its place, by the thread
-    /// that decodes it. `C` is `u32` (where the shape allows it) or `u64`.
+    /// that decodes it. `C` is `u32` (where the shape allows it) or `u64`. All cells of datasets that are not
+    /// sparse are defined; what was never written has the fill value.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

@@ -260,7 +260,7 @@ impl DatasetState {
     }
 
     fn shares(&self, selection: &Selection) -> Result<Vec<Share>> {
-        let touched = self.touched_checked(selection)?;
+        let touched = self.asked(selection)?;
         let grid = self.grid(&self.dims())?;
         let share = |(chunk, cells): (Dims, Selection)| {
             let (origin, inside) = (grid.origin(&chunk), grid.clipped(&chunk));

@@ -158,12 +158,7 @@ impl DatasetState {
 
     /// Whether chunks may have cells beyond the edge along one of these axes.
     fn has_stale(&self, axes: u32) -> bool {
-        let sparse = match &self.layout.storage {
-            Storage::Sparse(..) => true,
-            Storage::VariableLength(layout, _) => layout.is_sparse(),
-            _ => false,
-        };
-        sparse && axes & !self.masked.load(Ordering::Relaxed) != 0
+        self.layout.is_sparse() && axes & !self.masked.load(Ordering::Relaxed) != 0
     }
 
     /// Chunks that may change with the extent `dims`: those that the old edge cuts along axes that grow, those

@@ -2,8 +2,8 @@
 //! request per chunk.
 //!
 //! A read or write of values visits every chunk that the selection touches; its cost is that of the
-//! caller's buffer anyway. Questions about defined cells, and erasing, may name a vast array of which
-//! little is stored: they visit stored chunks only.
+//! caller's buffer anyway. Questions about defined cells of sparse datasets, and erasing, may name a vast
+//! array of which little is stored: they visit stored chunks only. Of others, all cells are defined.
 
 use super::{DatasetState, virtuality};
 use crate::buffer::Output;
@@ -267,8 +267,13 @@ impl DatasetState {
 
     /// The defined cells among the selected ones, chunk by chunk.
     pub fn defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
+        if let Storage::Virtual(_) = &self.layout.storage {
+            let parts = self.virtual_parts(selection)?.into_iter();
+            let part = |(chunk, cells, _)| Defined { chunk, cells, values: Vec::new() };
+            return Ok(parts.map(part).collect());
+        }
         let _no_resize = self.gate();
-        self.defined_of(self.touched_checked(selection)?)
+        self.defined_of(self.asked(selection)?)
     }
 
     /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
@@ -292,8 +297,17 @@ impl DatasetState {
 
     /// The defined cells among the selected ones with their values, chunk by chunk.
     pub fn read_defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
+        if let Storage::Virtual(_) = &self.layout.storage {
+            let parts = self.virtual_parts(selection)?.into_iter();
+            let part = |(chunk, cells, selection): (Dims, CellSet, Selection)| {
+                let mut values = self.buffer(cells.len())?;
+                self.read(&selection, &self.datatype, Output::zeroed(&mut values))?;
+                Ok(Defined { chunk, cells, values })
+            };
+            return parts.map(part).collect();
+        }
         let _no_resize = self.gate();
-        self.read_defined_of(self.touched_checked(selection)?)
+        self.read_defined_of(self.asked(selection)?)
     }
 
     /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
@@ -315,10 +329,43 @@ impl DatasetState {
         Ok(found.collect())
     }
 
-    pub(super) fn touched_checked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
+    /// The selected cells of a virtual dataset, once as cells of a chunk and once as those of the array. It has
+    /// no chunks, but its shape may be taken for that of one.
+    pub(super) fn virtual_parts(
+        &self,
+        selection: &Selection,
+    ) -> Result<Vec<(Dims, CellSet, Selection)>> {
         let dims = self.dims();
         selection.check(&dims)?;
-        self.touched(selection, &dims)
+        if self.count(selection, &dims) == 0 {
+            return Ok(Vec::new());
+        }
+        let grid = ChunkGrid::new(&dims, self.layout.geometry.chunk())?;
+        let part = |(chunk, cells): (Dims, Selection)| {
+            let cells = CellSet::from_selection(&cells, grid.chunk())?;
+            let origin = grid.origin(&chunk);
+            let inside = match cells.is_full() {
+                // As a selection this is "all", which has no place of its own.
+                true => Selection::block(&origin, grid.chunk())?,
+                false => {
+                    let offset: Vec<i64> = origin.iter().map(|&start| start as i64).collect();
+                    cells.to_selection(grid.chunk())?.translate(&offset)?
+                }
+            };
+            Ok((chunk, cells, inside))
+        };
+        cells_by_chunk(selection, &grid)?.map(part).collect()
+    }
+
+    /// The chunks that are asked which of the selected cells are defined, each with these: as long as only
+    /// what is stored can be defined, those that may hold something.
+    pub(super) fn asked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
+        let dims = self.dims();
+        selection.check(&dims)?;
+        if self.layout.is_sparse() || self.count(selection, &dims) == 0 {
+            return self.touched(selection, &dims);
+        }
+        Ok(cells_by_chunk(selection, &self.grid(&dims)?)?.collect())
     }
 
     fn cut_checked(

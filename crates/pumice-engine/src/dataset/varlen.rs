@@ -285,6 +285,14 @@ impl DatasetState {
     /// The defined cells among the selected ones with their values and what these refer to, chunk by
     /// chunk.
     pub fn read_defined_heaped(&self, selection: &Selection) -> Result<Vec<DefinedHeaped>> {
+        if let Storage::Virtual(_) = &self.layout.storage {
+            let parts = self.virtual_parts(selection)?.into_iter();
+            let part = |(chunk, cells, selection): (Dims, CellSet, Selection)| {
+                let values = self.read_heaped(&selection)?;
+                Ok(DefinedHeaped { chunk, cells, values })
+            };
+            return parts.map(part).collect();
+        }
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             let _reading = self.heap.reading();
             let found = self.read_defined(selection)?.into_iter().map(|part| {
@@ -294,7 +302,7 @@ impl DatasetState {
             return found.collect();
         }
         let _no_resize = self.gate();
-        let touched = self.touched_checked(selection)?;
+        let touched = self.asked(selection)?;
         let mut answers: Vec<Option<(CellSet, Heaped)>> = touched.iter().map(|_| None).collect();
         let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
             (key.clone(), ReadRequest::DefinedHeaped { cells: cells.clone(), found })

@@ -143,10 +143,24 @@ impl Dense {
         }
     }
 
-    /// Answers a read from a chunk that is not stored: the fill value, and nothing defined.
+    /// Answers a read from a chunk that is not stored: every cell has the fill value.
     pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
-        if let ReadRequest::Values { part, target } = request {
-            target.fill_all(part.segments(self.geometry.chunk()));
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } => target.fill_all(part.segments(dims)),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => {
+                return Err(points_of_sparse());
+            }
+            ReadRequest::Defined { cells, found } => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+            }
+            ReadRequest::DefinedValues { cells, found } => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let mut values = zeros(cells.len() * self.geometry.element_size() as u64)?;
+                fill_with(&mut values, self.geometry.fill());
+                **found = Some((cells, values));
+            }
+            ReadRequest::DefinedHeaped { .. } => return Err(super::without_heap()),
         }
         Ok(())
     }

@@ -276,10 +276,24 @@ impl VariableLength {
         }
     }
 
-    /// Answers a read from a chunk that is not stored: nothing is defined there.
+    /// Answers a read from a chunk that is not stored: nothing is defined there if the dataset is sparse,
+    /// and every cell has the fill value otherwise.
     pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
-        if let ReadRequest::Values { part, target } = request {
-            self.put_fill(part.segments(self.geometry.chunk()), target)?;
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } => self.put_fill(part.segments(dims), target)?,
+            ReadRequest::Defined { cells, found } if !self.is_sparse() => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+            }
+            ReadRequest::DefinedHeaped { cells, found } if !self.is_sparse() => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let mut elements = super::dense::zeros(cells.len() * self.datatype.size() as u64)?;
+                super::request::fill_with(&mut elements, &self.fill.elements);
+                let mut heap = Vec::new();
+                heaped::adopt(&self.datatype, &mut elements, &mut heap, 0, &self.fill.heap)?;
+                **found = Some((cells, Heaped { elements, heap }));
+            }
+            _ => {}
         }
         Ok(())
     }
