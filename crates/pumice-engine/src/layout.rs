@@ -13,6 +13,7 @@
 //! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
 //! dataset's shape and the table of its chunks; nothing here decides what is resident.
 
+mod announced;
 mod blocks;
 mod cached;
 pub mod contiguous;

@@ -118,6 +118,25 @@ impl Dataset {
         self.at(self.state.write_sections(offset.as_ref(), record, &bytes))
     }
 
+    /// Fails if the chunk at `offset`, of a sparse dataset, says that its selection has another size before filters
+    /// than it has. Reading does without that size, so that it does not tell; others may not. `pumice check` asks.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([9]).chunk([9]).sparse().create("d")?;
+    /// dataset.write(2..5, &[1u8, 2, 3])?;
+    /// dataset.check_structured_chunk([0])?;
+    ///
+    /// let mut sections = dataset.read_structured_chunk([0])?.unwrap();
+    /// sections[0].unfiltered_size += 1;
+    /// assert!(dataset.write_structured_chunk([0], &sections).is_err(), "the same is looked at");
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn check_structured_chunk(&self, offset: impl AsRef<[u64]>) -> Result<()> {
+        self.require_structured()?;
+        self.at(self.state.check_locations(offset.as_ref()))
+    }
+
     /// The sections of the chunk at `offset` as they are stored; `None` if it is not.
     pub fn read_structured_chunk(
         &self,

@@ -296,3 +296,58 @@ fn more_chunks_than_can_be_counted_are_refused_at_once() {
     assert!(error.contains("take larger ones"), "{error}");
     vast(1 << 30).unwrap().write_point(&[1 << 61, 7], 1u8).unwrap();
 }
+
+/// Whether locations are compact, verbatim behind the location filter, compressed as they are, or neither, their size
+/// before filters is what it is.
+#[test]
+fn sizes_of_selections_that_are_wrong_are_refused_in_every_form() {
+    let file = File::in_memory().unwrap();
+    let location = || FilterSpec::location();
+    let zstd = || FilterSpec::zstd(3);
+    let pipelines = [vec![], vec![location()], vec![location(), zstd()], vec![zstd()]];
+    let scattered: Vec<u64> = (0..60).map(|cell| cell * cell % 997).collect();
+    for (number, filters) in pipelines.into_iter().enumerate() {
+        for (kind, points) in [("run", vec![2, 3, 4]), ("scattered", scattered.clone())] {
+            let new = file.new_dataset::<u16>().shape([1000]).chunk([1000]).sparse().no_filters();
+            let new = filters
+                .iter()
+                .fold(new, |new, filter| new.section_filter(Section::Selection, filter.clone()));
+            let dataset = new.create(&format!("{kind} {number}")).unwrap();
+            let mut points = points;
+            points.sort_unstable();
+            points.dedup();
+            let points: Vec<[u64; 1]> = points.into_iter().map(|cell| [cell]).collect();
+            dataset.write_points(&points, &vec![7u16; points.len()]).unwrap();
+            let sections = dataset.read_structured_chunk([0]).unwrap().unwrap();
+            dataset.check_structured_chunk([0]).unwrap();
+            dataset.write_structured_chunk([0], &sections).unwrap();
+            for change in [-20i64, -1, 1, 1000, 60_000] {
+                let mut wrong = sections.clone();
+                let size = sections[0].unfiltered_size as i64 + change;
+                wrong[0].unfiltered_size = size as u64;
+                let error = dataset.write_structured_chunk([0], &wrong);
+                assert!(error.is_err(), "{kind} {number}: {change}");
+                if change > 0 && number > 0 {
+                    let error = error.unwrap_err().to_string();
+                    let right = sections[0].unfiltered_size.to_string();
+                    assert!(error.contains(&right), "{error}");
+                    assert!(error.contains(&size.to_string()), "{error}");
+                }
+            }
+            assert_eq!(dataset.count_defined(..).unwrap(), points.len() as u64, "it is as it was");
+        }
+    }
+    let strings = file.new_strings().shape([10]).chunk([10]).sparse().create("strings").unwrap();
+    strings.write_strings(2..5, &["a long one", "b", "c"]).unwrap();
+    let sections = strings.read_structured_chunk([0]).unwrap().unwrap();
+    strings.check_structured_chunk([0]).unwrap();
+    for section in 0..3 {
+        for change in [-1i64, 1] {
+            let mut wrong = sections.clone();
+            wrong[section].unfiltered_size =
+                wrong[section].unfiltered_size.wrapping_add_signed(change);
+            assert!(strings.write_structured_chunk([0], &wrong).is_err(), "{section} {change}");
+        }
+    }
+    strings.write_structured_chunk([0], &sections).unwrap();
+}

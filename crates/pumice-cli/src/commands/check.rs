@@ -267,11 +267,16 @@ impl Checker {
                 (false, true) => dataset.read_heaped(&block).map(|_| ()),
                 (false, false) => dataset.read_bytes(&block).map(|_| ()),
             };
-            if let Err(error) = read {
-                // What cannot be decoded here may be sound; chunks are copied as they are.
-                if !error.is_missing_filter() {
-                    self.report.damaged.insert(dataset.address(), path.to_owned());
-                }
+            // What cannot be decoded here may be sound; chunks are copied as they are.
+            if read.as_ref().is_err_and(|error| !error.is_missing_filter()) {
+                self.report.damaged.insert(dataset.address(), path.to_owned());
+            }
+            // Of what can be read, others may still think otherwise.
+            let told = read.and_then(|()| match dataset.is_sparse() {
+                true => dataset.check_structured_chunk(&offset),
+                false => Ok(()),
+            });
+            if let Err(error) = told {
                 let reason = error.to_string();
                 match failures.iter_mut().find(|failure| failure.1 == reason) {
                     Some(failure) => failure.2 += 1,

@@ -51,6 +51,40 @@ fn damage_is_found_and_the_rest_is_copied() {
 }
 
 #[test]
+fn wrong_sizes_of_selections_are_told_though_they_can_be_read() {
+    let place = Place::new();
+    let path = place.path("s.h5");
+    let file = File::create(&path).unwrap();
+    let new = file.new_dataset::<u16>().shape([4000]).chunk([4000]).sparse();
+    let dataset = new.create("d").unwrap();
+    let points: Vec<[u64; 1]> = (0..100).map(|number| [number * number % 3989]).collect();
+    dataset.write_points(&points, &[7u16; 100]).unwrap();
+    let size = dataset.read_structured_chunk([0]).unwrap().unwrap()[0].unfiltered_size;
+    let header = dataset.places().unwrap()[0];
+    drop(dataset);
+    file.close().unwrap();
+    assert_eq!(place.pumice("check s.h5").code, Some(0));
+    // There is one chunk, and the object header describes it.
+    let mut bytes = std::fs::read(&path).unwrap();
+    let block = &mut bytes[header.address as usize..(header.address + header.length) as usize];
+    let sought = (size as u16).to_le_bytes();
+    let found: Vec<usize> =
+        (0..block.len() - 1).filter(|&at| block[at..at + 2] == sought).collect();
+    assert_eq!(found.len(), 1, "the size stands in the header once");
+    block[found[0]] ^= 1;
+    let end = block.len() - 4;
+    let checksum = pumice_bytes::lookup3(&block[..end]).to_le_bytes();
+    block[end..].copy_from_slice(&checksum);
+    place.write("s.h5", bytes);
+    let run = place.pumice("check s.h5");
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    let told = format!("section 0 has {size} byte(s) before filters, but {} were", size ^ 1);
+    assert!(run.out.contains(&told), "{}", run.out);
+    let file = File::open(&path).unwrap();
+    assert_eq!(file.dataset("d").unwrap().count_defined(..).unwrap(), 100);
+}
+
+#[test]
 fn names_that_are_empty_are_told() {
     use pumice::{Datatype, LibraryVersion};
     let place = Place::new();

@@ -115,6 +115,18 @@ impl DatasetState {
         self.cache().write_stored(&self.cached, &key, bytes, record)
     }
 
+    /// Fails if the record of a stored structured chunk has another length of its locations than these have:
+    /// reads do not look at it. A chunk that is not stored has none.
+    pub fn check_locations(&self, offset: &[u64]) -> Result<()> {
+        let Some((bytes, record)) = self.read_chunk(offset)? else { return Ok(()) };
+        let key = self.chunk_key(offset)?;
+        match &self.layout.storage {
+            Storage::Sparse(sparse, _) => sparse.check_locations(&key, &bytes, &record),
+            Storage::VariableLength(layout, _) => layout.check_locations(&key, &bytes, &record),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes back what the cache has changed, and keeps it so until the answer is dropped.
     pub(super) fn written_back(
         &self,

@@ -8,6 +8,7 @@
 //! goes straight between the stored form and a `CellSet`.
 
 use super::RECYCLED;
+use super::announced;
 use super::dense::is_unverified;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
@@ -149,7 +150,14 @@ impl Sparse {
                 "a chunk without defined cells is erased, not stored".into(),
             ));
         }
-        Ok(())
+        self.check_locations(key, bytes, record)
+    }
+
+    /// Fails unless section 0 is as long before filters as the record says.
+    pub fn check_locations(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
+        let ((section, length), _) = sections(record)?;
+        let stored = bytes.get(..length).ok_or_else(|| short(0, length, bytes.len()))?;
+        announced::check_locations(&self.geometry, self.pipelines(key).0, stored, &section)
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections. If the chunk may

@@ -9,6 +9,7 @@
 //!
 //! What is written is always the shortest: objects in the order of the cells, without waste.
 
+use super::announced;
 use super::geometry::Geometry;
 use super::heap_chunk::{HeapChunk, no_heap};
 use super::heap_sections::{HeapSections, stored_section};
@@ -207,7 +208,14 @@ impl VariableLength {
                 "a chunk without defined cells is erased, not stored".into(),
             ));
         }
-        Ok(())
+        self.check_locations(key, bytes, record)
+    }
+
+    /// Fails unless section 0, if it has locations, is as long before filters as the record says.
+    pub fn check_locations(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
+        let Some(locations) = &self.locations else { return Ok(()) };
+        let (section, stored) = stored_section(record, 0, bytes)?;
+        announced::check_locations(&self.geometry, self.pipeline(key, locations), stored, section)
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.
