@@ -8,7 +8,7 @@
 //! serves dense and sparse datasets, of numbers and of strings.
 
 use pumice_engine::{Error, Result};
-use pumice_filter::FilterSpec;
+use pumice_filter::{FilterSpec, find, registered_name};
 use std::fmt;
 use std::ops::RangeFull;
 
@@ -313,6 +313,20 @@ impl SectionFilters {
             Some(entry) => Err(no_fletcher32(Sections::One(entry.section))),
             None => Ok(()),
         }
+    }
+
+    /// Whether all that have to run can. Only those of new datasets are asked: chunks of others may be copied as
+    /// they are.
+    pub(crate) fn check_available(&self) -> Result<()> {
+        let mut filters = self.entries.iter().flat_map(|entry| &entry.filters);
+        let absent = |filter: &&FilterSpec| !filter.optional && find(filter.id).is_none();
+        let Some(FilterSpec { id, name, .. }) = filters.find(absent) else { return Ok(()) };
+        let own = name.as_deref().filter(|name| !name.is_empty());
+        let name = registered_name(*id).or(own).unwrap_or("unregistered");
+        Err(Error::Invalid(format!(
+            "filter {id} ({name}) is not available and not optional, so that nothing could be stored: register \
+             it first (register_filter, or HDF5_PLUGIN_PATH with the feature `plugins`), or make it optional"
+        )))
     }
 
     /// Whether the dataset has them; an error if it must.

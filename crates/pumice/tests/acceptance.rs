@@ -312,17 +312,45 @@ fn an_opened_dataset_tells_how_it_was_made() {
 
 #[test]
 fn filters_run_when_chunks_are_flushed_not_when_they_are_written() {
+    pumice::register_filter(Box::new(Failing)).unwrap();
     let file = File::in_memory().unwrap();
-    // A filter that nobody has, and that is not optional.
-    let nobody = FilterSpec { id: 77, optional: false, name: None, parameters: vec![] };
+    let failing = FilterSpec { id: 278, optional: false, name: None, parameters: vec![] };
     let builder = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse();
-    let dataset = builder.section_filter(Section::Values, nobody).create("d").unwrap();
+    let dataset = builder.section_filter(Section::Values, failing).create("d").unwrap();
     dataset.write(0..5, &[1, 2, 3, 4, 5]).unwrap();
     assert_eq!(dataset.read::<i32>(0..5).unwrap(), [1, 2, 3, 4, 5]);
     let error = dataset.flush().unwrap_err().to_string();
-    assert!(error.contains("77"), "{error}");
+    assert!(error.contains("failing"), "{error}");
     dataset.erase(..).unwrap();
     dataset.flush().unwrap();
+}
+
+/// A filter that cannot run.
+struct Failing;
+
+impl Filter for Failing {
+    fn id(&self) -> u16 {
+        278
+    }
+
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    fn encode(&self, _: &[u32], input: &[u8], _: &mut Vec<u8>) -> Result<(), FilterError> {
+        let (limit, found) = (0, input.len().to_string());
+        Err(FilterError::TooLarge { filter: "failing", limit, found })
+    }
+
+    fn decode(
+        &self,
+        _: &[u32],
+        input: &[u8],
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        self.encode(&[], input, out)
+    }
 }
 
 /// Adds its parameter to every byte, and counts how often it runs.

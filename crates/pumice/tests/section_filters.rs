@@ -342,3 +342,37 @@ fn what_filters_shrink_to_almost_nothing_comes_back() {
         }
     }
 }
+
+#[test]
+fn a_filter_that_nobody_has_is_refused_when_the_dataset_is_made_unless_it_is_optional() {
+    let file = File::in_memory().unwrap();
+    let of = |id: u16, optional: bool| FilterSpec { id, optional, name: None, parameters: vec![] };
+    let numbers = |chunked: bool| {
+        let new = file.new_dataset::<i32>().shape([40, 40]).chunk([10, 10]);
+        if chunked { new } else { new.sparse() }
+    };
+    for (name, new) in [
+        ("dense", numbers(true).filter(of(999, false))),
+        ("sparse", numbers(false).filter(of(999, false))),
+        ("locations", numbers(false).section_filter(Section::Selection, of(999, false))),
+        (
+            "strings",
+            file.new_strings().shape([9]).sparse().section_filter(Section::Heap, of(999, false)),
+        ),
+    ] {
+        let checked = new.check().unwrap_err().to_string();
+        let error = new.create(name).err().unwrap().to_string();
+        for words in ["999", "not available", "register", "optional"] {
+            assert!(error.contains(words) && checked.contains(words), "{name}: {error}, {checked}");
+        }
+        assert!(file.dataset(name).is_err(), "nothing is left of it");
+    }
+    let error = numbers(true).filter(of(32013, false)).create("zfp").err().unwrap().to_string();
+    assert!(error.contains("32013") && error.to_lowercase().contains("zfp"), "{error}");
+    for (name, new) in [("dense", numbers(true)), ("sparse", numbers(false))] {
+        let dataset = new.filter(of(999, true)).create(name).unwrap();
+        dataset.write((3, ..), &[7i32; 40]).unwrap();
+        dataset.flush().unwrap();
+        assert_eq!(dataset.read::<i32>((3, ..)).unwrap(), [7; 40]);
+    }
+}

@@ -159,6 +159,7 @@ impl DatasetBuilder {
             filters.apply(edit.clone())?;
         }
         filters.check()?;
+        filters.check_available()?;
         Ok(filters)
     }
 }

@@ -28,7 +28,8 @@ const HEAP_CHUNK_CELLS: u64 = 1 << 15;
 const HEAP_CHUNK_DEFINED: f64 = 10_000.0;
 
 impl DatasetBuilder {
-    /// Makes the dataset, and the groups on the way to it.
+    /// Makes the dataset, and the groups on the way to it. A filter that is not optional must be available: without
+    /// it, nothing could be stored.
     pub fn create(self, path: &str) -> Result<Dataset> {
         let spec = self.spec().map_err(|error| error.at(path))?;
         self.group.link_dataset(path, spec)
