@@ -371,13 +371,14 @@ impl Dataset {
         self.selected(selection, |selection, _| self.state.write(selection, self.datatype(), bytes))
     }
 
-    /// The selected cells that are defined. Only sparse datasets have cells that are not.
+    /// The selected cells that are defined, each once, also if a list of points has it twice. Only sparse
+    /// datasets have cells that are not.
     pub fn defined(&self, selection: impl Select) -> Result<Selection> {
         self.selected(selection, |selection, dims| match self.is_sparse() {
             true => self.defined_in(selection, dims),
             false => {
                 selection.check(dims)?;
-                Ok(selection.clone())
+                once(selection)
             }
         })
     }
@@ -402,11 +403,13 @@ impl Dataset {
         Ok(Selection::union_of(dims.len(), parts.collect::<Result<Vec<_>>>()?, dims)?)
     }
 
-    /// How many of the selected cells are defined. No values are read.
+    /// How many of the selected cells are defined; one that a list of points has twice counts once. No values
+    /// are read.
     pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
         self.selected(selection, |selection, dims| {
             if !self.is_sparse() {
-                return Ok(self.count(selection, dims, 1)? as u64);
+                selection.check(dims)?;
+                return Ok(self.count(&once(selection)?, dims, 1)? as u64);
             }
             let found = self.state.defined(selection)?;
             Ok(found.iter().map(|part| part.cells.len()).sum())
@@ -419,11 +422,13 @@ impl Dataset {
         Ok(self.count_defined(point)? > 0)
     }
 
-    /// Coordinates and values of the selected cells that are defined.
+    /// Coordinates and values of the selected cells that are defined, each once; of datasets that are not sparse, in
+    /// the order in which a read gives them.
     pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
         if !self.is_sparse() {
             return self.selected(selection, |selection, dims| {
-                let selection = bounded(selection, dims)?;
+                selection.check(dims)?;
+                let selection = once(&bounded(selection, dims)?)?;
                 let values = self.read(&selection)?;
                 let coordinates = coordinates_of(&selection, dims, values.len());
                 Ok(Defined { rank: dims.len(), coordinates, values })
@@ -457,7 +462,8 @@ impl Dataset {
     pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
         if !self.is_sparse() {
             return self.selected(selection, |selection, dims| {
-                let selection = bounded(selection, dims)?;
+                selection.check(dims)?;
+                let selection = once(&bounded(selection, dims)?)?;
                 let values = self.read_bytes(&selection)?;
                 let count = values.len() / self.datatype().size().max(1);
                 let coordinates = coordinates_of(&selection, dims, count);
@@ -593,6 +599,24 @@ impl Dataset {
     pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(&self.path))
     }
+}
+
+/// Each of the selected cells once: a list of points may have one twice, of which the first stays.
+fn once(selection: &Selection) -> Result<Selection> {
+    let Some((rank, list)) = selection.as_points().filter(|(rank, _)| *rank > 0) else {
+        return Ok(selection.clone());
+    };
+    let points: Vec<&[u64]> = list.chunks_exact(rank).collect();
+    if points.is_sorted_by(|one, next| one < next) {
+        return Ok(selection.clone());
+    }
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    // Stable: of equal points the first stays first.
+    order.sort_by_key(|&at| points[at]);
+    order.dedup_by_key(|at| points[*at]);
+    order.sort_unstable();
+    let kept: Vec<&[u64]> = order.into_iter().map(|at| points[at]).collect();
+    Ok(Selection::points(rank, kept.concat())?)
 }
 
 /// The coordinates of all selected cells, in the order in which a read gives them.

@@ -161,3 +161,40 @@ fn a_nested_fill_value_stands_in_every_cell() {
     assert_eq!(found.coordinates, [0, 1, 2, 3]);
     assert_eq!(found.values, [fill.clone(), other, fill.clone(), fill]);
 }
+
+/// A cell that a list of points has twice is one cell, of whatever layout it is.
+#[test]
+fn a_point_that_repeats_counts_once_in_every_layout() {
+    let file = File::in_memory().unwrap();
+    let layouts: [(&str, Change); 4] = [
+        ("contiguous", |new| new),
+        ("chunked", |new| new.chunk([4])),
+        ("in one chunk", |new| new.chunk([10])),
+        ("sparse", |new| new.chunk([4]).sparse()),
+    ];
+    let points = Selection::points(1, vec![9, 1, 9, 5]).unwrap();
+    for (name, change) in layouts {
+        let dataset = change(file.new_dataset::<i32>().shape([10])).create(name).unwrap();
+        dataset.write(.., &(0..10).collect::<Vec<i32>>()).unwrap();
+        assert_eq!(dataset.read::<i32>(&points).unwrap(), [9, 1, 9, 5], "{name}");
+        assert_eq!(dataset.count_defined(&points).unwrap(), 3, "{name}");
+        assert_eq!(dataset.defined(&points).unwrap().count(&[10]), 3, "{name}");
+        let mut found = dataset.read_defined::<i32>(&points).unwrap();
+        if !dataset.is_sparse() {
+            assert_eq!(found.coordinates, [9, 1, 5], "{name}: in the order of a read");
+            found.coordinates.sort_unstable();
+            assert_eq!(found.values, [9, 1, 5], "{name}");
+            found.values.sort_unstable();
+        }
+        assert_eq!((found.coordinates, found.values), (vec![1, 5, 9], vec![1, 5, 9]), "{name}");
+        let found = dataset.read_columns::<u64, i32>(&points).unwrap();
+        assert_eq!(
+            (found.coordinates, found.values),
+            (vec![vec![1, 5, 9]], vec![1, 5, 9]),
+            "{name}"
+        );
+        assert_eq!(dataset.read_defined_bytes(&points).unwrap().values.len(), 12, "{name}");
+        assert_eq!(dataset.read_defined_values(&points).unwrap().coordinates, [1, 5, 9], "{name}");
+        assert!(dataset.count_defined(vec![[3], [10]]).is_err(), "{name}: outside");
+    }
+}
