@@ -133,6 +133,16 @@ impl Tree {
         }
     }
 
+    /// Fails if the tree has nodes too small to be changed.
+    pub(crate) fn check_changeable(&self) -> Result<()> {
+        self.context.check_growth(self.header)
+    }
+
+    /// What it was made with.
+    pub(crate) fn parameters(&self) -> TreeParameters {
+        self.context.levels.parameters()
+    }
+
     /// Bytes of a record.
     pub(crate) fn record_size(&self) -> usize {
         self.context.levels.record_size()

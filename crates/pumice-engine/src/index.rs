@@ -58,6 +58,9 @@ use extensible_array::ExtensibleArray;
 use fixed_array::FixedArray;
 use implicit::Implicit;
 use pumice_format::UNDEFINED;
+use pumice_format::index::extensible_array::ExtensibleArrayParameters;
+use pumice_format::index::fixed_array::PAGE_BITS;
+use pumice_format::index::tree::TreeParameters;
 use pumice_format::index::{ChunkRecord, RecordFormat};
 use single::Single;
 use std::ops::ControlFlow;
@@ -107,6 +110,29 @@ macro_rules! delegate {
     };
 }
 
+/// What an index is made with; each kind of index looks at its own.
+///
+/// ```
+/// let usual = pumice_engine::index::IndexParameters::default();
+/// assert_eq!((usual.page_bits, usual.tree.node_size), (10, 2048));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexParameters {
+    /// A page of a fixed array holds two to the power of this many entries.
+    pub page_bits: u8,
+    /// Of extensible arrays.
+    pub extensible: ExtensibleArrayParameters,
+    /// Of version 2 B-trees.
+    pub tree: TreeParameters,
+}
+
+impl Default for IndexParameters {
+    fn default() -> Self {
+        let (extensible, tree) = Default::default();
+        Self { page_bits: PAGE_BITS, extensible, tree }
+    }
+}
+
 impl ChunkIndex {
     /// The kind of index for a dataset of these dimensions, all in cells; `u64::MAX` is unlimited.
     pub fn choose(current: &[u64], maximum: &[u64], chunk: &[u64]) -> IndexKind {
@@ -115,14 +141,28 @@ impl ChunkIndex {
 
     /// A new index without chunks. Nothing is allocated before the first commit.
     pub fn create(kind: IndexKind, format: RecordFormat, shape: IndexShape) -> Result<Self> {
+        Self::create_with(kind, IndexParameters::default(), format, shape)
+    }
+
+    /// As [`create`](Self::create), with the parameters that a layout message promises. Fails if no index can
+    /// be made with them.
+    pub fn create_with(
+        kind: IndexKind,
+        parameters: IndexParameters,
+        format: RecordFormat,
+        shape: IndexShape,
+    ) -> Result<Self> {
+        let IndexParameters { page_bits, extensible, tree } = parameters;
         let form = match kind {
             IndexKind::Single => Form::Single(Single::new(format, &shape)),
             IndexKind::Implicit => Form::Implicit(Implicit::new(UNDEFINED, format, &shape)?),
-            IndexKind::FixedArray => Form::FixedArray(FixedArray::create(format, &shape)?),
-            IndexKind::ExtensibleArray => {
-                Form::ExtensibleArray(ExtensibleArray::create(format, &shape)?)
+            IndexKind::FixedArray => {
+                Form::FixedArray(FixedArray::create(format, &shape, page_bits)?)
             }
-            IndexKind::BTree2 => Form::BTree2(Tree::create(format, &shape)?),
+            IndexKind::ExtensibleArray => {
+                Form::ExtensibleArray(ExtensibleArray::create(format, &shape, extensible)?)
+            }
+            IndexKind::BTree2 => Form::BTree2(Tree::create(format, &shape, tree)?),
             IndexKind::BTree1 => Form::BTree1(BTree1::open(UNDEFINED, format, &shape)),
         };
         Ok(Self { shape, form })
@@ -183,6 +223,26 @@ impl ChunkIndex {
             Form::ExtensibleArray(_) => IndexKind::ExtensibleArray,
             Form::BTree2(_) => IndexKind::BTree2,
             Form::BTree1(_) => IndexKind::BTree1,
+        }
+    }
+
+    /// What it was made with.
+    pub fn parameters(&self) -> IndexParameters {
+        let mut parameters = IndexParameters::default();
+        match &self.form {
+            Form::FixedArray(array) => parameters.page_bits = array.page_bits(),
+            Form::ExtensibleArray(array) => parameters.extensible = array.parameters(),
+            Form::BTree2(tree) => parameters.tree = tree.parameters(),
+            Form::Single(_) | Form::Implicit(_) | Form::BTree1(_) => {}
+        }
+        parameters
+    }
+
+    /// Fails if chunks can be neither added nor taken away: if it is a B-tree of too small nodes.
+    pub fn check_changeable(&self) -> Result<()> {
+        match &self.form {
+            Form::BTree2(tree) => tree.check_changeable(),
+            _ => Ok(()),
         }
     }
 

@@ -5,8 +5,8 @@
 mod memory;
 
 use memory::Memory;
-use pumice_engine::index::{ChunkIndex, IndexKind, IndexShape};
-use pumice_format::index::tree::{NodePointer, TreeHeader, TreeLevels, TreeNode};
+use pumice_engine::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
+use pumice_format::index::tree::{NodePointer, TreeHeader, TreeLevels, TreeNode, TreeParameters};
 use pumice_format::index::{ChunkRecord, RecordFormat, SectionRecord};
 use pumice_format::{Sizes, UNDEFINED};
 
@@ -21,12 +21,17 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::with(TreeParameters::default()).unwrap()
+    }
+
+    fn with(tree: TreeParameters) -> pumice_engine::Result<Self> {
         let sizes = Sizes::default();
         let shape = IndexShape::new(&[1, 1], &[NO, NO], &[1, 1]).unwrap();
         // Long records make a deep tree of few chunks.
         let format = RecordFormat::structured(sizes, 3, true, 1 << 20);
-        let index = ChunkIndex::create(IndexKind::BTree2, format, shape.clone()).unwrap();
-        Self { io: Memory::new(sizes, 0x100), index, format, shape }
+        let parameters = IndexParameters { tree, ..Default::default() };
+        let index = ChunkIndex::create_with(IndexKind::BTree2, parameters, format, shape.clone())?;
+        Ok(Self { io: Memory::new(sizes, 0x100), index, format, shape })
     }
 
     fn insert(&mut self, number: u64) {
@@ -81,7 +86,8 @@ impl Walk<'_> {
         let level = *self.levels.level(depth).unwrap();
         assert!(pointer.records <= level.split);
         assert!(pointer.records >= if is_root { 1 } else { level.merge });
-        let bytes = &self.file[pointer.address as usize..][..2048];
+        let size = self.levels.parameters().node_size as usize;
+        let bytes = &self.file[pointer.address as usize..][..size];
         let node = TreeNode::decode(bytes, self.levels, depth, 13, pointer).unwrap();
         let size = self.levels.record_size();
         for position in 0..=usize::from(pointer.records) {
@@ -163,5 +169,56 @@ fn one_insertion_into_a_large_tree_stages_a_path() {
         tree.index.commit(&tree.io).unwrap();
         let staged = tree.io.apply().len();
         assert!((4..=8).contains(&staged), "{staged} blocks: header, path, perhaps neighbours");
+    }
+}
+
+/// Nodes of the fewest records that can be split and merged: three to seven, and those that say that they are merged
+/// when they are empty.
+#[test]
+fn trees_of_small_nodes_keep_their_shape() {
+    let record = Fixture::new().index.format().tree_record_size(2) as u32;
+    for (records, split, merge) in
+        [(3, 100, 40), (4, 100, 40), (5, 100, 40), (6, 100, 40), (7, 100, 49), (5, 60, 0)]
+    {
+        // A pointer to a node takes up to 13 bytes, and there is one more than records.
+        let node_size = 10 + records * (record + 13) + 13;
+        let mut tree = Fixture::with(TreeParameters { node_size, split, merge }).unwrap();
+        for round in 0..3 {
+            let steps = [611, 1, 1777];
+            for (done, number) in scattered(600, steps[round]).enumerate() {
+                tree.insert(number);
+                if done % 37 == 0 {
+                    tree.check();
+                    tree.reopen();
+                }
+            }
+            assert!(tree.check().0 > 2, "{records} record(s) a node");
+            let back = scattered(600, steps[2 - round]);
+            for (done, number) in back.enumerate() {
+                tree.remove(number);
+                if done % 23 == 0 {
+                    assert_eq!(tree.check().1, 599 - done as u64);
+                    tree.reopen();
+                }
+                if done % 5 == 0 && done < 300 {
+                    tree.insert(number);
+                    tree.remove(number);
+                }
+            }
+            assert_eq!(tree.check(), (0, 0), "{records} record(s) a node");
+        }
+    }
+}
+
+#[test]
+fn nodes_that_cannot_be_split_or_merged_are_refused_before_there_is_a_record() {
+    let record = Fixture::new().index.format().tree_record_size(2) as u32;
+    // Two records cannot be split, three of which two are too few cannot be merged, and four as a leaf are two with
+    // pointers, above it.
+    for (node_size, split, merge) in
+        [(10 + 2 * record, 100, 40), (2048, 5, 4), (2048, 100, 60), (10 + 3 * record, 100, 40)]
+    {
+        let error = Fixture::with(TreeParameters { node_size, split, merge }).err().unwrap();
+        assert!(error.to_string().contains("split and merged"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
+use pumice_format::index::tree::{TreeLevel, TreeLevels};
 use std::ops::Range;
 
 impl Tree {
@@ -53,18 +54,18 @@ impl Tree {
 }
 
 impl Context {
-    /// Refuses to change a tree whose parameters would let nodes run over or empty.
+    /// Refuses to change a tree whose parameters would let nodes run over or empty: both halves of a full
+    /// node, without the record between them, must be neither.
     pub(super) fn check_balance(&self, header: u64) -> Result<()> {
-        for depth in 0..=self.levels.depth() {
-            let level = self.level(depth)?;
-            let merged = 2 * u32::from(level.merge) + 2;
-            if level.split < 3 || level.merge < 1 || merged > u32::from(level.split) {
-                let found = format!("{level:?}");
-                let expected = "nodes that can be split and merged";
-                return Err(DecodeError::new(HEADER, header, expected, found).into());
-            }
-        }
-        Ok(())
+        check(&self.levels, header)
+    }
+
+    /// The same one level higher, too, which the tree may soon be: nodes above hold no more than those below.
+    pub(super) fn check_growth(&self, header: u64) -> Result<()> {
+        let mut levels = self.levels.clone();
+        // Where it cannot become higher, whoever tries to make it so says it.
+        let _ = levels.deepen(header);
+        check(&levels, header)
     }
 
     /// Puts a new record below `child`, a node of `depth` that has room for it.
@@ -114,7 +115,7 @@ impl Context {
             return self.remove_from_leaf(node, target);
         };
         let (_, position) = self.way_to(node, target)?;
-        let merge = usize::from(self.level(below)?.merge);
+        let merge = least(&self.level(below)?);
         if node.child(position)?.count(self) <= merge {
             self.fill_up(node, depth, position, merge, io)?;
         }
@@ -191,7 +192,8 @@ impl Context {
     }
 
     /// Fills a thin child up: takes from the fuller neighbour if both can spare one afterwards, else
-    /// merges the two.
+    /// merges the two. Where that would be too many, which are as many as the two need and one: the child
+    /// gets that one.
     fn fill_up(
         &mut self,
         node: &mut Node,
@@ -208,7 +210,12 @@ impl Context {
         if all >= 2 * merge + 2 {
             return self.deal(node, depth, first, 2, &[all / 2, all - all / 2], io);
         }
-        self.deal(node, depth, first, 2, &[all + 1], io)
+        if all < usize::from(self.level(depth.saturating_sub(1))?.split) {
+            return self.deal(node, depth, first, 2, &[all + 1], io);
+        }
+        let mut shares = [all - (merge + 1), all - (merge + 1)];
+        shares[position - first] = merge + 1;
+        self.deal(node, depth, first, 2, &shares, io)
     }
 
     /// The children on both sides of one, and how many records they have.
@@ -302,6 +309,26 @@ impl Pool {
         }
         pool
     }
+}
+
+/// Refuses levels whose nodes would run over or empty.
+fn check(levels: &TreeLevels, header: u64) -> Result<()> {
+    for (depth, level) in (0..).map_while(|depth| Some((depth, levels.level(depth)?))) {
+        if level.split < 3 || 2 * least(level) + 1 > usize::from(level.split) {
+            let found = format!(
+                "nodes of at most {} record(s) at depth {depth}, split at {} and merged at {}",
+                level.maximum, level.split, level.merge
+            );
+            let expected = "nodes that can be split and merged, as changes need it";
+            return Err(DecodeError::new(HEADER, header, expected, found).into());
+        }
+    }
+    Ok(())
+}
+
+/// How many records a node has at least, unless it is the root.
+fn least(level: &TreeLevel) -> usize {
+    usize::from(level.merge.max(1))
 }
 
 /// What two nodes get of one that is split, with one record between them.

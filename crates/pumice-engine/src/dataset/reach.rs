@@ -1,6 +1,6 @@
 //! How far an index reaches: an extensible array numbers chunks with few bits, as libhdf5's does with 32, while
 //! the extent that it belongs to may have more. What is written beyond could not be stored when the cache gives it
-//! away: it is refused before it gets there.
+//! away: it is refused before it gets there. So is every change of a dataset whose index cannot be changed.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -35,8 +35,14 @@ impl Reach {
 }
 
 impl DatasetState {
+    /// Fails if the index cannot be changed.
+    pub(super) fn check_index(&self) -> Result<()> {
+        self.layout.table().map_or(Ok(()), |table| table.check_changeable())
+    }
+
     /// Fails if a selected cell is beyond what the index can name.
     pub(super) fn check_reach(&self, selection: &Selection, dims: &Dims) -> Result<()> {
+        self.check_index()?;
         let Some(reach) = self.short_reach(dims) else { return Ok(()) };
         if let Some((rank, points)) = selection.as_points() {
             return points.chunks_exact(rank.max(1)).try_for_each(|cell| reach.check(cell));
@@ -46,6 +52,7 @@ impl DatasetState {
 
     /// The same of cells that are named one by one.
     pub(super) fn check_reach_of_points(&self, points: &Points<'_>, dims: &Dims) -> Result<()> {
+        self.check_index()?;
         let Some(reach) = self.short_reach(dims) else { return Ok(()) };
         points.to_list().chunks_exact(points.rank().max(1)).try_for_each(|cell| reach.check(cell))
     }

@@ -104,6 +104,7 @@ impl DatasetState {
             self.forget_overwritten();
         }
         let Some(table) = self.layout.table() else { return self.move_end(dims) };
+        table.check_changeable()?;
         let grown = self.grown(dims);
         let grows_only = self.dims().iter().zip(dims).all(|(old, new)| old <= new);
         if grows_only && !self.early && !self.recodes() && !self.has_stale(grown) {

@@ -208,6 +208,7 @@ impl DatasetState {
                 plan.parts().map(|part| (part.chunk(), WriteRequest::ErasePoints { part }));
             self.cache().write(&self.cached, requests)
         })
+        self.check_index()?;
     }
 
     fn takes_points(&self) -> bool {
@@ -259,6 +260,7 @@ impl DatasetState {
         let chunk = self.layout.geometry.chunk();
         let mut requests = Vec::new();
         for (key, cells) in self.touched(selection, &dims)? {
+        self.check_index()?;
             let cells = CellSet::from_selection(&cells, chunk)?;
             requests.push((key, WriteRequest::Erase { cells }));
         }

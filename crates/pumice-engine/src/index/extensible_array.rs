@@ -94,8 +94,16 @@ impl Array {
 }
 
 impl ExtensibleArray {
-    pub(super) fn create(format: RecordFormat, shape: &IndexShape) -> Result<Self> {
-        Self::new(format, shape, ExtensibleArrayParameters::default(), UNDEFINED)
+    pub(super) fn create(
+        format: RecordFormat,
+        shape: &IndexShape,
+        parameters: ExtensibleArrayParameters,
+    ) -> Result<Self> {
+        Self::new(format, shape, parameters, UNDEFINED)
+    }
+
+    pub(super) fn parameters(&self) -> ExtensibleArrayParameters {
+        self.array.geometry.parameters
     }
 
     pub(super) fn open(

@@ -14,9 +14,7 @@ use pumice_format::UNDEFINED;
 use pumice_format::index::block::{
     ArrayOwner, decode_page, encode_page, next_page, page_exists, set_page,
 };
-use pumice_format::index::fixed_array::{
-    FixedArrayBlock, FixedArrayGeometry, FixedArrayHeader, PAGE_BITS,
-};
+use pumice_format::index::fixed_array::{FixedArrayBlock, FixedArrayGeometry, FixedArrayHeader};
 use pumice_format::index::{ChunkRecord, RecordFormat};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -50,8 +48,12 @@ struct Block {
 }
 
 impl FixedArray {
-    pub(super) fn create(format: RecordFormat, shape: &IndexShape) -> Result<Self> {
-        Self::new(format, shape, PAGE_BITS, UNDEFINED)
+    pub(super) fn create(format: RecordFormat, shape: &IndexShape, page_bits: u8) -> Result<Self> {
+        Self::new(format, shape, page_bits, UNDEFINED)
+    }
+
+    pub(super) fn page_bits(&self) -> u8 {
+        self.page_bits
     }
 
     pub(super) fn open(

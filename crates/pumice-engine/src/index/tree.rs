@@ -40,15 +40,20 @@ fn decode(
 }
 
 impl Tree {
-    pub(super) fn create(format: RecordFormat, shape: &IndexShape) -> Result<Self> {
+    pub(super) fn create(
+        format: RecordFormat,
+        shape: &IndexShape,
+        parameters: TreeParameters,
+    ) -> Result<Self> {
         let (kind, rank) = (format.kind, shape.rank());
         let records = Records::create(
             kind.tree_type(),
             kind.header_version(),
-            TreeParameters::default(),
+            parameters,
             format.tree_record_size(rank),
             format.offset_size,
         )?;
+        records.check_changeable()?;
         Ok(Self { format, rank, maximum: shape.maximum().into(), records })
     }
 
@@ -62,6 +67,15 @@ impl Tree {
         let rank = shape.rank();
         let format = format.with_tree_record_size(rank, records.record_size(), address)?;
         Ok(Self { format, rank, maximum: shape.maximum().into(), records })
+    }
+
+    /// Fails if chunks can be neither added nor taken away.
+    pub(super) fn check_changeable(&self) -> Result<()> {
+        self.records.check_changeable()
+    }
+
+    pub(super) fn parameters(&self) -> TreeParameters {
+        self.records.parameters()
     }
 
     pub(super) fn format(&self) -> &RecordFormat {

@@ -32,6 +32,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 pub struct ChunkTable {
     medium: Arc<Medium>,
     index: Mutex<ChunkIndex>,
+    /// Whether chunks can be added and taken away.
+    changeable: bool,
     /// Whether a chunk that is stored keeps its place when it is written again.
     in_place: bool,
     /// Whether elements refer to what is elsewhere in the file.
@@ -51,13 +53,19 @@ impl ChunkTable {
     /// A table over an index.
     pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
         let (reserved, displaced, listing) = Default::default();
+        let changeable = index.check_changeable().is_ok();
         let index = Mutex::new(index);
-        Self { medium, index, in_place, refers: false, reserved, displaced, listing }
+        Self { medium, index, changeable, in_place, refers: false, reserved, displaced, listing }
     }
 
     /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
     pub fn referring(self, refers: bool) -> Self {
         Self { refers, ..self }
+    }
+
+    /// Fails if chunks can be neither added nor taken away: changes are refused before the cache takes them.
+    pub fn check_changeable(&self) -> Result<()> {
+        if self.changeable { Ok(()) } else { self.unchanged().check_changeable() }
     }
 
     /// Whether elements refer to what is elsewhere in the file.
