@@ -5,7 +5,7 @@ use super::filters::Filters;
 use super::virtuality::{self, Virtual};
 use crate::attribute::{object_datatype, required};
 use crate::file::File;
-use crate::index::{ChunkIndex, IndexKind, IndexShape};
+use crate::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
 use crate::layout::{
     ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage, VariableLength,
     VariableLengthFilters,
@@ -14,6 +14,8 @@ use crate::object::Object;
 use crate::shared::{context, here};
 use crate::{Error, Result};
 use pumice_format::index::RecordFormat;
+use pumice_format::index::extensible_array::ExtensibleArrayParameters;
+use pumice_format::index::tree::TreeParameters;
 use pumice_format::messages::{
     AllocationTime, ChunkIndexInfo, Fill, FillTime, FillValue, Layout, dataspace, kind,
 };
@@ -320,5 +322,39 @@ fn open_index(
         ChunkIndexInfo::ExtensibleArray { .. } => IndexKind::ExtensibleArray,
         ChunkIndexInfo::BTree2 { .. } => IndexKind::BTree2,
     };
+    if address == UNDEFINED && kind != IndexKind::Implicit {
+        let made = ChunkIndex::create_with(kind, parameters(info), format, shape.clone());
+        // What no index can have is not worth a dataset that cannot be opened: it gets the usual one.
+        return made.or_else(|_| ChunkIndex::create(kind, format, shape));
+    }
     ChunkIndex::open(kind, address, format, shape, &**file.medium())
+}
+
+/// What the message says of an index that is not in the file yet.
+fn parameters(info: &ChunkIndexInfo) -> IndexParameters {
+    let mut parameters = IndexParameters::default();
+    match *info {
+        ChunkIndexInfo::FixedArray { page_bits } => parameters.page_bits = page_bits,
+        ChunkIndexInfo::ExtensibleArray {
+            max_bits,
+            index_elements,
+            min_pointers,
+            min_elements,
+            page_bits,
+        } => {
+            parameters.extensible = ExtensibleArrayParameters {
+                maximum_bits: max_bits,
+                index_entries: index_elements,
+                data_block_minimum: min_elements,
+                super_block_minimum: min_pointers,
+                page_bits,
+            };
+        }
+        // Without a size, the header that is to come decides.
+        ChunkIndexInfo::BTree2 { node_size, split, merge } if node_size > 0 => {
+            parameters.tree = TreeParameters { node_size, split, merge };
+        }
+        _ => {}
+    }
+    parameters
 }

@@ -378,7 +378,10 @@ impl ChunkTable {
         if kind != IndexKind::Implicit && stays {
             return self.move_each(&mut index, all);
         }
-        let mut new = ChunkIndex::create(kind, *index.format(), index.shape().clone())?;
+        // As the layout message says it, which stays.
+        let (parameters, format) = (index.parameters(), *index.format());
+        let new = ChunkIndex::create_with(kind, parameters, format, index.shape().clone());
+        let mut new = new.or_else(|_| ChunkIndex::create(kind, format, index.shape().clone()))?;
         let mut moved = Vec::new();
         let result = match (kind, all.first()) {
             (_, None) => return Ok(false),
