@@ -51,7 +51,8 @@ pub fn read_many(reads: Vec<ManyRead<'_>>) -> Result<()> {
             continue;
         }
         let conversion = Conversion::new(&dataset.datatype, &memory_type)?;
-        targets.push(Target::new(output, conversion, dataset.layout.geometry.fill())?);
+        let target = Target::new(output, conversion, dataset.layout.geometry.fill())?;
+        targets.push(target.members(dataset.lacks_parts(&memory_type)));
         plans.push((dataset, dataset.parts(&selection, &dims, &options)?));
     }
     let Some((first, _)) = plans.first() else { return Ok(()) };
@@ -77,7 +78,8 @@ pub fn write_many(writes: Vec<ManyWrite<'_>>) -> Result<()> {
             continue;
         }
         dataset.check_reach(&selection, &dims)?;
-        sources.push(Source::new(bytes, Conversion::new(&memory_type, &dataset.datatype)?));
+        let source = Source::new(bytes, Conversion::new(&memory_type, &dataset.datatype)?);
+        sources.push(source.members(dataset.lacks_parts(&memory_type)));
         plans.push((dataset, dataset.parts(&selection, &dims, &options)?));
     }
     let Some((first, _)) = plans.first() else { return Ok(()) };

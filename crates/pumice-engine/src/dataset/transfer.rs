@@ -78,7 +78,7 @@ impl DatasetState {
             conversion = conversion.then(transform, memory_type)?;
         }
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
-        let target = &target.unverified(options.unverified);
+        let target = &target.unverified(options.unverified).members(self.lacks_parts(memory_type));
         if let Storage::Virtual(sources) = &self.layout.storage {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
@@ -116,11 +116,17 @@ impl DatasetState {
         if let Some(transform) = &options.transform {
             conversion = conversion.after(transform, memory_type)?;
         }
-        let source = &Source::new(bytes, conversion);
+        let source = &Source::new(bytes, conversion).members(self.lacks_parts(memory_type));
         let parts = self.parts(selection, &dims, options)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)
+    }
+
+    /// Whether elements have parts of variable length, and not in memory: members of fixed size are all that
+    /// there is then.
+    pub(super) fn lacks_parts(&self, memory_type: &Datatype) -> bool {
+        self.datatype.has_varlen() && !memory_type.has_varlen()
     }
 
     /// Which cells of which chunk go to or come from which place in memory.
@@ -202,13 +208,13 @@ impl DatasetState {
             return self.erase(&list(points)?);
         }
         self.begin_write()?;
+        self.check_index()?;
         let _no_resize = self.gate();
         self.for_each_plan(points, |plan| {
             let requests =
                 plan.parts().map(|part| (part.chunk(), WriteRequest::ErasePoints { part }));
             self.cache().write(&self.cached, requests)
         })
-        self.check_index()?;
     }
 
     fn takes_points(&self) -> bool {
@@ -254,13 +260,13 @@ impl DatasetState {
     /// Makes the selected cells undefined; where a layout cannot say so, they get the fill value.
     pub fn erase(&self, selection: &Selection) -> Result<()> {
         self.begin_write()?;
+        self.check_index()?;
         let _no_resize = self.gate();
         let dims = self.dims();
         selection.check(&dims)?;
         let chunk = self.layout.geometry.chunk();
         let mut requests = Vec::new();
         for (key, cells) in self.touched(selection, &dims)? {
-        self.check_index()?;
             let cells = CellSet::from_selection(&cells, chunk)?;
             requests.push((key, WriteRequest::Erase { cells }));
         }

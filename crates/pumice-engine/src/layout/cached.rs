@@ -483,11 +483,12 @@ impl Layout for DatasetLayout {
     }
 }
 
-/// Whether a write needs what is stored. Elements with a `heap` are written whole, whatever their type in memory is.
+/// Whether a write needs what is stored. Elements with a `heap` are written whole, unless only members of fixed size are
+/// written.
 fn intent(request: &WriteRequest<'_>, heap: bool) -> Intent {
     match request {
         WriteRequest::Values { part, source }
-            if part.is_whole() && (heap || source.overwrites()) =>
+            if part.is_whole() && (heap && !source.has_members() || source.overwrites()) =>
         {
             Intent::Replace
         }

@@ -196,6 +196,28 @@ impl HeapChunk {
         Ok(())
     }
 
+    /// Gives members of fixed size of the cells of `segments` values of the source; the others keep what they
+    /// refer to. Cells that were not defined have the rest of `fill`.
+    pub fn define_members(
+        &mut self,
+        datatype: &Datatype,
+        segments: impl Iterator<Item = Segment> + Clone,
+        source: &Source<'_>,
+        fill: &Heaped,
+    ) -> Result<()> {
+        let (cells, members) = collect(self.total(), segments, source)?;
+        let mut rest = fill.elements.clone();
+        let undefined = self.defined_among(&cells).len() < cells.len();
+        if undefined && !fill.heap.is_empty() {
+            // All refer to the same bytes, until they are stored.
+            heaped::adopt(datatype, &mut rest, &mut self.heap, 0, &fill.heap)?;
+        }
+        let logged = self.logged_mut();
+        let elements = source.convert(members, || logged.values_or_fill(&cells, &rest))?;
+        logged.define(cells, elements);
+        Ok(())
+    }
+
     /// Defines `cells` with the lists of a segment; no others are defined.
     fn begin(
         &mut self,
@@ -297,7 +319,11 @@ impl HeapChunk {
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
     ) -> Result<()> {
-        let base = target.open_piece().ok_or_else(no_heap)?;
+        // Who wants members of fixed size alone does not look at what the others refer to.
+        let base = match (target.open_piece(), target.takes_members()) {
+            (None, false) => return Err(no_heap()),
+            (base, _) => base,
+        };
         let logged = self.logged();
         if !logged.spares_merging(count) {
             logged.view();
@@ -305,9 +331,12 @@ impl HeapChunk {
         let mut piece = Piece { first: u64::MAX, bytes: Vec::new() };
         let (first, heap) = (&mut piece.first, &mut piece.bytes);
         let mut once = self.is_shared().then(|| InMemoryOnce::new(&self.heap));
-        let mut adopt = |elements: &mut [u8]| match &mut once {
-            Some(once) => heaped::load_at(datatype, elements, heap, base, once),
-            None => heaped::adopt(datatype, elements, heap, base, &self.heap).map(drop),
+        let mut adopt = |elements: &mut [u8]| match (base, &mut once) {
+            (None, _) => Ok(()),
+            (Some(base), Some(once)) => heaped::load_at(datatype, elements, heap, base, once),
+            (Some(base), None) => {
+                heaped::adopt(datatype, elements, heap, base, &self.heap).map(drop)
+            }
         };
         let runs = segments.map(|Segment { cell, memory, len }| {
             *first = memory.min(*first);
@@ -321,7 +350,9 @@ impl HeapChunk {
                 done = Err(error);
             }
         });
-        target.put_piece(base, piece);
+        if let Some(base) = base {
+            target.put_piece(base, piece);
+        }
         done
     }
 
@@ -353,7 +384,7 @@ impl HeapChunk {
 pub(super) fn no_heap() -> Error {
     Error::Invalid(
         "elements of variable length are stored with their chunk: read and write strings, \
-         sequences or values, not references"
+         sequences, values, or members of fixed size alone, not references"
             .into(),
     )
 }

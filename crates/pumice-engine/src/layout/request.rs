@@ -176,6 +176,8 @@ pub struct Target<'a> {
     pieces: Option<Mutex<Vec<Piece>>>,
     /// Whether values are wanted even if a checksum does not match them.
     unverified: bool,
+    /// Whether only members of fixed size are wanted, of elements that have others.
+    members: bool,
 }
 
 /// What some elements refer to.
@@ -210,7 +212,8 @@ impl<'a> Target<'a> {
             }
         };
         let filled = output.is_zeroed() && fill.iter().all(|&byte| byte == 0);
-        Ok(Self { output, conversion, fill, filled, pieces: None, unverified: false })
+        let (unverified, members) = (false, false);
+        Ok(Self { output, conversion, fill, filled, pieces: None, unverified, members })
     }
 
     /// A target for elements of one type with variable-length parts, as the file has them, and for
@@ -226,6 +229,16 @@ impl<'a> Target<'a> {
     /// The same for values that are wanted even if a checksum does not match them, or not.
     pub(crate) fn unverified(self, unverified: bool) -> Self {
         Self { unverified, ..self }
+    }
+
+    /// The same, if only members of fixed size are wanted, of elements that have others, or not.
+    pub(crate) fn members(self, members: bool) -> Self {
+        Self { members, ..self }
+    }
+
+    /// Whether only members of fixed size are wanted, of elements that have others.
+    pub(crate) fn takes_members(&self) -> bool {
+        self.members
     }
 
     /// Whether values are wanted even if a checksum does not match them.
@@ -383,6 +396,8 @@ pub struct Source<'a> {
     heap: Option<&'a [u8]>,
     /// In place of `bytes`: what the elements refer to lies one after another.
     lists: Option<Lists<'a>>,
+    /// Whether it has only members of fixed size, of elements that have others.
+    members: bool,
 }
 
 /// Strings or sequences one after another in a heap.
@@ -441,18 +456,28 @@ impl Lists<'_> {
 impl<'a> Source<'a> {
     /// A source of `bytes`; `conversion` goes from the memory's type to the file's.
     pub fn new(bytes: &'a [u8], conversion: Conversion) -> Self {
-        Self { bytes, conversion, heap: None, lists: None }
+        Self { bytes, conversion, heap: None, lists: None, members: false }
+    }
+
+    /// The same, if it has only members of fixed size, of elements that have others, or not.
+    pub fn members(self, members: bool) -> Self {
+        Self { members, ..self }
+    }
+
+    /// Whether it has only members of fixed size, of elements that have others.
+    pub fn has_members(&self) -> bool {
+        self.members
     }
 
     /// A source of elements as the file has them, with references into `heap`.
     pub fn heaped(bytes: &'a [u8], conversion: Conversion, heap: &'a [u8]) -> Self {
-        Self { bytes, conversion, heap: Some(heap), lists: None }
+        Self { bytes, conversion, heap: Some(heap), lists: None, members: false }
     }
 
     /// A source of references to what lies one after another in `heap`; they are made when they are
     /// asked for. `conversion` goes from the file's type to itself.
     pub fn lists(lists: Lists<'a>, conversion: Conversion, heap: &'a [u8]) -> Self {
-        Self { bytes: &[], conversion, heap: Some(heap), lists: Some(lists) }
+        Self { bytes: &[], conversion, heap: Some(heap), lists: Some(lists), members: false }
     }
 
     /// What the elements refer to, if they have variable-length parts.

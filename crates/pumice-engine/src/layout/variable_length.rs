@@ -308,7 +308,7 @@ impl VariableLength {
 
     /// Puts the fill value wherever `segments` go, with what it refers to.
     fn put_fill(&self, segments: impl Iterator<Item = Segment>, target: &Target<'_>) -> Result<()> {
-        if self.fill.heap.is_empty() {
+        if self.fill.heap.is_empty() || target.takes_members() {
             target.fill_all(segments);
             return Ok(());
         }
@@ -330,7 +330,10 @@ impl VariableLength {
         match request {
             WriteRequest::Values { part, source } => {
                 let segments = part.segments(self.geometry.chunk());
-                chunk.define(&self.datatype, segments, source)?;
+                match source.has_members() {
+                    true => chunk.define_members(&self.datatype, segments, source, &self.fill)?,
+                    false => chunk.define(&self.datatype, segments, source)?,
+                }
             }
             WriteRequest::Points { .. }
             | WriteRequest::Band { .. }
