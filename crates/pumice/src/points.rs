@@ -70,6 +70,7 @@ impl Dataset {
     /// Writes one cell. For strings, see [`write_string_point`](Self::write_string_point), for sequences
     /// [`write_sequence_point`](Self::write_sequence_point).
     pub fn write_point<T: Element>(&self, point: &[u64], value: T) -> Result<()> {
+        self.require_rank(point)?;
         self.write_coordinates(point, &[value])
     }
 

@@ -106,10 +106,42 @@ impl DatasetBuilder {
             (false, false) => Ok(LayoutSpec::Contiguous),
             (true, false) => {
                 let cells = DENSE_CHUNK_BYTES / self.datatype.size().max(1) as u64;
-                let chunk = self.chunk.clone().unwrap_or_else(|| self.default_chunk(cells));
+                let chunk = self.chunk_or(|| self.default_chunk(cells))?;
                 let dont_filter_partial = self.dont_filter_partial;
                 Ok(LayoutSpec::Chunked { chunk, filters, dont_filter_partial })
             }
+        }
+    }
+
+    /// Fails where there cannot be chunks, and says why.
+    fn require_chunks(&self, what: &str) -> Result<()> {
+        let why = if self.compact {
+            "has chunks, which cannot be compact: leave one of the two out"
+        } else if self.null {
+            "has cells, and a null dataspace has none: leave one of the two out"
+        } else if self.shape.is_empty() {
+            "has chunks, and a scalar has no dimension that they could have: give it a shape"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Invalid(format!("{what} {why}")))
+    }
+
+    /// The chunk that was given, or the one that is chosen. If that makes more chunks than can be counted, it is
+    /// not the caller who chose it.
+    fn chunk_or(&self, default: impl FnOnce() -> Vec<u64>) -> Result<Vec<u64>> {
+        if let Some(chunk) = &self.chunk {
+            return Ok(chunk.clone());
+        }
+        let chunk = default();
+        let counts = self.shape.iter().zip(&chunk).map(|(all, side)| all.div_ceil((*side).max(1)));
+        match counts.into_iter().try_fold(1u64, u64::checked_mul) {
+            Some(_) => Ok(chunk),
+            None => Err(Error::Invalid(format!(
+                "a shape of {:?} has more than 2^64 chunks of the size that is chosen by default, {chunk:?}: give \
+                 larger ones with `chunk`, or take a smaller shape",
+                self.shape
+            ))),
         }
     }
 
@@ -127,11 +159,9 @@ impl DatasetBuilder {
     }
 
     fn sparse_layout(&self) -> Result<LayoutSpec> {
-        if self.shape.is_empty() || self.compact {
-            return Err(Error::Invalid("a sparse dataset needs a shape and chunks".into()));
-        }
-        let chunk = self.chunk.clone();
-        let chunk = chunk.unwrap_or_else(|| self.default_sparse_chunk(SPARSE_CHUNK_DEFINED));
+        self.require_chunks("a sparse dataset")?;
+        let default = || self.default_sparse_chunk(SPARSE_CHUNK_DEFINED);
+        let chunk = self.chunk_or(default)?;
         let filters = self.filters_of(&[Section::Selection, Section::Values])?;
         let locations = filters.of(Section::Selection).to_vec();
         let values = filters.of(Section::Values).to_vec();
@@ -140,13 +170,12 @@ impl DatasetBuilder {
     }
 
     fn variable_length_layout(&self) -> Result<LayoutSpec> {
-        if self.shape.is_empty() || self.compact {
-            return Err(Error::Invalid("variable-length chunks need a shape".into()));
-        }
-        let chunk = self.chunk.clone().unwrap_or_else(|| match self.sparse {
+        let what = if self.sparse { "a sparse dataset" } else { "a dataset of structured chunks" };
+        self.require_chunks(what)?;
+        let chunk = self.chunk_or(|| match self.sparse {
             true => self.default_sparse_chunk(HEAP_CHUNK_DEFINED),
             false => self.default_chunk(HEAP_CHUNK_CELLS),
-        });
+        })?;
         let mut sections = vec![Section::References, Section::Heap];
         if self.sparse {
             sections.insert(0, Section::Selection);

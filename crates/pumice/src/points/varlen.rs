@@ -56,6 +56,7 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn write_string_point(&self, point: &[u64], string: impl AsRef<[u8]>) -> Result<()> {
+        self.require_rank(point)?;
         self.write_string_coordinates(point, &[string])
     }
 
@@ -140,6 +141,7 @@ impl Dataset {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn write_sequence_point<T: Element>(&self, point: &[u64], sequence: &[T]) -> Result<()> {
+        self.require_rank(point)?;
         self.write_sequence_coordinates(point, &[sequence].into_iter().collect())
     }
 
@@ -210,6 +212,7 @@ impl Dataset {
 
     /// Writes one value.
     pub fn write_value_point(&self, point: &[u64], value: &Value) -> Result<()> {
+        self.require_rank(point)?;
         self.write_value_coordinates(point, std::slice::from_ref(value))
     }
 
@@ -250,7 +253,25 @@ impl Dataset {
 impl Dataset {
     /// Points from coordinates that lie one after another.
     pub(super) fn listed<'p>(&self, rank: usize, coordinates: &'p [u64]) -> Result<Points<'p>> {
+        if rank > 0 && !coordinates.len().is_multiple_of(rank) {
+            return self.at(Err(Error::Invalid(format!(
+                "{} coordinate(s), which make no whole points of {rank} dimension(s)",
+                coordinates.len()
+            ))));
+        }
         self.at(Points::list(rank, coordinates).map_err(Error::from))
+    }
+
+    /// Fails unless a point has as many coordinates as the dataset has dimensions.
+    pub(super) fn require_rank(&self, point: &[u64]) -> Result<()> {
+        let rank = self.state().dims().len();
+        if point.len() == rank {
+            return Ok(());
+        }
+        self.at(Err(Error::Invalid(format!(
+            "the point {point:?} has {} coordinate(s), and the dataset {rank} dimension(s)",
+            point.len()
+        ))))
     }
 
     fn cells_of(&self, points: &Points<'_>) -> Result<Selection> {

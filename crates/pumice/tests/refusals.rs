@@ -1,0 +1,66 @@
+//! What is refused says what is wrong, and what to do.
+
+use pumice::{DatasetBuilder, File};
+
+fn error(new: DatasetBuilder) -> String {
+    new.create("d").err().expect("it is refused").to_string()
+}
+
+#[test]
+fn sparse_datasets_without_chunks_say_what_is_in_their_way() {
+    let file = File::in_memory().unwrap();
+    let numbers = || file.new_dataset::<i32>();
+    let strings = || file.new_strings();
+    let scalars = [numbers().sparse(), strings().sparse(), strings().variable_length()];
+    for new in scalars {
+        let error = error(new);
+        assert!(error.contains("scalar") && error.contains("give it a shape"), "{error}");
+    }
+    for new in [numbers().null().sparse(), strings().null().sparse()] {
+        let error = error(new);
+        assert!(error.contains("null dataspace"), "{error}");
+    }
+    for new in [numbers().shape([4]).compact().sparse(), strings().shape([4]).compact().sparse()] {
+        let error = error(new);
+        assert!(error.contains("a sparse dataset") && error.contains("compact"), "{error}");
+    }
+    let error = error(strings().shape([4]).compact().variable_length());
+    assert!(error.contains("structured chunks") && error.contains("compact"), "{error}");
+}
+
+#[test]
+fn a_vast_shape_is_not_refused_for_chunks_that_nobody_gave() {
+    let file = File::in_memory().unwrap();
+    let vast = [u64::MAX - 1, u64::MAX - 1];
+    for new in [
+        file.new_dataset::<i32>().shape(vast).sparse(),
+        file.new_dataset::<i32>().shape(vast).deflate(1),
+        file.new_strings().shape(vast).sparse(),
+    ] {
+        let error = error(new);
+        assert!(error.contains("by default") && error.contains("with `chunk`"), "{error}");
+    }
+    let error = error(file.new_dataset::<i32>().shape(vast).chunk([1 << 20, 1 << 20]).sparse());
+    assert!(error.contains("take larger ones"), "{error}");
+    let large = file.new_dataset::<i32>().shape([1 << 50, 1 << 50]).chunk([1 << 20, 1 << 20]);
+    let dataset = large.sparse().create("large").unwrap();
+    dataset.write_point(&[1 << 49, 5], 7).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 1);
+}
+
+#[test]
+fn a_point_of_another_rank_is_named() {
+    let file = File::in_memory().unwrap();
+    let numbers = file.new_dataset::<i32>().shape([4, 4]).sparse().create("numbers").unwrap();
+    let strings = file.new_strings().shape([4, 4]).sparse().create("strings").unwrap();
+    for point in [&[3][..], &[1, 2, 3], &[0, 1, 2, 3], &[]] {
+        let errors = [numbers.write_point(point, 1), strings.write_string_point(point, "a")];
+        for error in errors {
+            let error = error.unwrap_err().to_string();
+            let given = format!("{point:?} has {} coordinate(s)", point.len());
+            assert!(error.contains(&given) && error.contains("2 dimension(s)"), "{error}");
+        }
+    }
+    let error = numbers.write_coordinates(&[1, 2, 3], &[1]).unwrap_err().to_string();
+    assert!(error.contains("3 coordinate(s)") && error.contains("2 dimension(s)"), "{error}");
+}
