@@ -100,9 +100,10 @@ def rivals(names):
 def time_rows(medians, names):
     ours, others = names[0], rivals(names)
     for operation, times in medians.items():
-        best = min(times[name] for name in others if name in times)
+        best = min((times[name] for name in others if name in times), default=None)
         cells = [milliseconds(times[name]) if name in times else "-" for name in names]
-        yield f"{operation}, ms", cells, f"{best / times[ours]:.2f}x as fast"
+        ratio = f"{best / times[ours]:.2f}x as fast" if best else "-"
+        yield f"{operation}, ms", cells, ratio
 
 
 def size_row(label, sizes, names, form):
