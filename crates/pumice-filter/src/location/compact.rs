@@ -209,7 +209,7 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
             return Ok((shape.dims, set));
         }
         Ok(Parsed { shape, body: Body::Runs(gaps, lengths, count) })
-            if shape.is_short(count) && count <= content.len() =>
+            if shape.is_run_list(count) && count <= content.len() =>
         {
             let set = runs_of(&shape, gaps, lengths, count, budget, checksum, stored)?;
             return Ok((shape.dims, set));
@@ -446,7 +446,7 @@ impl Shape {
     }
 
     /// Whether a body of `count` runs is a list of them as they are, and the set shorter so than as a bitmap.
-    fn is_short(&self, count: usize) -> bool {
+    fn is_run_list(&self, count: usize) -> bool {
         let small = self.cells <= u64::from(u32::MAX);
         self.is_plain() && small && count as u64 <= self.cells / 64
     }

@@ -53,12 +53,11 @@ fn encode_list(dims: &[u64], list: &[u32], runs: u64, aim: Aim, out: &mut Vec<u8
     let mut gaps = scratch::take_numbers(list.len());
     gaps.clear();
     gaps.reserve(list.len());
-    let length = match *dims {
-        [rows, width] if let Some(length) = scan_rows(list, [rows, width], runs, &mut gaps) => {
-            Some(length)
-        }
-        _ => plain_length(dims, dims.iter().product(), list, runs),
+    let scanned = match *dims {
+        [rows, width] => scan_rows(list, [rows, width], runs, &mut gaps),
+        _ => None,
     };
+    let length = scanned.or_else(|| plain_length(dims, dims.iter().product(), list, runs));
     if length.is_some() {
         if gaps.is_empty() {
             run_widely(PutGaps { list, gaps: &mut gaps });
