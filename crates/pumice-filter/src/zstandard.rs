@@ -8,14 +8,18 @@
 //! Blocks end where a plane of bytes ends, so that each plane gets codes of its own; the lengths behind
 //! the text of a heap are such a plane, too. And where
 //! looking for repetitions does not pay, which a sample of each plane tells ([`promise`]), it is left out: noise in
-//! the low bytes of numbers repeats only by chance, and chance repetitions cost more than they save.
+//! the low bytes of numbers repeats only by chance, and chance repetitions cost more than they save. Rows or labels
+//! that come again far behind are not seen in a sample, so a few phrases are looked for everywhere ([`far`]).
 
+mod far;
 mod promise;
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, widely};
+use far::Sampled;
 use promise::Promise;
 use std::cell::RefCell;
 use std::io;
+use std::ops::Range;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{self, CCtx, CParameter, InBuffer, OutBuffer, ParamSwitch, ResetDirective};
@@ -25,8 +29,8 @@ const NAME: &str = "zstd";
 /// Zstandard's own default.
 const DEFAULT_LEVEL: u32 = 3;
 
-/// Fewer bytes than this behind the last plane are no plane of their own.
-const REMAINDER: usize = 512;
+/// Fewer bytes than this are no plane of their own: codes would take more than they save.
+const LEAST_PLANE: usize = 512;
 
 /// For how many levels a thread keeps compressors: sections of one chunk may differ.
 const LEVELS: usize = 2;
@@ -51,6 +55,9 @@ const NO_MATCHES: i32 = -131_072;
 /// How much of a plane is tried: this part of it, within these bounds.
 const SAMPLE_SHARE: usize = 16;
 const SAMPLE_BYTES: (usize, usize) = (1 << 10, 4 << 10);
+
+/// The most planes of which samples are taken.
+const SAMPLED_PLANES: usize = 32;
 
 /// Zstandard's code for a buffer without room.
 const TOO_SMALL: usize = 70usize.wrapping_neg();
@@ -158,8 +165,9 @@ impl Compressor {
         Ok(Self { level, matches, codes, sample: Vec::new() })
     }
 
-    /// Replaces `out` by one frame with a block border at every multiple of `plane`.
+    /// Replaces `out` by one frame with a block border at every multiple of `plane`, unless that is too short.
     fn compress(&mut self, input: &[u8], plane: usize, out: &mut Vec<u8>) -> Result<(), usize> {
+        let plane = if plane < LEAST_PLANE { input.len().max(1) } else { plane };
         let matches = self.level > PATIENT_LEVEL || self.repeats(input, plane)?;
         let context = if matches { &mut self.matches } else { &mut self.codes };
         out.clear();
@@ -179,7 +187,7 @@ impl Compressor {
         loop {
             // A few bytes that do not fill a plane go with the last one.
             let rest = input.len() - done;
-            let last = rest <= plane || (rest < 2 * plane && rest - plane < REMAINDER);
+            let last = rest <= plane || (rest < 2 * plane && rest - plane < LEAST_PLANE);
             let border = if last { input.len() } else { done + plane };
             let end =
                 if last { ZSTD_EndDirective::ZSTD_e_end } else { ZSTD_EndDirective::ZSTD_e_flush };
@@ -197,19 +205,24 @@ impl Compressor {
         }
     }
 
-    /// Whether looking for repetitions makes samples of the planes shorter.
+    /// Whether looking for repetitions makes samples of the planes shorter, or finds what a sample does not show.
     fn repeats(&mut self, input: &[u8], plane: usize) -> Result<bool, usize> {
-        let samples = input.chunks(plane).map(|plane| {
-            let (least, most) = SAMPLE_BYTES;
-            let len = (plane.len() / SAMPLE_SHARE).clamp(least, most).min(plane.len());
-            let start = (plane.len() - len) / 2;
-            &plane[start..start + len]
-        });
-        let mut promise = Promise::default();
-        samples.clone().for_each(|sample| promise.add(sample));
-        if !promise.is_good() {
-            return Ok(false);
+        let step = input.len().div_ceil(plane).div_ceil(SAMPLED_PLANES).max(1);
+        let planes = input.chunks(plane).step_by(step);
+        let samples = planes.clone().map(|plane| &plane[sample_of(plane)]);
+        let (mut promise, mut sampled) = (Promise::default(), [Sampled::default(); SAMPLED_PLANES]);
+        for ((plane, sample), to) in planes.zip(samples.clone()).zip(&mut sampled) {
+            let bits = promise.add(sample);
+            *to = Sampled { plane, sample: sample.len(), bits };
         }
+        if promise.is_good() && self.try_samples(samples)? {
+            return Ok(true);
+        }
+        Ok(widely(|| far::repeats(&sampled)))
+    }
+
+    /// Whether looking for repetitions makes these samples shorter.
+    fn try_samples<'a>(&mut self, samples: impl Iterator<Item = &'a [u8]>) -> Result<bool, usize> {
         let (mut with, mut without) = (0, 0);
         for sample in samples {
             self.sample.reserve(zstd_safe::compress_bound(sample.len()));
@@ -218,6 +231,14 @@ impl Compressor {
         }
         Ok(with + with / 64 < without)
     }
+}
+
+/// The part of a plane that is tried: in its middle.
+fn sample_of(plane: &[u8]) -> Range<usize> {
+    let (least, most) = SAMPLE_BYTES;
+    let len = (plane.len() / SAMPLE_SHARE).clamp(least, most).min(plane.len());
+    let start = (plane.len() - len) / 2;
+    start..start + len
 }
 
 /// How many bytes to make room for: what the frames announce, or else the most they could hold.
@@ -347,6 +368,30 @@ mod tests {
         let repeated: Vec<u8> = phrase.iter().copied().cycle().take(80_000).collect();
         Zstandard.encode_planes(&[3], &repeated, 20_000, &mut out).unwrap();
         assert!(out.len() < 2000, "{}", out.len());
+    }
+
+    #[test]
+    fn rows_that_come_again_are_stored_once() {
+        // Of all lengths, none of which shows in a sample.
+        for row in [noise(1_000), noise(5_000), noise(30_000)] {
+            let data: Vec<u8> = row.iter().copied().cycle().take(20 * row.len()).collect();
+            for plane in [data.len(), data.len() / 4] {
+                let mut out = Vec::new();
+                Zstandard.encode_planes(&[3], &data, plane, &mut out).unwrap();
+                let most = encode(3, &row).len() + data.len() / 200;
+                assert!(out.len() < most, "{} of {}: {}", plane, data.len(), out.len());
+            }
+        }
+    }
+
+    #[test]
+    fn planes_of_a_few_bytes_have_no_blocks_of_their_own() {
+        let data = noise(20_000);
+        for plane in [1, 3, 100, LEAST_PLANE - 1] {
+            let mut out = Vec::new();
+            Zstandard.encode_planes(&[3], &data, plane, &mut out).unwrap();
+            assert_eq!(out, encode(3, &data));
+        }
     }
 
     #[test]

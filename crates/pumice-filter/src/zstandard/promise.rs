@@ -37,21 +37,31 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// Looks at a sample.
-    pub(super) fn add(&mut self, sample: &[u8]) {
-        if sample.len() < LEAST_SAMPLE || sample.len() >> POSITION_BITS != 0 {
+    /// Looks at a sample; what a byte of it takes with a code of its own, in bits.
+    pub(super) fn add(&mut self, sample: &[u8]) -> f64 {
+        if sample.len() >> POSITION_BITS != 0 {
             self.saved = u64::MAX;
-            return;
+            return 8.0;
         }
         let literals = literal_bits(sample);
         self.all += literals;
+        if sample.len() < LEAST_SAMPLE {
+            self.saved = u64::MAX;
+            return in_bits(literals, sample.len());
+        }
         self.saved = self.saved.saturating_add(saved_bits(sample, literals / sample.len() as u64));
+        in_bits(literals, sample.len())
     }
 
     /// Whether it is worth trying.
     pub(super) fn is_good(&self) -> bool {
         self.saved > self.all / LEAST_SHARE
     }
+}
+
+/// What each of `bytes` takes, in bits.
+fn in_bits(fine: u64, bytes: usize) -> f64 {
+    fine as f64 / FINE as f64 / bytes.max(1) as f64
 }
 
 /// What bytes take with a code of their own: a bit each at least, unless all are the same.
@@ -67,7 +77,7 @@ fn literal_bits(sample: &[u8]) -> u64 {
     let of_byte = counts[0].iter().zip(&counts[1]).map(|(even, odd)| u64::from(even + odd));
     let saved: u64 = of_byte.map(|count| count * logarithm(count.max(1))).sum();
     let len = sample.len() as u64;
-    match (len * logarithm(len)).saturating_sub(saved) {
+    match (len * logarithm(len.max(1))).saturating_sub(saved) {
         0 => 0,
         bits => bits.max(len * FINE),
     }
