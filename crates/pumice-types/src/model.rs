@@ -284,6 +284,39 @@ impl Datatype {
         }
     }
 
+    /// The same without members of variable length, each of the others where it was; nothing if there are no
+    /// others.
+    ///
+    /// ```
+    /// use pumice_types::{Compound, Datatype};
+    ///
+    /// let (name, count) = (Datatype::varlen_string(16), Datatype::u8());
+    /// let record = Datatype::from(Compound::packed([("name", name), ("count", count)]));
+    /// let Some(Datatype::Compound(fixed)) = record.fixed_part() else { panic!("no compound") };
+    /// assert_eq!((fixed.size, fixed.members.len()), (17, 1));
+    /// assert_eq!((fixed.members[0].name.as_str(), fixed.members[0].offset), ("count", 16));
+    /// assert_eq!(Datatype::varlen_string(16).fixed_part(), None);
+    /// ```
+    pub fn fixed_part(&self) -> Option<Self> {
+        match self {
+            Self::VarLen(_) => None,
+            Self::Array(array) => {
+                let base = Box::new(array.base.fixed_part()?);
+                Some(Self::Array(Array { base, dims: array.dims.clone() }))
+            }
+            Self::Compound(compound) if self.has_varlen() => {
+                let fixed = |member: &Member| {
+                    let datatype = member.datatype.fixed_part()?;
+                    Some(Member { datatype, ..member.clone() })
+                };
+                let members: Vec<Member> = compound.members.iter().filter_map(fixed).collect();
+                let size = compound.size;
+                (!members.is_empty()).then_some(Self::Compound(Compound { size, members }))
+            }
+            _ => Some(self.clone()),
+        }
+    }
+
     /// The same with references of `size` bytes to what is of variable length. Gaps between members stay.
     ///
     /// ```

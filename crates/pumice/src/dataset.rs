@@ -423,7 +423,8 @@ impl Dataset {
     }
 
     /// Coordinates and values of the selected cells that are defined, each once; of datasets that are not sparse, in
-    /// the order in which a read gives them.
+    /// the order in which a read gives them. Of compounds with strings or sequences, `T` may have members of fixed
+    /// size, as with all readers of defined cells.
     pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
         if !self.is_sparse() {
             return self.selected(selection, |selection, dims| {
@@ -434,7 +435,7 @@ impl Dataset {
                 Ok(Defined { rank: dims.len(), coordinates, values })
             });
         }
-        self.converted(&self.found(selection)?)
+        self.converted(&self.found(selection, &T::datatype())?)
     }
 
     /// Cells that were found chunk by chunk, with values of a type of memory.
@@ -470,7 +471,7 @@ impl Dataset {
                 Ok(Defined { rank: dims.len(), coordinates, values })
             });
         }
-        let found = self.found(selection)?;
+        let found = self.found(selection, self.datatype())?;
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
         let mut values = Vec::with_capacity(count * self.datatype().size());
         found.iter().for_each(|part| values.extend_from_slice(&part.values));
@@ -478,8 +479,12 @@ impl Dataset {
         Ok(Defined { rank, coordinates, values })
     }
 
-    fn found(&self, selection: impl Select) -> Result<Vec<pumice_engine::dataset::Defined>> {
-        self.selected(selection, |selection, _| self.state.read_defined(selection))
+    fn found(
+        &self,
+        selection: impl Select,
+        wanted: &Datatype,
+    ) -> Result<Vec<pumice_engine::dataset::Defined>> {
+        self.selected(selection, |selection, _| self.state.read_defined(selection, wanted))
     }
 
     /// The coordinates of cells that were found chunk by chunk.

@@ -245,7 +245,7 @@ impl DatasetState {
         conversion: Option<Conversion>,
     ) -> Result<Columns<C, T>> {
         let found = match conversion {
-            Some(_) => self.read_defined(selection)?,
+            Some(_) => self.read_defined(selection, &T::datatype())?,
             None => self.defined(selection)?,
         };
         let sides = self.layout.geometry.chunk();

@@ -303,31 +303,44 @@ impl DatasetState {
         Ok(found.collect())
     }
 
-    /// The defined cells among the selected ones with their values, chunk by chunk.
-    pub fn read_defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
+    /// The defined cells among the selected ones with their values, chunk by chunk: in the file's type, to be
+    /// converted to `wanted`. Parts of variable length that this does not have mean nothing.
+    pub fn read_defined(&self, selection: &Selection, wanted: &Datatype) -> Result<Vec<Defined>> {
         if let Storage::Virtual(_) = &self.layout.storage {
+            let fixed = self.datatype.fixed_part().filter(|_| self.lacks_parts(wanted));
+            let datatype = fixed.as_ref().unwrap_or(&self.datatype);
             let parts = self.virtual_parts(selection)?.into_iter();
             let part = |(chunk, cells, selection): (Dims, CellSet, Selection)| {
                 let mut values = self.buffer(cells.len())?;
-                self.read(&selection, &self.datatype, Output::zeroed(&mut values))?;
+                self.read(&selection, datatype, Output::zeroed(&mut values))?;
                 Ok(Defined { chunk, cells, values })
             };
             return parts.map(part).collect();
         }
         let _no_resize = self.gate();
-        self.read_defined_of(self.asked(selection)?)
+        self.read_defined_of(self.asked(selection)?, wanted)
     }
 
     /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
-    pub fn read_defined_in(&self, chunks: &[Dims], selection: &Selection) -> Result<Vec<Defined>> {
+    pub fn read_defined_in(
+        &self,
+        chunks: &[Dims],
+        selection: &Selection,
+        wanted: &Datatype,
+    ) -> Result<Vec<Defined>> {
         let _no_resize = self.gate();
-        self.read_defined_of(self.cut_checked(chunks, selection)?)
+        self.read_defined_of(self.cut_checked(chunks, selection)?, wanted)
     }
 
-    fn read_defined_of(&self, touched: Vec<(Dims, Selection)>) -> Result<Vec<Defined>> {
+    fn read_defined_of(
+        &self,
+        touched: Vec<(Dims, Selection)>,
+        wanted: &Datatype,
+    ) -> Result<Vec<Defined>> {
+        let members = self.lacks_parts(wanted);
         let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
         let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-            (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), found })
+            (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), members, found })
         });
         self.cache().read(&self.cached, requests)?;
         let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {

@@ -295,7 +295,7 @@ impl DatasetState {
         }
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             let _reading = self.heap.reading();
-            let found = self.read_defined(selection)?.into_iter().map(|part| {
+            let found = self.read_defined(selection, &self.datatype)?.into_iter().map(|part| {
                 let values = self.follow(part.values)?;
                 Ok(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })
             });

@@ -273,10 +273,16 @@ impl Virtual {
         wanted: &[Segment],
         target: &Target<'_>,
     ) -> Result<()> {
-        if datatype.has_varlen() {
-            let what = "variable-length data of a virtual dataset with the file's references";
-            return Err(Error::Unsupported(what.into()));
-        }
+        let fixed = datatype.fixed_part();
+        let datatype = match (datatype.has_varlen(), &fixed) {
+            (false, _) => datatype,
+            // Members of fixed size need no heap, and are where those of the whole element are.
+            (true, Some(fixed)) if target.takes_members() => fixed,
+            _ => {
+                let what = "variable-length data of a virtual dataset with the file's references";
+                return Err(Error::Unsupported(what.into()));
+            }
+        };
         let _deeper = Deeper::enter()?;
         let (dims, size) = (geometry.dims(), datatype.size());
         // Elements are collected one after another in the order of `wanted`.

@@ -161,7 +161,7 @@ impl Contiguous {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(Direct::Done { bytes: 0 })
             }
-            ReadRequest::DefinedValues { cells, found } => {
+            ReadRequest::DefinedValues { cells, found, .. } => {
                 let cells = CellSet::from_selection(cells, dims)?;
                 let element = self.geometry.element_size();
                 let mut values = super::dense::zeros(cells.len() * element as u64)?;

@@ -129,7 +129,7 @@ impl Dense {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(())
             }
-            ReadRequest::DefinedValues { cells, found } => {
+            ReadRequest::DefinedValues { cells, found, .. } => {
                 let cells = CellSet::from_selection(cells, dims)?;
                 let mut values = Vec::with_capacity(cells.len() as usize * element);
                 for run in cells.runs() {
@@ -154,7 +154,7 @@ impl Dense {
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
             }
-            ReadRequest::DefinedValues { cells, found } => {
+            ReadRequest::DefinedValues { cells, found, .. } => {
                 let cells = CellSet::from_selection(cells, dims)?;
                 let mut values = zeros(cells.len() * self.geometry.element_size() as u64)?;
                 fill_with(&mut values, self.geometry.fill());

@@ -364,6 +364,12 @@ impl HeapChunk {
         }
     }
 
+    /// The part of the chunk that lies in `wanted`, for who looks at members of fixed size alone: references
+    /// are those of the chunk.
+    pub fn extract_members(&self, wanted: &CellSet) -> (CellSet, Vec<u8>) {
+        self.logged().extract(wanted)
+    }
+
     /// The part of the chunk that lies in `wanted`. The log is merged unless that is little.
     pub fn extract(&self, datatype: &Datatype, wanted: &CellSet) -> Result<(CellSet, Heaped)> {
         let (cells, mut elements) = self.logged().extract(wanted);

@@ -552,7 +552,8 @@ mod tests {
         let mut found = None;
         let cells = Selection::points(1, vec![21, 5, 6, 14]).unwrap();
         let work = moved(|| {
-            let mut request = ReadRequest::DefinedValues { cells, found: &mut found };
+            let mut request =
+                ReadRequest::DefinedValues { cells, members: false, found: &mut found };
             sparse.scatter_logged(&logged, &mut request).unwrap();
         });
         assert_eq!(found, Some((set([5, 21]), vec![1, 2, 3, 0])));

@@ -56,6 +56,9 @@ pub enum ReadRequest<'a> {
     DefinedValues {
         /// Which cells of the chunk are asked for.
         cells: Selection,
+        /// Whether only members of fixed size are wanted, of elements that have others: what these have then is
+        /// not to be looked at.
+        members: bool,
         /// The answer: cells of the chunk, and the value of each in row-major order.
         found: &'a mut Option<(CellSet, Vec<u8>)>,
     },

@@ -253,7 +253,7 @@ impl Sparse {
                 **found = Some(chunk.defined_among(&CellSet::from_selection(cells, dims)?));
                 Ok(())
             }
-            ReadRequest::DefinedValues { cells, found }
+            ReadRequest::DefinedValues { cells, found, .. }
                 if chunk.spares_merging(cells.count(dims)) =>
             {
                 **found = Some(chunk.extract(&CellSet::from_selection(cells, dims)?));
@@ -296,7 +296,7 @@ impl Sparse {
                 **found = Some(chunk.select(element, dims, cells, false)?.0);
                 Ok(())
             }
-            ReadRequest::DefinedValues { cells, found } => {
+            ReadRequest::DefinedValues { cells, found, .. } => {
                 **found = Some(chunk.select(element, dims, cells, true)?);
                 Ok(())
             }

@@ -273,9 +273,12 @@ impl VariableLength {
                 **found = Some(chunk.defined_among(&wanted));
                 Ok(())
             }
-            ReadRequest::DefinedValues { .. } => Err(Error::Invalid(
-                "values of variable length are read as strings, sequences or values".into(),
-            )),
+            ReadRequest::DefinedValues { members: false, .. } => Err(no_heap()),
+            ReadRequest::DefinedValues { cells, found, .. } => {
+                let wanted = CellSet::from_selection(cells, dims)?;
+                **found = Some(chunk.extract_members(&wanted));
+                Ok(())
+            }
             ReadRequest::DefinedHeaped { cells, found } => {
                 let wanted = CellSet::from_selection(cells, dims)?;
                 **found = Some(chunk.extract(&self.datatype, &wanted)?);
@@ -293,10 +296,14 @@ impl VariableLength {
             ReadRequest::Defined { cells, found } if !self.is_sparse() => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
             }
+            ReadRequest::DefinedValues { cells, members: true, found } if !self.is_sparse() => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let elements = self.fill_elements(&cells)?;
+                **found = Some((cells, elements));
+            }
             ReadRequest::DefinedHeaped { cells, found } if !self.is_sparse() => {
                 let cells = CellSet::from_selection(cells, dims)?;
-                let mut elements = super::dense::zeros(cells.len() * self.datatype.size() as u64)?;
-                super::request::fill_with(&mut elements, &self.fill.elements);
+                let mut elements = self.fill_elements(&cells)?;
                 let mut heap = Vec::new();
                 heaped::adopt(&self.datatype, &mut elements, &mut heap, 0, &self.fill.heap)?;
                 **found = Some((cells, Heaped { elements, heap }));
@@ -304,6 +311,13 @@ impl VariableLength {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The fill value for each of the cells, without what it refers to.
+    fn fill_elements(&self, cells: &CellSet) -> Result<Vec<u8>> {
+        let mut elements = super::dense::zeros(cells.len() * self.datatype.size() as u64)?;
+        super::request::fill_with(&mut elements, &self.fill.elements);
+        Ok(elements)
     }
 
     /// Puts the fill value wherever `segments` go, with what it refers to.

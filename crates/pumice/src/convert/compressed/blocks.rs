@@ -83,7 +83,10 @@ impl<T: Element> CompressedBlocks<T> {
                 return Ok(None);
             }
             let found = match chunks {
-                Some(chunks) => dataset.converted(&state.read_defined_in(chunks, &cells)?)?,
+                Some(chunks) => {
+                    let wanted = T::datatype();
+                    dataset.converted(&state.read_defined_in(chunks, &cells, &wanted)?)?
+                }
                 None => dataset.read_defined::<T>(&cells)?,
             };
             Compressed::of(self.lines, self.next, count, &found).map(Some)
