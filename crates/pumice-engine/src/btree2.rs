@@ -5,9 +5,13 @@
 //! node takes from a neighbour or is merged), so one insertion or removal touches one path and its
 //! neighbours. A commit stages exactly the nodes that changed.
 //!
+//! Nodes of two records cannot be split before another comes: they take it, are split on the way back, and
+//! are filled up on the way back when nothing is left of them.
+//!
 //! Invariant, for nodes that are not the root: after every operation a node has at least the
 //! *merge* count of its level, and at most the *split* count, as libhdf5 expects of a tree that it
-//! is to change.
+//! is to change. Trees of others may have nodes without a record, which libhdf5 makes where nodes have
+//! few.
 
 mod balance;
 mod node;
@@ -44,6 +48,8 @@ pub(crate) struct Tree {
     header: u64,
     header_dirty: bool,
     root: Child,
+    /// Whether nodes can be split and merged, as high as the tree may become.
+    changeable: bool,
 }
 
 /// What all nodes of one tree share.
@@ -124,18 +130,18 @@ impl Tree {
     }
 
     fn new(tree_type: u8, version: u8, levels: TreeLevels, header: u64, root: NodePointer) -> Self {
-        Self {
-            context: Context { tree_type, levels, claims: Claims::default() },
-            version,
-            header,
-            header_dirty: header == UNDEFINED,
-            root: Child::Stored(root),
-        }
+        let context = Context { tree_type, levels, claims: Claims::default() };
+        let changeable = context.check_growth(header).is_ok();
+        let (header_dirty, root) = (header == UNDEFINED, Child::Stored(root));
+        Self { context, version, header, header_dirty, root, changeable }
     }
 
     /// Fails if the tree has nodes too small to be changed.
     pub(crate) fn check_changeable(&self) -> Result<()> {
-        self.context.check_growth(self.header)
+        match self.changeable {
+            true => Ok(()),
+            false => self.context.check_growth(self.header),
+        }
     }
 
     /// What it was made with.
@@ -189,11 +195,14 @@ impl Tree {
         if replaced {
             return Ok(());
         }
+        self.check_changeable()?;
         self.context.check_balance(self.header)?;
         self.header_dirty = true;
         self.grow(io)?;
         let depth = self.context.levels.depth();
-        self.context.insert(&mut self.root, depth, &mut probe, encoded, io)
+        let inserted = self.context.insert(&mut self.root, depth, &mut probe, encoded, io);
+        self.grow_after(io)?;
+        inserted
     }
 
     /// Takes the record away that is looked for, and gives it.

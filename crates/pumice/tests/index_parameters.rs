@@ -121,7 +121,9 @@ fn filled(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn trees_of_small_nodes_are_edited() {
-    for (make, node_size) in [(dense as fn(&File, _) -> _, 134u8), (sparse, 250)] {
+    // Three or two records to a node, and up to five to a leaf.
+    let sizes = [(dense as fn(&File, _) -> _, 134u8), (dense, 97), (sparse, 250), (sparse, 175)];
+    for (make, node_size) in sizes {
         let (mut bytes, address) = made(|file| make(file, Some([None, None])), |_| ());
         set_parameters(&mut bytes, address, &[node_size, 0, 0, 0, 100, 40]);
         let bytes = filled(&bytes);
@@ -159,10 +161,10 @@ fn changes_of_a_tree_that_cannot_be_changed_are_refused_at_once() {
     );
     let (_, body) = patch::message(&bytes, address, LAYOUT);
     let index = u64::from_le_bytes(body[body.len() - 8..].try_into().unwrap()) as usize;
-    // Two records to a node are as many as there are, and cannot be split.
+    // Two records to a leaf are as many as there are, but above it there would be one, which cannot be split.
     patch::patch(&mut bytes, index, 38, |header| {
         let record = u32::from(u16::from_le_bytes([header[10], header[11]]));
-        header[6..10].copy_from_slice(&(10 + 2 * record + record / 2).to_le_bytes());
+        header[6..10].copy_from_slice(&(10 + 2 * record).to_le_bytes());
     });
     let (_, file) = opened(&bytes);
     let dataset = file.dataset("d").unwrap();
@@ -176,7 +178,7 @@ fn changes_of_a_tree_that_cannot_be_changed_are_refused_at_once() {
     ];
     for error in refused {
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("at most 2 record(s)"), "{error}");
+        assert!(error.contains("at most 1 record(s) at depth 1"), "{error}");
         assert!(error.contains("split and merged"), "{error}");
     }
     file.flush().unwrap();

@@ -3,6 +3,11 @@
 //! Everything here is one move: the records of neighbouring children, with those between them in
 //! the parent, are pooled and dealt out again ([`Context::deal`]). Splitting, merging and sharing
 //! differ only in how many nodes take part and how many records each gets.
+//!
+//! A node is split before a record comes to it, and filled up before one is taken from it, so that nothing
+//! is left to do on the way back. Nodes of two records ([`is_narrow`]) have to wait: without a third record,
+//! one of the halves would have none, and two of one record with the one between them are too many. They
+//! are as in a 2-3 tree. What may fail, reading neighbours, is done before anything changes.
 
 use super::node::{Child, Node};
 use super::{Context, HEADER, Probe, Target, Tree, damaged};
@@ -13,18 +18,31 @@ use pumice_format::UNDEFINED;
 use pumice_format::index::tree::{TreeLevel, TreeLevels};
 use std::ops::Range;
 
+/// Of a tree that may hold as many records, nobody asks beforehand whether it can become higher.
+const HIGH_ENOUGH: u64 = 1 << 32;
+
 impl Tree {
     /// Makes a root if there is none, and splits it if it is full.
     pub(super) fn grow(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if self.root.is_empty() {
             self.root = Child::Loaded(Box::new(Node::new(UNDEFINED, Vec::new(), Vec::new(), 0)));
         }
+        let level = self.context.level(self.context.levels.depth())?;
+        let full = self.root.count(&self.context) >= usize::from(level.split);
+        if full && !is_narrow(&level) { self.split_root(io) } else { Ok(()) }
+    }
+
+    /// Splits a root of two records that has got a third.
+    pub(super) fn grow_after(&mut self, io: &dyn MetadataIo) -> Result<()> {
+        let level = self.context.level(self.context.levels.depth())?;
+        let over = self.root.count(&self.context) > usize::from(level.split);
+        if over && is_narrow(&level) { self.split_root(io) } else { Ok(()) }
+    }
+
+    fn split_root(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let context = &mut self.context;
         let depth = context.levels.depth();
         let count = self.root.count(context);
-        if count < usize::from(context.level(depth)?.split) {
-            return Ok(());
-        }
         self.root.load(context, depth, io)?;
         context.levels.deepen(self.header)?;
         let total = self.root.total();
@@ -60,15 +78,18 @@ impl Context {
         check(&self.levels, header)
     }
 
-    /// The same one level higher, too, which the tree may soon be: nodes above hold no more than those below.
+    /// The same as high as the tree may become: pointers get longer from level to level, so that nodes hold
+    /// fewer and fewer records.
     pub(super) fn check_growth(&self, header: u64) -> Result<()> {
+        check(&self.levels, header)?;
         let mut levels = self.levels.clone();
-        // Where it cannot become higher, whoever tries to make it so says it.
-        let _ = levels.deepen(header);
+        while levels.level(levels.depth()).is_some_and(|top| top.cumulative < HIGH_ENOUGH) {
+            levels.deepen(header)?;
+        }
         check(&levels, header)
     }
 
-    /// Puts a new record below `child`, a node of `depth` that has room for it.
+    /// Puts a new record below `child`, a node of `depth` that has room for it or is narrow.
     pub(super) fn insert<P: Probe>(
         &mut self,
         child: &mut Child,
@@ -88,17 +109,23 @@ impl Context {
             node.total = node.total.saturating_add(1);
             return Ok(());
         };
-        let split = usize::from(self.level(below)?.split);
-        if node.child(position)?.count(self) >= split {
+        let level = self.level(below)?;
+        let split = usize::from(level.split);
+        if node.child(position)?.count(self) >= split && !is_narrow(&level) {
             self.make_room(node, depth, position, io)?;
             position = match self.search(node.records(), probe)? {
                 Err(position) => position,
                 Ok(_) => return Err(damaged(node.address, "every record once", "one twice")),
             };
         }
-        self.insert(node.child(position)?, below, probe, encoded, io)?;
-        node.total = node.total.saturating_add(1);
-        Ok(())
+        let inserted = self.insert(node.child(position)?, below, probe, encoded, io);
+        node.total = node.total.saturating_add(u64::from(inserted.is_ok()));
+        // Also if it failed: room may have been made below, for which there was none here.
+        let count = node.child(position)?.count(self);
+        if count > split {
+            self.deal(node, depth, position, 1, &halves(count), io)?;
+        }
+        inserted
     }
 
     /// Takes a record from below `child`, a node of `depth` that can spare one.
@@ -115,12 +142,16 @@ impl Context {
             return self.remove_from_leaf(node, target);
         };
         let (_, position) = self.way_to(node, target)?;
-        let merge = least(&self.level(below)?);
+        let level = self.level(below)?;
+        let merge = spare(&level);
         if node.child(position)?.count(self) <= merge {
             self.fill_up(node, depth, position, merge, io)?;
         }
         // Records may have moved between the node and its children.
         let (here, position) = self.way_to(node, target)?;
+        if let Some((neighbour, _)) = self.fuller(node, position).filter(|_| is_narrow(&level)) {
+            node.child(neighbour)?.load(self, below, io)?;
+        }
         let removed = match here {
             None => self.remove(node.child(position)?, below, target, io)?,
             Some(here) => {
@@ -132,6 +163,9 @@ impl Context {
             }
         };
         node.total = node.total.saturating_sub(1);
+        if is_narrow(&level) && node.child(position)?.count(self) == 0 {
+            self.fill_up(node, depth, position, merge, io)?;
+        }
         Ok(removed)
     }
 
@@ -203,8 +237,7 @@ impl Context {
         io: &dyn MetadataIo,
     ) -> Result<()> {
         let count = node.child(position)?.count(self);
-        let neighbour = self.neighbours(node, position).max_by_key(|&(_, count)| count);
-        let Some((neighbour, other)) = neighbour else { return Ok(()) };
+        let Some((neighbour, other)) = self.fuller(node, position) else { return Ok(()) };
         let all = count + other;
         let first = position.min(neighbour);
         if all >= 2 * merge + 2 {
@@ -216,6 +249,11 @@ impl Context {
         let mut shares = [all - (merge + 1), all - (merge + 1)];
         shares[position - first] = merge + 1;
         self.deal(node, depth, first, 2, &shares, io)
+    }
+
+    /// The fuller neighbour of a child, and how many records it has.
+    fn fuller(&self, node: &Node, position: usize) -> Option<(usize, usize)> {
+        self.neighbours(node, position).max_by_key(|&(_, count)| count)
     }
 
     /// The children on both sides of one, and how many records they have.
@@ -314,7 +352,9 @@ impl Pool {
 /// Refuses levels whose nodes would run over or empty.
 fn check(levels: &TreeLevels, header: u64) -> Result<()> {
     for (depth, level) in (0..).map_while(|depth| Some((depth, levels.level(depth)?))) {
-        if level.split < 3 || 2 * least(level) + 1 > usize::from(level.split) {
+        let few = usize::from(level.merge.max(1));
+        let halved = if is_narrow(level) { 3 } else { usize::from(level.split) };
+        if level.split < 2 || 2 * few + 1 > halved {
             let found = format!(
                 "nodes of at most {} record(s) at depth {depth}, split at {} and merged at {}",
                 level.maximum, level.split, level.merge
@@ -326,9 +366,14 @@ fn check(levels: &TreeLevels, header: u64) -> Result<()> {
     Ok(())
 }
 
-/// How many records a node has at least, unless it is the root.
-fn least(level: &TreeLevel) -> usize {
-    usize::from(level.merge.max(1))
+/// Whether nodes have two records at most.
+fn is_narrow(level: &TreeLevel) -> bool {
+    level.split < 3
+}
+
+/// A node with so few records is filled up before one is taken.
+fn spare(level: &TreeLevel) -> usize {
+    if is_narrow(level) { 0 } else { usize::from(level.merge.max(1)) }
 }
 
 /// What two nodes get of one that is split, with one record between them.
