@@ -286,3 +286,23 @@ class SparseFilesOfPumice(InteropCase):
         np.testing.assert_array_equal(found.coordinates, cells)
         self.same_bytes(found.values, values)
         self.assertEqual(found.notes, [])
+
+    def test_far_corners_of_vast_shapes_with_more_chunks_than_can_be_counted(self):
+        side = 2**64 - 2
+        for rank in (1, 2, 3):
+            with self.subTest(rank=rank):
+                spec = self.specification(f"vast{rank}")
+                corners = np.array(list(np.ndindex((2,) * rank)), np.uint64) * np.uint64(side - 1)
+                values = np.arange(1, len(corners) + 1, dtype="<i4")
+                spec.create("sparse", "/d", "<i4", [side] * rank)
+                spec.write_points("/d", corners[::-1], values[::-1])
+                spec.op("reopen")
+                # Another value for one of them.
+                values[-1] = 77
+                spec.write_points("/d", corners[-1:], values[-1:])
+                path = self.write(spec, f"vast{rank}.h5")
+                errors = {}
+                found = decode(path, errors)
+                self.assertEqual(errors, {})
+                expected = dict(zip(map(tuple, corners.tolist()), values.tolist()))
+                self.assertEqual(found["/d"].cells(), expected)

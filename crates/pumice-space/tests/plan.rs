@@ -40,6 +40,25 @@ fn naive(
     parts
 }
 
+/// The side of an array that has more chunks, and cells, than can be numbered.
+const VAST: u64 = u64::MAX - 1;
+
+/// A selection of a small array at the far end of a vast one.
+fn far(file: &Modelled, dims: &[u64]) -> Modelled {
+    let selection = match file.selection.is_all() {
+        true => Selection::block(&vec![0; dims.len()], dims).unwrap(),
+        false => file.selection.clone(),
+    };
+    // In three steps, of which each fits into an offset.
+    let most: Vec<i64> = dims.iter().map(|_| i64::MAX).collect();
+    let rest: Vec<i64> = dims.iter().map(|&side| -(side as i64)).collect();
+    let moved = [&most, &rest, &most];
+    let selection =
+        moved.into_iter().fold(selection, |moved, offset| moved.translate(offset).unwrap());
+    let cell = |cell: &Vec<u64>| cell.iter().zip(dims).map(|(at, side)| VAST - side + at).collect();
+    Modelled { selection, cells: file.cells.iter().map(cell).collect() }
+}
+
 fn check(
     file: &Modelled,
     grid: &ChunkGrid,
@@ -109,6 +128,22 @@ proptest! {
         let inside = Selection::block(&[3], &[count]).unwrap();
         let order: Vec<u64> = (3..3 + count).collect();
         check(&file, &grid, &inside, &[count + 5], &order);
+    }
+
+    #[test]
+    fn a_vast_array_takes_any_selection((dims, chunk, file) in setup(), step in 1u64..4) {
+        prop_assume!(!dims.is_empty() && !file.cells.is_empty());
+        let file = far(&file, &dims);
+        let vast = vec![VAST; dims.len()];
+        let grid = ChunkGrid::new(&vast, &chunk).unwrap();
+        let count = file.selection.count(&vast);
+        let order: Vec<u64> = (0..count).collect();
+        let parts: Vec<_> = plan_packed(&file.selection, &grid).unwrap().collect();
+        check_parts(&in_order(&file), &grid, &parts, &order);
+        // Every so many of a buffer: boxes have a list of pieces then, too.
+        let apart = Selection::hyperslab(&[0], &[step], &[count], &[1]).unwrap();
+        let order: Vec<u64> = (0..count).map(|number| number * step).collect();
+        check(&file, &grid, &apart, &[count * step], &order);
     }
 
     #[test]

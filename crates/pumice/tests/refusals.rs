@@ -33,19 +33,32 @@ fn a_vast_shape_is_not_refused_for_chunks_that_nobody_gave() {
     let file = File::in_memory().unwrap();
     let vast = [u64::MAX - 1, u64::MAX - 1];
     for new in [
-        file.new_dataset::<i32>().shape(vast).sparse(),
         file.new_dataset::<i32>().shape(vast).deflate(1),
-        file.new_strings().shape(vast).sparse(),
+        file.new_strings().shape(vast).variable_length(),
     ] {
         let error = error(new);
         assert!(error.contains("by default") && error.contains("with `chunk`"), "{error}");
+        assert!(error.contains("with `sparse`"), "{error}");
     }
-    let error = error(file.new_dataset::<i32>().shape(vast).chunk([1 << 20, 1 << 20]).sparse());
-    assert!(error.contains("take larger ones"), "{error}");
-    let large = file.new_dataset::<i32>().shape([1 << 50, 1 << 50]).chunk([1 << 20, 1 << 20]);
-    let dataset = large.sparse().create("large").unwrap();
-    dataset.write_point(&[1 << 49, 5], 7).unwrap();
-    assert_eq!(dataset.count_defined(..).unwrap(), 1);
+    let error = error(file.new_dataset::<i32>().shape(vast).chunk([1 << 20, 1 << 10]));
+    assert!(error.contains("take larger ones") && error.contains("sparse"), "{error}");
+}
+
+#[test]
+fn more_bytes_than_a_file_can_have_in_one_piece_are_refused_with_what_to_do() {
+    let file = File::in_memory().unwrap();
+    let vast = u64::MAX - 1;
+    // libhdf5 takes 2^32 times 2^32 elements of four bytes, which are none to it, for a dataset of zero bytes.
+    for shape in [vec![vast, vast], vec![vast], vec![1 << 32, 1 << 32], vec![1 << 62]] {
+        for new in [file.new_dataset::<i32>(), file.new_dataset::<i32>().compact()] {
+            let error = error(new.shape(shape.clone()));
+            assert!(error.contains("2^64 bytes") && error.contains("with `chunk`"), "{error}");
+            assert!(error.contains("with `sparse`"), "{error}");
+        }
+    }
+    let error = error(file.new_dataset::<i32>().shape([1 << 62]).chunk([1024]));
+    assert!(error.contains("2^43") && error.contains("without end"), "{error}");
+    assert!(!file.contains("d"));
 }
 
 #[test]

@@ -28,6 +28,9 @@ const MAX_COMPACT: u64 = 65_524;
 /// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
 /// array has an entry for every chunk, and most of them will never be stored.
 const MANY_CHUNKS: u64 = 1 << 20;
+/// A fixed array has no more chunks: its block says page by page, of 1024, what has been written, in at most a
+/// gigabyte.
+const MOST_LISTED: u64 = 1 << 43;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
 /// The same for chunks of 4 GiB and more: older releases count the bytes of a chunk in 32 bits.
@@ -260,7 +263,11 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     let element_size = spec.datatype.size() as u64;
     let bytes = spec.extent.cells().and_then(|cells| cells.checked_mul(element_size));
     let bytes = bytes.ok_or_else(|| {
-        Error::Invalid(format!("a dataset of {:?} is too large", spec.extent.dims()))
+        Error::Invalid(format!(
+            "{:?} elements of {element_size} byte(s) in one piece are more than 2^64 bytes, the most that a file can \
+             have: give the dataset chunks with `chunk`, or make it sparse with `sparse`",
+            spec.extent.dims()
+        ))
     });
     let sizes = file.superblock().sizes;
     match &spec.layout {
@@ -352,6 +359,11 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
     }
 }
 
+fn is_sparse(layout: &LayoutSpec) -> bool {
+    use LayoutSpec::{Sparse, VariableLength};
+    matches!(layout, Sparse { .. } | VariableLength { locations: Some(_), .. })
+}
+
 /// Whether the bytes of a chunk can be counted in 32 bits.
 fn is_small(chunk: &[u64], element_size: u64) -> bool {
     let bytes = chunk.iter().try_fold(element_size, |bytes, &side| bytes.checked_mul(side));
@@ -417,9 +429,11 @@ fn index_info(
         return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
     }
     let now = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
-    if now.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
+    // Those of a sparse dataset need no numbers: a B-tree finds them by their coordinates.
+    if !is_sparse(&spec.layout) && now.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
         let what = format!(
-            "{dims:?} cells in chunks of {chunk:?}: more than 2^64 of them; take larger ones"
+            "{dims:?} cells in chunks of {chunk:?}: more than 2^64 of them; take larger ones, a smaller shape, or a \
+             sparse dataset, which can have more"
         );
         return Err(Error::Invalid(what));
     }
@@ -430,7 +444,14 @@ fn index_info(
     if sections > 0 && chunks > MANY_CHUNKS {
         return Ok(ChunkIndexInfo::btree2());
     }
-    Ok(match ChunkIndex::choose(dims, max, chunk) {
+    let kind = ChunkIndex::choose(dims, max, chunk);
+    if kind == IndexKind::FixedArray && chunks > MOST_LISTED {
+        return Err(Error::Invalid(format!(
+            "{dims:?} cells in chunks of {chunk:?}: {chunks} of them, where an index of a limited shape has at most \
+             2^43; take larger ones, a maximum shape without end, or a sparse dataset"
+        )));
+    }
+    Ok(match kind {
         IndexKind::ExtensibleArray if lacks_unlimited(sizes) => ChunkIndexInfo::btree2(),
         IndexKind::Single => ChunkIndexInfo::Single(SingleChunk::unset(sections, filtered)),
         IndexKind::ExtensibleArray => ChunkIndexInfo::extensible_array(),

@@ -217,8 +217,10 @@ impl DatasetState {
         })
     }
 
+    /// Whether points have a plan of their own, for which chunks are numbered.
     fn takes_points(&self) -> bool {
-        matches!(self.layout.storage, Storage::Sparse(..))
+        let numbered = || self.grid(&self.dims()).is_ok_and(|grid| grid.chunk_count().is_some());
+        matches!(self.layout.storage, Storage::Sparse(..)) && numbered()
     }
 
     /// Splits points by chunk, as many at a time as a plan can have.

@@ -4,8 +4,11 @@
 //! a sparse dataset takes one by one have a plan of their own, [`PointPlan`](crate::PointPlan).
 
 use super::Segment;
+use crate::extent::product;
+use crate::selection::spans::{Span, Tree};
 use crate::selection::{Kind, Runs, Selection};
 use crate::{CellSet, ChunkGrid, CoordinateWalker, Dims, Run, SpaceError};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -16,6 +19,8 @@ pub(super) struct ListedPlan {
     segments: Arc<Vec<Segment>>,
     /// Number of the chunk, and its range of segments.
     parts: std::vec::IntoIter<(u64, Range<usize>)>,
+    /// The chunks by their numbers, if the grid has more than can be numbered.
+    chunks: Option<Vec<Dims>>,
     ascending: bool,
 }
 
@@ -33,8 +38,8 @@ pub(super) struct ListedPart {
 
 impl ListedPlan {
     pub(super) fn empty(grid: &ChunkGrid) -> Self {
-        let parts = Vec::new().into_iter();
-        Self { grid: grid.clone(), segments: Arc::default(), parts, ascending: true }
+        let (grid, segments) = (grid.clone(), Arc::default());
+        Self { grid, segments, parts: Vec::new().into_iter(), chunks: None, ascending: true }
     }
 
     /// Both selections lie inside their shapes and have equally many cells.
@@ -44,17 +49,19 @@ impl ListedPlan {
         memory: &Selection,
         memory_dims: &[u64],
     ) -> Result<Self, SpaceError> {
-        grid.chunk_count().ok_or(SpaceError::Overflow("number of chunks"))?;
-        let fits =
-            |dims| crate::extent::product(dims).ok_or(SpaceError::Overflow("cells of an array"));
-        fits(memory_dims)?;
+        product(memory_dims).ok_or(SpaceError::Overflow("cells of an array"))?;
         let mut pieces = Pieces::new(grid, memory.runs(memory_dims));
         match &file.0 {
             Kind::Points(points) => {
                 points.coords.chunks_exact(points.rank).for_each(|point| pieces.add_row(point, 1));
             }
+            // Cells have no numbers either.
+            _ if product(grid.dims()).is_none() => {
+                if let Some(tree) = file.to_tree(grid.dims())? {
+                    for_each_row(&tree, &mut Dims::new(), &mut |at, len| pieces.add_row(at, len));
+                }
+            }
             _ => {
-                fits(grid.dims())?;
                 let mut walker = CoordinateWalker::new(grid.dims());
                 for run in file.runs(grid.dims()) {
                     walker.for_each_row(run, |coord, len| pieces.add_row(coord, len));
@@ -62,9 +69,10 @@ impl ListedPlan {
             }
         }
         let ascending = !matches!(file.0, Kind::Points(_));
+        let chunks = pieces.renumber();
         let (segments, parts) = pieces.sorted();
-        let parts = parts.into_iter();
-        Ok(Self { grid: grid.clone(), segments: Arc::new(segments), parts, ascending })
+        let (grid, segments, parts) = (grid.clone(), Arc::new(segments), parts.into_iter());
+        Ok(Self { grid, segments, parts, chunks, ascending })
     }
 
     pub(super) fn chunk_count(&self) -> u64 {
@@ -73,7 +81,10 @@ impl ListedPlan {
 
     pub(super) fn next(&mut self) -> Option<(Dims, ListedPart)> {
         let (number, range) = self.parts.next()?;
-        let chunk = self.grid.chunk_at(number)?;
+        let chunk = match &self.chunks {
+            Some(chunks) => chunks.get(number as usize)?.clone(),
+            None => self.grid.chunk_at(number)?,
+        };
         let part = ListedPart {
             segments: self.segments.clone(),
             range,
@@ -113,10 +124,30 @@ impl ListedPart {
     }
 }
 
+/// Calls `visit` with the first cell of every stretch of neighbours along the last dimension, and its length.
+/// `before` are the coordinates of slower dimensions.
+fn for_each_row(tree: &Tree, before: &mut Dims, visit: &mut impl FnMut(&[u64], u64)) {
+    for Span { low, high, down } in &tree.spans {
+        let Some(down) = down else {
+            before.push(*low);
+            visit(before, high - low + 1);
+            before.pop();
+            continue;
+        };
+        for at in *low..=*high {
+            before.push(at);
+            for_each_row(down, before, visit);
+            before.pop();
+        }
+    }
+}
+
 /// Pieces of a transfer under construction, in the order of the transfer.
 struct Pieces<'a> {
     grid: &'a ChunkGrid,
     counts: Dims,
+    /// If the grid has more chunks than can be numbered: those that were met, by the order in which they were.
+    met: Option<BTreeMap<Dims, u64>>,
     memory: Runs<'a>,
     /// What is left of the current memory run.
     rest: Run,
@@ -126,7 +157,8 @@ struct Pieces<'a> {
 impl<'a> Pieces<'a> {
     fn new(grid: &'a ChunkGrid, memory: Runs<'a>) -> Self {
         let rest = Run { start: 0, len: 0 };
-        Self { grid, counts: grid.counts(), memory, rest, list: Vec::new() }
+        let met = grid.chunk_count().is_none().then(BTreeMap::new);
+        Self { grid, counts: grid.counts(), met, memory, rest, list: Vec::new() }
     }
 
     /// Adds `len` cells from `coord` on, along the last dimension.
@@ -137,15 +169,24 @@ impl<'a> Pieces<'a> {
         };
         let (mut chunk, mut cell) = (0, 0);
         for ((&at, &size), &count) in slower.iter().zip(self.grid.chunk()).zip(&self.counts) {
-            chunk = chunk * count + at / size;
+            // Means nothing if chunks have no numbers.
+            chunk = count.wrapping_mul(chunk).wrapping_add(at / size);
             cell = cell * size + at % size;
         }
-        let row = chunk * self.counts.last().copied().unwrap_or(1);
+        let row = self.counts.last().copied().unwrap_or(1).wrapping_mul(chunk);
         let (mut at, mut left) = (first, len);
         while left > 0 {
             let within = at % width;
             let here = left.min(width - within);
-            self.add(row + at / width, cell * width + within, here);
+            let number = match &mut self.met {
+                None => row + at / width,
+                Some(met) => {
+                    let axes = slower.iter().chain([&at]).zip(self.grid.chunk());
+                    let next = met.len() as u64;
+                    *met.entry(axes.map(|(at, size)| at / size).collect()).or_insert(next)
+                }
+            };
+            self.add(number, cell * width + within, here);
             at += here;
             left -= here;
         }
@@ -165,6 +206,18 @@ impl<'a> Pieces<'a> {
             cell += here;
             len -= here;
         }
+    }
+
+    /// Numbers chunks that were met in row-major order, as others are; gives them.
+    fn renumber(&mut self) -> Option<Vec<Dims>> {
+        let met = self.met.take()?;
+        let mut numbers = vec![0; met.len()];
+        for (number, before) in met.values().enumerate() {
+            numbers[*before as usize] = number as u64;
+        }
+        self.list.iter_mut().for_each(|piece| piece.0 = numbers[piece.0 as usize]);
+        self.counts = Dims::from_slice(&[met.len() as u64]);
+        Some(met.into_keys().collect())
     }
 
     /// Sorts by chunk, keeping the order within each.

@@ -136,12 +136,12 @@ impl DatasetBuilder {
         let chunk = default();
         let counts = self.shape.iter().zip(&chunk).map(|(all, side)| all.div_ceil((*side).max(1)));
         match counts.into_iter().try_fold(1u64, u64::checked_mul) {
-            Some(_) => Ok(chunk),
-            None => Err(Error::Invalid(format!(
+            None if !self.sparse => Err(Error::Invalid(format!(
                 "a shape of {:?} has more than 2^64 chunks of the size that is chosen by default, {chunk:?}: give \
-                 larger ones with `chunk`, or take a smaller shape",
+                 larger ones with `chunk`, take a smaller shape, or make it sparse with `sparse`",
                 self.shape
             ))),
+            _ => Ok(chunk),
         }
     }
 
