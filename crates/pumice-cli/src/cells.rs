@@ -11,7 +11,7 @@ mod hyperslab;
 pub(crate) use self::defined::{Defined, for_each_defined_run, value_type};
 pub(crate) use self::hyperslab::{Hyperslab, coordinates, linear};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use pumice::types::ByteOrder;
 use pumice::{Attribute, Dataset, Datatype, Heaped, Selection, Transfer};
 use std::ops::Range;
@@ -230,13 +230,22 @@ pub(crate) fn for_each_band(
     let chunk = dataset.chunk().map_or(1, |chunk| chunk[0].max(1));
     let bands = Rows { dataset, shape: &shape, cells: &cells, chunk, limit: limit(dataset) };
     let count = (dataset.storage_size()? / BAND_BYTES).clamp(1, MAX_BANDS);
-    let step = (rows.end - rows.start).div_ceil(count).next_multiple_of(chunk);
+    let step = (rows.end - rows.start).div_ceil(count).checked_next_multiple_of(chunk);
+    let step = step.unwrap_or(u64::MAX);
     let mut first = rows.start;
     while first < rows.end {
         let end = (first / step + 1).saturating_mul(step).min(rows.end);
         bands.visit(first..end, &mut visit)?;
         first = end;
     }
+    Ok(())
+}
+
+/// Fails where cells cannot be numbered in row-major order, as most commands do it.
+pub(crate) fn require_numbers(shape: &[u64]) -> Result<()> {
+    let cells = shape.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
+    let counted = cells.is_some() || shape.contains(&0);
+    ensure!(counted, "{shape:?} has more than 2^64 cells: they have no numbers, which this needs");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The defined cells of a band.
 
-use super::linear;
+use super::{linear, require_numbers};
 use anyhow::Result;
 use pumice::types::Integer;
 use pumice::{Dataset, Datatype, Element, Heaped, Selection};
@@ -16,6 +16,7 @@ pub(crate) struct Defined {
 impl Defined {
     /// Reads the defined cells of a band.
     pub(crate) fn read(dataset: &Dataset, band: &Selection) -> Result<Self> {
+        require_numbers(&dataset.shape())?;
         match dataset.datatype() {
             Datatype::Integer(Integer { signed: true, .. }) => Self::numbers::<i64>(dataset, band),
             Datatype::Integer(_) => Self::numbers::<u64>(dataset, band),
@@ -84,6 +85,7 @@ pub(crate) fn for_each_defined_run(
     mut visit: impl FnMut(u64, u64),
 ) -> Result<()> {
     let shape = dataset.shape();
+    require_numbers(&shape)?;
     match dataset.datatype() {
         Datatype::Integer(_) | Datatype::Float(_) => {
             let found = dataset.read_defined::<u8>(band)?;

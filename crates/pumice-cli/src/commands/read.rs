@@ -118,6 +118,7 @@ impl<W: Write> Table<'_, W> {
             return Ok(elements.map(|element| self.text(element, &piece.heap)).collect());
         }
         let shape = self.dataset.shape();
+        cells::require_numbers(&shape)?;
         let defined = self.dataset.defined(&cells)?;
         let mut defined = defined.runs(&shape).peekable();
         let wanted = cells.runs(&shape).flat_map(|run| run.start..run.start + run.len);

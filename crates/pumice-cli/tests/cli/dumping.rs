@@ -275,3 +275,26 @@ fn sparse_references_to_regions_are_printed_as_what_they_lead_to() {
     assert_eq!(told.matches("NULL\n").count(), 1, "{told}");
     assert_eq!(told.matches('{').count(), told.matches('}').count(), "{told}");
 }
+
+/// Cells are shown in the order of their numbers, and compared by them.
+#[test]
+fn arrays_whose_cells_have_no_numbers_are_refused_by_what_needs_these() {
+    let place = Place::new();
+    let file = File::create(place.path("vast.h5")).unwrap();
+    let far = u64::MAX - 2;
+    let vast = file.new_dataset::<i32>().shape([far + 1; 2]).sparse().create("d").unwrap();
+    vast.write_points(&[[0, 0], [far, far], [5, far]], &[1, 2, 3]).unwrap();
+    drop(vast);
+    file.close().unwrap();
+    assert_eq!(place.pumice("check vast.h5").code, Some(0));
+    let listed = place.pumice("ls -v vast.h5");
+    assert!(listed.out.contains("3 cells"), "{}{}", listed.out, listed.err);
+    assert_eq!(place.pumice("repack vast.h5 copy.h5").code, Some(0));
+    let copy = File::open(place.path("copy.h5")).unwrap().dataset("d").unwrap();
+    assert_eq!(copy.read::<i32>((far, far)).unwrap(), [2]);
+    for line in ["dump vast.h5", "dump --sparse vast.h5", "diff vast.h5 copy.h5", "spy vast.h5"] {
+        let run = place.pumice(line);
+        assert_ne!(run.code, Some(0), "{line}: {}", run.out);
+        assert!(run.err.contains("more than 2^64 cells"), "{line}: {}", run.err);
+    }
+}

@@ -90,6 +90,7 @@ impl Differ<'_> {
         let atlases = if plan.has_references() { Some(self.atlases()) } else { None };
         let defined = self.options.defined && (first.is_sparse() || second.is_sparse());
         let (options, shape) = (self.options, first.shape());
+        cells::require_numbers(&shape)?;
         let part = slabs[0] != Hyperslab::whole(&shape);
         let mut report = Report::new(&mut *self.out, options, names.clone(), &shape);
         let (mut found, mut pending) = (0, Vec::new());

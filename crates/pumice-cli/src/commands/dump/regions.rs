@@ -27,6 +27,7 @@ struct Block {
 impl Dumper<'_> {
     /// Prints all defined cells of `slab`.
     pub(super) fn regions(&mut self, dataset: &Dataset, slab: &Hyperslab) -> Result<()> {
+        cells::require_numbers(&dataset.shape())?;
         cells::for_each_band(dataset, slab, |band| {
             let (blocks, points) = regions(&dataset.defined(band)?, &dataset.shape());
             for block in blocks {

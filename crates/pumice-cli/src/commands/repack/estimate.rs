@@ -37,7 +37,7 @@ pub(super) fn print(planner: &Planner<'_>, input: &File, table: &Table) -> Resul
 /// Stores a few blocks in the new way.
 fn estimate(dataset: &Dataset, remade: Remade, scratch: &File) -> Result<u64> {
     let shape = dataset.shape();
-    let all: u64 = shape.iter().product();
+    let all = shape.iter().fold(1, |all: u64, &side| all.saturating_mul(side));
     if all == 0 || dataset.datatype().has_references() {
         return Ok(dataset.storage_size()?);
     }
@@ -46,7 +46,7 @@ fn estimate(dataset: &Dataset, remade: Remade, scratch: &File) -> Result<u64> {
     let side = trial.chunk().or_else(|| dataset.chunk()).and_then(|chunk| chunk.first().copied());
     let side = side.unwrap_or(1).min(shape.first().copied().unwrap_or(1)).max(1);
     let rows = shape.first().copied().unwrap_or(1);
-    let step = (rows.div_ceil(BLOCKS)).next_multiple_of(side);
+    let step = rows.div_ceil(BLOCKS).checked_next_multiple_of(side).unwrap_or(rows);
     let (mut taken, mut start) = (0u64, 0);
     while start < rows {
         let count = side.min(rows - start);
@@ -57,8 +57,8 @@ fn estimate(dataset: &Dataset, remade: Remade, scratch: &File) -> Result<u64> {
         let slab = Hyperslab::ranges(&ranges);
         let cells = slab.selection()?;
         keep(dataset, &trial, &remade.keep, &cells)?;
-        taken += count * row;
-        start += step;
+        taken = taken.saturating_add(count.saturating_mul(row));
+        start = start.saturating_add(step);
     }
     scratch.flush()?;
     let stored = trial.storage_size()?;
@@ -73,6 +73,9 @@ fn keep(dataset: &Dataset, trial: &Dataset, keep: &Keep, cells: &pumice::Selecti
         _ if dataset.is_sparse() => dataset.defined(cells)?,
         _ => cells.clone(),
     };
+    if let Keep::Except(..) = keep {
+        cells::require_numbers(&shape)?;
+    }
     let values = cells::read(dataset, &cells)?;
     trial.write_bytes(&cells, &values.elements)?;
     if let Keep::Except(datatype, value) = keep {
