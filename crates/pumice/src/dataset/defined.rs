@@ -1,0 +1,211 @@
+//! Which cells are defined, and reading those alone: of sparse datasets what has been written, of others all.
+
+use super::Dataset;
+use super::steady::bounded;
+use crate::select::Select;
+use pumice_engine::{Error, Result};
+use pumice_space::{CoordinateWalker, Dims, Selection};
+use pumice_types::{Conversion, Datatype, Element};
+
+/// Defined cells: coordinates and values.
+///
+/// Cells are ordered by chunk, and within a chunk in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Defined<T> {
+    /// Number of dimensions.
+    pub rank: usize,
+    /// Coordinates, `rank` numbers for each cell.
+    pub coordinates: Vec<u64>,
+    /// The value of each cell.
+    pub values: Vec<T>,
+}
+
+impl<T> Defined<T> {
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The coordinates of one cell.
+    pub fn point(&self, index: usize) -> &[u64] {
+        &self.coordinates[index * self.rank..(index + 1) * self.rank]
+    }
+
+    /// Coordinates and values together.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u64], &T)> {
+        self.coordinates.chunks_exact(self.rank.max(1)).zip(&self.values)
+    }
+}
+
+impl Dataset {
+    /// The selected cells that are defined, each once, also if a list of points has it twice. Only sparse
+    /// datasets have cells that are not.
+    pub fn defined(&self, selection: impl Select) -> Result<Selection> {
+        self.selected(selection, |selection, dims| match self.is_sparse() {
+            true => self.defined_in(selection, dims),
+            false => {
+                selection.check(dims)?;
+                once(selection)
+            }
+        })
+    }
+
+    fn defined_in(&self, selection: &Selection, dims: &Dims) -> Result<Selection> {
+        let chunk = self.state.layout().geometry.chunk();
+        let found = self.state.defined(&bounded(selection, dims)?)?;
+        let parts = found.into_iter().map(|part| -> Result<Selection> {
+            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let origin: Vec<u64> = origin.collect();
+            if part.cells.is_full() {
+                // As a selection this is "all", which has no place of its own.
+                return Ok(Selection::block(&origin, chunk)?);
+            }
+            // In two steps, of which each fits into an offset.
+            let half = |start: &u64| (start / 2) as i64;
+            let near: Vec<i64> = origin.iter().map(half).collect();
+            let far: Vec<i64> =
+                origin.iter().map(|start| half(start) + (start % 2) as i64).collect();
+            Ok(part.cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
+        });
+        Ok(Selection::union_of(dims.len(), parts.collect::<Result<Vec<_>>>()?, dims)?)
+    }
+
+    /// How many of the selected cells are defined; one that a list of points has twice counts once. No values
+    /// are read.
+    pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
+        self.selected(selection, |selection, dims| {
+            if !self.is_sparse() {
+                selection.check(dims)?;
+                return Ok(self.count(&once(selection)?, dims, 1)? as u64);
+            }
+            let found = self.state.defined(selection)?;
+            Ok(found.iter().map(|part| part.cells.len()).sum())
+        })
+    }
+
+    /// Whether one cell is defined.
+    pub fn is_defined(&self, point: &[u64]) -> Result<bool> {
+        let point = self.at(Selection::point(point).map_err(Error::from))?;
+        Ok(self.count_defined(point)? > 0)
+    }
+
+    /// Coordinates and values of the selected cells that are defined, each once; of datasets that are not sparse, in
+    /// the order in which a read gives them. Of compounds with strings or sequences, `T` may have members of fixed
+    /// size, as with all readers of defined cells.
+    pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
+        if !self.is_sparse() {
+            return self.selected(selection, |selection, dims| {
+                selection.check(dims)?;
+                let selection = once(&bounded(selection, dims)?)?;
+                let values = self.read(&selection)?;
+                let coordinates = coordinates_of(&selection, dims, values.len());
+                Ok(Defined { rank: dims.len(), coordinates, values })
+            });
+        }
+        self.converted(&self.found(selection, &T::datatype())?)
+    }
+
+    /// Cells that were found chunk by chunk, with values of a type of memory.
+    pub(crate) fn converted<T: Element>(
+        &self,
+        found: &[pumice_engine::dataset::Defined],
+    ) -> Result<Defined<T>> {
+        let conversion = Conversion::new(self.datatype(), &T::datatype());
+        let conversion = self.at(conversion.map_err(Error::from))?;
+        let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
+        let mut values: Vec<T> = self.buffer(count)?;
+        let mut place = values.as_mut_slice();
+        for part in found {
+            let (now, later) = place.split_at_mut(part.cells.len() as usize);
+            let converted = conversion.convert(&part.values, bytemuck::cast_slice_mut(now));
+            self.at(converted.map_err(Error::from))?;
+            place = later;
+        }
+        let (rank, coordinates) = self.coordinates(found, count);
+        Ok(Defined { rank, coordinates, values })
+    }
+
+    /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
+    /// another.
+    pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
+        if !self.is_sparse() {
+            return self.selected(selection, |selection, dims| {
+                selection.check(dims)?;
+                let selection = once(&bounded(selection, dims)?)?;
+                let values = self.read_bytes(&selection)?;
+                let count = values.len() / self.datatype().size().max(1);
+                let coordinates = coordinates_of(&selection, dims, count);
+                Ok(Defined { rank: dims.len(), coordinates, values })
+            });
+        }
+        let found = self.found(selection, self.datatype())?;
+        let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
+        let mut values = Vec::with_capacity(count * self.datatype().size());
+        found.iter().for_each(|part| values.extend_from_slice(&part.values));
+        let (rank, coordinates) = self.coordinates(&found, count);
+        Ok(Defined { rank, coordinates, values })
+    }
+
+    fn found(
+        &self,
+        selection: impl Select,
+        wanted: &Datatype,
+    ) -> Result<Vec<pumice_engine::dataset::Defined>> {
+        self.selected(selection, |selection, _| self.state.read_defined(selection, wanted))
+    }
+
+    /// The coordinates of cells that were found chunk by chunk.
+    fn coordinates(
+        &self,
+        found: &[pumice_engine::dataset::Defined],
+        count: usize,
+    ) -> (usize, Vec<u64>) {
+        let chunk = self.state.layout().geometry.chunk();
+        let mut coordinates = Vec::with_capacity(count * chunk.len());
+        for part in found {
+            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let origin: Vec<u64> = origin.collect();
+            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+        }
+        (chunk.len(), coordinates)
+    }
+}
+
+/// Each of the selected cells once: a list of points may have one twice, of which the first stays.
+fn once(selection: &Selection) -> Result<Selection> {
+    let Some((rank, list)) = selection.as_points().filter(|(rank, _)| *rank > 0) else {
+        return Ok(selection.clone());
+    };
+    let points: Vec<&[u64]> = list.chunks_exact(rank).collect();
+    if points.is_sorted_by(|one, next| one < next) {
+        return Ok(selection.clone());
+    }
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    // Stable: of equal points the first stays first.
+    order.sort_by_key(|&at| points[at]);
+    order.dedup_by_key(|at| points[*at]);
+    order.sort_unstable();
+    let kept: Vec<&[u64]> = order.into_iter().map(|at| points[at]).collect();
+    Ok(Selection::points(rank, kept.concat())?)
+}
+
+/// The coordinates of all selected cells, in the order in which a read gives them.
+pub(crate) fn coordinates_of(selection: &Selection, dims: &[u64], count: usize) -> Vec<u64> {
+    let mut coordinates = Vec::with_capacity(count * dims.len());
+    let mut walker = CoordinateWalker::new(dims);
+    for run in selection.runs(dims).filter(|_| count > 0) {
+        walker.for_each_row(run, |start, length| {
+            let (last, before) = start.split_last().unwrap_or((&0, &[]));
+            for step in (0..length).filter(|_| !start.is_empty()) {
+                coordinates.extend_from_slice(before);
+                coordinates.push(last + step);
+            }
+        });
+    }
+    coordinates
+}
