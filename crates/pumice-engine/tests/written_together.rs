@@ -74,14 +74,12 @@ fn elements_that_refer_to_something_wait_for_a_commit_also_beside_others() {
     file.commit().unwrap();
     let (of_references, of_numbers) = (extents.pop().unwrap(), extents.pop().unwrap());
     let [first, second] = together.map(|dataset| dataset.layout());
-    match first.store() == second.store() {
-        true => {
-            first.put(&of_numbers.into_iter().chain(of_references).collect::<Vec<_>>()).unwrap()
-        }
-        false => {
-            first.put(&of_numbers).unwrap();
-            second.put(&of_references).unwrap();
-        }
+    if first.store() == second.store() {
+        let all: Vec<_> = of_numbers.into_iter().chain(of_references).collect();
+        first.put(&all).unwrap();
+    } else {
+        first.put(&of_numbers).unwrap();
+        second.put(&of_references).unwrap();
     }
 
     assert_eq!(stored(&store, &references), [1; 32], "only a commit writes them");

@@ -5,6 +5,7 @@
 //! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
 //! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
 
+mod endless;
 mod write;
 
 use super::DatasetState;
@@ -14,13 +15,14 @@ use crate::layout::dense::zeros;
 use crate::layout::request::{Target, fill_with};
 use crate::metadata::MetadataIo;
 use crate::{Error, Result, group, outside};
+use endless::{
+    block, first_cells, is_numbered, layer, numbered, plain, unlimited_axis, with_trail,
+};
 use pumice_format::Context;
 use pumice_format::UNDEFINED;
 use pumice_format::messages::Layout;
 use pumice_format::virtual_mapping::{self, VirtualMapping};
-use pumice_space::{
-    CellSet, ChunkGrid, Dims, Extent, HyperslabAxis, Run, Segment, Selection, UNLIMITED, plan,
-};
+use pumice_space::{CellSet, ChunkGrid, Dims, Extent, Run, Segment, Selection, UNLIMITED, plan};
 use pumice_types::{Datatype, Heaped, heaped};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -448,107 +450,6 @@ fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
         }
     }
     pairs
-}
-
-/// The axis along which a selection has no end, and its parameters there.
-fn unlimited_axis(selection: &Selection) -> Option<(usize, HyperslabAxis)> {
-    let axes = selection.regular()?;
-    let endless = |axis: &HyperslabAxis| axis.count == UNLIMITED || axis.block == UNLIMITED;
-    axes.iter().position(endless).map(|place| (place, axes[place]))
-}
-
-/// An unlimited selection with other parameters along its unlimited axis.
-fn with_axis(selection: &Selection, axis: usize, parameters: HyperslabAxis) -> Result<Selection> {
-    let mut axes = selection.regular().unwrap_or_default();
-    if let Some(place) = axes.get_mut(axis) {
-        *place = parameters;
-    }
-    let column = |field: fn(&HyperslabAxis) -> u64| axes.iter().map(field).collect::<Vec<u64>>();
-    Ok(Selection::hyperslab(
-        &column(|axis| axis.start),
-        &column(|axis| axis.stride),
-        &column(|axis| axis.count),
-        &column(|axis| axis.block),
-    )?)
-}
-
-/// Block `number` of an unlimited selection.
-fn block(
-    selection: &Selection,
-    axis: usize,
-    parameters: HyperslabAxis,
-    number: u64,
-) -> Result<Selection> {
-    let start = number.checked_mul(parameters.stride).and_then(|s| s.checked_add(parameters.start));
-    let start = start.ok_or_else(|| Error::Invalid("a virtual dataset without end".into()))?;
-    with_axis(selection, axis, HyperslabAxis { start, count: 1, ..parameters })
-}
-
-/// How many cells a selection has at one place of its unlimited axis.
-fn layer(selection: &Selection, axis: usize) -> u64 {
-    let axes = selection.regular().unwrap_or_default();
-    let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);
-    let counts = others.map(|(_, axis)| axis.count.saturating_mul(axis.block));
-    counts.fold(1, u64::saturating_mul).max(1)
-}
-
-/// Where the first missing cell along an unlimited axis is, if the cells before `end` are there: what
-/// lies between whole blocks is missing nothing.
-fn with_trail(parameters: HyperslabAxis, end: u64) -> u64 {
-    let HyperslabAxis { start, stride, block, .. } = parameters;
-    let within = end.saturating_sub(start);
-    if end == 0 {
-        return start;
-    }
-    let whole = block != UNLIMITED && stride > 0 && within % stride == block % stride;
-    if whole { start.saturating_add(within.div_ceil(stride).saturating_mul(stride)) } else { end }
-}
-
-/// The first `count` cells of an unlimited selection, which come in whole layers across its axis.
-fn first_cells(
-    selection: &Selection,
-    axis: usize,
-    parameters: HyperslabAxis,
-    count: u64,
-) -> Result<Selection> {
-    let layers = count / layer(selection, axis);
-    if parameters.block == UNLIMITED || layers <= parameters.block {
-        let one =
-            HyperslabAxis { count: u64::from(layers > 0), block: layers.max(1), ..parameters };
-        return match layers {
-            0 => Ok(Selection::none()),
-            _ => with_axis(
-                selection,
-                axis,
-                HyperslabAxis { stride: one.block.max(one.stride), ..one },
-            ),
-        };
-    }
-    let (blocks, rest) = (layers / parameters.block, layers % parameters.block);
-    let whole = with_axis(selection, axis, HyperslabAxis { count: blocks, ..parameters })?;
-    if rest == 0 {
-        return Ok(whole);
-    }
-    let start = parameters.start.saturating_add(blocks.saturating_mul(parameters.stride));
-    let last = HyperslabAxis { start, count: 1, block: rest, ..parameters };
-    let vast = vec![UNLIMITED - 1; selection.rank().unwrap_or_default()];
-    Ok(whole.or(&with_axis(selection, axis, last)?, &vast)?)
-}
-
-/// Whether a name stands for many: it has a `%b`.
-fn is_numbered(name: &str) -> bool {
-    name.replace("%%", "").contains("%b")
-}
-
-fn numbered(name: &str, number: u64) -> String {
-    name.split("%%")
-        .map(|part| part.replace("%b", &number.to_string()))
-        .collect::<Vec<_>>()
-        .join("%")
-}
-
-fn plain(name: &str) -> String {
-    name.replace("%%", "%")
 }
 
 /// One virtual dataset deeper than before, as long as it lives.
