@@ -266,7 +266,7 @@ def filter_encode(identifier, parameters, data):
     if identifier == HEAP:
         from structured_heap import heap_filter_encode
 
-        return heap_filter_encode(data)
+        return heap_filter_encode(data, parameters)
     if identifier == REFERENCES:
         from structured_heap import references_filter_encode
 
@@ -303,8 +303,7 @@ def filter_decode(identifier, parameters, data, limit):
     if identifier == HEAP:
         from structured_heap import heap_filter_decode
 
-        require(not parameters, "heap filter: it has no parameters")
-        return heap_filter_decode(data, limit)
+        return heap_filter_decode(data, limit, parameters)
     if identifier == REFERENCES:
         from structured_heap import references_filter_decode
 

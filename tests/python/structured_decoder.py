@@ -462,7 +462,8 @@ def read_variable(file, layout, sections, what, dataset):
     else:
         cells = np.arange(math.prod(layout.chunk), dtype=np.uint64)
     references = unsealed(references, f"{what}, references")
-    objects = decode_heap(unsealed(heap, f"{what}, heap") if heap else b"")
+    heap = unsealed(heap, f"{what}, heap") if heap else b""
+    objects = decode_heap(heap, file.length_size)
     size, kind = layout.element_size, kind_of(dataset.dtype)
     require(len(references) == len(cells) * size, f"{what}: references for {len(cells)} cells")
     values, used = np.empty(len(cells), object), []
@@ -534,7 +535,9 @@ def gather(dataset, coordinates, values, rank):
 def check_index_choice(file, layout, geometry, dataset):
     """The rules that choose a chunk index, and the flags that follow."""
     unlimited = geometry.counts.count(None)
-    wanted = B_TREE if unlimited > 1 else EXTENSIBLE_ARRAY if unlimited else FIXED_ARRAY
+    # Where lengths are short, libhdf5 would find no axis for an extensible array.
+    most = 1 if file.length_size == 8 else 0
+    wanted = B_TREE if unlimited > most else EXTENSIBLE_ARRAY if unlimited else FIXED_ARRAY
     if tuple(layout.chunk) == dataset.maximum and (
         layout.index == SINGLE or dataset.shape == dataset.maximum
     ):

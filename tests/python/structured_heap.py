@@ -13,8 +13,11 @@ WHAT = "heap"
 FULL = 65535
 
 
-def decode_heap(data):
-    """{(slot, index): bytes} of a heap set without its checksum, every rule checked."""
+def decode_heap(data, width=8):
+    """{(slot, index): bytes} of a heap set without its checksum, every rule checked.
+
+    `width` is that of lengths in the file.
+    """
     if not data:
         return {}
     cursor = Cursor(data, WHAT)
@@ -22,7 +25,7 @@ def decode_heap(data):
     require(cursor.u8() == 1 and cursor.take(3) == bytes(3), f"{WHAT}: version")
     count = cursor.u32()
     require(1 <= count <= 65536, f"{WHAT}: {count} slots")
-    slots = [(cursor.u64(), cursor.u64()) for _ in range(count)]
+    slots = [(cursor.uint(width), cursor.uint(width)) for _ in range(count)]
     require(slots[-1] != (0, 0), f"{WHAT}: a trailing unused slot")
     objects, at = {}, cursor.position
     for slot, (offset, length) in enumerate(slots):
@@ -31,22 +34,24 @@ def decode_heap(data):
         require(offset == at, f"{WHAT}: slot {slot} begins at {offset}, not {at}")
         at += length
         require(at <= len(data), f"{WHAT}: slot {slot} ends behind the heap")
-        for index, value in decode_collection(data[offset:at], length):
+        for index, value in decode_collection(data[offset:at], length, width):
             require((slot, index) not in objects, f"{WHAT}: object {slot}, {index} twice")
             objects[slot, index] = value
     require(at == len(data), f"{WHAT}: {len(data) - at} bytes behind the last collection")
     return objects
 
 
-def decode_collection(data, length):
+def decode_collection(data, length, width=8):
     cursor = Cursor(data, "collection")
     cursor.expect(b"GCOL")
     require(cursor.u8() == 1 and cursor.take(3) == bytes(3), "collection: version")
-    require(cursor.u64() == length, "collection: size")
+    require(cursor.uint(width) == length, "collection: size")
+    cursor.take(8 - width)
     while cursor.left() >= 16:
         index = cursor.u16()
         cursor.take(6)
-        size = cursor.u64()
+        size = cursor.uint(width)
+        cursor.take(8 - width)
         if index == 0:
             require(size <= cursor.left() + 16, "collection: free space")
             return
@@ -98,8 +103,9 @@ def follow_in_file(kind, element, file):
         if (address, index) == (0, 0):
             require(count == 0, f"global heap reference: null with {count}")
             return None
-        size = struct.unpack("<Q", file.bytes(address + 8, 8, "collection"))[0]
-        objects = dict(decode_collection(file.bytes(address, size, "collection"), size))
+        width = file.length_size
+        size = int.from_bytes(file.bytes(address + 8, width, "collection"), "little")
+        objects = dict(decode_collection(file.bytes(address, size, "collection"), size, width))
         require(index in objects, f"global heap: no object {index} at {address}")
         value = objects[index]
         each = 1 if kind["vlen"] == "string" else size_of(kind["vlen"])
@@ -122,8 +128,8 @@ def follow_in_file(kind, element, file):
 class HeapWriter:
     """Objects and the references to them, spelt in one of several ways."""
 
-    def __init__(self, style="plain"):
-        self.style, self.objects = style, []
+    def __init__(self, style="plain", width=8):
+        self.style, self.width, self.objects = style, width, []
 
     def element(self, kind, value):
         """An element's bytes; what it refers to goes to the heap."""
@@ -179,15 +185,22 @@ class HeapWriter:
             images[slot] = b"GCOL\1\0\0\0" + struct.pack("<Q", 16 + len(body)) + body
         count = max(images) + 1
         head = b"HGLS\1\0\0\0" + struct.pack("<I", count)
-        at, members = len(head) + 16 * count, b""
+        at, members = len(head) + 2 * self.width * count, b""
         for slot in range(count):
             image = images.get(slot, b"")
-            head += struct.pack("<QQ", at + len(members) if image else 0, len(image))
+            for number in (at + len(members) if image else 0, len(image)):
+                head += number.to_bytes(self.width, "little")
             members += image
         return head + members
 
 
-def heap_filter_decode(data, limit):
+def heap_filter_width(parameters):
+    """Bytes of a length in the plain form."""
+    require(parameters in ([], [2], [4]), f"heap filter: parameters {parameters}")
+    return parameters[0] if parameters else 8
+
+
+def heap_filter_decode(data, limit, parameters=()):
     """The heap filter undone: docs/format/heap-filter.md."""
     what = "heap filter"
     require(len(data) > 0, f"{what}: no mode")
@@ -199,7 +212,7 @@ def heap_filter_decode(data, limit):
     require(lengths, f"{what}: no objects")
     start = len(body)
     require(sum(lengths) == start, f"{what}: {sum(lengths)} bytes of objects, found {start}")
-    writer, at = HeapWriter(), 0
+    writer, at = HeapWriter(width=heap_filter_width(list(parameters))), 0
     for length in lengths:
         writer.objects.append(body[at : at + length])
         at += length
@@ -208,13 +221,14 @@ def heap_filter_decode(data, limit):
     return plain
 
 
-def heap_filter_encode(data):
+def heap_filter_encode(data, parameters=()):
     """The heap filter: a list of objects where the input is canonical, else verbatim."""
+    width = heap_filter_width(list(parameters))
     try:
-        objects = decode_heap(unsealed(data, WHAT))
+        objects = decode_heap(unsealed(data, WHAT), width)
     except Exception:  # Anything that is no heap.
         return data + b"\0"
-    writer = HeapWriter()
+    writer = HeapWriter(width=width)
     writer.objects = list(objects.values())
     if not writer.objects or sealed(writer.image()) != data:
         return data + b"\0"

@@ -220,7 +220,8 @@ class VariableLengthChunks(InteropCase):
         folder.mkdir()
         datasets = []
         for number in range(FILES):
-            spec.op("file", path=f"f{number}.h5")
+            # Lengths of eight bytes in every other file.
+            spec.op("file", path=f"f{number}.h5", widths=[8, [8, 4, 8, 2][number % 4]])
             datasets.append(RandomDataset(rng, spec, "/d"))
             for _ in range(int(rng.integers(1, 5))):
                 datasets[-1].step()

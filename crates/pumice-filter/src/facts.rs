@@ -11,7 +11,9 @@ use pumice_types::Datatype;
 ///
 /// let datatype = Datatype::f64_le();
 /// let chunk = [20, 50];
-/// let facts = DatasetFacts { datatype: &datatype, chunk: &chunk, fill: None, sparse: false };
+/// let facts = DatasetFacts {
+///     datatype: &datatype, chunk: &chunk, fill: None, sparse: false, length_width: 8,
+/// };
 /// let lzf = FilterSpec::lzf().for_dataset(&facts)?;
 /// assert_eq!(lzf.parameters[2], 20 * 50 * 8, "lzf stores the chunk's bytes");
 /// # Ok::<(), pumice_filter::FilterError>(())
@@ -26,6 +28,8 @@ pub struct DatasetFacts<'a> {
     pub fill: Option<&'a [u8]>,
     /// Whether chunks hold only some of their cells, so that the number of elements varies.
     pub sparse: bool,
+    /// Bytes of a length in the file.
+    pub length_width: u8,
 }
 
 impl DatasetFacts<'_> {

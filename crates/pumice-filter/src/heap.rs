@@ -11,16 +11,19 @@
 
 mod plain;
 
-use crate::{Filter, FilterError, planes};
+use crate::{DatasetFacts, Filter, FilterError, planes};
 use pumice_bytes::Writer;
 
-pub(crate) use plain::{image, plain_length};
+pub(crate) use plain::{check_fits, image, plain_length};
 
 /// The filter's id. HDF5 leaves 256 to 511 to applications; this one is in no known file.
 pub const ID: u16 = 303;
 
 /// The filter's name in files and errors.
 pub const NAME: &str = "pumice-heap";
+
+/// The width of lengths in most files, for which there is no parameter.
+pub(crate) const USUAL_WIDTH: usize = 8;
 
 /// The last byte of bytes that are carried as they are.
 const VERBATIM: u8 = 0;
@@ -69,6 +72,19 @@ pub(crate) fn decode_objects(mut input: Vec<u8>) -> Result<Decoded, FilterError>
     Ok(Decoded::Objects(HeapObjects { lengths, bytes: input }))
 }
 
+/// The width of lengths in the plain form, which is the filter's only parameter.
+pub(crate) fn width_of(parameters: &[u32]) -> Result<usize, FilterError> {
+    match parameters {
+        [] => Ok(USUAL_WIDTH),
+        &[width @ (2 | 4 | 8), ..] => Ok(width as usize),
+        other => Err(FilterError::Parameters {
+            filter: NAME,
+            expected: "none, or lengths of 2, 4 or 8 bytes",
+            found: format!("{other:?}"),
+        }),
+    }
+}
+
 pub(crate) struct Heap;
 
 impl Filter for Heap {
@@ -82,11 +98,11 @@ impl Filter for Heap {
 
     fn encode(
         &self,
-        _parameters: &[u32],
+        parameters: &[u32],
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        match plain::objects(input) {
+        match plain::objects(input, width_of(parameters)?) {
             Some(HeapObjects { lengths, bytes }) => encode_objects(&lengths, &bytes, out),
             None => {
                 out.clear();
@@ -100,21 +116,24 @@ impl Filter for Heap {
 
     fn decode(
         &self,
-        _parameters: &[u32],
+        parameters: &[u32],
         input: &[u8],
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
+        let width = width_of(parameters)?;
         out.clear();
         match decode_objects(input.to_vec())? {
             Decoded::Plain(plain) if plain.len() <= limit => *out = plain,
             Decoded::Plain(plain) => return Err(FilterError::too_large(NAME, limit, plain.len())),
             Decoded::Objects(HeapObjects { lengths, bytes }) => {
-                let length = plain_length(&lengths);
+                let length = plain_length(&lengths, width);
                 if length > limit as u64 {
                     return Err(FilterError::too_large(NAME, limit, length));
                 }
-                *out = image(&lengths, &bytes);
+                check_fits(length, width)
+                    .map_err(|_| corrupt(format!("lengths of {width} bytes"), length))?;
+                *out = image(&lengths, &bytes, width);
             }
         }
         Ok(())
@@ -123,6 +142,17 @@ impl Filter for Heap {
     fn encoded_bound(&self, len: usize) -> usize {
         // A list of objects is shorter than their plain form.
         len.saturating_add(1)
+    }
+
+    fn parameters_for(
+        &self,
+        _parameters: &[u32],
+        dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        Ok(match usize::from(dataset.length_width) {
+            USUAL_WIDTH => Vec::new(),
+            width => vec![width as u32],
+        })
     }
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {

@@ -25,23 +25,31 @@ pub enum HeapSection {
 
 impl Pipeline {
     /// Encodes objects, which lie one after another in `bytes`, as a heap section, with its checksum,
-    /// and filters it. No objects make an empty section, which has neither.
+    /// and filters it. No objects make an empty section, which has neither. The file has lengths of
+    /// `width` bytes; a heap filter that comes first knows better.
     ///
     /// ```
     /// use pumice_filter::{FilterSpec, HeapSection, Pipeline};
     ///
     /// let pipeline = Pipeline::new(vec![FilterSpec::heap(), FilterSpec::zstd(3)])?;
-    /// let stored = pipeline.encode_heap(&[3, 0, 2], b"abcde")?;
+    /// let stored = pipeline.encode_heap(&[3, 0, 2], b"abcde", 8)?;
     /// let back = pipeline.decode_heap(&stored.bytes, stored.mask, stored.unfiltered)?;
     /// let HeapSection::Objects(objects) = back else { panic!("not the direct way") };
     /// assert_eq!((objects.lengths, objects.bytes), (vec![3, 0, 2], b"abcde".to_vec()));
     /// # Ok::<(), pumice_filter::FilterError>(())
     /// ```
-    pub fn encode_heap(&self, lengths: &[u32], bytes: &[u8]) -> Result<EncodedHeap, FilterError> {
+    pub fn encode_heap(
+        &self,
+        lengths: &[u32],
+        bytes: &[u8],
+        width: u8,
+    ) -> Result<EncodedHeap, FilterError> {
         if lengths.is_empty() {
             return Ok(EncodedHeap { bytes: Vec::new(), unfiltered: 0, mask: 0 });
         }
-        let unfiltered = heap::plain_length(lengths);
+        let width = self.heap_width(width)?;
+        let unfiltered = heap::plain_length(lengths, width);
+        heap::check_fits(unfiltered, width)?;
         let (bytes, mask) = if self.begins_with_heap() {
             let mut encoded = scratch::take(bytes.len() + lengths.len() + 32);
             heap::encode_objects(lengths, bytes, &mut encoded);
@@ -52,7 +60,7 @@ impl Pipeline {
             };
             self.encode_planes_from(1, Cow::Owned(encoded), plane)?
         } else {
-            self.encode(heap::image(lengths, bytes))?
+            self.encode(heap::image(lengths, bytes, width))?
         };
         Ok(EncodedHeap { bytes, unfiltered, mask })
     }
@@ -75,7 +83,8 @@ impl Pipeline {
             let encoded = self.decode_until(1, Cow::Borrowed(input), mask, bound)?;
             match heap::decode_objects(encoded)? {
                 Decoded::Objects(objects) => {
-                    let length = heap::plain_length(&objects.lengths);
+                    let width = heap::width_of(&self.specs()[0].parameters)?;
+                    let length = heap::plain_length(&objects.lengths, width);
                     return match length == unfiltered {
                         true => Ok(HeapSection::Objects(objects)),
                         false => Err(wrong_length(unfiltered, length)),
@@ -94,6 +103,21 @@ impl Pipeline {
         checked.map_err(|error| FilterError::corrupt(SECTION, error.expected, error.found))?;
         plain.truncate(plain.len() - 4);
         Ok(HeapSection::Plain(plain))
+    }
+
+    /// The width of lengths in the plain form of a heap section, in a file that has lengths of `width`
+    /// bytes: datasets that were made before the heap filter knew of widths have always eight.
+    pub fn heap_width(&self, width: u8) -> Result<usize, FilterError> {
+        match self.begins_with_heap() {
+            true => heap::width_of(&self.specs()[0].parameters),
+            false => Ok(usize::from(width)),
+        }
+    }
+
+    /// Fails where [`encode_heap`](Self::encode_heap) does so as lengths of `width` bytes are too narrow.
+    pub fn check_heap(&self, lengths: &[u32], width: u8) -> Result<(), FilterError> {
+        let width = self.heap_width(width)?;
+        heap::check_fits(heap::plain_length(lengths, width), width)
     }
 
     fn begins_with_heap(&self) -> bool {

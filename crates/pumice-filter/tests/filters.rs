@@ -12,7 +12,8 @@ use pumice_types::{ByteOrder, Datatype, Integer};
 /// chunks have `cells` of them, or in the sparse case any number.
 fn filters(size: u32, cells: u64, sparse: bool) -> Vec<FilterSpec> {
     let datatype = Datatype::Integer(Integer::new(size, ByteOrder::Little, false));
-    let facts = DatasetFacts { datatype: &datatype, chunk: &[cells], fill: None, sparse };
+    let facts =
+        DatasetFacts { datatype: &datatype, chunk: &[cells], fill: None, sparse, length_width: 8 };
     let given = [
         FilterSpec::deflate(3),
         FilterSpec::shuffle(0),

@@ -178,7 +178,7 @@ mod tests {
     fn image(objects: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let lengths: Vec<u32> = objects.iter().map(|one| one.as_ref().len() as u32).collect();
         let bytes: Vec<u8> = objects.iter().flat_map(|one| one.as_ref().to_vec()).collect();
-        let stored = pumice_filter::Pipeline::default().encode_heap(&lengths, &bytes).unwrap();
+        let stored = pumice_filter::Pipeline::default().encode_heap(&lengths, &bytes, 8).unwrap();
         let checksum = stored.bytes.len() - 4;
         stored.bytes[..checksum].to_vec()
     }

@@ -72,6 +72,11 @@ fn options(operation: &Value) -> Result<FileOptions> {
     if let Some(bytes) = operation["fs_threshold"].as_u64() {
         options = options.free_space_threshold(bytes);
     }
+    if let Some([offset, length]) = operation["widths"].as_array().map(Vec::as_slice) {
+        let bytes = |width: &Value| width.as_u64().and_then(|width| u8::try_from(width).ok());
+        let widths = bytes(offset).zip(bytes(length)).context("widths of addresses and lengths")?;
+        options = options.widths(widths.0, widths.1);
+    }
     if let Some(oldest) = library_version(&operation["libver"]) {
         options = options.library_version(oldest);
     }

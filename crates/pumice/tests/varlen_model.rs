@@ -1,9 +1,14 @@
 //! Random steps on datasets of variable-length types in structured chunks, each checked against a
 //! dictionary of cells.
 
-use pumice::{Context, Dataset, Datatype, File, FilterSpec, Points, Section, Selection, Value};
+use pumice::{
+    Context, Dataset, Datatype, File, FileOptions, FilterSpec, Points, Section, Selection, Value,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+/// Bytes of addresses and lengths; files with addresses of two would soon be full.
+const WIDTHS: [(u8, u8); 6] = [(8, 8), (8, 4), (8, 2), (4, 8), (4, 4), (4, 2)];
 
 /// A small generator of random numbers, the same in every run.
 struct Random(u64);
@@ -25,24 +30,27 @@ impl Random {
     }
 }
 
-fn string() -> Datatype {
-    Datatype::varlen_string(16)
+fn is_string(datatype: &Datatype) -> bool {
+    *datatype == Datatype::varlen_string(datatype.size() as u32)
 }
 
-fn datatypes() -> Vec<Datatype> {
+/// All kinds of elements, with references of `size` bytes.
+fn datatypes(size: u32) -> Vec<Datatype> {
+    let string = || Datatype::varlen_string(size);
+    let varlen = |base| Datatype::varlen(base, size);
     let record = Datatype::compound([
         ("id", Datatype::i32_le()),
         ("name", string()),
-        ("track", Datatype::varlen(Datatype::f64_be(), 16)),
+        ("track", varlen(Datatype::f64_be())),
     ]);
     vec![
         string(),
-        Datatype::varlen(Datatype::i16_be(), 16),
+        varlen(Datatype::i16_be()),
         record.clone(),
-        Datatype::varlen(string(), 16),
-        Datatype::varlen(Datatype::varlen(Datatype::u8(), 16), 16),
+        varlen(string()),
+        varlen(varlen(Datatype::u8())),
         Datatype::array(string(), [2, 2]),
-        Datatype::varlen(record, 16),
+        varlen(record),
     ]
 }
 
@@ -65,14 +73,14 @@ fn value(datatype: &Datatype, random: &mut Random) -> Value {
         Datatype::VarLen(varlen) if *varlen.base == Datatype::u8() && !random.one_in(3) => {
             let length = if random.one_in(50) { 3000 } else { random.below(12) };
             let bytes = (0..length).map(|_| 1 + random.below(255) as u8).collect();
-            match datatype == &string() {
+            match is_string(datatype) {
                 true => Value::Text(bytes),
                 false => {
                     Value::Sequence(bytes.into_iter().map(|n| Value::Integer(n.into())).collect())
                 }
             }
         }
-        Datatype::VarLen(_) if datatype == &string() => Value::Text(Vec::new()),
+        Datatype::VarLen(_) if is_string(datatype) => Value::Text(Vec::new()),
         Datatype::VarLen(varlen) => {
             Value::Sequence((0..random.below(4)).map(|_| value(&varlen.base, random)).collect())
         }
@@ -164,8 +172,14 @@ fn cells_of(start: &[u64], count: &[u64]) -> impl Iterator<Item = Vec<u64>> + Cl
     })
 }
 
-fn create(path: &Path, context: &Context, model: &Model, kind: u64, random: &mut Random) -> File {
-    let file = File::options().context(context).create(path).unwrap();
+fn create(
+    path: &Path,
+    options: FileOptions,
+    model: &Model,
+    kind: u64,
+    random: &mut Random,
+) -> File {
+    let file = options.create(path).unwrap();
     let shape = model.shape.clone();
     let rank = shape.len();
     // Every chunk index: single, fixed array, extensible array, B-tree.
@@ -198,7 +212,8 @@ fn create(path: &Path, context: &Context, model: &Model, kind: u64, random: &mut
 
 fn run(seed: u64, steps: usize, folder: &Path) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0xD134_2543_DE82_EF95));
-    let types = datatypes();
+    let widths = WIDTHS[random.below(WIDTHS.len() as u64) as usize];
+    let types = datatypes(8 + u32::from(widths.0));
     let kind = random.below(4);
     let rank = 1 + random.below(4) as usize;
     let side = [12, 7, 4, 3][rank - 1];
@@ -212,7 +227,8 @@ fn run(seed: u64, steps: usize, folder: &Path) {
     let context = Context::builder().cache_bytes(cache).threads(1 + random.below(2) as usize);
     let context = context.build().unwrap();
     let path = folder.join(format!("{seed}.h5"));
-    let mut file = create(&path, &context, &model, kind, &mut random);
+    let options = File::options().context(&context).widths(widths.0, widths.1);
+    let mut file = create(&path, options, &model, kind, &mut random);
     let mut dataset = file.dataset("group/values").unwrap();
     dataset.set_heap_waste([0, 25, 100][random.below(3) as usize]);
     for _ in 0..steps {

@@ -249,9 +249,10 @@ impl Copier<'_> {
     fn pipeline(&self, file: &Arc<File>, from: &Object, raw: &RawMessage) -> Result<RawMessage> {
         if from.has(kind::DATATYPE) {
             let stored = object_datatype(file, from)?;
-            if self.resizes(file, &stored)
+            let (sizes, era) = (self.target.superblock().sizes, self.target.era());
+            if (self.resizes(file, &stored) || self.recounts(file, &stored))
                 && let Some(message) =
-                    refitted(file, from, &self.sized(file, &stored)?, self.target.era())?
+                    refitted(file, from, &self.sized(file, &stored)?, sizes, era)?
             {
                 return Ok(message);
             }

@@ -22,6 +22,7 @@ impl Copier<'_> {
         let datatype = dataset.datatype();
         self.resizes(file, datatype)
             || (datatype.has_varlen() && !own_heap)
+            || (own_heap && self.recounts(file, datatype))
             || (self.is_foreign(file) && datatype.refers_to_objects())
     }
 

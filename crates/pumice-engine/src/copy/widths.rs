@@ -20,6 +20,12 @@ impl Copier<'_> {
         from.offset != to.offset && datatype.has_references()
     }
 
+    /// Whether lengths, which heaps of structured chunks have, are of another width in the target.
+    pub(super) fn recounts(&self, file: &File, datatype: &Datatype) -> bool {
+        let (from, to) = (file.superblock().sizes, self.target.superblock().sizes);
+        from.length != to.length && datatype.has_varlen()
+    }
+
     /// Makes a dataset that is stored in another way have the types of the target.
     pub(super) fn resize_spec(&self, file: &File, spec: &mut DatasetSpec) -> Result<()> {
         match self.resizes(file, &spec.datatype) {

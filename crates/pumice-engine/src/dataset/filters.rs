@@ -6,12 +6,12 @@ use crate::file::File;
 use crate::object::Object;
 use crate::shared::context;
 use pumice_filter::{DatasetFacts, FilterSpec, Pipeline, registered_name};
-use pumice_format::Context;
 use pumice_format::messages::{
     self, Era, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
+use pumice_format::{Context, Sizes};
 use pumice_types::Datatype;
 
 /// Filters from this number on are not HDF5's own, and have names in the file.
@@ -58,21 +58,25 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Lets filters of elements that know of what parts these consist know those of another type. Says whether
-    /// there are any.
-    fn refit(&mut self, datatype: &Datatype, layout: &Layout) -> Result<bool> {
-        // What is of variable length has bytes, not elements, in its sections.
-        let (section, chunk, sparse) = match layout {
-            Layout::Chunked { chunk, .. } => (0, chunk, false),
+    /// Lets filters of elements that know of what parts these consist know those of another type, and those of
+    /// a heap how wide lengths of another file are. Says whether there are any.
+    fn refit(&mut self, datatype: &Datatype, layout: &Layout, sizes: Sizes) -> Result<bool> {
+        let (section, chunk, sparse, fresh) = match layout {
+            Layout::Chunked { chunk, .. } => (0, chunk, false, FilterSpec::nbit()),
             Layout::Structured { chunk, sections: 2, kind, .. } if kind & VARIABLE_LENGTH == 0 => {
-                (1, chunk, true)
+                (1, chunk, true, FilterSpec::nbit())
+            }
+            // What is of variable length has bytes, not elements, in its sections, of which the last is a heap.
+            Layout::Structured { chunk, sections, .. } => {
+                (usize::from(*sections).saturating_sub(1), chunk, true, FilterSpec::heap())
             }
             _ => return Ok(false),
         };
-        let facts = DatasetFacts { datatype, chunk, fill: None, sparse };
+        let length_width = sizes.length;
+        let facts = DatasetFacts { datatype, chunk, fill: None, sparse, length_width };
         let mut any = false;
         for filter in self.sections.get_mut(section).into_iter().flatten() {
-            let fresh = FilterSpec::nbit();
+            let fresh = fresh.clone();
             if filter.id == fresh.id {
                 *filter = FilterSpec { optional: filter.optional, ..fresh }.for_dataset(&facts)?;
                 any = true;
@@ -108,18 +112,19 @@ impl Filters {
     }
 }
 
-/// The message of a dataset's filters as it is to be with elements of another type, where that makes a
-/// difference.
+/// The message of a dataset's filters as it is to be with elements of another type, in a file of other widths, where
+/// that makes a difference.
 pub(crate) fn refitted(
     file: &File,
     object: &Object,
     datatype: &Datatype,
+    sizes: Sizes,
     era: Era,
 ) -> Result<Option<RawMessage>> {
     let Some(raw) = optional(file, object, kind::LAYOUT)? else { return Ok(None) };
     let layout = Layout::decode(&raw.body, &context(file, &raw))?;
     let mut filters = Filters::read(file, object, &layout)?;
-    if filters.refit(datatype, &layout)? { filters.message(era) } else { Ok(None) }
+    if filters.refit(datatype, &layout, sizes)? { filters.message(era) } else { Ok(None) }
 }
 
 /// The filters of a pipeline message, ready to run.

@@ -310,7 +310,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             if small && old && !dont_filter_partial {
                 (version, index) = (OLD_CHUNKED_VERSION, ChunkIndexInfo::BTree1);
             }
-            let sections = vec![local(filters, spec, chunk, false)?];
+            let sections = vec![local(filters, spec, chunk, false, sizes)?];
             let filters = Filters { sections, structured: false };
             let message = Layout::Chunked {
                 version,
@@ -323,8 +323,8 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             Ok((message, filters))
         }
         LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
-            let values = local(values, spec, chunk, true)?;
-            let filters = Filters::structured(vec![bytewise(locations, chunk), values]);
+            let values = local(values, spec, chunk, true, sizes)?;
+            let filters = Filters::structured(vec![bytewise(locations, chunk, sizes), values]);
             let message = Layout::Structured {
                 kind: SPARSE,
                 chunk: chunk.clone(),
@@ -341,7 +341,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             check_varlen(spec)?;
             let kind = VARIABLE_LENGTH | if locations.is_some() { SPARSE } else { 0 };
             let sections = locations.iter().chain([references, heap]);
-            let sections = sections.map(|filters| bytewise(filters, chunk)).collect();
+            let sections = sections.map(|filters| bytewise(filters, chunk, sizes)).collect();
             let filters = Filters::structured(sections);
             let count = filters.sections.len() as u8;
             let message = Layout::Structured {
@@ -384,20 +384,28 @@ fn local(
     spec: &DatasetSpec,
     chunk: &[u64],
     sparse: bool,
+    sizes: Sizes,
 ) -> Result<Vec<FilterSpec>> {
     let zeros = vec![0; spec.datatype.size()];
     let fill = Some(spec.fill.as_deref().unwrap_or(&zeros));
-    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill, sparse };
+    let length_width = sizes.length;
+    let facts = DatasetFacts { datatype: &spec.datatype, chunk, fill, sparse, length_width };
     Ok(filters.iter().map(|filter| filter.for_dataset(&facts)).collect::<Result<_, _>>()?)
 }
 
 /// Filters of a section that has bytes instead of elements. Shuffle keeps its size of a word. Filters
 /// for numbers keep the parameters that they have, with which they cannot run: as they are optional,
 /// they are skipped.
-fn bytewise(filters: &[FilterSpec], chunk: &[u64]) -> Vec<FilterSpec> {
+fn bytewise(filters: &[FilterSpec], chunk: &[u64], sizes: Sizes) -> Vec<FilterSpec> {
     let numbers = [FilterSpec::nbit().id, FilterSpec::scale_offset(Scaling::Integer).id];
     let keeps = |id: u16| numbers.contains(&id) || id == FilterSpec::shuffle(1).id;
-    let facts = DatasetFacts { datatype: &Datatype::u8(), chunk, fill: None, sparse: true };
+    let facts = DatasetFacts {
+        datatype: &Datatype::u8(),
+        chunk,
+        fill: None,
+        sparse: true,
+        length_width: sizes.length,
+    };
     let suited = |filter: &FilterSpec| match keeps(filter.id) {
         true => filter.clone(),
         false => filter.for_dataset(&facts).unwrap_or_else(|_| filter.clone()),

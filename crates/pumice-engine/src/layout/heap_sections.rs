@@ -47,6 +47,9 @@ pub(super) struct HeapSections<'a> {
     pub(super) references: &'a Pipeline,
     /// The filters of the heap.
     pub(super) heap: &'a Pipeline,
+    /// Whether a heap with lengths of eight bytes is read in any file: they have once been written also where
+    /// those of the file are shorter.
+    pub(super) lenient: bool,
 }
 
 impl HeapSections<'_> {
@@ -70,7 +73,7 @@ impl HeapSections<'_> {
                 (EncodedCells { bytes, unfiltered, mask }, objects)
             }
         };
-        let heap = self.heap.encode_heap(&objects.lengths, &objects.bytes)?;
+        let heap = self.heap.encode_heap(&objects.lengths, &objects.bytes, self.sizes.length)?;
         Ok([references, heap])
     }
 
@@ -95,7 +98,13 @@ impl HeapSections<'_> {
         }
         let references = self.references.encode_references(counts)?;
         let lengths: Vec<u32> = counts.iter().map(|count| (count - 1) * base).collect();
-        Ok(Some([references, self.heap.encode_heap(&lengths, heap)?]))
+        Ok(Some([references, self.heap.encode_heap(&lengths, heap, self.sizes.length)?]))
+    }
+
+    /// Fails if the heap of elements that refer to `heap` is larger than lengths of the file can say.
+    pub(super) fn check(&self, elements: &[u8], heap: &[u8], shared: bool) -> Result<()> {
+        let objects = objects_of(self.datatype, &mut elements.to_vec(), heap, shared)?;
+        Ok(self.heap.check_heap(&objects.lengths, self.sizes.length)?)
     }
 
     /// Elements and the heap that they refer to, from the sections `first` and `first + 1` of a chunk.
@@ -168,7 +177,13 @@ impl HeapSections<'_> {
         let context = Context::new(self.sizes).at(address);
         let objects = match image {
             [] => HeapSet::default(),
-            image => HeapSet::decode(image, &context)?,
+            image => match HeapSet::decode(image, &context) {
+                Err(error) if self.lenient && self.sizes.length < 8 => {
+                    let wide = Context::new(Sizes { length: 8, ..self.sizes }).at(address);
+                    HeapSet::decode(image, &wide).map_err(|_| error)?
+                }
+                found => found?,
+            },
         };
         self.load_from(elements, image, &|slot, index| objects.object(slot, index), address)
     }

@@ -128,10 +128,20 @@ impl VariableLength {
     /// The sections of elements and heap for this chunk.
     fn sections(&self, key: &Dims) -> HeapSections<'_> {
         HeapSections {
-            datatype: &self.datatype,
-            sizes: self.sizes,
             references: self.pipeline(key, &self.references),
             heap: self.pipeline(key, &self.heap),
+            ..self.whole_sections()
+        }
+    }
+
+    /// The same for a chunk that is not at the edge.
+    fn whole_sections(&self) -> HeapSections<'_> {
+        HeapSections {
+            datatype: &self.datatype,
+            sizes: self.sizes,
+            references: &self.references,
+            heap: &self.heap,
+            lenient: true,
         }
     }
 
@@ -193,7 +203,8 @@ impl VariableLength {
     pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let pipelines = self.pipelines().map(|pipeline| self.pipeline(key, pipeline));
         check_sections(record, pipelines)?;
-        let cells = self.decode(key, bytes.to_vec(), record, Part::All)?.cells().len();
+        let sections = HeapSections { lenient: false, ..self.sections(key) };
+        let cells = self.decode_with(sections, key, bytes, record, Part::All)?.cells().len();
         let references = record.sections[usize::from(self.is_sparse())].unfiltered;
         // Decoding drops cells beyond the extent; their references have been announced all the same.
         let inside = cells.saturating_mul(self.geometry.element_size() as u64).saturating_add(4);
@@ -226,10 +237,21 @@ impl VariableLength {
         record: &ChunkRecord,
         part: Part,
     ) -> Result<HeapChunk> {
+        self.decode_with(self.sections(key), key, &bytes, record, part)
+    }
+
+    fn decode_with(
+        &self,
+        sections: HeapSections<'_>,
+        key: &Dims,
+        bytes: &[u8],
+        record: &ChunkRecord,
+        part: Part,
+    ) -> Result<HeapChunk> {
         let cells = match &self.locations {
             None => CellSet::full(self.geometry.cells_per_chunk()),
             Some(locations) => {
-                let (section, stored) = stored_section(record, 0, &bytes)?;
+                let (section, stored) = stored_section(record, 0, bytes)?;
                 let pipeline = self.pipeline(key, locations);
                 decode_locations(&self.geometry, pipeline, stored, section, record.address)?
             }
@@ -241,7 +263,7 @@ impl VariableLength {
         let first = usize::from(self.is_sparse());
         let element = self.geometry.element_size() as u64;
         let wanted = cells.len().saturating_mul(element).saturating_add(4);
-        let decoded = self.sections(key).decode(record, first, &bytes, wanted)?;
+        let decoded = sections.decode(record, first, bytes, wanted)?;
         let entries = SparseChunk::new(cells, Some(decoded.elements));
         let chunk = HeapChunk::new(entries, self.datatype.size(), decoded.heap);
         self.mask(key, chunk.sharing(decoded.shared))
@@ -341,6 +363,46 @@ impl VariableLength {
 
     /// Carries out a write on a resident chunk.
     pub fn gather(&self, chunk: &mut HeapChunk, request: &mut WriteRequest<'_>) -> Result<Outcome> {
+        if !self.may_outgrow(chunk, request) {
+            return self.change(chunk, request);
+        }
+        let before = chunk.clone();
+        let done = self.change(chunk, request).and_then(|outcome| {
+            let elements = chunk.entries().values();
+            self.whole_sections().check(elements, &chunk.heap, chunk.is_shared())?;
+            Ok(outcome)
+        });
+        if done.is_err() {
+            // What was there can be stored, and must not get lost with what is refused.
+            *chunk = before;
+        }
+        done
+    }
+
+    /// Whether the heap of a chunk could be larger after a write than lengths of the file can say: where these are
+    /// of eight bytes, it cannot.
+    fn may_outgrow(&self, chunk: &HeapChunk, request: &WriteRequest<'_>) -> bool {
+        let most = match self.sizes.length {
+            8.. => return false,
+            width => (1u64 << (8 * width)) - 1,
+        };
+        let (cells, bytes) = match request {
+            WriteRequest::Values { part, source } => {
+                (part.count(), source.heap().map_or(0, |heap| heap.len()))
+            }
+            WriteRequest::Erase { .. } if self.is_sparse() => return false,
+            WriteRequest::Erase { cells } => (cells.len(), 0),
+            _ => return false,
+        };
+        let cells = chunk.len().saturating_add(cells);
+        let elements = cells.saturating_mul(self.datatype.size() as u64);
+        let fill = cells.saturating_mul(self.fill.heap.len() as u64);
+        let bytes = (chunk.heap.len() as u64).saturating_add(bytes as u64).saturating_add(fill);
+        // A reference has more than eight bytes, and what it refers to a header of sixteen and padding.
+        elements.saturating_add(bytes).saturating_mul(4).saturating_add(1 << 10) > most
+    }
+
+    fn change(&self, chunk: &mut HeapChunk, request: &mut WriteRequest<'_>) -> Result<Outcome> {
         match request {
             WriteRequest::Values { part, source } => {
                 let segments = part.segments(self.geometry.chunk());

@@ -1,43 +1,63 @@
 //! The canonical plain form of a list of objects: a heap set ("HGLS") whose collections ("GCOL") are
-//! full but for the last, with lengths of eight bytes, objects numbered from 1 in each collection,
-//! zeros in all padding, and the section's checksum.
+//! full but for the last, objects numbered from 1 in each collection, zeros in all padding, and the
+//! section's checksum. Its lengths are as wide as those of the file: headers of collections and objects
+//! are padded to sixteen bytes whatever that is, so that only the directory depends on it.
 
-use super::HeapObjects;
+use super::{HeapObjects, NAME};
+use crate::FilterError;
 use pumice_bytes::{Writer, lookup3};
 
 /// Objects of a full collection.
 const FULL: usize = u16::MAX as usize;
 /// Bytes before the directory.
 const HEAD: usize = 12;
-/// Bytes of a slot of the directory, of a collection's header and of an object's.
+/// Bytes of a collection's header and of an object's, padding included.
 const HEADER: usize = 16;
 /// Bytes of the checksum.
 const CHECKSUM: usize = 4;
 
-/// The bytes of the plain form of objects of these lengths; nothing for no objects.
-pub(crate) fn plain_length(lengths: &[u32]) -> u64 {
+/// The bytes of the plain form of objects of these lengths, with lengths of `width` bytes; nothing for no
+/// objects.
+pub(crate) fn plain_length(lengths: &[u32], width: usize) -> u64 {
     if lengths.is_empty() {
         return 0;
     }
     let slots = lengths.len().div_ceil(FULL);
     let objects: u64 = lengths.iter().map(|&length| (HEADER + padded(length)) as u64).sum();
-    (HEAD + slots * 2 * HEADER + CHECKSUM) as u64 + objects
+    (HEAD + slots * (2 * width + HEADER) + CHECKSUM) as u64 + objects
 }
 
-/// The plain form of objects, one after another in `bytes`.
-pub(crate) fn image(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(plain_length(lengths) as usize);
+/// Fails if a plain form of so many bytes has offsets that `width` bytes cannot hold, or collections.
+pub(crate) fn check_fits(plain: u64, width: usize) -> Result<(), FilterError> {
+    let most = u64::MAX >> (64 - 8 * width.clamp(1, 8));
+    if plain <= most {
+        return Ok(());
+    }
+    Err(FilterError::encode(
+        NAME,
+        format!(
+            "the strings and sequences of a chunk take {plain} bytes with their headers, and lengths of \
+             {width} bytes, which this file has, count {most} at most: choose smaller chunks, or a \
+             file with wider lengths"
+        ),
+    ))
+}
+
+/// The plain form of objects, one after another in `bytes`, with lengths of `width` bytes, which can hold
+/// them.
+pub(crate) fn image(lengths: &[u32], bytes: &[u8], width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(plain_length(lengths, width) as usize);
     if lengths.is_empty() {
         return out;
     }
     let collections = lengths.chunks(FULL);
     out.put_bytes(b"HGLS\x01\0\0\0");
     out.put_u32(collections.len() as u32);
-    let mut offset = (HEAD + collections.len() * HEADER) as u64;
+    let mut offset = (HEAD + collections.len() * 2 * width) as u64;
     for objects in collections.clone() {
         let size = collection_size(objects);
-        out.put_u64(offset);
-        out.put_u64(size);
+        out.put_uint(offset, width);
+        out.put_uint(size, width);
         offset += size;
     }
     let mut rest = bytes;
@@ -57,12 +77,12 @@ pub(crate) fn image(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The objects of a plain form, if it is the canonical one.
-pub(super) fn objects(plain: &[u8]) -> Option<HeapObjects> {
+/// The objects of a plain form with lengths of `width` bytes, if it is the canonical one.
+pub(super) fn objects(plain: &[u8], width: usize) -> Option<HeapObjects> {
     let (body, checksum) = plain.split_at_checked(plain.len().checked_sub(CHECKSUM)?)?;
     let mut rest = body.strip_prefix(b"HGLS\x01\0\0\0")?;
     let slots = take_number::<4>(&mut rest)? as usize;
-    rest = rest.get(slots.checked_mul(HEADER)?..)?;
+    rest = rest.get(slots.checked_mul(2 * width)?..)?;
     let mut found = HeapObjects::default();
     while let Some(after) = rest.strip_prefix(b"GCOL\x01\0\0\0") {
         rest = after.get(8..)?;
@@ -84,7 +104,8 @@ pub(super) fn objects(plain: &[u8]) -> Option<HeapObjects> {
     let canonical = rest.is_empty()
         && !found.lengths.is_empty()
         && checksum == lookup3(body).to_le_bytes()
-        && image(&found.lengths, &found.bytes) == plain;
+        && check_fits(plain.len() as u64, width).is_ok()
+        && image(&found.lengths, &found.bytes, width) == plain;
     canonical.then_some(found)
 }
 
