@@ -358,10 +358,11 @@ impl Dataset {
     }
 
     /// Lets the selected cells read as the fill value again: erases them where the dataset is
-    /// sparse, writes the fill value elsewhere.
+    /// sparse, writes the fill value elsewhere. Of a virtual dataset, its own fill value is written to the sources
+    /// that have the cells; those that no source has read as it anyway.
     pub fn reset(&self, selection: impl Select) -> Result<()> {
         self.make_room()?;
-        self.selected(selection, |selection, _| self.state.erase(selection))
+        self.selected(selection, |selection, _| self.state.reset(selection))
     }
 
     /// Changes the shape within the maximum. What lies outside is gone, also if it grows again.

@@ -1,16 +1,39 @@
 //! Writing to virtual datasets: elements go to the sources that have their cells.
 //!
 //! As in libhdf5, a write to cells that no source has is refused, before anything is written. What
-//! was written to other files is committed with the virtual dataset's own.
+//! was written to other files is committed with the virtual dataset's own. A reset, which libhdf5 does not have, goes to
+//! the sources that there are.
 
 use super::{Deeper, Piece, Virtual};
+use crate::dataset::DatasetState;
 use crate::dataset::transfer::TransferOptions;
 use crate::file::File;
-use crate::layout::Geometry;
+use crate::layout::{Geometry, Storage};
 use crate::{Error, Result};
 use pumice_space::{Segment, Selection};
-use pumice_types::Datatype;
+use pumice_types::{Datatype, Heaped};
 use std::sync::{Arc, PoisonError};
+
+/// Bytes of elements that a reset writes at once.
+const RESET_BYTES: u64 = 16 << 20;
+
+impl DatasetState {
+    /// Lets the selected cells read as the fill value again: where cells cannot be undefined, it is written.
+    pub fn reset(&self, selection: &Selection) -> Result<()> {
+        let Storage::Virtual(sources) = &self.layout.storage else { return self.erase(selection) };
+        self.begin_write()?;
+        let _no_resize = self.gate();
+        let dims = self.dims();
+        selection.check(&dims)?;
+        let (all, shape) = (Selection::all(), selection.shape(&dims));
+        let cells = super::segments(selection, &dims, &all, &shape)?;
+        let fill = match self.fill_heaped()? {
+            Some(fill) => fill,
+            None => Heaped { elements: self.layout.geometry.fill().to_vec(), heap: Vec::new() },
+        };
+        sources.reset(&self.layout.geometry, &self.datatype, &cells, &fill)
+    }
+}
 
 /// What one source gets: its cells, and where their elements are in memory.
 struct Share {
@@ -51,8 +74,7 @@ impl Virtual {
         let _deeper = Deeper::enter()?;
         let shares = self.shares(geometry, wanted)?;
         if shares.iter().any(|share| share.piece.source.dataset.datatype() != datatype) {
-            let what = "virtual variable-length data of sources with another datatype";
-            return Err(Error::Unsupported(what.into()));
+            return Err(other_datatype());
         }
         for share in shares {
             let values = share.gather(elements, datatype.size())?;
@@ -61,8 +83,60 @@ impl Virtual {
         Ok(())
     }
 
+    /// Writes one element to the sources of `cells`, as far as these have any.
+    fn reset(
+        &self,
+        geometry: &Geometry,
+        datatype: &Datatype,
+        cells: &[Segment],
+        fill: &Heaped,
+    ) -> Result<()> {
+        let _deeper = Deeper::enter()?;
+        let most = (RESET_BYTES / datatype.size().max(1) as u64).max(1);
+        let blocks = cells.iter().flat_map(|segment| {
+            let starts = (0..segment.len).step_by(most as usize);
+            starts.map(|start| Segment {
+                cell: segment.cell + start,
+                memory: 0,
+                len: most.min(segment.len - start),
+            })
+        });
+        let mut group = Vec::new();
+        let mut blocks = blocks.peekable();
+        let mut count = 0;
+        while let Some(block) = blocks.next() {
+            group.push(Segment { memory: count, ..block });
+            count += block.len;
+            if blocks.peek().is_some_and(|next| count + next.len <= most) {
+                continue;
+            }
+            for share in self.parts(geometry, &group)?.0 {
+                let values = fill.elements.repeat(share.count() as usize);
+                let source = &share.piece.source.dataset;
+                match datatype.has_varlen() {
+                    true if source.datatype() != datatype => return Err(other_datatype()),
+                    true => source.write_heaped(&share.cells, &values, &fill.heap)?,
+                    false => source.write(&share.cells, datatype, &values)?,
+                }
+            }
+            group.clear();
+            count = 0;
+        }
+        Ok(())
+    }
+
     /// What each source gets of a write, if all cells have a source that can be written to.
     fn shares(&self, geometry: &Geometry, wanted: &[Segment]) -> Result<Vec<Share>> {
+        let (shares, found) = self.parts(geometry, wanted)?;
+        let asked = wanted.iter().fold(0u64, |asked, place| asked.saturating_add(place.len));
+        match found < asked {
+            true => Err(Error::Invalid(format!("{} cell(s) have no source", asked - found))),
+            false => Ok(shares),
+        }
+    }
+
+    /// What each source gets of a write, and how many cells have one.
+    fn parts(&self, geometry: &Geometry, wanted: &[Segment]) -> Result<(Vec<Share>, u64)> {
         let dims = geometry.dims();
         let (mut shares, mut found) = (Vec::new(), 0u64);
         for mapping in &self.mappings {
@@ -81,11 +155,7 @@ impl Virtual {
                 shares.push(Share { piece, cells, pairs });
             }
         }
-        let asked = wanted.iter().fold(0u64, |asked, place| asked.saturating_add(place.len));
-        match found < asked {
-            true => Err(Error::Invalid(format!("{} cell(s) have no source", asked - found))),
-            false => Ok(shares),
-        }
+        Ok((shares, found))
     }
 
     fn note_written(&self, file: &Arc<File>) {
@@ -120,11 +190,18 @@ impl Virtual {
     }
 }
 
+fn other_datatype() -> Error {
+    Error::Unsupported("virtual variable-length data of sources with another datatype".into())
+}
+
 impl Share {
+    fn count(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.len).sum()
+    }
+
     /// Its elements, in the order of its cells.
     fn gather(&self, bytes: &[u8], size: usize) -> Result<Vec<u8>> {
-        let count: u64 = self.pairs.iter().map(|pair| pair.len).sum();
-        let mut values = crate::buffer::reserved((count as usize).saturating_mul(size))?;
+        let mut values = crate::buffer::reserved((self.count() as usize).saturating_mul(size))?;
         for pair in &self.pairs {
             let start = pair.memory as usize * size;
             let part = bytes.get(start..start + pair.len as usize * size);
