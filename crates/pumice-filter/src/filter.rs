@@ -98,6 +98,12 @@ pub trait Filter: Send + Sync {
         usize::MAX
     }
 
+    /// Whether the filter is for datasets such as this one (libhdf5: "can apply"). One that is not is refused,
+    /// unless it is optional: then it is skipped for every chunk.
+    fn can_apply(&self, _dataset: &DatasetFacts<'_>) -> bool {
+        true
+    }
+
     /// The parameters to store for a new dataset, from those that the caller gave (libhdf5: "set
     /// local").
     fn parameters_for(

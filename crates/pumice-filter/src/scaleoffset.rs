@@ -110,6 +110,14 @@ impl Filter for ScaleOffset {
         }
     }
 
+    fn can_apply(&self, dataset: &DatasetFacts<'_>) -> bool {
+        match dataset.datatype {
+            Datatype::Integer(integer) => integer.order != ByteOrder::Vax,
+            Datatype::Float(float) => float.order != ByteOrder::Vax,
+            _ => false,
+        }
+    }
+
     fn parameters_for(
         &self,
         parameters: &[u32],

@@ -142,13 +142,14 @@ impl FilterSpec {
 
     /// The specification to store for a new dataset: some filters record what they need to know of
     /// its type, its fill value and the shape of its chunks. A filter that is not available keeps
-    /// the parameters it has.
+    /// the parameters it has, and so does an optional one that is not for such datasets: it is skipped for every chunk.
     pub fn for_dataset(&self, dataset: &DatasetFacts<'_>) -> Result<Self, FilterError> {
         let Some(filter) = find(self.id) else { return Ok(self.clone()) };
-        match filter.parameters_for(&self.parameters, dataset) {
-            Ok(parameters) => Ok(Self { parameters, ..self.clone() }),
-            Err(error) => Err(error),
+        if self.optional && !filter.can_apply(dataset) {
+            return Ok(self.clone());
         }
+        let parameters = filter.parameters_for(&self.parameters, dataset)?;
+        Ok(Self { parameters, ..self.clone() })
     }
 
     /// An optional filter under its registered name, which files store for ids above 255.

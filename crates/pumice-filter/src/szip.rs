@@ -94,6 +94,10 @@ impl Filter for Szip {
         done
     }
 
+    fn can_apply(&self, dataset: &DatasetFacts<'_>) -> bool {
+        sample(dataset.datatype).is_some()
+    }
+
     fn parameters_for(
         &self,
         parameters: &[u32],

@@ -1,6 +1,6 @@
 //! What is refused says what is wrong, and what to do.
 
-use pumice::{DatasetBuilder, File};
+use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Scaling, Section, SzipCoding};
 
 fn error(new: DatasetBuilder) -> String {
     new.create("d").err().expect("it is refused").to_string()
@@ -76,4 +76,34 @@ fn a_point_of_another_rank_is_named() {
     }
     let error = numbers.write_coordinates(&[1, 2, 3], &[1]).unwrap_err().to_string();
     assert!(error.contains("3 coordinate(s)") && error.contains("2 dimension(s)"), "{error}");
+}
+
+#[test]
+fn filters_that_are_not_for_a_datatype_are_refused_unless_they_are_optional() {
+    let file = File::in_memory().unwrap();
+    let point = Datatype::compound([("x", Datatype::f64_le()), ("y", Datatype::i32_le())]);
+    let filters =
+        [FilterSpec::szip(SzipCoding::Entropy, 8), FilterSpec::scale_offset(Scaling::Integer)];
+    for (number, filter) in filters.into_iter().enumerate() {
+        for sparse in [false, true] {
+            let new = |filter: FilterSpec| {
+                let new = file.new_dataset_of(point.clone()).shape([8]).chunk([8]);
+                match sparse {
+                    true => new.sparse().no_filters().section_filter(Section::Values, filter),
+                    false => new.filter(filter),
+                }
+            };
+            let needed = FilterSpec { optional: false, ..filter.clone() };
+            let error = error(new(needed));
+            assert!(error.contains("expected"), "{error}");
+            let data = new(filter.clone()).create(&format!("{number} {sparse}")).unwrap();
+            let bytes: Vec<u8> = (0..96).collect();
+            data.write_bytes(.., &bytes).unwrap();
+            data.flush().unwrap();
+            assert_eq!(data.read_bytes(..).unwrap(), bytes);
+        }
+    }
+    // Parameters that no dataset has are refused all the same.
+    let odd = file.new_dataset::<i32>().shape([8]).chunk([8]);
+    error(odd.filter(FilterSpec::szip(SzipCoding::Entropy, 7)));
 }
