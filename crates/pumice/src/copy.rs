@@ -137,6 +137,12 @@ impl<'a> Copying<'a> {
             let what = format!("a mask of shape {:?} for {:?}", mask.shape(), from.shape());
             return from.at(Err(Error::Invalid(what)));
         }
+        if let Keep::Where(mask) = keep
+            && Conversion::new(mask.datatype(), &Datatype::f64_le()).is_err()
+        {
+            let what = format!("a mask has to be of numbers, not of {}", mask.datatype());
+            return from.at(Err(Error::Invalid(what)));
+        }
         if let Keep::Selected(selection) = keep {
             from.at(selection.check(&from.shape()).map_err(Error::from))?;
         }

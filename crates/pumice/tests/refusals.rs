@@ -1,6 +1,7 @@
 //! What is refused says what is wrong, and what to do.
 
-use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Scaling, Section, SzipCoding};
+use pumice::types::{Bitfield, ByteOrder};
+use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Keep, Scaling, Section, SzipCoding};
 
 fn error(new: DatasetBuilder) -> String {
     new.create("d").err().expect("it is refused").to_string()
@@ -79,6 +80,43 @@ fn a_point_of_another_rank_is_named() {
 }
 
 #[test]
+fn elements_that_no_file_could_be_opened_with_are_refused_with_advice() {
+    let file = File::in_memory().unwrap();
+    let large = Datatype::array(Datatype::u8(), [1000, 1 << 20]);
+    let error = error(file.new_dataset_of(large).shape([1]).chunk([1]));
+    assert!(
+        error.contains("1048576000 bytes") && error.contains("make elements smaller"),
+        "{error}"
+    );
+}
+
+#[test]
+fn sides_of_sparse_chunks_have_32_bits() {
+    let file = File::in_memory().unwrap();
+    let shape = [1 << 40];
+    for (name, new) in [("numbers", file.new_dataset::<u8>()), ("texts", file.new_strings())] {
+        let new = new.sparse().shape(shape);
+        let error = error(new.clone().chunk([1 << 32]));
+        assert!(error.contains("a side of 4294967296") && error.contains("4294967295"), "{error}");
+        let data = new.chunk([(1 << 32) - 1]).create(name).unwrap();
+        assert_eq!(data.count_defined(..).unwrap(), 0);
+    }
+}
+
+#[test]
+fn references_of_another_size_are_refused_with_the_right_one() {
+    let file = File::in_memory().unwrap();
+    let strings = || file.new_dataset_of(Datatype::varlen_string(12)).shape([4]).chunk([2]);
+    for new in [strings().sparse(), strings().variable_length()] {
+        let error = error(new);
+        assert!(
+            error.contains("has 12 bytes") && error.contains("references of 16 bytes"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn filters_that_are_not_for_a_datatype_are_refused_unless_they_are_optional() {
     let file = File::in_memory().unwrap();
     let point = Datatype::compound([("x", Datatype::f64_le()), ("y", Datatype::i32_le())]);
@@ -106,4 +144,15 @@ fn filters_that_are_not_for_a_datatype_are_refused_unless_they_are_optional() {
     // Parameters that no dataset has are refused all the same.
     let odd = file.new_dataset::<i32>().shape([8]).chunk([8]);
     error(odd.filter(FilterSpec::szip(SzipCoding::Entropy, 7)));
+}
+
+#[test]
+fn a_mask_that_has_no_numbers_is_named() {
+    let file = File::in_memory().unwrap();
+    let data = file.new_dataset::<i32>().shape([4]).create("data").unwrap();
+    let flags = Datatype::Bitfield(Bitfield::new(1, ByteOrder::Little));
+    let mask = file.new_dataset_of(flags).shape([4]).create("mask").unwrap();
+    let new = file.new_dataset::<i32>().shape([4]).sparse();
+    let error = data.copy_as(new, "copy", &Keep::Where(mask)).err().unwrap().to_string();
+    assert!(error.contains("a mask has to be of numbers"), "{error}");
 }

@@ -275,11 +275,27 @@ fn variable_length(
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset
 /// is opened.
 fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
-    let size = datatype.size() as u64;
-    if size <= LARGE_ELEMENT || size <= file.medium().volume()? {
+    if is_plausible(file, datatype)? {
         return Ok(());
     }
     Err(Error::Invalid(format!("elements of {} bytes, more than the file has", datatype.size())))
+}
+
+/// The same for a new dataset, which nobody could open as long as nothing is written.
+pub(super) fn check_new_size(file: &File, datatype: &Datatype) -> Result<()> {
+    if is_plausible(file, datatype)? {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "elements of {} bytes, in a new dataset of a file that is smaller: {LARGE_ELEMENT} are taken at most, so \
+         make elements smaller and the shape larger, such as axes of arrays axes of the dataset",
+        datatype.size()
+    )))
+}
+
+fn is_plausible(file: &File, datatype: &Datatype) -> Result<bool> {
+    let size = datatype.size() as u64;
+    Ok(size <= LARGE_ELEMENT || size <= file.medium().volume()?)
 }
 
 fn sizes(file: &File) -> Sizes {

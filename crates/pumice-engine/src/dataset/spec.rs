@@ -1,6 +1,6 @@
 //! New datasets: what they shall be, and the messages that say so.
 
-use super::describe::{Description, describe, is_unallocated, shown};
+use super::describe::{Description, check_new_size, describe, is_unallocated, shown};
 use super::filters::Filters;
 use super::{external, virtuality};
 use crate::file::File;
@@ -194,6 +194,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
     if !structured && spec.committed.is_none() && spec.fill.is_none() {
         spec.datatype = file.global_heap().with_own_references(spec.datatype);
     }
+    check_references(sizes, &spec.datatype)?;
     if let Some(fill) = &spec.fill
         && fill.len() != spec.datatype.size()
     {
@@ -203,6 +204,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
             spec.datatype.size()
         )));
     }
+    check_new_size(file, &spec.datatype)?;
     let (message, filters) = layout_message(file, &spec)?;
     let value = spec.fill_message()?;
     let mut bodies = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
@@ -323,6 +325,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
             Ok((message, filters))
         }
         LayoutSpec::Sparse { chunk, locations, values, dont_filter_partial } => {
+            check_sides(chunk)?;
             let values = local(values, spec, chunk, true, sizes)?;
             let filters = Filters::structured(vec![bytewise(locations, chunk, sizes), values]);
             let message = Layout::Structured {
@@ -339,6 +342,7 @@ fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> 
         }
         LayoutSpec::VariableLength { chunk, locations, references, heap, dont_filter_partial } => {
             check_varlen(spec)?;
+            check_sides(chunk)?;
             let kind = VARIABLE_LENGTH | if locations.is_some() { SPARSE } else { 0 };
             let sections = locations.iter().chain([references, heap]);
             let sections = sections.map(|filters| bytewise(filters, chunk, sizes)).collect();
@@ -368,6 +372,32 @@ fn is_sparse(layout: &LayoutSpec) -> bool {
 fn is_small(chunk: &[u64], element_size: u64) -> bool {
     let bytes = chunk.iter().try_fold(element_size, |bytes, &side| bytes.checked_mul(side));
     bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX))
+}
+
+/// Fails unless strings and sequences have references as long as those of the file.
+fn check_references(sizes: Sizes, datatype: &Datatype) -> Result<()> {
+    let size = 8 + u32::from(sizes.offset);
+    let right = datatype.clone().with_references(size);
+    if !datatype.has_varlen() || right == *datatype {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "{datatype} has {} bytes, and {} with references of {size} bytes, which strings and sequences have in this \
+         file: see `File::reference_size`",
+        datatype.size(),
+        right.size()
+    )))
+}
+
+/// Fails unless the sides of a structured chunk can be counted in 32 bits, which is all that HDF5 has for them.
+fn check_sides(chunk: &[u64]) -> Result<()> {
+    match chunk.iter().find(|&&side| side > u64::from(u32::MAX)) {
+        None => Ok(()),
+        Some(side) => Err(Error::Invalid(format!(
+            "chunks of {chunk:?}, with a side of {side}: a structured chunk has {} cells along an axis at most",
+            u32::MAX
+        ))),
+    }
 }
 
 /// Fails unless elements have variable-length parts.
