@@ -366,6 +366,8 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keep the files in bench/work")
     parser.add_argument("--program", default=HERE / "target/release/pumice-bench")
     arguments = parser.parse_args()
+    if arguments.patience <= 0:
+        parser.error("--patience has to be above 0")
     arguments.rounds = arguments.rounds or (3 if arguments.quick else 5)
     work = HERE / "work"
     work.mkdir(exist_ok=True)

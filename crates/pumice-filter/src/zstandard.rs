@@ -29,8 +29,14 @@ const NAME: &str = "zstd";
 /// Zstandard's own default.
 const DEFAULT_LEVEL: u32 = 3;
 
-/// Fewer bytes than this are no plane of their own: codes would take more than they save.
-const LEAST_PLANE: usize = 512;
+/// Planes of this many bytes get blocks of their own, and shorter ones down to the least if they are few. Many short ones
+/// would be mostly headers and codes.
+const LONG_PLANE: usize = 512;
+const LEAST_PLANE: usize = 64;
+const FEW_PLANES: usize = 64;
+
+/// Fewer bytes than this behind the last plane are no plane of their own.
+const REMAINDER: usize = 512;
 
 /// For how many levels a thread keeps compressors: sections of one chunk may differ.
 const LEVELS: usize = 2;
@@ -167,7 +173,8 @@ impl Compressor {
 
     /// Replaces `out` by one frame with a block border at every multiple of `plane`, unless that is too short.
     fn compress(&mut self, input: &[u8], plane: usize, out: &mut Vec<u8>) -> Result<(), usize> {
-        let plane = if plane < LEAST_PLANE { input.len().max(1) } else { plane };
+        let few = plane >= LEAST_PLANE && input.len() / plane <= FEW_PLANES;
+        let plane = if plane >= LONG_PLANE || few { plane } else { input.len().max(1) };
         let matches = self.level > PATIENT_LEVEL || self.repeats(input, plane)?;
         let context = if matches { &mut self.matches } else { &mut self.codes };
         out.clear();
@@ -187,7 +194,7 @@ impl Compressor {
         loop {
             // A few bytes that do not fill a plane go with the last one.
             let rest = input.len() - done;
-            let last = rest <= plane || (rest < 2 * plane && rest - plane < LEAST_PLANE);
+            let last = rest <= plane || (rest < 2 * plane && rest - plane < REMAINDER);
             let border = if last { input.len() } else { done + plane };
             let end =
                 if last { ZSTD_EndDirective::ZSTD_e_end } else { ZSTD_EndDirective::ZSTD_e_flush };
@@ -207,7 +214,8 @@ impl Compressor {
 
     /// Whether looking for repetitions makes samples of the planes shorter, or finds what a sample does not show.
     fn repeats(&mut self, input: &[u8], plane: usize) -> Result<bool, usize> {
-        let step = input.len().div_ceil(plane).div_ceil(SAMPLED_PLANES).max(1);
+        // An odd step: bytes of numbers have their places at every second, fourth or eighth plane.
+        let step = input.len().div_ceil(plane).div_ceil(SAMPLED_PLANES).max(1) | 1;
         let planes = input.chunks(plane).step_by(step);
         let samples = planes.clone().map(|plane| &plane[sample_of(plane)]);
         let (mut promise, mut sampled) = (Promise::default(), [Sampled::default(); SAMPLED_PLANES]);
@@ -385,13 +393,38 @@ mod tests {
     }
 
     #[test]
-    fn planes_of_a_few_bytes_have_no_blocks_of_their_own() {
+    fn short_planes_have_blocks_of_their_own_if_they_are_few() {
         let data = noise(20_000);
-        for plane in [1, 3, 100, LEAST_PLANE - 1] {
+        let planes = |data: &[u8], plane| {
             let mut out = Vec::new();
-            Zstandard.encode_planes(&[3], &data, plane, &mut out).unwrap();
-            assert_eq!(out, encode(3, &data));
+            Zstandard.encode_planes(&[3], data, plane, &mut out).unwrap();
+            out
+        };
+        for plane in [1, 3, 100, LONG_PLANE - 1] {
+            assert_eq!(planes(&data, plane), encode(3, &data));
         }
+        // Two planes of noise and six of zeros, as small numbers have them.
+        for count in [300, 511, 512] {
+            let numbers = noise(count)[count as usize..3 * count as usize].to_vec();
+            let data = [numbers, vec![0; 6 * count as usize]].concat();
+            let (apart, together) = (planes(&data, count as usize), encode(3, &data));
+            assert!(apart.len() <= together.len(), "{count}: {} {}", apart.len(), together.len());
+        }
+    }
+
+    #[test]
+    fn every_second_of_many_planes_may_repeat() {
+        let (noise, row) = (noise(10_000), noise(2500));
+        let planes = (0..40).flat_map(|number| match number % 2 {
+            0 => noise[number * 500..][..20_000].to_vec(),
+            _ => row.iter().copied().cycle().take(20_000).collect::<Vec<u8>>(),
+        });
+        let data: Vec<u8> = planes.collect();
+        let mut out = Vec::new();
+        Zstandard.encode_planes(&[3], &data, 20_000, &mut out).unwrap();
+        let mut patient = Vec::new();
+        Zstandard.encode_planes(&[7], &data, 20_000, &mut patient).unwrap();
+        assert!(out.len() < patient.len() * 5 / 4, "{} {}", out.len(), patient.len());
     }
 
     #[test]

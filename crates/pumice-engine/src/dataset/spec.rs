@@ -30,7 +30,7 @@ const MAX_COMPACT: u64 = 65_524;
 const MANY_CHUNKS: u64 = 1 << 20;
 /// A fixed array has no more chunks: its block says page by page, of 1024, what has been written, in at most a
 /// gigabyte.
-const MOST_LISTED: u64 = 1 << 43;
+const MOST_LISTED: u64 = 1 << 40;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
 /// The same for chunks of 4 GiB and more: older releases count the bytes of a chunk in 32 bits.
@@ -486,7 +486,7 @@ fn index_info(
     if kind == IndexKind::FixedArray && chunks > MOST_LISTED {
         return Err(Error::Invalid(format!(
             "{dims:?} cells in chunks of {chunk:?}: {chunks} of them, where an index of a limited shape has at most \
-             2^43; take larger ones, a maximum shape without end, or a sparse dataset"
+             2^40; take larger ones, or a sparse dataset"
         )));
     }
     Ok(match kind {
