@@ -226,7 +226,7 @@ impl<L: Layout> Shared<L> {
         let slots = cold.slots().to_vec();
         let members = slots.iter().map(|slot| &slot.member.counters);
         members.for_each(|counters| counters.rare().written_early.add(1));
-        let saved = self.save(cold).is_ok();
+        let saved = self.save(cold).result().is_ok();
         if !saved {
             self.budget.mark_stuck(&slots);
         }

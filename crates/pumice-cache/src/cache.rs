@@ -13,6 +13,7 @@ use crate::handles::{CachedFile, Dataset};
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::order::{Keys, Kind, Order, Place};
+use crate::refused::Refused;
 use crate::request::{Item, runs};
 use crate::shield::shield;
 use crate::slot::Table;
@@ -246,6 +247,13 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.flush(std::slice::from_ref(self.member(dataset)?), evict)
     }
 
+    /// As [`flush`](Self::flush), and tells apart what went wrong: an error is one of the store, and what could
+    /// not be encoded is named.
+    pub fn flush_apart(&self, dataset: &Dataset<L>) -> Result<Option<Refused<L>>, L::Error> {
+        let refused = self.shared.flush_apart(std::slice::from_ref(self.member(dataset)?))?;
+        Ok(refused.into_iter().next())
+    }
+
     /// The dataset's chunks that have changes that are not written back.
     ///
     /// Waits for the writes made before. What is changed later may be written back at any time.
@@ -265,6 +273,14 @@ impl<L: Layout> ChunkCache<L> {
         let mut members = self.shared.open_members()?;
         members.retain(|member| member.file == Some(file.id));
         self.shared.flush(&members, evict)
+    }
+
+    /// As [`flush_file`](Self::flush_file), and tells apart what went wrong: an error is one of the store, and
+    /// what could not be encoded is named dataset by dataset. All else is written then.
+    pub fn flush_file_apart(&self, file: &CachedFile<L>) -> Result<Vec<Refused<L>>, L::Error> {
+        let mut members = self.shared.open_members()?;
+        members.retain(|member| member.file == Some(file.id));
+        self.shared.flush_apart(&members)
     }
 
     /// Writes back what any dataset's writes have changed, as far as possible; returns the first

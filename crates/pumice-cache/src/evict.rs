@@ -134,7 +134,7 @@ impl<L: Layout> Shared<L> {
         let leave = |slots: &[Arc<Slot<L>>]| slots.iter().for_each(|slot| self.leave(slot, reason));
         let dirty = victims.dirty.take();
         leave(&victims.slots);
-        let saved = self.save_in_batches(dirty, leave);
+        let saved = self.save_in_batches(dirty, leave).result();
         if saved.is_err() {
             self.budget.mark_stuck(&victims.slots);
         }

@@ -4,6 +4,7 @@ use crate::cache::ChunkCache;
 use crate::config::DatasetOptions;
 use crate::layout::Layout;
 use crate::member::Member;
+use crate::refused::Refused;
 use crate::sync::Arc;
 
 /// A file's place in a cache: a name for the datasets registered with it.
@@ -67,6 +68,11 @@ impl<L: Layout> Dataset<L> {
     /// What the cache was told about it.
     pub fn options(&self) -> DatasetOptions {
         self.member.options()
+    }
+
+    /// Whether chunks that were refused are of this dataset.
+    pub fn has_refused(&self, refused: &Refused<L>) -> bool {
+        self.member.id == refused.dataset
     }
 
     /// Tells the cache something else about it from now on.

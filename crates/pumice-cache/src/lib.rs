@@ -160,6 +160,7 @@ mod perches;
 mod perches;
 mod plan;
 mod policy;
+mod refused;
 mod request;
 mod shield;
 pub mod simulate;
@@ -182,5 +183,6 @@ pub use layout::{
     StoreId, Stored,
 };
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
+pub use refused::Refused;
 pub use stats::Stats;
 pub use stored::StoredChunk;

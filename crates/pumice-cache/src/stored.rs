@@ -79,7 +79,7 @@ impl<L: Layout> Shared<L> {
         key: &L::Key,
     ) -> Result<Option<Stored<L::Tag>>, L::Error> {
         if let Some(slot) = self.table.find(member, member.hash(key), key) {
-            self.save(self.budget.begin_saving(vec![slot]))?;
+            self.save(self.budget.begin_saving(vec![slot])).result()?;
         }
         let found = shield(|| look_up(&*member.layout, std::slice::from_ref(key)))?;
         Ok(found.into_iter().next().flatten())

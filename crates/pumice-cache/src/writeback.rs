@@ -12,6 +12,8 @@ use crate::budget::{Reservation, Saving};
 use crate::cache::Shared;
 use crate::layout::{Encoded, Layout, Placement, Put};
 use crate::member::Member;
+use crate::order::{Keys, Kind, Order};
+use crate::refused::{Refused, Saved};
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
 use crate::stats::Reason;
@@ -28,8 +30,8 @@ struct Ready<L: Layout> {
 }
 
 impl<L: Layout> Shared<L> {
-    /// Writes back what is given, all of it even if some of it fails; returns the first error.
-    pub(crate) fn save(&self, saving: Saving<'_, L>) -> Result<(), L::Error> {
+    /// Writes back what is given, all of it even if some of it fails.
+    pub(crate) fn save(&self, saving: Saving<'_, L>) -> Saved<L> {
         self.save_in_batches(saving, |_| ())
     }
 
@@ -39,23 +41,23 @@ impl<L: Layout> Shared<L> {
         &self,
         mut saving: Saving<'_, L>,
         done: impl Fn(&[Arc<Slot<L>>]),
-    ) -> Result<(), L::Error> {
+    ) -> Saved<L> {
         saving.sort();
-        let mut result = Ok(());
+        let mut saved = Saved::all();
         while !saving.slots().is_empty() {
             let (room, count) = self.reserve_encodings(saving.slots());
             let batch = saving.split_front(count);
-            result = result.and(self.save_batch(batch.slots()));
+            saved.then(self.save_batch(batch.slots()));
             let slots = batch.slots().to_vec();
             drop((batch, room));
             done(&slots);
         }
-        result
+        saved
     }
 
     /// Encodes and stores chunks for whose encodings there is room: a group of them is stored while
     /// other threads encode the next, and groups are stored in their order.
-    fn save_batch(&self, slots: &[Arc<Slot<L>>]) -> Result<(), L::Error> {
+    fn save_batch(&self, slots: &[Arc<Slot<L>>]) -> Saved<L> {
         let executor = self.executor();
         let size = match executor.threads() {
             // Nobody to share with: as few calls as there can be.
@@ -64,16 +66,16 @@ impl<L: Layout> Shared<L> {
         };
         let groups: Vec<_> = slots.chunks(size.max(1)).collect();
         let encoded: Vec<_> = groups.iter().map(|_| Mutex::new(None)).collect();
-        // The next group to be stored, and the first error.
-        let stored = Mutex::new((0, Ok(())));
-        let store = |(next, result): &mut (usize, Result<(), L::Error>)| {
+        // The next group to be stored, and what became of those before.
+        let stored = Mutex::new((0, Saved::all()));
+        let store = |(next, saved): &mut (usize, Saved<L>)| {
             while let Some(group) = encoded.get(*next).and_then(|group| group.lock().take()) {
-                let outcome = self.store_group(group);
-                *result = std::mem::replace(result, Ok(())).and(outcome);
+                saved.then(self.store_group(group));
                 *next += 1;
             }
         };
         executor.run(groups.len(), &|number| {
+            let encode = |slot| (slot, encode(slot));
             let group: Vec<_> = groups[number].iter().map(encode).collect();
             *encoded[number].lock() = Some(group);
             // Who cannot store now leaves it to who does, or to the end.
@@ -87,22 +89,22 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Stores chunks that have been encoded, all that could be.
-    fn store_group(&self, group: Vec<Result<Option<Ready<L>>, L::Error>>) -> Result<(), L::Error> {
-        let mut result = Ok(());
+    fn store_group(&self, group: Vec<(&Arc<Slot<L>>, EncodedChunk<L>)>) -> Saved<L> {
+        let mut saved = Saved::all();
         let mut ready = Vec::with_capacity(group.len());
-        for outcome in group {
+        for (slot, outcome) in group {
             match outcome {
                 Ok(Some(chunk)) => ready.push(chunk),
                 Ok(None) => {}
-                Err(error) => result = result.and(Err(error)),
+                Err(error) => saved.refuse(slot, error),
             }
         }
         for same in
             ready.chunk_by(|a, b| a.slot.member.layout.store() == b.slot.member.layout.store())
         {
-            result = result.and(self.store_all(same));
+            saved.store(self.store_all(same));
         }
-        result
+        saved
     }
 
     /// Places chunks of datasets in one store and writes them all at once.
@@ -202,10 +204,24 @@ impl<L: Layout> Shared<L> {
         members: &[Arc<Member<L>>],
         evict: bool,
     ) -> Result<(), L::Error> {
+        self.save_members(members, evict).result()
+    }
+
+    /// The same, of datasets that are in their order; tells which chunks cannot be encoded.
+    pub(crate) fn flush_apart(
+        &self,
+        members: &[Arc<Member<L>>],
+    ) -> Result<Vec<Refused<L>>, L::Error> {
+        let entries = members.iter().map(|member| (&member.order, Kind::Flush, Keys::new()));
+        let _places = Order::enter_all(entries.collect());
+        self.save_members(members, false).apart()
+    }
+
+    fn save_members(&self, members: &[Arc<Member<L>>], evict: bool) -> Saved<L> {
         let slots = members.iter().flat_map(|member| self.budget.slots(member)).collect();
         let mut dirty = self.budget.dirty_among(slots);
         dirty.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
-        let result = self.save(self.budget.begin_saving(dirty));
+        let saved = self.save(self.budget.begin_saving(dirty));
         if evict {
             for slot in members.iter().flat_map(|member| self.budget.slots(member)) {
                 // Who has just written it early may still have it in hand; now clean, it is taken by none.
@@ -216,7 +232,7 @@ impl<L: Layout> Shared<L> {
         // Requests that ended meanwhile could not let go what was being saved. What cannot be
         // written now is another's, who will learn of it.
         let _ = self.trim(false);
-        result
+        saved
     }
 
     /// Drops a chunk of a dataset whose requests are held back, dirty or not.
@@ -234,7 +250,10 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-fn encode<L: Layout>(slot: &Arc<Slot<L>>) -> Result<Option<Ready<L>>, L::Error> {
+/// A chunk that has been encoded, if it is still there.
+type EncodedChunk<L> = Result<Option<Ready<L>>, <L as Layout>::Error>;
+
+fn encode<L: Layout>(slot: &Arc<Slot<L>>) -> EncodedChunk<L> {
     let body = slot.read();
     let Some(chunk) = &body.chunk else { return Ok(None) };
     let encoded = match &body.early {

@@ -28,6 +28,42 @@ fn count(toy: &Toy, callback: &'static str) -> Arc<AtomicU64> {
 }
 
 #[test]
+fn what_cannot_be_encoded_is_told_apart_from_a_store_that_fails() {
+    let Bench { toy, cache, dataset } = Bench::with_limits(4, 100, 200);
+    let file = cache.register_file();
+    let (one, two) = (Arc::new(Toy::beside(&toy)), Arc::new(Toy::beside(&toy)));
+    let first = file.register(Arc::clone(&one), DatasetOptions::default());
+    let second = file.register(Arc::clone(&two), DatasetOptions::default());
+    cache.write(&first, (0..6).map(|key| (key, put(&[1; 4])))).unwrap();
+    cache.write(&second, [(0, put(&[2; 4]))]).unwrap();
+    let odd = |name: &'static str, key: Option<u64>| match (name, key) {
+        ("encode", Some(1 | 3)) => Err(ToyError::Told(name)),
+        _ => Ok(()),
+    };
+    one.set_hook(odd);
+    let refused = cache.flush_file_apart(&file).unwrap();
+    let [refused] = &refused[..] else { panic!("{refused:?}") };
+    assert!(first.has_refused(refused) && !second.has_refused(refused));
+    assert_eq!((&refused.keys[..], &refused.error), (&[1, 3][..], &ToyError::Told("encode")));
+    assert_eq!((one.stored_keys(), two.stored_keys()), (vec![0, 2, 4, 5], vec![0]));
+    assert_eq!(cache.flush_apart(&first).unwrap().unwrap().keys, [1, 3]);
+    assert!(cache.flush_apart(&second).unwrap().is_none());
+    assert_eq!(cache.flush_file(&file, false), Err(ToyError::Told("encode")));
+
+    // Whatever comes first, it is the store that counts.
+    cache.write(&first, [(5, put(&[3; 4]))]).unwrap();
+    one.set_hook(move |name, key| match name {
+        "put" => Err(ToyError::Told("put")),
+        _ => odd(name, key),
+    });
+    assert_eq!(cache.flush_file_apart(&file).unwrap_err(), ToyError::Told("put"));
+    one.clear_hook();
+    assert!(cache.flush_file_apart(&file).unwrap().is_empty());
+    assert_eq!(one.stored_keys(), [0, 1, 2, 3, 4, 5]);
+    drop(dataset);
+}
+
+#[test]
 fn a_file_is_flushed_and_evicted_without_others() {
     let Bench { toy, cache, dataset } = Bench::with_limits(4, 100, 200);
     let file = cache.register_file();

@@ -39,7 +39,7 @@ use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
-use pumice_cache::{Dataset as Cached, DatasetOptions};
+use pumice_cache::{Dataset as Cached, DatasetOptions, Refused};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspace, kind};
 use pumice_format::object_header::ObjectHeader;
@@ -292,6 +292,33 @@ impl DatasetState {
         self.write_back(cache)?;
         let _change = self.medium.change();
         self.stage()
+    }
+
+    /// The same, and says whether that was all: filters may refuse chunks, which stay in memory.
+    pub(crate) fn flush_all(&self, cache: &Cache) -> Result<bool> {
+        let refused = match self.is_changeable() {
+            true => cache.flush_apart(&self.cached)?,
+            false => None,
+        };
+        let _change = self.medium.change();
+        self.stage()?;
+        Ok(refused.is_none())
+    }
+
+    /// Whether chunks that filters refuse are its own.
+    pub(crate) fn has_refused(&self, refused: &Refused<DatasetLayout>) -> bool {
+        self.cached.has_refused(refused)
+    }
+
+    /// Whether the commit must not leave any of these chunks as it is stored: the heap is about to lose what its
+    /// elements refer to there, for others have come in their place.
+    pub(crate) fn needs_any(&self, chunks: &[Dims]) -> Result<bool> {
+        match &self.layout.storage {
+            Storage::Dense(_, table) if self.datatype.has_varlen() => {
+                Ok(table.lookup(chunks)?.iter().any(Option::is_some))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Whether files that were written to through it wait for its commit.

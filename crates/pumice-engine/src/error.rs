@@ -36,6 +36,14 @@ pub enum Error {
     /// The chunk cache could not serve the request.
     #[error(transparent)]
     Cache(#[from] pumice_cache::CacheError),
+    /// Changes that cannot be stored, because a filter refuses them. All other changes of the file are.
+    #[error("{what}: {source}")]
+    NotStored {
+        /// Which, and what becomes of them.
+        what: String,
+        /// Why the first of them cannot be stored.
+        source: Box<Error>,
+    },
     /// A name leads nowhere.
     #[error("{0}")]
     NotFound(String),
@@ -67,11 +75,19 @@ impl Error {
         }
     }
 
-    /// What went wrong, without the object at which it happened.
+    /// What went wrong first, without the object at which it happened.
     pub fn cause(&self) -> &Self {
         match self {
-            Self::At { source, .. } => source.cause(),
+            Self::At { source, .. } | Self::NotStored { source, .. } => source.cause(),
             other => other,
+        }
+    }
+
+    /// Whether all is stored but changes that filters refuse.
+    pub fn is_not_stored(&self) -> bool {
+        match self {
+            Self::At { source, .. } => source.is_not_stored(),
+            other => matches!(other, Self::NotStored { .. }),
         }
     }
 

@@ -14,6 +14,7 @@ mod create;
 mod datasets;
 mod opening;
 mod others;
+mod refused;
 
 pub(crate) use opening::find_superblock;
 

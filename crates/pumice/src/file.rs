@@ -80,6 +80,11 @@ impl File {
     }
 
     /// Writes all changes, also those of files that its links have led to and that are open.
+    ///
+    /// Chunks that a filter refuses cannot be written: they stay as they are stored, and in memory as they are, so
+    /// that they can be changed or erased. All else is written, and [`Error::NotStored`] names them. (Only where
+    /// strings or sequences of the global heap were overwritten in such a chunk nothing is written, as the stored
+    /// chunk needs them.)
     pub fn flush(&self) -> Result<()> {
         self.root.engine().commit()
     }
@@ -93,7 +98,8 @@ impl File {
         share::messages(&self.owner().0)
     }
 
-    /// Writes all changes and says how it went. Other handles, to the file, its groups and datasets,
+    /// Writes all changes and says how it went, as [`flush`](Self::flush) does; what filters refuse is lost when the
+    /// file is closed. Other handles, to the file, its groups and datasets,
     /// stay usable and keep the file open and locked until the last of them goes: libhdf5's weak
     /// close.
     pub fn close(self) -> Result<()> {

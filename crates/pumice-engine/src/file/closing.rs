@@ -5,6 +5,7 @@
 //! there, in commits of its own. These may fail: then the file stays as the commit before has left it.
 
 use super::File;
+use super::refused::unless_stored;
 use crate::Result;
 use pumice_format::messages::kind;
 use std::sync::atomic::Ordering;
@@ -24,14 +25,18 @@ impl File {
         // From here on nobody can share it.
         let Some(file) = Arc::into_inner(self) else { return committed };
         file.closes.store(false, Ordering::Relaxed);
-        committed.and(file.finish())
+        match (committed, file.finish()) {
+            // What could not be stored is lost by now.
+            (Err(error), Err(lost)) if error.is_not_stored() => Err(lost),
+            (committed, finished) => committed.and(finished),
+        }
     }
 
     /// Commits, and stores what the file remembers when nobody has it open. Nobody has, or can come to.
     pub(super) fn finish(&self) -> Result<()> {
-        self.commit_all(true)?;
+        let committed = unless_stored(self.commit_all(true))?;
         if !self.writable() {
-            return Ok(());
+            return committed;
         }
         let moved = self.move_all();
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +55,7 @@ impl File {
             // Nothing else is left to do, and a file that keeps it is refused: once more, if need be.
             self.write_mark(false).or_else(|_| self.write_mark(false))?;
         }
-        remembered
+        committed.and(remembered)
     }
 
     /// Stores free space, in a commit of its own. One that fails leaves the file as it was.
@@ -164,7 +169,8 @@ impl File {
                 break;
             }
         }
-        if moved { self.commit_all(true) } else { Ok(()) }
+        // What cannot be stored has been told of.
+        if moved { unless_stored(self.commit_all(true)).map(drop) } else { Ok(()) }
     }
 
     /// Moves what the last commit had to put behind space that it has made free, so that the file is

@@ -1,12 +1,15 @@
 //! The one commit of a file: what every part of it stages, and when.
 
 use super::File;
+use super::refused::unless_stored;
 use crate::Result;
 use crate::dataset::DatasetState;
+use crate::layout::DatasetLayout;
 use crate::medium::Snapshot;
 use crate::members::multi;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
+use pumice_cache::Refused;
 use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
 use pumice_format::superblock::OPEN_FOR_WRITING;
@@ -17,6 +20,9 @@ use std::sync::{Arc, PoisonError};
 impl File {
     /// Writes back dirty chunks, then all changed metadata in one commit. Before it, the same for each file
     /// that links have led to and somebody has open.
+    ///
+    /// Chunks that a filter refuses stay as they are, in the file and in memory, and all else is committed
+    /// before the error says so ([`Error::NotStored`](crate::Error::NotStored)).
     pub fn commit(&self) -> Result<()> {
         let others = self.commit_others();
         self.commit_all(false).and(others)
@@ -27,24 +33,34 @@ impl File {
         if !self.writable() {
             return Ok(());
         }
+        let mut sources = Ok(());
         for dataset in self.open_datasets() {
-            dataset.commit_sources()?;
+            sources = sources.and(unless_stored(dataset.commit_sources())?);
         }
+        let refused = self.commit_stored(last)?;
+        self.told(refused, last).and(sources)
+    }
+
+    /// Commits all that can be stored, and gives the chunks that cannot.
+    fn commit_stored(&self, last: bool) -> Result<Vec<Refused<DatasetLayout>>> {
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.delete_orphans()?;
         let _committing = self.heap.begin_commit();
-        self.cache.flush_file(&self.cached, false)?;
+        let refused = self.cache.flush_file_apart(&self.cached)?;
+        let refused = self.still_valid(refused)?;
         let snapshot = self.stage(last)?;
-        self.finish_commit(snapshot)
+        self.finish_commit(snapshot)?;
+        Ok(refused)
     }
 
     /// Before a change, and not in the middle of one: if what changed since the last commit takes
     /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
-        match self.spill()? {
-            true => self.commit_all(false),
-            false => Ok(()),
+        if self.spill()? {
+            // What cannot be stored is not the matter of this change: who flushes or closes the file learns of it.
+            let _ = unless_stored(self.commit_all(false))?;
         }
+        Ok(())
     }
 
     /// The same in the middle of a long change, without a commit. Says whether one is needed. No

@@ -109,12 +109,16 @@ impl File {
         let idle: Vec<_> = idle.iter().filter(|(_, dataset)| alone(dataset)).collect();
         idle.iter().for_each(|(_, dataset)| dataset.watch());
         drop(datasets);
-        for (_, dataset) in &idle {
-            dataset.flush(&self.cache)?;
+        let mut flushed = Vec::with_capacity(idle.len());
+        for (address, dataset) in idle {
+            // Others stay, with what cannot be stored.
+            if dataset.flush_all(&self.cache)? {
+                flushed.push((address, dataset));
+            }
         }
         let mut forgotten = Vec::new();
         datasets = self.datasets();
-        for (address, dataset) in idle {
+        for (address, dataset) in flushed {
             // Nobody had it since it was flushed. Sources that wait for a commit are nowhere else.
             let unused = alone(dataset) && !dataset.was_handed_out();
             if unused && !dataset.holds_sources() {

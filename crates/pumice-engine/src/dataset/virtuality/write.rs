@@ -179,14 +179,19 @@ impl Virtual {
     pub(crate) fn commit_sources(&self) -> Result<()> {
         let written =
             std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut all = Ok(());
         for (number, file) in written.iter().enumerate() {
-            if let Err(error) = file.commit() {
-                let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            let Err(error) = file.commit() else { continue };
+            let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            if !error.is_not_stored() {
                 again.extend_from_slice(&written[number..]);
                 return Err(error);
             }
+            // It has chunks that filters refuse, and stays open with them. The others can be committed.
+            again.push(file.clone());
+            all = all.and(Err(error));
         }
-        Ok(())
+        all
     }
 }
 

@@ -1,0 +1,77 @@
+//! Chunks that cannot be encoded, told apart from a store that fails.
+//!
+//! What a filter refuses concerns one chunk: all others can be stored, and what is stored of this one is still
+//! what it was. After a failure of the store, nobody knows what is in it. Whoever makes what is stored valid as a
+//! whole, as a commit does, may go on after the first, and not after the second.
+
+use crate::layout::Layout;
+use crate::slot::Slot;
+
+/// The chunks of a dataset that [`Layout::encode`] refused: they stay in memory, with their changes.
+pub struct Refused<L: Layout> {
+    pub(crate) dataset: u64,
+    /// Which they are, in their order; at least one.
+    pub keys: Vec<L::Key>,
+    /// Why the first cannot be encoded.
+    pub error: L::Error,
+}
+
+impl<L: Layout> std::fmt::Debug for Refused<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Refused").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+/// How it went to store chunks.
+pub(crate) struct Saved<L: Layout> {
+    /// The first failure of the store.
+    stored: Result<(), L::Error>,
+    /// One for each dataset.
+    refused: Vec<Refused<L>>,
+}
+
+impl<L: Layout> Saved<L> {
+    /// All were.
+    pub(crate) fn all() -> Self {
+        Saved { stored: Ok(()), refused: Vec::new() }
+    }
+
+    /// Takes note of a chunk that cannot be encoded.
+    pub(crate) fn refuse(&mut self, slot: &Slot<L>, error: L::Error) {
+        let (dataset, keys) = (slot.member.id, vec![slot.key.clone()]);
+        self.add(Refused { dataset, keys, error });
+    }
+
+    /// Takes note of what became of chunks that could be encoded.
+    pub(crate) fn store(&mut self, outcome: Result<(), L::Error>) {
+        if self.stored.is_ok() {
+            self.stored = outcome;
+        }
+    }
+
+    /// What became of these chunks, and then of others.
+    pub(crate) fn then(&mut self, later: Self) {
+        self.store(later.stored);
+        later.refused.into_iter().for_each(|refused| self.add(refused));
+    }
+
+    fn add(&mut self, new: Refused<L>) {
+        match self.refused.iter_mut().find(|known| known.dataset == new.dataset) {
+            Some(known) => known.keys.extend(new.keys),
+            None => self.refused.push(new),
+        }
+    }
+
+    /// The chunks that were refused, unless the store failed.
+    pub(crate) fn apart(self) -> Result<Vec<Refused<L>>, L::Error> {
+        self.stored.map(|()| self.refused)
+    }
+
+    /// One error, whatever its kind.
+    pub(crate) fn result(self) -> Result<(), L::Error> {
+        match self.apart()?.into_iter().next() {
+            Some(refused) => Err(refused.error),
+            None => Ok(()),
+        }
+    }
+}

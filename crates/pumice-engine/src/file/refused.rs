@@ -1,0 +1,120 @@
+//! Changed chunks that cannot be stored, because a filter that must not be left out refuses them.
+//!
+//! They concern nobody else: a commit stores all other changes of the file, leaves these chunks as they are
+//! stored, and says so when it is done. They stay in memory as they are, so that they can be changed or erased,
+//! until the file is closed.
+//!
+//! There is one exception. Strings and sequences in the global heap that were overwritten leave it with the
+//! commit. A stored chunk that has references to them and stays would refer to nothing, or to what comes in
+//! their place: then the commit does not take place.
+
+use super::File;
+use crate::layout::DatasetLayout;
+use crate::object::Object;
+use crate::{Error, Result, group};
+use pumice_cache::Refused;
+use pumice_format::messages::LinkTarget;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// So many datasets are named in an error.
+const MOST_NAMED: usize = 8;
+
+/// Gives errors apart that say that all could be stored but some chunks.
+pub(super) fn unless_stored(result: Result<()>) -> Result<Result<()>> {
+    match result {
+        Err(error) if !error.is_not_stored() => Err(error),
+        other => Ok(other),
+    }
+}
+
+impl File {
+    /// Fails if the file would not be valid with these chunks as they are stored.
+    pub(super) fn still_valid(
+        &self,
+        refused: Vec<Refused<DatasetLayout>>,
+    ) -> Result<Vec<Refused<DatasetLayout>>> {
+        if refused.is_empty() {
+            return Ok(refused);
+        }
+        let datasets = self.open_datasets();
+        let mut left = Vec::with_capacity(refused.len());
+        for one in refused {
+            let dataset = datasets.iter().find(|dataset| dataset.has_refused(&one));
+            if let Some(dataset) = dataset
+                && dataset.needs_any(&one.keys)?
+            {
+                return Err(one.error.at(&self.path_to(dataset.object())));
+            }
+            left.push(one);
+        }
+        Ok(left)
+    }
+
+    /// The error that says which chunks are not stored, if there are any. They are lost if the file is being
+    /// closed.
+    pub(super) fn told(&self, refused: Vec<Refused<DatasetLayout>>, lost: bool) -> Result<()> {
+        let mut refused = refused.into_iter().map(|one| (self.named(&one), one));
+        let Some(((path, chunk), first)) = refused.next() else { return Ok(()) };
+        let fate = match lost {
+            true => "are lost, all other changes are stored",
+            false => "are not stored and stay in memory, all others are stored",
+        };
+        let mut what = format!("changes in {}{chunk}, {fate}", number(first.keys.len()));
+        let others: Vec<_> = refused.map(|((path, _), one)| (path, one.keys.len())).collect();
+        for (other, chunks) in others.iter().take(MOST_NAMED) {
+            what += &format!("; the same with {} of {other}", number(*chunks));
+        }
+        if others.len() > MOST_NAMED {
+            what += &format!("; and in {} more dataset(s)", others.len() - MOST_NAMED);
+        }
+        Err(Error::NotStored { what, source: Box::new(first.error) }.at(&path))
+    }
+
+    /// The path of a dataset, and where the first of these chunks begins.
+    fn named(&self, refused: &Refused<DatasetLayout>) -> (String, String) {
+        let datasets = self.open_datasets();
+        let Some(dataset) = datasets.iter().find(|dataset| dataset.has_refused(refused)) else {
+            return ("a dataset that was deleted".into(), String::new());
+        };
+        let sides = dataset.layout().geometry.chunk().iter();
+        let cell = |key: &[u64]| -> Vec<u64> {
+            key.iter().zip(sides).map(|(at, side)| at.saturating_mul(*side)).collect()
+        };
+        let place = refused.keys.first().map(|key| cell(key));
+        let place = place.map_or(String::new(), |cell| format!(" from cell {cell:?} on"));
+        (self.path_to(dataset.object()), place)
+    }
+
+    /// A path to an object, if there is one. Looks through all groups: for messages.
+    fn path_to(&self, object: &Object) -> String {
+        let wanted = object.address();
+        let unnamed = || format!("<object at {wanted:#x}>");
+        let Ok(root) = self.root() else { return unnamed() };
+        let mut seen = BTreeSet::from([root.address()]);
+        let mut groups: Vec<(String, Arc<Object>)> = vec![(String::new(), root)];
+        while let Some((path, group)) = groups.pop() {
+            for link in group::links(self, &group).unwrap_or_default() {
+                let LinkTarget::Hard { address } = link.target else { continue };
+                let path = format!("{path}/{}", link.name);
+                if address == wanted {
+                    return path;
+                }
+                if let (true, Ok(object)) = (seen.insert(address), self.object(address))
+                    && group::is_group(&object)
+                {
+                    groups.push((path, object));
+                }
+            }
+        }
+        unnamed()
+    }
+}
+
+/// So many chunks, in words.
+fn number(chunks: usize) -> String {
+    match chunks {
+        1 => "one chunk".into(),
+        more => format!("{more} chunks"),
+    }
+}
