@@ -8,6 +8,7 @@
 //! (16 in chunks of 2^32 cells and more); or a bitmap with a rank index, whichever is smallest. Equal
 //! sets are therefore equal values.
 
+mod among;
 mod bitmap;
 mod builder;
 mod cell_list;

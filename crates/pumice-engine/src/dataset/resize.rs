@@ -23,7 +23,7 @@ use super::DatasetState;
 use crate::layout::{Chunk, ChunkTable, DatasetLayout, Storage};
 use crate::{Error, Result};
 use pumice_cache::{Exclusive, Layout};
-use pumice_space::{CellSet, Dims, Extent, UNLIMITED};
+use pumice_space::{Dims, Extent, Selection, UNLIMITED};
 use rewriting::{Affected, Rewriting};
 use std::cmp::Ordering::{Greater, Less};
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub(super) enum Fate {
     Same,
     Gone,
     /// Without these cells, and perhaps in another form.
-    Cut(CellSet),
+    Cut(Selection),
     /// In another form.
     Recoded,
     /// As it is, but without cells beyond the extent of now, if it has any.
@@ -339,16 +339,15 @@ impl DatasetState {
             let recoded = geometry.is_partial(key) && self.recodes();
             return Ok(if recoded { Fate::Recoded } else { stays() });
         };
-        if outside.is_full() {
+        if outside.is_all() {
             return Ok(Fate::Gone);
         }
         let old = self.dims();
         let grows_only = old.iter().zip(dims).all(|(old, new)| old <= new);
-        match geometry.outside_of(key, &old)? {
-            // It loses no cell that it had.
-            Some(known) if grows_only || known == outside => Ok(stays()),
-            _ => Ok(Fate::Cut(outside)),
-        }
+        let (before, after) = (geometry.inside(key, &old), geometry.inside(key, dims));
+        // Whether it loses no cell that it had.
+        let keeps = geometry.is_partial(key) && (grows_only || before == after);
+        Ok(if keeps { stays() } else { Fate::Cut(outside) })
     }
 
     /// Whether chunks at the edge have a form of their own.

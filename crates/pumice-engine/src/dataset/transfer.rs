@@ -266,12 +266,8 @@ impl DatasetState {
         let _no_resize = self.gate();
         let dims = self.dims();
         selection.check(&dims)?;
-        let chunk = self.layout.geometry.chunk();
-        let mut requests = Vec::new();
-        for (key, cells) in self.touched(selection, &dims)? {
-            let cells = CellSet::from_selection(&cells, chunk)?;
-            requests.push((key, WriteRequest::Erase { cells }));
-        }
+        let touched = self.touched(selection, &dims)?.into_iter();
+        let requests = touched.map(|(key, cells)| (key, WriteRequest::Erase { cells }));
         self.cache().write(&self.cached, requests)
     }
 
@@ -415,8 +411,13 @@ impl DatasetState {
         let many = |chunks: u64| chunks > MANY;
         let vast = || many(chunks_within(selection, dims, self.layout.geometry.chunk()));
         let listed = self.layout.table().is_some() && selection.as_points().is_none();
-        if listed && many(selection.count(dims)) && vast() {
+        let large = listed && many(selection.count(dims));
+        if large && vast() {
             return self.touched_of_stored(selection, &grid);
+        }
+        if large && !selection.is_all() && selection.regular().is_none() {
+            // A plan has every row of what is no hyperslab.
+            return cut(selection, &chunks_around(selection, &grid), &grid);
         }
         Ok(cells_by_chunk(selection, &grid)?.collect())
     }
@@ -504,11 +505,31 @@ fn cells_by_chunk<'g>(
 
 /// The same for some chunks alone.
 fn cut(selection: &Selection, chunks: &[Dims], grid: &ChunkGrid) -> Result<Vec<(Dims, Selection)>> {
-    let mut touched = Vec::new();
-    for (_, cells) in selection.cut(grid, chunks)? {
-        touched.extend(cells_by_chunk(&cells, grid)?);
+    let found = selection.cut(grid, chunks)?.into_iter();
+    let relative = |(number, cells): (usize, Selection)| {
+        let chunk: &Dims = &chunks[number];
+        let origin = grid.origin(chunk);
+        // In two steps, of which each fits into an offset.
+        let half: Vec<i64> = origin.iter().map(|start| -((start / 2) as i64)).collect();
+        let rest = origin.iter().map(|start| -((start - start / 2) as i64));
+        let rest: Vec<i64> = rest.collect();
+        Ok((chunk.clone(), cells.translate(&half)?.translate(&rest)?))
+    };
+    found.map(relative).collect()
+}
+
+/// The chunks that the box around a selection touches, in row-major order. They are few.
+fn chunks_around(selection: &Selection, grid: &ChunkGrid) -> Vec<Dims> {
+    let Some((first, last)) = selection.bounds(grid.dims()) else { return Vec::new() };
+    let mut chunks = vec![Dims::new()];
+    for ((first, last), side) in first.iter().zip(&last).zip(grid.chunk()) {
+        let along = |chunk: &Dims| -> Vec<Dims> {
+            let add = |at| chunk.iter().copied().chain([at]).collect();
+            (first / side..=last / side).map(add).collect()
+        };
+        chunks = chunks.iter().flat_map(along).collect();
     }
-    Ok(touched)
+    chunks
 }
 
 /// The cells of a virtual dataset, and the places in memory where they go to or come from.

@@ -16,7 +16,7 @@ use crate::medium::{MOST_HELD, Medium};
 use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_cache::{Direct, Fetch, Put};
-use pumice_space::{CellSet, Segment};
+use pumice_space::{CellSet, Segment, Selection};
 use pumice_store::{JoinedStore, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -261,7 +261,8 @@ impl Contiguous {
             | WriteRequest::ErasePoints { .. } => Ok(Direct::Impossible),
             WriteRequest::Erase { cells } => {
                 self.erase(cells)?;
-                Ok(Direct::Done { bytes: cells.len() * self.geometry.element_size() as u64 })
+                let count = cells.count(self.geometry.chunk());
+                Ok(Direct::Done { bytes: count * self.geometry.element_size() as u64 })
             }
         }
     }
@@ -286,12 +287,12 @@ impl Contiguous {
         Stretch::new(&self.medium, address, element).write(segments, source, extents)
     }
 
-    fn erase(&self, cells: &CellSet) -> Result<()> {
+    fn erase(&self, cells: &Selection) -> Result<()> {
         let element = self.geometry.element_size();
         let piece = (PIECE as usize / element.max(1)).max(1);
         let mut fill = vec![0; piece.min(self.geometry.cells_per_chunk() as usize) * element];
         fill_with(&mut fill, self.geometry.fill());
-        for run in cells.runs() {
+        for run in cells.runs(self.geometry.chunk()) {
             let mut done = 0;
             while done < run.len {
                 let len = (run.len - done).min(piece as u64);

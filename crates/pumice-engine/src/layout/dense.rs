@@ -215,7 +215,7 @@ impl Dense {
             | WriteRequest::ErasePoints { .. } => {
                 return Err(points_of_sparse());
             }
-            WriteRequest::Erase { cells } => cells.for_each_run(|run| {
+            WriteRequest::Erase { cells } => cells.runs(dims).for_each(|run| {
                 let start = run.start as usize * element;
                 let place = &mut chunk[start..start + run.len as usize * element];
                 fill_with(place, self.geometry.fill());

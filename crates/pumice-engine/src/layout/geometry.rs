@@ -97,23 +97,29 @@ impl Geometry {
         self.inside(key, &dims).as_slice() != self.chunk.as_slice()
     }
 
-    /// The cells of the chunk beyond the extent, if there are any.
-    pub fn outside(&self, key: &Dims) -> Result<Option<CellSet>> {
-        self.outside_of(key, &self.dims())
+    /// Those of the cells of the chunk that lie beyond the extent, if there are any.
+    pub fn beyond(&self, key: &Dims, cells: &CellSet) -> Result<Option<CellSet>> {
+        let shape = self.inside(key, &self.dims());
+        if shape == self.chunk || cells.is_empty() {
+            return Ok(None);
+        }
+        if shape.contains(&0) {
+            return Ok(Some(cells.clone()));
+        }
+        let inside = cells.among(&corner(&shape)?, &self.chunk)?;
+        Ok((inside.len() < cells.len()).then(|| cells.difference(&inside)))
     }
 
-    /// The cells of the chunk beyond an extent of `dims`, if there are any.
-    pub fn outside_of(&self, key: &Dims, dims: &[u64]) -> Result<Option<CellSet>> {
+    /// All cells of the chunk beyond an extent of `dims`, if there are any, in coordinates of the chunk.
+    pub fn outside_of(&self, key: &Dims, dims: &[u64]) -> Result<Option<Selection>> {
         let shape = self.inside(key, dims);
         if shape == self.chunk {
             return Ok(None);
         }
         if shape.contains(&0) {
-            return Ok(Some(CellSet::full(self.cells_per_chunk)));
+            return Ok(Some(Selection::all()));
         }
-        let origin = Dims::from_elem(0, shape.len());
-        let inside = Selection::block(&origin, &shape)?;
-        Ok(Some(CellSet::from_selection(&inside, &self.chunk)?.complement()))
+        Ok(Some(Selection::all().not_b(&corner(&shape)?, &self.chunk)?))
     }
 
     /// Whether all of these cells of the chunk lie inside the extent.
@@ -123,10 +129,15 @@ impl Geometry {
     }
 
     /// The shape of the part of a chunk that lies inside `dims`.
-    fn inside(&self, key: &Dims, dims: &[u64]) -> Dims {
+    pub fn inside(&self, key: &Dims, dims: &[u64]) -> Dims {
         let axes = key.iter().zip(&self.chunk).zip(dims);
         axes.map(|((&number, &length), &extent)| clip(number, length, extent)).collect()
     }
+}
+
+/// The first cells of a chunk, as a block of this shape.
+fn corner(shape: &[u64]) -> Result<Selection> {
+    Ok(Selection::block(&Dims::from_elem(0, shape.len()), shape)?)
 }
 
 /// How much of chunk `number` of an axis lies inside the extent.

@@ -14,7 +14,7 @@ use super::request::{Lists, Piece, Source, Target};
 use super::sparse_chunk::{SparseChunk, collect, note_moved};
 use crate::{Error, Result};
 use pumice_filter::references;
-use pumice_space::{CellSet, Run, Segment};
+use pumice_space::{CellSet, Run, Segment, Selection};
 use pumice_types::heaped::{self, InMemory, InMemoryOnce};
 use pumice_types::{Datatype, Heaped};
 use std::sync::OnceLock;
@@ -354,6 +354,15 @@ impl HeapChunk {
             target.put_piece(base, piece);
         }
         done
+    }
+
+    /// The cells that `selection` selects in a chunk of shape `dims`, or those of them that are defined, if that
+    /// is less work.
+    pub fn named(&self, selection: &Selection, dims: &[u64]) -> Result<CellSet> {
+        match &self.counts {
+            Some(counts) => Ok(counts.cells.among(selection, dims)?),
+            None => self.logged().named(selection, dims),
+        }
     }
 
     /// Those of `wanted` that are defined.

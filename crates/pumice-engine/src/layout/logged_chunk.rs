@@ -16,8 +16,9 @@ mod log;
 use self::log::{Log, remove_range};
 use super::request::fill_with;
 use super::sparse_chunk::SparseChunk;
+use crate::Result;
 use pumice_filter::location::RowCells;
-use pumice_space::{CellSet, Run};
+use pumice_space::{CellSet, Run, Selection};
 use std::sync::{Arc, OnceLock};
 
 /// A change goes to the log if the chunk has so many times its cells: to move so many costs about what a note of
@@ -143,6 +144,15 @@ impl LoggedChunk {
             log.add(at..run.end(), take(run.end() - at), element);
         });
         self.settle_if_long();
+    }
+
+    /// The cells that `selection` selects in a chunk of shape `dims`, or those of them that are defined, if that
+    /// is less work. Then the log is merged.
+    pub fn named(&self, selection: &Selection, dims: &[u64]) -> Result<CellSet> {
+        match self.base.cells.is_less_than(selection, dims) {
+            true => Ok(self.view().cells.among(selection, dims)?),
+            false => Ok(CellSet::from_selection(selection, dims)?),
+        }
     }
 
     /// Makes `cells` undefined. Returns whether any of them was defined.

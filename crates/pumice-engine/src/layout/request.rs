@@ -161,8 +161,8 @@ pub enum WriteRequest<'a> {
     },
     /// Makes cells undefined; where a layout cannot say so, they get the fill value.
     Erase {
-        /// Which cells of the chunk.
-        cells: CellSet,
+        /// Which cells of the chunk, in its coordinates. They may be many more than are defined.
+        cells: Selection,
     },
 }
 

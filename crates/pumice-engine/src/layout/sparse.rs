@@ -222,7 +222,7 @@ impl Sparse {
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
     fn mask(&self, key: &Dims, mut chunk: SparseChunk) -> Result<SparseChunk> {
         if !self.geometry.has_all(key, &chunk.cells)
-            && let Some(outside) = self.geometry.outside(key)?
+            && let Some(outside) = self.geometry.beyond(key, &chunk.cells)?
         {
             chunk.erase(self.geometry.element_size(), &outside);
         }
@@ -463,7 +463,10 @@ impl Sparse {
             WriteRequest::ErasePoints { part } => {
                 return Ok(erase(chunk, &sparse_points::cells(part)?));
             }
-            WriteRequest::Erase { cells } => return Ok(erase(chunk, cells)),
+            WriteRequest::Erase { cells } => {
+                let cells = chunk.named(cells, dims)?;
+                return Ok(erase(chunk, &cells));
+            }
         };
         let (cells, values) = found;
         let fill = self.geometry.fill();

@@ -132,9 +132,11 @@ impl SparseChunk {
         if wanted.covers(dims) {
             return Ok((self.cells.clone(), held.to_vec()));
         }
-        // Points come in any order; and where much is asked for, sets are intersected word by word.
-        let much =
-            wanted.count(dims) >= self.cells.cells() / MUCH && self.cells.as_list().is_none();
+        // Points come in any order; and where much is asked for, sets are intersected word by word, unless little
+        // is there.
+        let much = wanted.count(dims) >= self.cells.cells() / MUCH
+            && self.cells.as_list().is_none()
+            && !self.cells.is_less_than(wanted, dims);
         if much || wanted.as_points().is_some() {
             let wanted = CellSet::from_selection(wanted, dims)?;
             return match values {
@@ -169,6 +171,11 @@ impl SparseChunk {
                 Run { start: piece.cell, len: piece.len }
             });
             return Ok((CellSet::from_runs(total, runs)?, found));
+        }
+        if self.cells.is_less_than(wanted, dims) {
+            let cells = self.cells.among(wanted, dims)?;
+            let found = if values { self.copy_values(element, &cells) } else { Vec::new() };
+            return Ok((cells, found));
         }
         // What is not asked for is not looked at.
         let cells = match (self.cells.as_list(), self.cells.list_ranges(wanted.runs(dims))) {

@@ -272,7 +272,7 @@ impl VariableLength {
     /// Drops cells beyond the extent, which other writers may leave in an edge chunk.
     fn mask(&self, key: &Dims, mut chunk: HeapChunk) -> Result<HeapChunk> {
         if self.is_sparse()
-            && let Some(outside) = self.geometry.outside(key)?
+            && let Some(outside) = self.geometry.beyond(key, chunk.cells())?
         {
             chunk.erase(&self.datatype, &outside)?;
         }
@@ -291,7 +291,7 @@ impl VariableLength {
             }
             ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
             ReadRequest::Defined { cells, found } => {
-                let wanted = CellSet::from_selection(cells, dims)?;
+                let wanted = chunk.named(cells, dims)?;
                 **found = Some(chunk.defined_among(&wanted));
                 Ok(())
             }
@@ -302,7 +302,7 @@ impl VariableLength {
                 Ok(())
             }
             ReadRequest::DefinedHeaped { cells, found } => {
-                let wanted = CellSet::from_selection(cells, dims)?;
+                let wanted = chunk.named(cells, dims)?;
                 **found = Some(chunk.extract(&self.datatype, &wanted)?);
                 Ok(())
             }
@@ -391,7 +391,7 @@ impl VariableLength {
                 (part.count(), source.heap().map_or(0, |heap| heap.len()))
             }
             WriteRequest::Erase { .. } if self.is_sparse() => return false,
-            WriteRequest::Erase { cells } => (cells.len(), 0),
+            WriteRequest::Erase { cells } => (cells.count(self.geometry.chunk()), 0),
             _ => return false,
         };
         let cells = chunk.len().saturating_add(cells);
@@ -418,7 +418,8 @@ impl VariableLength {
                 return Err(points_of_sparse());
             }
             WriteRequest::Erase { cells } if self.is_sparse() => {
-                let changed = chunk.erase(&self.datatype, cells)?;
+                let cells = chunk.named(cells, self.geometry.chunk())?;
+                let changed = chunk.erase(&self.datatype, &cells)?;
                 if chunk.is_empty() {
                     return Ok(Outcome::Delete);
                 }
@@ -427,7 +428,8 @@ impl VariableLength {
                 }
             }
             WriteRequest::Erase { cells } => {
-                chunk.fill(&self.datatype, cells, &self.fill)?;
+                let cells = CellSet::from_selection(cells, self.geometry.chunk())?;
+                chunk.fill(&self.datatype, &cells, &self.fill)?;
             }
         }
         chunk.compact(&self.datatype, self.waste.load(Ordering::Relaxed))?;

@@ -36,6 +36,17 @@ impl<'a> Runs<'a> {
     }
 }
 
+impl Selection {
+    /// Whether an array of shape `dims` has more than about `limit` runs of it. Cost: dimensions, or at most
+    /// `limit` runs of a union.
+    pub(crate) fn has_more_runs(&self, dims: &[u64], limit: u64) -> bool {
+        match &self.0 {
+            Kind::Product(axes) => product_runs(axes, dims) > limit,
+            _ => self.runs(dims).nth(limit.try_into().unwrap_or(usize::MAX)).is_some(),
+        }
+    }
+}
+
 impl Iterator for Runs<'_> {
     type Item = Run;
 
@@ -129,6 +140,14 @@ impl ProductRuns {
         }
         None
     }
+}
+
+/// How many runs a product has, those counted apart that meet at the end of a row.
+fn product_runs(axes: &[Axis], dims: &[u64]) -> u64 {
+    let cut = axes.iter().zip(dims).map(|(axis, &size)| axis.cut(0, size.wrapping_sub(1)));
+    let mut axes: Axes = cut.collect();
+    let inner = fold(&mut axes, dims);
+    axes.iter().map(Axis::count).fold(inner.span_count(), u64::saturating_mul)
 }
 
 /// Takes the fastest axis off, together with all slower ones that it can be joined with because

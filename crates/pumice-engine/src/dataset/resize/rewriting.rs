@@ -8,7 +8,7 @@ use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Dims};
+use pumice_space::{Dims, Selection};
 use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};
 
@@ -170,7 +170,7 @@ impl<'a> Rewriting<'a> {
     }
 
     /// Takes cells from a chunk, and tells whether nothing is left of it.
-    fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: CellSet) -> Result<bool> {
+    fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: Selection) -> Result<bool> {
         let mut erase = WriteRequest::Erase { cells };
         let outcome = self.dataset.layout.gather(key, chunk, &mut erase)?;
         Ok(outcome == Outcome::Delete)
@@ -186,7 +186,7 @@ impl<'a> Rewriting<'a> {
         }
         let Some(outside) = geometry.outside_of(key, self.dims)? else { return Ok(dropped) };
         let size = geometry.element_size();
-        for run in outside.runs() {
+        for run in outside.runs(geometry.chunk()) {
             let start = run.start as usize * size;
             let end = start + run.len as usize * size;
             dropped.extend_from_slice(cells.get(start..end).unwrap_or_default());
