@@ -47,6 +47,11 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         return system_advice(error);
     }
     let error = error.downcast_ref::<pumice::Error>()?;
+    if error.is_not_stored() {
+        return Some(
+            "all else is; filters of other settings, or optional ones, would take it".into(),
+        );
+    }
     let list = if BEGINNING.get().is_some() { "h5ls" } else { "pumice ls" };
     Some(match error.cause() {
         pumice::Error::Io { source, .. } => return system_advice(source),

@@ -29,7 +29,12 @@ impl Tree {
         }
         let level = self.context.level(self.context.levels.depth())?;
         let full = self.root.count(&self.context) >= usize::from(level.split);
-        if full && !is_narrow(&level) { self.split_root(io) } else { Ok(()) }
+        match full {
+            true if !is_narrow(&level) => self.split_root(io),
+            // It may be split once the record is in: whether there can be one more level is asked before.
+            true => Ok(self.context.levels.clone().deepen(self.header)?),
+            false => Ok(()),
+        }
     }
 
     /// Splits a root of two records that has got a third.
