@@ -1,5 +1,6 @@
 //! How failures are told: one line on standard error, with everything that led to it.
 
+use pumice::FilterError;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
@@ -47,11 +48,6 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         return system_advice(error);
     }
     let error = error.downcast_ref::<pumice::Error>()?;
-    if error.is_not_stored() {
-        return Some(
-            "all else is; filters of other settings, or optional ones, would take it".into(),
-        );
-    }
     let list = if BEGINNING.get().is_some() { "h5ls" } else { "pumice ls" };
     Some(match error.cause() {
         pumice::Error::Io { source, .. } => return system_advice(source),
@@ -60,6 +56,9 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         pumice::Error::Type(_) => format!("`{list} -v` tells the types of datasets"),
         pumice::Error::Decode(error) if error.to_string().contains("HDF5 signature") => {
             "is it an HDF5 file? `pumice import --help` lists what else can be read".into()
+        }
+        pumice::Error::Filter(FilterError::Encode { .. } | FilterError::Parameters { .. }) => {
+            "choose another filter or other settings of it, or make it optional".into()
         }
         pumice::Error::Decode(_) | pumice::Error::Filter(_) if !error.is_missing_filter() => {
             "`pumice check` tells all that is wrong, its --repair saves what is sound".into()

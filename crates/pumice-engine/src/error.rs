@@ -36,7 +36,7 @@ pub enum Error {
     /// The chunk cache could not serve the request.
     #[error(transparent)]
     Cache(#[from] pumice_cache::CacheError),
-    /// Changes that cannot be stored, because a filter refuses them. All other changes of the file are.
+    /// Changes that cannot be stored, because they cannot be encoded: mostly, a filter refuses them. All other changes of the file are.
     #[error("{what}: {source}")]
     NotStored {
         /// Which, and what becomes of them.
@@ -72,6 +72,14 @@ impl Error {
         match self {
             Self::At { .. } => self,
             other => Self::At { path: path.into(), source: Box::new(other) },
+        }
+    }
+
+    /// Says in which other file it happened.
+    pub(crate) fn in_file(self, file: &str) -> Self {
+        match self {
+            Self::At { path, source } => Self::At { path: format!("{file}: {path}"), source },
+            other => other.at(file),
         }
     }
 

@@ -21,6 +21,9 @@ pub struct FilterSpec {
     pub parameters: Vec<u32>,
 }
 
+/// Parameters that a caller gives the filters that record what they need to know of a dataset behind them.
+const GIVEN_PARAMETERS: usize = 2;
+
 impl FilterSpec {
     /// Groups the bytes of equal significance of elements of `element_size` bytes.
     pub fn shuffle(element_size: u32) -> Self {
@@ -142,11 +145,13 @@ impl FilterSpec {
 
     /// The specification to store for a new dataset: some filters record what they need to know of
     /// its type, its fill value and the shape of its chunks. A filter that is not available keeps
-    /// the parameters it has, and so does an optional one that is not for such datasets: it is skipped for every chunk.
+    /// the parameters it has. An optional one that is not for such datasets keeps those that a caller gives it, without what
+    /// it has recorded of another dataset, and is skipped for every chunk.
     pub fn for_dataset(&self, dataset: &DatasetFacts<'_>) -> Result<Self, FilterError> {
         let Some(filter) = find(self.id) else { return Ok(self.clone()) };
         if self.optional && !filter.can_apply(dataset) {
-            return Ok(self.clone());
+            let given = self.parameters.iter().take(GIVEN_PARAMETERS).copied().collect();
+            return Ok(Self { parameters: given, ..self.clone() });
         }
         let parameters = filter.parameters_for(&self.parameters, dataset)?;
         Ok(Self { parameters, ..self.clone() })

@@ -83,8 +83,8 @@ impl File {
     ///
     /// Chunks that a filter refuses cannot be written: they stay as they are stored, and in memory as they are, so
     /// that they can be changed or erased. All else is written, and [`Error::NotStored`] names them. (Only where
-    /// strings or sequences of the global heap were overwritten in such a chunk nothing is written, as the stored
-    /// chunk needs them.)
+    /// such a chunk is stored already and has strings or sequences in the global heap nothing is written, as the stored
+    /// chunk may need what has been overwritten.)
     pub fn flush(&self) -> Result<()> {
         self.root.engine().commit()
     }

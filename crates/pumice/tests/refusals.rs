@@ -1,7 +1,11 @@
 //! What is refused says what is wrong, and what to do.
 
 use pumice::types::{Bitfield, ByteOrder};
-use pumice::{DatasetBuilder, Datatype, File, FilterSpec, Keep, Scaling, Section, SzipCoding};
+use pumice::{
+    Context, DatasetBuilder, Datatype, File, FilterSpec, Keep, MemoryStore, Scaling, Section,
+    SzipCoding,
+};
+use std::sync::Arc;
 
 fn error(new: DatasetBuilder) -> String {
     new.create("d").err().expect("it is refused").to_string()
@@ -119,7 +123,9 @@ fn references_of_another_size_are_refused_with_the_right_one() {
 
 #[test]
 fn filters_that_are_not_for_a_datatype_are_refused_unless_they_are_optional() {
-    let file = File::in_memory().unwrap();
+    let context = Context::builder().build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
     let point = Datatype::compound([("x", Datatype::f64_le()), ("y", Datatype::i32_le())]);
     let filters =
         [FilterSpec::szip(SzipCoding::Entropy, 8), FilterSpec::scale_offset(Scaling::Integer)];
@@ -138,9 +144,28 @@ fn filters_that_are_not_for_a_datatype_are_refused_unless_they_are_optional() {
             let data = new(filter.clone()).create(&format!("{number} {sparse}")).unwrap();
             let bytes: Vec<u8> = (0..96).collect();
             data.write_bytes(.., &bytes).unwrap();
-            data.flush().unwrap();
+            context.evict().unwrap();
             assert_eq!(data.read_bytes(..).unwrap(), bytes);
         }
+    }
+    // What a filter has recorded of another dataset is not for this one: it would round what are no numbers.
+    let floats = file.new_dataset::<f32>().shape([8]).chunk([8]);
+    let floats = floats.filter(FilterSpec::scale_offset(Scaling::Decimal(1)));
+    let floats = floats.create("floats").unwrap();
+    let recorded = floats.filters().remove(0);
+    assert!(recorded.parameters.len() > 2);
+    for sparse in [false, true] {
+        let new = file.new_dataset_of(Datatype::opaque(4, "")).shape([8]).chunk([8]);
+        let new = match sparse {
+            true => new.sparse().value_filters(vec![recorded.clone()]),
+            false => new.filter(recorded.clone()),
+        };
+        let name = format!("opaque {sparse}");
+        let data = new.create(&name).unwrap();
+        let bytes: Vec<u8> = (0..8).flat_map(|at| (at as f32 / 7.0).to_le_bytes()).collect();
+        data.write_bytes(.., &bytes).unwrap();
+        context.evict().unwrap();
+        assert_eq!(data.read_bytes(..).unwrap(), bytes, "{name}");
     }
     // Parameters that no dataset has are refused all the same.
     let odd = file.new_dataset::<i32>().shape([8]).chunk([8]);

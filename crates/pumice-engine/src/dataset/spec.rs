@@ -28,8 +28,8 @@ const MAX_COMPACT: u64 = 65_524;
 /// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
 /// array has an entry for every chunk, and most of them will never be stored.
 const MANY_CHUNKS: u64 = 1 << 20;
-/// A fixed array has no more chunks: its block says page by page, of 1024, what has been written, in at most a
-/// gigabyte.
+/// A fixed array has no more chunks: its block says page by page, of 1024, what has been written, here in 128 MiB. Behind
+/// it is room for all of them.
 const MOST_LISTED: u64 = 1 << 40;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;

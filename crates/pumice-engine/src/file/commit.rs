@@ -1,7 +1,7 @@
 //! The one commit of a file: what every part of it stages, and when.
 
 use super::File;
-use super::refused::unless_stored;
+use super::refused::{unless_stored, worse};
 use crate::Result;
 use crate::dataset::DatasetState;
 use crate::layout::DatasetLayout;
@@ -25,7 +25,7 @@ impl File {
     /// before the error says so ([`Error::NotStored`](crate::Error::NotStored)).
     pub fn commit(&self) -> Result<()> {
         let others = self.commit_others();
-        self.commit_all(false).and(others)
+        worse(self.commit_all(false), others)
     }
 
     /// The same; the last commit of a file gives up the space that was put aside.

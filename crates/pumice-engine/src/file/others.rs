@@ -2,6 +2,7 @@
 //! can be changed, as long as somebody has them open.
 
 use super::File;
+use super::refused::worse;
 use crate::Result;
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -40,10 +41,10 @@ impl File {
         let mut all = Ok(());
         for other in self.led_to() {
             let committed = other.commit_all(false).map_err(|error| match other.path() {
-                Some(path) => error.at(&path.display().to_string()),
+                Some(path) => error.in_file(&path.display().to_string()),
                 None => error,
             });
-            all = all.and(committed);
+            all = worse(all, committed);
         }
         all
     }

@@ -28,6 +28,14 @@ pub(super) fn unless_stored(result: Result<()>) -> Result<Result<()>> {
     }
 }
 
+/// The worse of two outcomes: one that says that all could be stored but some chunks is better than any other error.
+pub(super) fn worse(one: Result<()>, other: Result<()>) -> Result<()> {
+    match (&one, &other) {
+        (Err(first), Err(second)) if first.is_not_stored() && !second.is_not_stored() => other,
+        _ => one.and(other),
+    }
+}
+
 impl File {
     /// Fails if the file would not be valid with these chunks as they are stored.
     pub(super) fn still_valid(
@@ -44,7 +52,9 @@ impl File {
             if let Some(dataset) = dataset
                 && dataset.needs_any(&one.keys)?
             {
-                return Err(one.error.at(&self.path_to(dataset.object())));
+                let path = self.path_to(dataset.object());
+                let why = "its stored chunk has strings or sequences that may be gone, so no change of the file is stored";
+                return Err(one.error.at(&format!("{path}: {why}")));
             }
             left.push(one);
         }
@@ -60,7 +70,7 @@ impl File {
             true => "are lost, all other changes are stored",
             false => "are not stored and stay in memory, all others are stored",
         };
-        let mut what = format!("changes in {}{chunk}, {fate}", number(first.keys.len()));
+        let mut what = format!("changes in {}{chunk} {fate}", number(first.keys.len()));
         let others: Vec<_> = refused.map(|((path, _), one)| (path, one.keys.len())).collect();
         for (other, chunks) in others.iter().take(MOST_NAMED) {
             what += &format!("; the same with {} of {other}", number(*chunks));
@@ -82,7 +92,7 @@ impl File {
             key.iter().zip(sides).map(|(at, side)| at.saturating_mul(*side)).collect()
         };
         let place = refused.keys.first().map(|key| cell(key));
-        let place = place.map_or(String::new(), |cell| format!(" from cell {cell:?} on"));
+        let place = place.map_or(String::new(), |cell| format!(" from cell {cell:?}"));
         (self.path_to(dataset.object()), place)
     }
 
