@@ -217,7 +217,7 @@ impl Compressor {
         // No multiple of 2 or 3: numbers have bytes of a kind at every second, fourth or eighth plane, triples of them at
         // every third of these.
         let step = input.len().div_ceil(plane).div_ceil(SAMPLED_PLANES).max(1) | 1;
-        let step = if step % 3 == 0 { step + 2 } else { step };
+        let step = if step.is_multiple_of(3) { step + 2 } else { step };
         let planes = input.chunks(plane).step_by(step);
         let samples = planes.clone().map(|plane| &plane[sample_of(plane)]);
         let (mut promise, mut sampled) = (Promise::default(), [Sampled::default(); SAMPLED_PLANES]);
