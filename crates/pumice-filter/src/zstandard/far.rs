@@ -1,6 +1,7 @@
 //! Whether phrases come again further behind than a sample reaches: rows that are equal, labels in turn.
 //!
-//! Two phrases are looked for in what follows them. Each is so long that it does not come again by chance. One that comes again nearby says nothing new: samples have that, too.
+//! Two phrases are looked for in what follows them. Each is so long that it does not come again by chance. One that comes
+//! again nearby says nothing new: samples have that, too.
 
 /// What a phrase takes without repetitions, in bits; its bytes are within these bounds.
 const PHRASE_BITS: f64 = 48.0;
