@@ -26,7 +26,7 @@ mod toggles;
 mod varint;
 
 pub use row_runs::RunEncoder;
-pub use rows::{RowCells, RowEncoder};
+pub use rows::{RowCells, RowEncoder, RowSteps, append_some};
 
 use crate::{Filter, FilterError, scratch};
 use pumice_bytes::{Budget, DecodeError, Reader, Writer};

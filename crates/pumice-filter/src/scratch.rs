@@ -17,6 +17,7 @@ pub const MOST_BYTES: usize = 32 << 20;
 
 thread_local! {
     static BYTES: RefCell<Spare<u8>> = const { RefCell::new(Spare(Vec::new())) };
+    static HALVES: RefCell<Spare<u16>> = const { RefCell::new(Spare(Vec::new())) };
     static NUMBERS: RefCell<Spare<u32>> = const { RefCell::new(Spare(Vec::new())) };
     static WORDS: RefCell<Spare<u64>> = const { RefCell::new(Spare(Vec::new())) };
 }
@@ -88,6 +89,16 @@ pub(crate) fn take_words(words: usize) -> Vec<u64> {
 /// [`give`] for lists of numbers.
 pub(crate) fn give_words(buffer: Vec<u64>) {
     WORDS.with_borrow_mut(|spare| spare.give(buffer));
+}
+
+/// [`take`] for lists of 16-bit numbers.
+pub(crate) fn take_halves(numbers: usize) -> Vec<u16> {
+    HALVES.with_borrow_mut(|spare| spare.take(numbers))
+}
+
+/// [`give`] for lists of 16-bit numbers.
+pub(crate) fn give_halves(buffer: Vec<u16>) {
+    HALVES.with_borrow_mut(|spare| spare.give(buffer));
 }
 
 /// [`take`] for lists of 32-bit numbers.

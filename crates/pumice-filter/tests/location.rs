@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
-use pumice_filter::location::{self, Aim, RowEncoder, RunEncoder, decode_cells, encode_cells};
+use pumice_filter::location::{
+    self, Aim, RowEncoder, RowSteps, RunEncoder, decode_cells, encode_cells,
+};
 use pumice_filter::{Filter, FilterSpec, Pipeline};
 use pumice_space::{CellSet, Run, Selection, serial};
 use std::ops::Range;
@@ -87,7 +89,8 @@ fn check_rows_of(dims: [u64; 2], cells: &CellSet, first: u32, pipeline: Pipeline
     columns.extend(vec![9; first as usize % 30]);
     let encode = |rows: &[(u32, Range<usize>)]| {
         let mut encoder = RowEncoder::new(dims, first, 10, pipeline.location_aim()).unwrap();
-        rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
+        let steps = RowSteps::new(&columns, 0..columns.len());
+        rows.iter().for_each(|(row, range)| encoder.row(*row, &steps, range.clone()));
         encoder.finish()
     };
     let located = encode(&rows);

@@ -63,15 +63,16 @@ fn in_rows(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
     for band in 0..rows.bands() {
         let mut count = 0;
         let neighbours = rows.neighbours(band)?;
-        rows.split(band, |chunk: usize, row: u32, range: Range<usize>| {
+        let mut take = |chunk: usize, row: u32, range: Range<usize>| {
             count += range.len();
             let part = parts.entry(vec![band as u64, chunk as u64]).or_default();
             let first = u64::from(row) * side;
             part.extend(range.map(|number| {
                 (first + u64::from(rows.columns()[number]) - chunk as u64 * side, number)
             }));
-        });
-        assert_eq!(count, rows.count(band));
+        };
+        rows.stretches(band).for_each(|lines| rows.split(lines, &mut take));
+        assert_eq!(count, rows.cells(rows.lines(band)).len());
         assert!(neighbours <= count);
     }
     Some(parts)

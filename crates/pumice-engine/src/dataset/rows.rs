@@ -8,7 +8,7 @@ use crate::layout::sparse::LOCATIONS;
 use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::{Executor, WriteInParts};
-use pumice_filter::location::{Aim, RowCells, RowEncoder, RunEncoder};
+use pumice_filter::location::{Aim, RowCells, RowEncoder, RowSteps, RunEncoder, append_some};
 use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
@@ -50,14 +50,15 @@ impl DatasetState {
         let (filtered, aim) = (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim());
         let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
         let executor = self.cache().executor();
-        let large = |band| rows.count(band) > MOST_CELLS;
-        if grid.counts()[1] > MOST_CHUNKS || (0..rows.bands()).any(large) {
+        let cells = |band| rows.cells(rows.lines(band)).len();
+        if grid.counts()[1] > MOST_CHUNKS || (0..rows.bands()).any(|band| cells(band) > MOST_CELLS)
+        {
             return Ok(false);
         }
         let Some(neighbours) = neighbours(&rows, &*executor) else { return Ok(false) };
         let runs = 2 * neighbours > rows.columns().len();
         let many = source.bytes().len() >= MANY;
-        let full = (0..rows.bands()).filter(|&band| rows.count(band) > 0);
+        let full = (0..rows.bands()).filter(|&band| cells(band) > 0);
         let chunk = |band, number| Dims::from_slice(&[band as u64, number]);
         let chunks =
             full.flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)));
@@ -178,7 +179,7 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
     let mut chunks = Vec::new();
     for (chunk, count) in (0..across).zip(rows.counts(band)) {
         // A little more than each gets.
-        let room = (count + count / 8).min(rows.count(band));
+        let room = (count + count / 8).min(rows.cells(rows.lines(band)).len());
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
         let dims = [height, side];
         let encoder = match runs {
@@ -188,7 +189,11 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
-    rows.split(band, Pieces { columns, bytes, element, chunks: &mut chunks });
+    for lines in rows.stretches(band) {
+        let steps = RowSteps::new(columns, rows.cells(lines.clone()));
+        let chunks = &mut chunks;
+        rows.split(lines, Pieces { columns, steps: &steps, bytes, element, chunks });
+    }
     let mut encoded = Vec::with_capacity(chunks.len());
     let (mut numbers, mut encoders) = (Vec::new(), Vec::new());
     for (number, Growing { encoder, values }) in chunks.into_iter().enumerate() {
@@ -214,6 +219,7 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
 /// The chunks that pieces of rows go to.
 struct Pieces<'a> {
     columns: &'a [u32],
+    steps: &'a RowSteps<'a>,
     bytes: &'a [u8],
     element: usize,
     chunks: &'a mut [Growing],
@@ -225,17 +231,9 @@ impl TakeRows for Pieces<'_> {
         let Growing { encoder, values } = &mut self.chunks[chunk];
         let (from, to) = (range.start * self.element, range.end * self.element);
         match encoder {
-            Encoder::Cells(encoder) => encoder.row(row, self.columns, range),
+            Encoder::Cells(encoder) => encoder.row(row, self.steps, range),
             Encoder::Runs(encoder) => encoder.row(row, self.columns, range),
         }
-        // Few values are copied as a block, of which the rest is cut off again.
-        let len = values.len() + (to - from);
-        match self.bytes.get(from..).and_then(|bytes| bytes.first_chunk::<BLOCK>()) {
-            Some(block) if to - from <= BLOCK => {
-                values.extend_from_slice(block);
-                values.truncate(len);
-            }
-            _ => values.extend_from_slice(self.bytes.get(from..to).unwrap_or_default()),
-        }
+        append_some::<_, BLOCK>(values, self.bytes, from..to);
     }
 }

@@ -325,7 +325,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use pumice_filter::Pipeline;
-    use pumice_filter::location::{Aim, RowEncoder};
+    use pumice_filter::location::{Aim, RowEncoder, RowSteps};
     use pumice_space::Selection;
     use std::collections::BTreeMap;
 
@@ -380,7 +380,8 @@ mod tests {
         columns.chunks_mut(4).for_each(|row| row.sort_unstable());
         columns.chunks_mut(4).for_each(|row| (0..4).for_each(|at| row[at] += at as u32));
         let mut encoder = RowEncoder::new([400, 250], 0, 200, Aim::Short).unwrap();
-        (0..50).for_each(|row| encoder.row(row as u32, &columns, 4 * row..4 * row + 4));
+        let steps = RowSteps::new(&columns, 0..200);
+        (0..50).for_each(|row| encoder.row(row as u32, &steps, 4 * row..4 * row + 4));
         let located = encoder.finish();
         let mut logged = LoggedChunk::new(SparseChunk::empty(100_000), 2);
         assert!(logged.is_new());

@@ -10,11 +10,7 @@
 //! | 2 bytes | numbers with a pattern: [`bytes`] | one byte each, for the compressor to work on |
 
 mod bytes;
-mod gaps;
 mod packed;
-
-pub(super) use bytes::GapList;
-pub(super) use gaps::{Gaps, Totals};
 
 use super::compact::outside;
 use super::{Aim, NAME, corrupt};
@@ -59,6 +55,23 @@ pub(super) trait Number: Copy + PartialEq {
 
     /// All bits that any of some numbers has.
     fn union(block: &[Self]) -> u64;
+}
+
+impl Number for u16 {
+    #[inline(always)]
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
+
+    #[inline(always)]
+    fn narrow(self) -> u32 {
+        u32::from(self)
+    }
+
+    #[inline(always)]
+    fn union(block: &[Self]) -> u64 {
+        u64::from(block.iter().fold(0, |union, value| union | value))
+    }
 }
 
 impl Number for u32 {
@@ -108,12 +121,7 @@ pub(super) enum Wanted {
 impl Wanted {
     /// For the gaps between cells of a chunk of `cells` cells.
     pub(super) fn of_cells<N: Number>(aim: Aim, cells: u64, gaps: &[N]) -> Self {
-        let large = || {
-            // Few enough at a time for counters of 32 bits, many of which fit a register.
-            let count =
-                |part: &[N]| part.iter().map(|gap| u32::from(gap.wide() >= 255)).sum::<u32>();
-            gaps.chunks(1 << 16).map(|part| count(part) as usize).sum()
-        };
+        let large = || run_widely(CountLarge(gaps));
         match aim {
             Aim::Short => Self::Compressible,
             Aim::Fast if bytes_pay(cells, gaps.len(), large()) => Self::Bytes,
@@ -124,6 +132,23 @@ impl Wanted {
     /// For gaps and lengths of runs, a few bytes for many cells.
     pub(super) fn of_runs(aim: Aim) -> Self {
         if aim == Aim::Fast { Self::Bytes } else { Self::Compressible }
+    }
+}
+
+/// Counts the numbers that do not fit a byte.
+struct CountLarge<'a, N>(&'a [N]);
+
+impl<N: Number> Work for CountLarge<'_, N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let mut count = 0;
+        // Few enough at a time for counters of 32 bits, many of which fit a register.
+        for part in self.0.chunks(1 << 16) {
+            count += part.iter().map(|gap| u32::from(gap.wide() >= 255)).sum::<u32>() as usize;
+        }
+        count
     }
 }
 

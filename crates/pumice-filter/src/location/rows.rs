@@ -1,35 +1,78 @@
 //! Scattered cells of a matrix, as rows of columns: encoded while they come, many chunks at a time.
 //!
-//! The gaps of a chunk are packed block by block, so that they never leave the processor's cache. What
-//! comes out is the form of [`list`](super::list). Rows tell without a further look how many blocks the
-//! plain form has.
+//! The steps from column to column are made for many rows at once, before anybody knows which chunk they belong to;
+//! a piece of a row then only copies its own. What comes out is the form of [`list`](super::list). Rows tell without
+//! a further look how many blocks the plain form has.
 
-use super::numbers::{BLOCK, GapList, Gaps, Totals};
+use super::numbers::{Number, Wanted, encode};
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
 use super::{Aim, CHECKSUM, compact};
+use crate::{Work, run_widely, scratch};
 use pumice_bytes::{Writer, lookup3_each};
 use std::ops::Range;
 
-/// Gaps that are made at a time.
-const STEP: usize = 16;
+/// Steps that are copied as a block.
+const BLOCK: usize = 32;
+
+/// Stands for a gap that is not below it.
+const LONG: u16 = u16::MAX;
 
 /// One row in so many is compared with the one before it, at so many columns.
-const SAMPLED: u32 = 32;
+const SAMPLED: u32 = 64;
 const COLUMNS: usize = 4;
 
-/// So many checksums are computed side by side.
-const TOGETHER: usize = 3;
+/// Columns of rows, and how many cells lie between each and the one before it.
+///
+/// ```
+/// use pumice_filter::location::RowSteps;
+///
+/// let steps = RowSteps::new(&[3, 4, 90], 0..3);
+/// # let _ = steps;
+/// ```
+#[derive(Debug)]
+pub struct RowSteps<'a> {
+    columns: &'a [u32],
+    /// Where the first step is among the columns.
+    start: usize,
+    /// With a block of others behind them.
+    steps: Vec<u16>,
+}
+
+impl<'a> RowSteps<'a> {
+    /// For those of `columns` that are in `range`.
+    #[inline(always)]
+    pub fn new(columns: &'a [u32], range: Range<usize>) -> Self {
+        let mut steps = scratch::take_halves(range.len() + BLOCK);
+        steps.clear();
+        steps.reserve(range.len() + BLOCK);
+        let upper = columns.get(range.clone()).unwrap_or_default();
+        // What comes before the first column is no neighbour of it.
+        steps.extend(upper.first().map(|_| 0));
+        let pairs = upper.iter().zip(upper.get(1..).unwrap_or_default());
+        let step = |lower: u32, upper: u32| upper.wrapping_sub(lower).wrapping_sub(1);
+        steps.extend(pairs.map(|(&lower, &upper)| step(lower, upper).min(LONG.into()) as u16));
+        steps.resize(steps.len() + BLOCK, 0);
+        Self { columns, start: range.start, steps }
+    }
+}
+
+impl Drop for RowSteps<'_> {
+    fn drop(&mut self) {
+        scratch::give_halves(std::mem::take(&mut self.steps));
+    }
+}
 
 /// Encodes the cells of a chunk that is a part of a matrix.
 ///
 /// ```
-/// use pumice_filter::location::{Aim, RowEncoder};
+/// use pumice_filter::location::{Aim, RowEncoder, RowSteps};
 ///
 /// let mut encoder = RowEncoder::new([100, 1000], 5000, 0, Aim::Short).unwrap();
 /// let columns: Vec<u32> = (0..500).map(|at| 5000 + at % 5 * 190 + at % 97).collect();
+/// let steps = RowSteps::new(&columns, 0..columns.len());
 /// for row in 0..100 {
-///     encoder.row(row, &columns, 5 * row as usize..5 * row as usize + 5);
+///     encoder.row(row, &steps, 5 * row as usize..5 * row as usize + 5);
 /// }
 /// let cells = encoder.finish();
 /// assert_eq!(cells.to_set()?.len(), 500);
@@ -39,13 +82,12 @@ const TOGETHER: usize = 3;
 pub struct RowEncoder {
     dims: [u64; 2],
     first_column: u32,
-    gaps: Form,
-    /// Whether it is known what form gaps have.
-    settled: bool,
+    aim: Aim,
+    /// The gaps before cells, [`LONG`] where one is in the other list.
+    gaps: Vec<u16>,
+    long: Vec<u32>,
     /// The cell after the last.
     next: u32,
-    /// Whether the first cell is the chunk's first.
-    from_zero: bool,
     /// The last row and its place among all cells; none if that is empty.
     before: u32,
     place: Range<usize>,
@@ -60,22 +102,6 @@ pub struct RowEncoder {
     repeated: u32,
 }
 
-/// The form that gaps will be stored in.
-#[derive(Clone, Debug)]
-enum Form {
-    Bytes(GapList),
-    Packed(Box<Blocks>),
-}
-
-/// Gaps that are packed in blocks.
-#[derive(Clone, Debug)]
-struct Blocks {
-    /// Gaps that have not been packed, and as many again as are made at a time.
-    gaps: [u32; BLOCK + STEP],
-    filled: usize,
-    packed: Gaps,
-}
-
 /// Cells behind the location filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowCells {
@@ -88,19 +114,14 @@ impl RowEncoder {
     /// For a chunk of `dims` cells, fewer than 2^32, that begins at `first_column` and will have about
     /// `count` cells.
     pub fn new(dims: [u64; 2], first_column: u32, count: usize, aim: Aim) -> Option<Self> {
-        let total = dims[0].checked_mul(dims[1])?;
-        u32::try_from(total).ok()?;
-        let gaps = match aim {
-            Aim::Fast => Form::Bytes(GapList::new(count)),
-            Aim::Short => Form::Packed(Box::new(Blocks::new(count, aim))),
-        };
+        u32::try_from(dims[0].checked_mul(dims[1])?).ok()?;
         Some(Self {
             dims,
             first_column,
-            gaps,
-            settled: aim == Aim::Short,
+            aim,
+            gaps: Vec::with_capacity(count + BLOCK),
+            long: Vec::new(),
             next: 0,
-            from_zero: false,
             before: 0,
             place: 0..0,
             highest: 0,
@@ -112,10 +133,11 @@ impl RowEncoder {
         })
     }
 
-    /// Takes the cells of a row, counted from the chunk's first: those of `columns` in `range`. Rows come
-    /// in order, columns ascend inside the chunk.
+    /// Takes the cells of a row, counted from the chunk's first: those of the columns in `range`, for which there must
+    /// be steps. Rows come in order, columns ascend inside the chunk.
     #[inline(always)]
-    pub fn row(&mut self, row: u32, columns: &[u32], range: Range<usize>) {
+    pub fn row(&mut self, row: u32, steps: &RowSteps<'_>, range: Range<usize>) {
+        let columns = steps.columns;
         let Some(line) = columns.get(range.clone()) else { return };
         let (Some(&first), Some(&last)) = (line.first(), line.last()) else { return };
         let base = row.wrapping_mul(self.dims[1] as u32).wrapping_sub(self.first_column);
@@ -123,17 +145,10 @@ impl RowEncoder {
         self.next = base.wrapping_add(last).wrapping_add(1);
         self.touching += u64::from(gap == 0);
         self.highest = self.highest.max(last);
-        match &mut self.gaps {
-            Form::Bytes(list) => list.put(columns, range.clone(), gap),
-            Form::Packed(blocks) => blocks.put(columns, range.clone(), gap),
-        }
-        if !self.settled {
-            self.settle(BLOCK);
-        }
+        self.put(gap, steps, range.clone());
         let other = std::mem::replace(&mut self.place, range.clone());
         let above = std::mem::replace(&mut self.before, row);
         if other.is_empty() {
-            self.from_zero = gap == 0;
             return;
         }
         let neighbour = above.wrapping_add(1) == row;
@@ -148,19 +163,29 @@ impl RowEncoder {
         }
     }
 
-    /// Decides on the form of gaps once there are so many: the first tell what all are like. Whether that was
-    /// right is seen in the end.
-    fn settle(&mut self, enough: usize) {
-        let Form::Bytes(list) = &self.gaps else { return };
-        if list.count() < enough {
-            return;
+    /// Appends the gaps of a row, of which the first is `gap`.
+    #[inline(always)]
+    fn put(&mut self, gap: u32, steps: &RowSteps<'_>, range: Range<usize>) {
+        let start = self.gaps.len();
+        let from = range.start.wrapping_sub(steps.start);
+        append_some::<_, BLOCK>(&mut self.gaps, &steps.steps, from..from.wrapping_add(range.len()));
+        if let Some(first) = self.gaps.get_mut(start) {
+            *first = gap.min(LONG.into()) as u16;
         }
-        self.settled = true;
-        if !list.pays(u64::from(self.next)) {
-            let mut blocks = Box::new(Blocks::new(list.room(), Aim::Fast));
-            list.gaps().for_each(|gap| blocks.push(gap));
-            self.gaps = Form::Packed(blocks);
+        if gap >= LONG.into() {
+            self.long.push(gap);
         }
+        if self.dims[1] > LONG.into() {
+            self.put_long(steps, range);
+        }
+    }
+
+    /// Appends the long steps of a row.
+    #[cold]
+    fn put_long(&mut self, steps: &RowSteps<'_>, range: Range<usize>) {
+        let line = steps.columns.get(range).unwrap_or_default();
+        let steps = line.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).wrapping_sub(1));
+        self.long.extend(steps.filter(|step| *step >= LONG.into()));
     }
 
     /// Looks whether a row is the same as the one before.
@@ -183,7 +208,6 @@ impl RowEncoder {
     }
 
     /// The cells.
-    #[inline(always)]
     pub fn finish(self) -> RowCells {
         let mut cells = self.finish_unchecked();
         cells.bytes.put_checksum(0);
@@ -191,64 +215,50 @@ impl RowEncoder {
     }
 
     /// The cells of several chunks.
-    #[inline(always)]
     pub fn finish_all(encoders: impl IntoIterator<Item = Self>) -> Vec<RowCells> {
-        let mut all = Vec::new();
-        // Not as an iterator, which would be compiled apart, for any processor.
-        for encoder in encoders {
-            all.push(encoder.finish_unchecked());
-        }
-        let (groups, rest) = all.as_chunks_mut::<TOGETHER>();
-        for group in groups {
-            let checksums = lookup3_each(group.each_ref().map(|cells| cells.bytes.as_slice()));
-            for (cells, checksum) in group.iter_mut().zip(checksums) {
-                cells.bytes.put_u32(checksum);
-            }
-        }
+        let mut all: Vec<_> = encoders.into_iter().map(Self::finish_unchecked).collect();
+        let (groups, rest) = all.as_chunks_mut::<4>();
+        groups.iter_mut().for_each(put_checksums);
+        let (groups, rest) = rest.as_chunks_mut::<2>();
+        groups.iter_mut().for_each(put_checksums);
         rest.iter_mut().for_each(|cells| cells.bytes.put_checksum(0));
         all
     }
 
     /// The cells, without a checksum.
-    #[inline(always)]
-    fn finish_unchecked(mut self) -> RowCells {
-        if !self.settled {
-            self.settle(0);
+    fn finish_unchecked(self) -> RowCells {
+        if self.long.is_empty() {
+            return self.encode(&self.gaps);
         }
-        let mut bytes;
-        match &mut self.gaps {
-            Form::Bytes(list) => {
-                bytes = Vec::with_capacity(list.len() + 64);
-                compact::put_cells_header(&self.dims, list.count(), &mut bytes);
-                list.put_stream(&mut bytes);
-            }
-            Form::Packed(blocks) => {
-                blocks.finish();
-                let packed = &blocks.packed;
-                bytes = Vec::with_capacity(packed.len() + 64);
-                compact::put_cells_header(&self.dims, packed.count(), &mut bytes);
-                packed.put_stream(&mut bytes);
-            }
-        }
-        let length = (bytes.len() + CHECKSUM) as u64;
-        let unfiltered = self.plain_length().filter(|plain| length < *plain);
+        let mut long = self.long.iter().copied();
+        let gap = |gap: &u16| match *gap {
+            LONG => long.next().unwrap_or(LONG.into()),
+            gap => gap.into(),
+        };
+        self.encode(&self.gaps.iter().map(gap).collect::<Vec<u32>>())
+    }
+
+    fn encode<N: Number>(&self, gaps: &[N]) -> RowCells {
+        let total = self.dims[0] * self.dims[1];
+        let mut bytes = Vec::with_capacity(gaps.len() + gaps.len() / 4 + 64);
+        compact::put_cells_header(&self.dims, gaps.len(), &mut bytes);
+        encode(gaps, Wanted::of_cells(self.aim, total, gaps), &mut bytes);
+        let len = (bytes.len() + CHECKSUM) as u64;
+        let unfiltered = self.plain_length(total, gaps).filter(|plain| len < *plain);
         RowCells { bytes, unfiltered }
     }
 
     /// The length of the plain form, if these are scattered cells, best written as they are.
-    #[inline(always)]
-    fn plain_length(&self) -> Option<u64> {
-        let total = self.dims[0] * self.dims[1];
-        let (Totals { count, sum, zeros }, best) = match &self.gaps {
-            Form::Bytes(list) => (list.totals(), list.is_best(total)),
-            Form::Packed(blocks) => (blocks.packed.totals(), blocks.packed.is_best(total)),
-        };
+    fn plain_length<N: Number>(&self, total: u64, gaps: &[N]) -> Option<u64> {
+        let Totals { sum, zeros } = run_widely(Add(gaps));
+        let count = gaps.len() as u64;
         // Cells that do not ascend make a gap that is far too large.
         let ascend = sum + count == u64::from(self.next) && u64::from(self.next) <= total;
         let alike = 3 * self.repeated >= self.sampled.max(1);
-        let runs = count - zeros + u64::from(self.from_zero);
+        let from_zero = gaps.first().is_some_and(|gap| gap.wide() == 0);
+        let runs = count - zeros + u64::from(from_zero);
         let scattered = count <= 2 * runs && runs > 1;
-        if !ascend || !self.irregular || alike || !scattered || !best {
+        if !ascend || !self.irregular || alike || !scattered {
             return None;
         }
         if choose(total, count, runs) != (Kind::Cells, false) {
@@ -261,70 +271,58 @@ impl RowEncoder {
     }
 }
 
-impl Blocks {
-    fn new(room: usize, aim: Aim) -> Self {
-        Self { gaps: [0; BLOCK + STEP], filled: 0, packed: Gaps::new(room, aim) }
-    }
-
-    /// Appends the gaps of a row.
-    #[inline(always)]
-    fn put(&mut self, columns: &[u32], mut range: Range<usize>, gap: u32) {
-        let mut first = Some(gap);
-        loop {
-            let len = range.len().min(BLOCK - self.filled).min(STEP);
-            let place = &mut self.gaps[self.filled..self.filled + STEP];
-            put_gaps(place, columns, range.start, len);
-            if let Some(gap) = first.take() {
-                place[0] = gap;
-            }
-            range.start += len;
-            self.advance(len);
-            if range.is_empty() {
-                break;
-            }
+/// Appends a part of a list. If it has at most `BLOCK` elements, so many are copied, and the rest is cut off again:
+/// that takes less time than to copy any number.
+///
+/// ```
+/// let mut some = vec![1];
+/// pumice_filter::location::append_some::<_, 4>(&mut some, &[2, 3, 4, 5, 6, 7], 1..3);
+/// assert_eq!(some, [1, 3, 4]);
+/// ```
+#[inline(always)]
+pub fn append_some<T: Copy, const BLOCK: usize>(to: &mut Vec<T>, from: &[T], range: Range<usize>) {
+    let len = to.len() + range.len();
+    match from.get(range.start..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
+        Some(block) if range.len() <= BLOCK => {
+            to.extend_from_slice(block);
+            to.truncate(len);
         }
-    }
-
-    /// Appends a gap.
-    fn push(&mut self, gap: u32) {
-        self.gaps[self.filled] = gap;
-        self.advance(1);
-    }
-
-    /// Takes note of gaps that have been made; there is room for them in the block.
-    #[inline(always)]
-    fn advance(&mut self, len: usize) {
-        self.filled += len;
-        if self.filled == BLOCK {
-            self.packed.block(&self.gaps[..BLOCK]);
-            self.filled = 0;
-        }
-    }
-
-    #[inline(always)]
-    fn finish(&mut self) {
-        self.packed.block(&self.gaps[..self.filled]);
-        self.filled = 0;
+        _ => to.extend_from_slice(from.get(range).unwrap_or_default()),
     }
 }
 
-/// The gaps before `len` columns from `start` on, and others behind them.
-#[inline(always)]
-fn put_gaps(gaps: &mut [u32], columns: &[u32], start: usize, len: usize) {
-    let before = start.wrapping_sub(1);
-    if let (Some(lower), Some(upper)) = (columns.get(before..), columns.get(start..))
-        && let (Some(lower), Some(upper)) =
-            (lower.first_chunk::<STEP>(), upper.first_chunk::<STEP>())
-        && let Some(to) = gaps.first_chunk_mut::<STEP>()
-    {
-        // Made apart: the compiler cannot know that nothing is written to the columns.
-        let made: [u32; STEP] = std::array::from_fn(|at| upper[at].wrapping_sub(lower[at]));
-        *to = made.map(|step| step.wrapping_sub(1));
-        return;
+/// Appends the checksums of some cells, side by side.
+fn put_checksums<const N: usize>(group: &mut [RowCells; N]) {
+    let checksums = lookup3_each(group.each_ref().map(|cells| cells.bytes.as_slice()));
+    for (cells, checksum) in group.iter_mut().zip(checksums) {
+        cells.bytes.put_u32(checksum);
     }
-    // At the ends of the list.
-    for (to, at) in gaps.iter_mut().zip(start..start + len) {
-        let column = |at: usize| columns.get(at).copied().unwrap_or(0);
-        *to = column(at).wrapping_sub(column(at.wrapping_sub(1))).wrapping_sub(1);
+}
+
+/// The sum of some gaps, and how many are zero.
+struct Totals {
+    sum: u64,
+    zeros: u64,
+}
+
+/// Adds up gaps.
+struct Add<'a, N>(&'a [N]);
+
+impl<N: Number> Work for Add<'_, N> {
+    type Output = Totals;
+
+    #[inline(always)]
+    fn run(self) -> Totals {
+        let mut totals = Totals { sum: 0, zeros: 0 };
+        // Few enough for sums of 32 bits, of which a register holds many.
+        for part in self.0.chunks(1 << 12) {
+            totals.sum += match N::union(part) >> 20 {
+                0 => u64::from(part.iter().map(|gap| gap.narrow()).sum::<u32>()),
+                _ => part.iter().map(|gap| gap.wide()).sum(),
+            };
+            totals.zeros +=
+                u64::from(part.iter().map(|gap| u32::from(gap.narrow() == 0)).sum::<u32>());
+        }
+        totals
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Column, Form, Points};
 use crate::ChunkGrid;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Columns that are looked at together: as many as a word has bits.
@@ -11,8 +12,12 @@ const BLOCK: usize = 64;
 /// just written, a column further.
 const TOGETHER: usize = 16;
 
-/// So many rows tell how cells are spread over chunks.
-const SAMPLED: usize = 48;
+/// About so many cells, and no more rows than that, are split at a time.
+const STRETCH: usize = 16384;
+const MOST_LINES: usize = 128;
+
+/// So many cells for each chunk tell how they are spread over chunks.
+const SAMPLED: usize = 128;
 
 /// Columns are below this, so that [`Divisor`] is exact.
 const MOST_COLUMNS: u64 = 1 << 30;
@@ -26,7 +31,9 @@ const MOST_COLUMNS: u64 = 1 << 30;
 /// let points = Points::compressed_rows(&[0u32, 2, 5][..], &[1u32, 4, 0, 2, 5][..])?;
 /// let rows = RowGrid::new(&points, &grid).unwrap();
 /// let mut pieces = Vec::new();
-/// rows.split(0, |chunk, row, cells| pieces.push((chunk, row, cells)));
+/// for lines in rows.stretches(0) {
+///     rows.split(lines, |chunk, row, cells| pieces.push((chunk, row, cells)));
+/// }
 /// assert_eq!(pieces, [(0, 0, 0..1), (1, 0, 1..2), (0, 1, 2..4), (1, 1, 4..5)]);
 /// assert_eq!(rows.neighbours(0), Some(0));
 /// # Ok::<(), pumice_space::SpaceError>(())
@@ -96,7 +103,7 @@ impl<'a> RowGrid<'a> {
     /// ascend inside the array.
     #[inline(always)]
     pub fn neighbours(&self, band: usize) -> Option<usize> {
-        let rows = self.rows_of(band);
+        let rows = self.lines(band);
         let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let all = self.columns.get(first..last)?;
         // All cells at once, as rows may be short; then what is so between two rows is taken off.
@@ -125,25 +132,37 @@ impl<'a> RowGrid<'a> {
         self.columns
     }
 
-    /// How many cells a band has.
-    pub fn count(&self, band: usize) -> usize {
-        let rows = self.rows_of(band);
-        self.pointer(rows.end).saturating_sub(self.pointer(rows.start))
+    /// The rows of a band, counted from the first of all.
+    pub fn lines(&self, band: usize) -> Range<usize> {
+        let first = band.saturating_mul(self.height).min(self.lines);
+        first..first.saturating_add(self.height).min(self.lines)
     }
 
-    /// How many cells each chunk of a band has, about: some rows are counted for all.
+    /// The rows of a band, some at a time: so few that all that is known of their columns stays near the processor.
+    pub fn stretches(&self, band: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let lines = self.lines(band);
+        let mean = self.cells(lines.clone()).len() / lines.len().max(1);
+        let few = (STRETCH / mean.max(1)).clamp(1, MOST_LINES);
+        let end = lines.end;
+        lines.step_by(few).map(move |first| first..end.min(first + few))
+    }
+
+    /// Where the cells of rows are among all.
+    pub fn cells(&self, lines: Range<usize>) -> Range<usize> {
+        self.pointer(lines.start)..self.pointer(lines.end)
+    }
+
+    /// How many cells each chunk of a band has, about: some cells are counted for all.
     #[inline(always)]
     pub fn counts(&self, band: usize) -> Vec<usize> {
         let mut counts = vec![0; self.across];
         let by_side = Divisor::new(self.side);
-        let rows = self.rows_of(band);
-        let step = (rows.len() / SAMPLED).max(1);
-        for row in rows.step_by(step) {
-            let line = self.columns.get(self.pointer(row)..self.pointer(row + 1));
-            for column in line.unwrap_or_default() {
-                if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
-                    *count += step;
-                }
+        let cells = self.columns.get(self.cells(self.lines(band))).unwrap_or_default();
+        // An odd step meets all parts of rows that are equally long.
+        let step = (cells.len() / self.across / SAMPLED).max(1) | 1;
+        for column in cells.iter().step_by(step) {
+            if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
+                *count += step;
             }
         }
         counts
@@ -153,21 +172,16 @@ impl<'a> RowGrid<'a> {
         self.pointers.at(row).unwrap_or(0) as usize
     }
 
-    fn rows_of(&self, band: usize) -> Range<usize> {
-        let first = band.saturating_mul(self.height).min(self.lines);
-        first..first.saturating_add(self.height).min(self.lines)
-    }
-
-    /// Shows the rows of a band of which [`neighbours`](Self::neighbours) are known, each in as many
+    /// Shows some rows of a band of which [`neighbours`](Self::neighbours) are known, each in as many
     /// pieces as there are chunks that it has cells in.
     ///
     /// Where pieces begin is found for many cells at once, before any piece is shown: the next one need not
     /// wait for the end of the one before.
     #[inline(always)]
-    pub fn split(&self, band: usize, mut to: impl TakeRows) {
-        let rows = self.rows_of(band);
-        let ends: Vec<usize> = rows.clone().map(|row| self.pointer(row + 1)).collect();
-        let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
+    pub fn split(&self, lines: Range<usize>, mut to: impl TakeRows) {
+        let Range { start: first, end: last } = self.cells(lines.clone());
+        let first_row = lines.start % self.height;
+        let ends: SmallVec<[usize; MOST_LINES]> = lines.map(|row| self.pointer(row + 1)).collect();
         let by_side = Divisor::new(self.side);
         let end = |row: usize| ends.get(row).copied().unwrap_or(usize::MAX);
         // The row whose end is to be marked next, that of the open piece, its chunk and its first cell.
@@ -191,7 +205,7 @@ impl<'a> RowGrid<'a> {
             while begins != 0 {
                 let bit = begins.trailing_zeros() as usize;
                 if base + bit > start && (chunk as usize) < self.across {
-                    to.take(chunk as usize, row as u32, start..base + bit);
+                    to.take(chunk as usize, (first_row + row) as u32, start..base + bit);
                 }
                 (start, chunk) = (base + bit, chunks[bit + 1]);
                 // A step without a decision, as it cannot be foreseen where rows end. Few rows are empty.
@@ -203,7 +217,7 @@ impl<'a> RowGrid<'a> {
             }
         }
         if last > start && (chunk as usize) < self.across {
-            to.take(chunk as usize, row as u32, start..last);
+            to.take(chunk as usize, (first_row + row) as u32, start..last);
         }
     }
 }

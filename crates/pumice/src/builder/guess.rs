@@ -36,6 +36,15 @@ pub(super) fn sparse_chunk_shape(
     shape_within(&axes(shape, max, low), cells, access)
 }
 
+/// About `side`, so that an axis of `length` cells has no chunk that is much shorter than others.
+pub(super) fn even(length: u64, side: u64) -> u64 {
+    if length <= side {
+        return side;
+    }
+    let chunks = (length as f64 / side as f64).round().max(1.0);
+    length.div_ceil(chunks as u64)
+}
+
 /// The lengths that axes count as, where those that can grow are `growing` cells long at least.
 fn axes(shape: &[u64], max: &[u64], growing: u64) -> Vec<u64> {
     let axes = shape.iter().zip(max);
@@ -119,6 +128,16 @@ mod tests {
         assert_eq!(along(1), [1048, 1000]);
         let slices = sparse_chunk_shape(&[0, 0], &[NO, NO], 1 << 20, Access::Across(0));
         assert_eq!(slices, [1, 1 << 20]);
+    }
+
+    #[test]
+    fn sides_divide_an_axis_evenly() {
+        assert_eq!(even(20_000, 2479), 2500);
+        assert_eq!(even(20_000, 983), 1000);
+        assert_eq!(even(10, 7), 10);
+        assert_eq!(even(10, 4), 4, "in chunks of 4, 4 and 2");
+        assert_eq!(even(0, 7), 7);
+        assert_eq!(even(u64::MAX, 1 << 20).div_ceil(1 << 20), 1);
     }
 
     proptest! {

@@ -21,6 +21,11 @@ const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64
 /// many times as wide as otherwise.
 const MOST_ACROSS: u64 = 14;
 const MOST_WIDENING: u64 = 4;
+/// About how many defined cells a sparse chunk has whose values are stored as they are, and how many times as wide as
+/// high it is: nobody decodes values then, so that larger chunks cost a column little, and rows that are cut into
+/// fewer pieces are written faster.
+const PLAIN_CHUNK_DEFINED: f64 = 24576.0;
+const PLAIN_WIDTH: f64 = 2.5;
 /// About how many cells a dense chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
@@ -160,9 +165,12 @@ impl DatasetBuilder {
 
     fn sparse_layout(&self) -> Result<LayoutSpec> {
         self.require_chunks("a sparse dataset")?;
-        let default = || self.default_sparse_chunk(SPARSE_CHUNK_DEFINED);
-        let chunk = self.chunk_or(default)?;
         let filters = self.filters_of(&[Section::Selection, Section::Values])?;
+        let default = || match filters.of(Section::Values) {
+            [] => self.default_sparse_chunk(PLAIN_CHUNK_DEFINED, PLAIN_WIDTH),
+            _ => self.default_sparse_chunk(SPARSE_CHUNK_DEFINED, 1.0),
+        };
+        let chunk = self.chunk_or(default)?;
         let locations = filters.of(Section::Selection).to_vec();
         let values = filters.of(Section::Values).to_vec();
         let dont_filter_partial = self.dont_filter_partial;
@@ -173,7 +181,7 @@ impl DatasetBuilder {
         let what = if self.sparse { "a sparse dataset" } else { "a dataset of structured chunks" };
         self.require_chunks(what)?;
         let chunk = self.chunk_or(|| match self.sparse {
-            true => self.default_sparse_chunk(HEAP_CHUNK_DEFINED),
+            true => self.default_sparse_chunk(HEAP_CHUNK_DEFINED, 1.0),
             false => self.default_chunk(HEAP_CHUNK_CELLS),
         })?;
         let mut sections = vec![Section::References, Section::Heap];
@@ -190,20 +198,26 @@ impl DatasetBuilder {
         })
     }
 
-    /// A chunk of about so many `defined` cells with sides as equal as they can be while a row lies in at
+    /// A chunk of about so many `defined` cells, `width` times as wide as it is high, or wider so that a row lies in at
     /// most [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each
     /// chunk that it lies in is decoded whole.
-    fn default_sparse_chunk(&self, defined: f64) -> Vec<u64> {
+    fn default_sparse_chunk(&self, defined: f64, width: f64) -> Vec<u64> {
         let cells = (defined / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
         let max = self.max_shape.as_deref().unwrap_or(&self.shape);
         let mut chunk = guess::sparse_chunk_shape(&self.shape, max, cells as u64, self.access);
-        if let (Access::Blocks, [.., high, wide], [.., width]) =
+        if let (Access::Blocks, [.., high, wide], [.., rows, columns]) =
             (self.access, &mut *chunk, &*self.shape)
         {
-            let wider =
-                (width.div_ceil(MOST_ACROSS)).clamp(*wide, *wide * (*high).min(MOST_WIDENING));
-            *high = (*high * *wide / wider).max(1);
-            *wide = wider;
+            let cells = *high * *wide;
+            let most = (*wide * (*high).min(MOST_WIDENING)).min((*columns).max(*wide));
+            let wanted = (cells as f64 * width).sqrt() as u64;
+            let wider = wanted.max(columns.div_ceil(MOST_ACROSS)).min(most).max(*wide);
+            (*high, *wide) = ((cells / wider).max(1), wider);
+            if width > 1.0 {
+                // Bands of chunks are encoded side by side: no little one at the end.
+                *wide = guess::even(*columns, *wide);
+                *high = guess::even(*rows, *high);
+            }
         }
         chunk
     }

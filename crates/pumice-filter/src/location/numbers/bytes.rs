@@ -8,19 +8,17 @@
 //! | `w` times as many as there are 255s | large numbers minus 255: all lowest bytes, then all next, and so on |
 
 mod cells;
-mod gap_list;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "bytes/narrow.rs"]
 mod wide;
 
-pub(in crate::location) use gap_list::GapList;
-
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::{NAME, corrupt};
 use crate::wide::Wide;
+use cells::Places;
 use pumice_bytes::Reader;
 
 /// Stands for a number that is not below it.
@@ -31,25 +29,31 @@ const MOST_WIDTH: usize = MOST_BITS as usize / 8;
 
 #[inline(always)]
 pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
+    let start = out.len();
     out.extend(values.iter().map(|value| value.wide().min(LARGE) as u8));
-    let mut large = Vec::new();
-    for block in values.chunks(BLOCK) {
-        // All are written, without a decision, and those that are not large are overwritten.
-        let mut all = [0; BLOCK + 1];
-        let mut found = 0;
-        for value in block {
-            all[found.min(BLOCK)] = value.wide();
-            found += usize::from(value.wide() >= LARGE);
-        }
-        large.extend_from_slice(&all[..found.min(BLOCK)]);
+    let small = out.get(start..).unwrap_or_default();
+    let mut large: Vec<N> = Vec::with_capacity(count_large(small));
+    let mut places = [0; BLOCK + 64];
+    for (block, small) in values.chunks(BLOCK).zip(small.chunks(BLOCK)) {
+        let found = find_large(small, &mut places);
+        large.extend(places[..found].iter().filter_map(|place| block.get(usize::from(*place))));
     }
-    put_large(&large, LARGE, out);
+    put_large(&large, out);
 }
 
-/// Appends the width of large numbers and their planes, each less `less`.
+/// Puts the places of large numbers in a block to the beginning of `places`; how many there are.
 #[inline(always)]
-fn put_large<N: Number>(large: &[N], less: u64, out: &mut Vec<u8>) {
-    let less = |value: &N| value.wide() - less;
+fn find_large(small: &[u8], places: &mut Places) -> usize {
+    match (small.first_chunk(), Wide::detect()) {
+        (Some(block), Some(has)) => wide::find_large(has, block, places),
+        _ => cells::find_large(small, places),
+    }
+}
+
+/// Appends the width of large numbers and their planes.
+#[inline(always)]
+fn put_large<N: Number>(large: &[N], out: &mut Vec<u8>) {
+    let less = |value: &N| value.wide() - LARGE;
     let union = large.iter().fold(0, |union, value| union | less(value));
     let width = width(large.len(), union);
     out.push(width as u8);
@@ -193,10 +197,7 @@ impl<'a> Bytes<'a> {
             *value = u64::from(*small);
         }
         let mut places = [0; BLOCK + 64];
-        let found = match (small.first_chunk(), Wide::detect()) {
-            (Some(block), Some(has)) => wide::find_large(has, block, &mut places),
-            _ => cells::find_large(small, &mut places),
-        };
+        let found = find_large(small, &mut places);
         for (byte, plane) in self.large.iter_mut().enumerate() {
             for (place, more) in places[..found].iter().zip(*plane) {
                 if let Some(value) = values.get_mut(usize::from(*place)) {

@@ -14,14 +14,11 @@
 //! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
 
 mod cells;
-mod packer;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "packed/narrow.rs"]
 mod wide;
-
-pub(super) use packer::Packer;
 
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;

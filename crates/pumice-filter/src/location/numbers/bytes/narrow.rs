@@ -1,7 +1,6 @@
 //! In place of `wide` where there is no such processor.
 
 use super::cells::{self, Places, Plane};
-use super::gap_list::{self, Piece};
 use crate::location::numbers::{BLOCK, Beside};
 use crate::wide::Wide;
 
@@ -20,9 +19,4 @@ pub(super) fn add_up(
     beside: &mut impl Beside,
 ) -> (u32, usize) {
     cells::add_up(block, planes, next, list, beside)
-}
-
-/// As above.
-pub(super) fn put_gaps(_: Wide, piece: Piece<'_>, small: &mut Vec<u8>, large: &mut Vec<u32>) {
-    gap_list::put_gaps(piece, small, large);
 }

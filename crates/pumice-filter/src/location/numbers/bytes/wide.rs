@@ -9,7 +9,6 @@
 
 use super::LARGE;
 use super::cells::{GROUP, Places, Plane};
-use super::gap_list::{Piece, STEP as GAPS};
 use crate::location::numbers::{BLOCK, Beside};
 use crate::wide::Wide;
 use std::arch::x86_64::*;
@@ -33,82 +32,6 @@ pub(super) fn add_up(
 ) -> (u32, usize) {
     // SAFETY: as above.
     unsafe { sum_groups(block, planes, next, list, beside) }
-}
-
-/// As [`put_gaps`](super::gap_list::put_gaps).
-#[inline(always)]
-pub(super) fn put_gaps(_: Wide, piece: Piece<'_>, small: &mut Vec<u8>, out: &mut Vec<u32>) {
-    // SAFETY: as above.
-    unsafe { put_piece(piece, small, out) }
-}
-
-/// For every choice among eight numbers, which of them come first if the others go.
-static CHOSEN: [[u8; GROUP]; 256] = {
-    let mut all = [[0; GROUP]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let (mut from, mut to) = (0, 0);
-        while from < GROUP {
-            if mask >> from & 1 == 1 {
-                all[mask][to] = from as u8;
-                to += 1;
-            }
-            from += 1;
-        }
-        mask += 1;
-    }
-    all
-};
-
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-#[inline]
-fn put_piece(piece: Piece<'_>, small: &mut Vec<u8>, out: &mut Vec<u32>) {
-    let Piece { lower, upper, first, len } = piece;
-    let (one, most) = (_mm256_set1_epi32(1), _mm256_set1_epi32(LARGE as i32));
-    let mut gaps = [_mm256_setzero_si256(); GAPS / GROUP];
-    let groups = upper.as_chunks::<GROUP>().0.iter().zip(lower.as_chunks::<GROUP>().0);
-    for (gap, (upper, lower)) in gaps.iter_mut().zip(groups) {
-        // SAFETY: 32 bytes are there, and any alignment will do.
-        let (upper, lower) = unsafe {
-            let upper = _mm256_loadu_si256(upper.as_ptr().cast());
-            (upper, _mm256_loadu_si256(lower.as_ptr().cast()))
-        };
-        *gap = _mm256_sub_epi32(_mm256_sub_epi32(upper, lower), one);
-    }
-    if let Some(first) = first {
-        gaps[0] = _mm256_insert_epi32::<0>(gaps[0], first as i32);
-    }
-    let [a, b, c, d] = gaps;
-    let two = |a, b| _mm256_packus_epi32(_mm256_min_epu32(a, most), _mm256_min_epu32(b, most));
-    let bytes = _mm256_packus_epi16(two(a, b), two(c, d));
-    // Packing goes on in each half by itself.
-    let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    let mut found = [0; GAPS];
-    // SAFETY: there is room for 32 bytes, and any alignment will do.
-    unsafe { _mm256_storeu_si256(found.as_mut_ptr().cast(), bytes) };
-    let end = small.len() + len;
-    small.extend_from_slice(&found);
-    small.truncate(end);
-    let large = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(LARGE as u8 as i8));
-    let mut mask = _mm256_movemask_epi8(large) as u32 & (u64::MAX >> (64 - len)) as u32;
-    // Without a decision for each: all eight are written, and what is not large is cut off again.
-    for (number, gap) in gaps.into_iter().enumerate() {
-        // Most pieces have no more than sixteen columns.
-        if number == 2 && mask == 0 {
-            break;
-        }
-        let chosen = &CHOSEN[(mask & 255) as usize];
-        // SAFETY: 8 bytes are there, and any alignment will do.
-        let order = _mm256_cvtepu8_epi32(unsafe { _mm_loadl_epi64(chosen.as_ptr().cast()) });
-        let mut found = [0; GROUP];
-        let first = _mm256_permutevar8x32_epi32(gap, order);
-        // SAFETY: there is room for 32 bytes, and any alignment will do.
-        unsafe { _mm256_storeu_si256(found.as_mut_ptr().cast(), first) };
-        let end = out.len() + (mask & 255).count_ones() as usize;
-        out.extend_from_slice(&found);
-        out.truncate(end);
-        mask >>= GROUP;
-    }
 }
 
 /// Places that are written at once, without a look at how many there are.
