@@ -385,8 +385,8 @@ pub struct Put<'a> {
 /// A chunk as it will be stored.
 #[derive(Clone, Debug)]
 pub struct Encoded<T> {
-    /// The bytes to store.
-    pub bytes: Vec<u8>,
+    /// The bytes to store, which the chunk may have, too.
+    pub bytes: Arc<Vec<u8>>,
     /// More bytes that follow them, shared with the chunk so that they need not be copied.
     pub rest: Option<Arc<Vec<u8>>>,
     /// What `insert` needs to know besides.
@@ -396,7 +396,7 @@ pub struct Encoded<T> {
 impl<T> Encoded<T> {
     /// A chunk that is stored as these bytes.
     pub fn new(bytes: Vec<u8>, tag: T) -> Self {
-        Encoded { bytes, rest: None, tag }
+        Encoded { bytes: Arc::new(bytes), rest: None, tag }
     }
 
     /// All bytes to store, in two pieces.

@@ -171,10 +171,13 @@ impl<L: Layout> Shared<L> {
         let mut encoded = shield(|| slot.member.layout.encode(&slot.key, chunk))?;
         let version = body.version;
         drop(body);
-        encoded.bytes.shrink_to_fit();
-        let mut body = slot.write();
         // What it shares with the chunk is counted there.
-        let size = encoded.bytes.capacity() as u64;
+        let own = Arc::get_mut(&mut encoded.bytes);
+        let size = own.map_or(0, |bytes| {
+            bytes.shrink_to_fit();
+            bytes.capacity() as u64
+        });
+        let mut body = slot.write();
         let kept = body.version == version && self.budget.keep_encoding(room, slot, size);
         if kept {
             body.early = Some(Arc::new(encoded));

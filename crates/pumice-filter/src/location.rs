@@ -25,7 +25,7 @@ mod streams;
 mod toggles;
 mod varint;
 
-pub use row_runs::RunEncoder;
+pub use row_runs::{RowBreaks, RunEncoder};
 pub use rows::{RowCells, RowEncoder, RowSteps, append_some};
 
 use crate::{Filter, FilterError, scratch};
@@ -90,7 +90,7 @@ pub fn encode_cells(
             }
         };
         match length {
-            Some(length) if pays(out, length, aim) => return Ok(length),
+            Some(length) if pays(out.len() as u64, length, aim) => return Ok(length),
             // The plain form has few bytes for boxes, and is slow to read.
             Some(_) if aim == Aim::Fast => return encode_cells(dims, cells, Aim::Short, out),
             Some(_) => {}
@@ -112,7 +112,7 @@ fn shorter_of_both(
 ) -> Result<u64, FilterError> {
     let plain = plain_form(dims, cells)?;
     let length = plain.len() as u64;
-    if !pays(out, length, aim) {
+    if !pays(out.len() as u64, length, aim) {
         if aim == Aim::Fast {
             scratch::give(plain);
             return encode_cells(dims, cells, Aim::Short, out);
@@ -183,23 +183,23 @@ pub fn visit_cells(
 
 /// Refuses a compact form that is so long that the plain form has to be carried verbatim.
 pub(crate) fn check_short(compact: &[u8], plain: u64) -> Result<(), FilterError> {
-    if is_short(compact, plain) {
+    if is_short(compact.len() as u64, plain) {
         return Ok(());
     }
     let expected = format!("fewer than twice the plain form's {plain} bytes");
     Err(FilterError::corrupt(NAME, expected, compact.len()))
 }
 
-/// Whether a compact form is shorter than twice the plain form.
-fn is_short(compact: &[u8], plain: u64) -> bool {
-    (compact.len() as u64) < plain.saturating_mul(2)
+/// Whether a compact form of so many bytes is shorter than twice the plain form.
+fn is_short(compact: u64, plain: u64) -> bool {
+    compact < plain.saturating_mul(2)
 }
 
-/// Whether a compact form is better than the plain one, which is slow to read: so it may be worth some bytes.
-fn pays(compact: &[u8], plain: u64, aim: Aim) -> bool {
+/// Whether a compact form of so many bytes is better than the plain one, which is slow to read: so it may be worth some bytes.
+fn pays(compact: u64, plain: u64, aim: Aim) -> bool {
     match aim {
         Aim::Fast => is_short(compact, plain),
-        Aim::Short => (compact.len() as u64) < plain,
+        Aim::Short => compact < plain,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{Filter, FilterError, Pipeline, location, scratch};
 use pumice_bytes::Budget;
 use pumice_space::{CellSet, Dims};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What errors call the section.
 const SECTION: &str = "section 0";
@@ -86,6 +87,13 @@ impl Pipeline {
         };
         let (bytes, mask) = self.encode_from(1, Cow::Borrowed(&cells.bytes))?;
         Ok(Some(EncodedCells { bytes, unfiltered, mask }))
+    }
+
+    /// What [`encode_rows`](Self::encode_rows) stores, and its length before filters, if it is the cells as they are.
+    pub fn keep_rows(&self, cells: &RowCells) -> Option<(Arc<Vec<u8>>, u64)> {
+        let alone = self.begins_with_location() && self.specs().len() == 1;
+        let unfiltered = cells.unfiltered.filter(|_| alone)?;
+        Some((Arc::clone(&cells.bytes), unfiltered))
     }
 
     /// Undoes [`encode_cells`](Self::encode_cells): the chunk's shape and its defined cells.

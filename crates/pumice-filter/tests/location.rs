@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use pumice_bytes::{Budget, Writer};
 use pumice_filter::location::{
-    self, Aim, RowEncoder, RowSteps, RunEncoder, decode_cells, encode_cells,
+    self, Aim, RowBreaks, RowEncoder, RowSteps, RunEncoder, decode_cells, encode_cells,
 };
 use pumice_filter::{Filter, FilterSpec, Pipeline};
 use pumice_space::{CellSet, Run, Selection, serial};
@@ -109,7 +109,8 @@ fn check_rows_of(dims: [u64; 2], cells: &CellSet, first: u32, pipeline: Pipeline
     }
     let encode_runs = |rows: &[(u32, Range<usize>)]| {
         let mut encoder = RunEncoder::new(dims, first, pipeline.location_aim()).unwrap();
-        rows.iter().for_each(|(row, range)| encoder.row(*row, &columns, range.clone()));
+        let breaks = RowBreaks::new(&columns, 0..columns.len());
+        rows.iter().for_each(|(row, range)| encoder.row(*row, &breaks, range.clone()));
         encoder.finish()
     };
     let runs = encode_runs(&rows);
@@ -633,7 +634,8 @@ fn runs_of_a_matrix_are_taken_row_by_row() {
     let is_final = |columns: &[u32]| {
         let mut encoder = RunEncoder::new(dims, 0, Aim::Fast).unwrap();
         let rows = pointers.windows(2).enumerate();
-        rows.for_each(|(row, ends)| encoder.row(row as u32, columns, ends[0]..ends[1]));
+        let breaks = RowBreaks::new(columns, 0..columns.len());
+        rows.for_each(|(row, ends)| encoder.row(row as u32, &breaks, ends[0]..ends[1]));
         encoder.finish().is_final()
     };
     assert!(is_final(&columns));

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 /// How errors begin that say that a file is not any more what was opened.
@@ -36,6 +37,8 @@ pub struct FileStore {
     modified: OnceLock<SystemTime>,
     /// Whether it was still so before the first write of our own.
     first_write: OnceLock<Result<(), String>>,
+    /// How far there is room behind the end.
+    roomy: AtomicU64,
 }
 
 impl FileStore {
@@ -70,7 +73,8 @@ impl FileStore {
     }
 
     fn new(file: File) -> Self {
-        Self { file, modified: OnceLock::new(), first_write: OnceLock::new() }
+        let roomy = AtomicU64::new(0);
+        Self { file, modified: OnceLock::new(), first_write: OnceLock::new(), roomy }
     }
 
     /// From now on, notices if another program writes to the file before this one does: the first
@@ -149,6 +153,12 @@ impl Store for FileStore {
         Ok(())
     }
 
+    fn expect(&self, offset: u64, len: u64) {
+        if self.check_first_write().is_ok() {
+            self.make_room(offset, len);
+        }
+    }
+
     fn check(&self) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             let what = "it was deleted, or another file was put in its place";
@@ -159,6 +169,8 @@ impl Store for FileStore {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.check_first_write()?;
+        // What lies behind is given back.
+        self.roomy.fetch_min(len, Ordering::Relaxed);
         self.file.set_len(len)
     }
 
@@ -221,8 +233,13 @@ impl FileStore {
     fn make_room(&self, offset: u64, len: u64) {
         use rustix::fs::{FallocateFlags, fallocate};
 
-        if len >= MANY && self.len().is_ok_and(|end| end <= offset) {
-            let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, offset, len);
+        let end = offset.saturating_add(len);
+        let known = end <= self.roomy.load(Ordering::Relaxed);
+        if len >= MANY && !known && self.len().is_ok_and(|end| end <= offset) {
+            let done = fallocate(&self.file, FallocateFlags::KEEP_SIZE, offset, len);
+            if done.is_ok() {
+                self.roomy.fetch_max(end, Ordering::Relaxed);
+            }
         }
     }
 

@@ -97,6 +97,12 @@ pub trait Store: Send + Sync {
         ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
     }
 
+    /// Says that all bytes from `offset` on will soon be written, `len` of them and each once: room may be found for
+    /// them all at once. Nothing else changes.
+    fn expect(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
+
     /// Bytes of each of the files that it consists of, where it is a family of such.
     fn member_size(&self) -> Option<u64> {
         None

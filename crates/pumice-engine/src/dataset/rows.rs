@@ -7,8 +7,10 @@ use super::DatasetState;
 use crate::layout::sparse::LOCATIONS;
 use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
-use pumice_cache::{Executor, WriteInParts};
-use pumice_filter::location::{Aim, RowCells, RowEncoder, RowSteps, RunEncoder, append_some};
+use pumice_cache::WriteInParts;
+use pumice_filter::location::{
+    Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder, append_some,
+};
 use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
@@ -55,8 +57,6 @@ impl DatasetState {
         {
             return Ok(false);
         }
-        let Some(neighbours) = neighbours(&rows, &*executor) else { return Ok(false) };
-        let runs = 2 * neighbours > rows.columns().len();
         let many = source.bytes().len() >= MANY;
         let full = (0..rows.bands()).filter(|&band| cells(band) > 0);
         let chunk = |band, number| Dims::from_slice(&[band as u64, number]);
@@ -64,10 +64,16 @@ impl DatasetState {
             full.flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)));
         let write = self.cache().begin_write(&self.cached, chunks)?;
         let line = Line { write, outcome: Mutex::new(Ok(())) };
+        let look = Look::new(&rows);
+        if many && !filtered {
+            self.medium.expect(sparse.stored_values(rows.columns().len()));
+        }
         executor.run(rows.bands(), &|band| {
+            let Some(neighbours) = look.finish() else { return };
             if line.has_failed() {
                 return;
             }
+            let runs = 2 * neighbours > rows.columns().len();
             let whole = many && rows.is_whole(band);
             let request = |Encoded { chunk, cells, values }| {
                 (chunk, WriteRequest::Rows { part: Some((cells, values)), whole, source })
@@ -75,7 +81,8 @@ impl DatasetState {
             let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim, runs });
             line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);
         });
-        line.outcome.into_inner().unwrap_or_else(PoisonError::into_inner).map(|()| true)
+        let outcome = line.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcome.map(|()| look.finish().is_some())
     }
 }
 
@@ -114,16 +121,57 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many cells follow a neighbour in their row; `None` if columns do not ascend inside the array.
-fn neighbours(rows: &RowGrid<'_>, executor: &dyn Executor) -> Option<usize> {
-    let (neighbours, wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
-    executor.run(rows.bands(), &|band| match run_widely(Neighbours(rows, band)) {
-        Some(found) => {
-            neighbours.fetch_add(found, Ordering::Relaxed);
+/// A look at all rows before any is written, by as many threads as come.
+struct Look<'a> {
+    rows: &'a RowGrid<'a>,
+    /// The next band that nobody has begun to look at, and how many have been looked at.
+    next: AtomicUsize,
+    done: AtomicUsize,
+    /// How many cells follow a neighbour in their row.
+    neighbours: AtomicUsize,
+    wrong: AtomicBool,
+}
+
+impl<'a> Look<'a> {
+    fn new(rows: &'a RowGrid<'a>) -> Self {
+        let zero = AtomicUsize::default;
+        let (next, done, neighbours, wrong) = (zero(), zero(), zero(), AtomicBool::default());
+        Self { rows, next, done, neighbours, wrong }
+    }
+
+    /// Looks at bands until there is none left, and waits for those who look at the last ones: they are about to
+    /// finish, as they wait for nobody. How many cells follow a neighbour; `None` if columns do not ascend inside the
+    /// array.
+    fn finish(&self) -> Option<usize> {
+        loop {
+            let band = self.next.fetch_add(1, Ordering::Relaxed);
+            if band >= self.rows.bands() {
+                break;
+            }
+            let _done = Done(&self.done);
+            match run_widely(Neighbours(self.rows, band)) {
+                Some(found) => {
+                    self.neighbours.fetch_add(found, Ordering::Relaxed);
+                }
+                None => self.wrong.store(true, Ordering::Relaxed),
+            }
         }
-        None => wrong.store(true, Ordering::Relaxed),
-    });
-    (!wrong.into_inner()).then(|| neighbours.into_inner())
+        while self.done.load(Ordering::Acquire) < self.rows.bands() {
+            std::hint::spin_loop();
+            std::thread::yield_now();
+        }
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        (!wrong).then(|| self.neighbours.load(Ordering::Relaxed))
+    }
+}
+
+/// Counts a band that has been looked at, whatever happened.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// Looks at the rows of a band.
@@ -190,50 +238,77 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
     for lines in rows.stretches(band) {
-        let steps = RowSteps::new(columns, rows.cells(lines.clone()));
-        let chunks = &mut chunks;
-        rows.split(lines, Pieces { columns, steps: &steps, bytes, element, chunks });
+        let (cells, chunks) = (rows.cells(lines.clone()), &mut chunks);
+        match runs {
+            true => {
+                let known = RowBreaks::new(columns, cells);
+                rows.split(lines, Pieces { known, bytes, element, chunks });
+            }
+            false => {
+                let known = RowSteps::new(columns, cells);
+                rows.split(lines, Pieces { known, bytes, element, chunks });
+            }
+        }
     }
-    let mut encoded = Vec::with_capacity(chunks.len());
-    let (mut numbers, mut encoders) = (Vec::new(), Vec::new());
+    let (mut numbers, mut cells, mut breaks) = (Vec::new(), Vec::new(), Vec::new());
     for (number, Growing { encoder, values }) in chunks.into_iter().enumerate() {
         if values.is_empty() {
             continue;
         }
         let chunk = Dims::from_slice(&[band as u64, number as u64]);
         match encoder {
-            Encoder::Cells(encoder) => {
-                encoders.push(encoder);
-                numbers.push((chunk, values));
-            }
-            Encoder::Runs(encoder) => {
-                encoded.push(Encoded { chunk, cells: encoder.finish(), values });
-            }
+            Encoder::Cells(encoder) => cells.push(encoder),
+            Encoder::Runs(encoder) => breaks.push(encoder),
         }
+        numbers.push((chunk, values));
     }
-    let pairs = RowEncoder::finish_all(encoders).into_iter().zip(numbers);
-    encoded.extend(pairs.map(|(cells, (chunk, values))| Encoded { chunk, cells, values }));
-    Some(encoded)
+    // All are of one kind.
+    let cells = match runs {
+        true => RunEncoder::finish_all(breaks),
+        false => RowEncoder::finish_all(cells),
+    };
+    let pairs = cells.into_iter().zip(numbers);
+    Some(pairs.map(|(cells, (chunk, values))| Encoded { chunk, cells, values }).collect())
 }
 
 /// The chunks that pieces of rows go to.
-struct Pieces<'a> {
-    columns: &'a [u32],
-    steps: &'a RowSteps<'a>,
+struct Pieces<'a, K> {
+    /// What is known of all columns.
+    known: K,
     bytes: &'a [u8],
     element: usize,
     chunks: &'a mut [Growing],
 }
 
-impl TakeRows for Pieces<'_> {
+/// What is known of columns before they are split, for those that are encoded so.
+trait Known {
+    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>);
+}
+
+impl Known for RowSteps<'_> {
+    #[inline(always)]
+    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>) {
+        if let Encoder::Cells(encoder) = encoder {
+            encoder.row(row, self, range);
+        }
+    }
+}
+
+impl Known for RowBreaks<'_> {
+    #[inline(always)]
+    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>) {
+        if let Encoder::Runs(encoder) = encoder {
+            encoder.row(row, self, range);
+        }
+    }
+}
+
+impl<K: Known> TakeRows for Pieces<'_, K> {
     #[inline(always)]
     fn take(&mut self, chunk: usize, row: u32, range: Range<usize>) {
         let Growing { encoder, values } = &mut self.chunks[chunk];
         let (from, to) = (range.start * self.element, range.end * self.element);
-        match encoder {
-            Encoder::Cells(encoder) => encoder.row(row, self.steps, range),
-            Encoder::Runs(encoder) => encoder.row(row, self.columns, range),
-        }
+        self.known.put(encoder, row, range);
         append_some::<_, BLOCK>(values, self.bytes, from..to);
     }
 }

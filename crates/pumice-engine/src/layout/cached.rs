@@ -508,7 +508,7 @@ pub(super) fn encode_dense(
 ) -> Result<Encoded<ChunkRecord>> {
     if dense.unfiltered(key) {
         let rest = Some(Arc::clone(cells));
-        return Ok(Encoded { bytes: Vec::new(), rest, tag: ChunkRecord::dense(0, 0) });
+        return Ok(Encoded { bytes: Arc::default(), rest, tag: ChunkRecord::dense(0, 0) });
     }
     let (bytes, filter_mask) = dense.pipeline().encode_slice(cells)?;
     Ok(Encoded::new(bytes, ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) }))

@@ -43,7 +43,7 @@ pub struct Sparse {
 /// An encoded chunk and what its index record says of it.
 pub struct EncodedSections {
     /// The stored bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// Values that follow them as they are.
     pub values: Option<Arc<Vec<u8>>>,
     /// The sections in them.
@@ -121,8 +121,24 @@ impl Sparse {
         Ok(EncodedSections { place, ..encoded })
     }
 
+    /// Bytes that so many values take in memory and in files, before filters.
+    pub fn stored_values(&self, count: usize) -> u64 {
+        (count as u64).saturating_mul(self.geometry.element_size() as u64)
+    }
+
     /// Encodes a chunk that was written whole.
     pub fn encode_fresh(&self, cells: &RowCells, values: &Arc<Vec<u8>>) -> Result<EncodedSections> {
+        if let Some((bytes, unfiltered)) = self.locations.keep_rows(cells)
+            && self.values.is_empty()
+        {
+            let sections = two_sections(bytes.len(), unfiltered, 0, values.len());
+            return Ok(EncodedSections {
+                bytes,
+                values: Some(values.clone()),
+                sections,
+                place: None,
+            });
+        }
         let cells = match self.locations.encode_rows(cells)? {
             Some(encoded) => encoded,
             None => self.locations.encode_cells(self.geometry.chunk(), &cells.to_set()?)?,
@@ -503,18 +519,28 @@ fn with_values(
     values: &Arc<Vec<u8>>,
 ) -> Result<EncodedSections> {
     let EncodedCells { mut bytes, unfiltered, mask } = cells;
-    let first = SectionRecord { offset: 0, unfiltered, filter_mask: mask };
-    let (offset, unfiltered) = (bytes.len() as u64, values.len() as u64);
-    let second = SectionRecord { offset, unfiltered, filter_mask: 0 };
+    let mut sections = two_sections(bytes.len(), unfiltered, mask, values.len());
     if filters.is_empty() {
-        let values = Some(Arc::clone(values));
-        return Ok(EncodedSections { bytes, values, sections: [first, second], place: None });
+        let (bytes, values) = (Arc::new(bytes), Some(Arc::clone(values)));
+        return Ok(EncodedSections { bytes, values, sections, place: None });
     }
     let (encoded, filter_mask) = filters.encode_slice(values)?;
     bytes.put_bytes(&encoded);
     scratch::give(encoded);
-    let second = SectionRecord { filter_mask, ..second };
-    Ok(EncodedSections { bytes, values: None, sections: [first, second], place: None })
+    sections[VALUES].filter_mask = filter_mask;
+    Ok(EncodedSections { bytes: Arc::new(bytes), values: None, sections, place: None })
+}
+
+/// Locations of `length` bytes behind filters, and values behind them that have been through no filter.
+fn two_sections(
+    length: usize,
+    unfiltered: u64,
+    filter_mask: u32,
+    values: usize,
+) -> [SectionRecord; 2] {
+    let first = SectionRecord { offset: 0, unfiltered, filter_mask };
+    let (offset, unfiltered) = (length as u64, values as u64);
+    [first, SectionRecord { offset, unfiltered, filter_mask: 0 }]
 }
 
 /// Makes cells undefined.

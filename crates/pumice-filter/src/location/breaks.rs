@@ -26,6 +26,32 @@ pub(super) fn breaks(wide: Option<Wide>, columns: &[u32; STEP + 1]) -> u32 {
     })
 }
 
+/// Where there are breaks among columns, the first of which is number `start`: `found` has a bit for each, as
+/// [`breaks`] says, and `line` begins with the column before. Puts the numbers of columns behind breaks to `places`, and
+/// how many cells lie between each and the one before to `gaps`; what follows those means nothing. How many there are.
+#[inline(always)]
+pub(super) fn list_breaks(
+    wide: Option<Wide>,
+    found: u32,
+    line: &[u32; STEP + 1],
+    start: u32,
+    places: &mut [u32; STEP],
+    gaps: &mut [u32; STEP],
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if wide.is_some() {
+        // SAFETY: as above.
+        return unsafe { x86::list_breaks(found, line, start, places, gaps) };
+    }
+    let _ = wide;
+    let set = (0..STEP).filter(|at| found >> at & 1 == 1);
+    for (at, (place, gap)) in set.zip(places.iter_mut().zip(gaps)) {
+        *place = start.wrapping_add(at as u32);
+        *gap = line[at + 1].wrapping_sub(line[at]).wrapping_sub(1);
+    }
+    found.count_ones() as usize
+}
+
 /// Bit `i` is set if column `i` is not the same in both rows.
 #[inline(always)]
 pub(super) fn differences(wide: Option<Wide>, one: &[u32; STEP], other: &[u32; STEP]) -> u32 {
@@ -56,6 +82,59 @@ mod x86 {
             *equal = _mm256_cmpeq_epi32(_mm256_sub_epi32(load(upper), load(lower)), one);
         }
         !bits(equal)
+    }
+
+    /// For every choice among eight numbers, which of them come first if the others go.
+    static CHOSEN: [[u8; GROUP]; 256] = {
+        let mut all = [[0; GROUP]; 256];
+        let mut mask = 0;
+        while mask < 256 {
+            let (mut from, mut to) = (0, 0);
+            while from < GROUP {
+                if mask >> from & 1 == 1 {
+                    all[mask][to] = from as u8;
+                    to += 1;
+                }
+                from += 1;
+            }
+            mask += 1;
+        }
+        all
+    };
+
+    #[target_feature(enable = "avx2,popcnt")]
+    #[inline]
+    pub(super) fn list_breaks(
+        found: u32,
+        line: &[u32; STEP + 1],
+        start: u32,
+        places: &mut [u32; STEP],
+        gaps: &mut [u32; STEP],
+    ) -> usize {
+        let one = _mm256_set1_epi32(1);
+        let (lower, upper) = (line.as_chunks().0, line[1..].as_chunks().0);
+        let (mut len, mut first) = (0, _mm256_set1_epi32(start as i32));
+        for (which, (lower, upper)) in found.to_le_bytes().iter().zip(lower.iter().zip(upper)) {
+            let gap = _mm256_sub_epi32(_mm256_sub_epi32(load(upper), load(lower)), one);
+            let chosen = i64::from_le_bytes(CHOSEN[usize::from(*which)]);
+            let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(chosen));
+            // All eight are written; those that are none are overwritten.
+            store(_mm256_permutevar8x32_epi32(gap, order), gaps, len);
+            store(_mm256_add_epi32(order, first), places, len);
+            len += which.count_ones() as usize;
+            first = _mm256_add_epi32(first, _mm256_set1_epi32(GROUP as i32));
+        }
+        len
+    }
+
+    /// Writes eight numbers from `at` on, which is far enough from the end.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn store(numbers: __m256i, to: &mut [u32; STEP], at: usize) {
+        if let Some(to) = to.get_mut(at..).and_then(|to| to.first_chunk_mut::<GROUP>()) {
+            // SAFETY: there is room for 32 bytes, and any alignment will do.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), numbers) };
+        }
     }
 
     #[target_feature(enable = "avx2")]
@@ -100,6 +179,14 @@ mod tests {
             let found = breaks(Wide::detect(), &columns);
             assert_eq!(found, breaks(None, &columns));
             (0..STEP).for_each(|at| assert_eq!(found >> at & 1 == 1, step(at) != 1));
+            let [mut places, mut gaps] = [[0; STEP]; 2];
+            for has in [None, Wide::detect()] {
+                let count = list_breaks(has, found, &columns, 70, &mut places, &mut gaps);
+                let wanted = (0..STEP).filter(|at| step(*at) != 1);
+                let wanted: Vec<_> = wanted.map(|at| (70 + at as u32, step(at) - 1)).collect();
+                let listed: Vec<_> = places.into_iter().zip(gaps).take(count).collect();
+                assert_eq!(listed, wanted);
+            }
             let one: [u32; STEP] = std::array::from_fn(|at| columns[at]);
             let other: [u32; STEP] = std::array::from_fn(|at| seed + at as u32);
             let found = differences(Wide::detect(), &one, &other);

@@ -17,7 +17,7 @@
 //! lengths are less 1. Two runs never touch. Every number is thus the smallest that has a meaning.
 
 use super::list;
-use super::numbers::{self, BLOCK, MOST_BITS, Numbers, Wanted};
+use super::numbers::{self, BLOCK, Facts, MOST_BITS, Numbers, Wanted};
 use super::plan::{Kind, Plan, plan};
 use super::streams::{Bits, Cells, Runs, Stream};
 use super::toggles::{self, Axis};
@@ -60,7 +60,8 @@ pub(super) fn encode(dims: &[u64], cells: u64, set: Vec<u64>, aim: Aim, out: &mu
 pub(super) fn encode_gaps(dims: &[u64], gaps: &[u32], aim: Aim, out: &mut Vec<u8>) {
     put_header(dims, Kind::Cells as u8, 0, out);
     put_varint(gaps.len() as u64, out);
-    numbers::encode(gaps, Wanted::of_cells(aim, dims.iter().product(), gaps), out);
+    let facts = Facts::of(gaps);
+    numbers::encode(gaps, &facts, Wanted::of_cells(aim, dims.iter().product(), &facts), out);
     out.put_checksum(0);
 }
 
@@ -70,13 +71,12 @@ pub(super) fn put_cells_header(dims: &[u64], count: usize, out: &mut Vec<u8>) {
     put_varint(count as u64, out);
 }
 
-/// Replaces `out` by the compact form of runs: the gaps before them, and their lengths less 1.
+/// Replaces `out` by the compact form of runs, without its checksum: the gaps before them, and their lengths less 1.
 pub(super) fn encode_runs(dims: &[u64], gaps: &[u32], lengths: &[u32], out: &mut Vec<u8>) {
     put_header(dims, Kind::Runs as u8, 0, out);
     put_varint(gaps.len() as u64, out);
-    numbers::encode(gaps, Wanted::of_runs(Aim::Fast), out);
-    numbers::encode(lengths, Wanted::of_runs(Aim::Fast), out);
-    out.put_checksum(0);
+    numbers::encode(gaps, &Facts::of(gaps), Wanted::of_runs(Aim::Fast), out);
+    numbers::encode(lengths, &Facts::of(lengths), Wanted::of_runs(Aim::Fast), out);
 }
 
 fn put_header(dims: &[u64], kind: u8, axes: u32, out: &mut Vec<u8>) {
@@ -130,7 +130,8 @@ fn put_cells(cells: u64, runs: &[[u64; 2]], aim: Aim, out: &mut Vec<u8>) {
         next = *end;
     }
     put_varint(gaps.len() as u64, out);
-    numbers::encode(gaps.as_slice(), Wanted::of_cells(aim, cells, &gaps), out);
+    let facts = Facts::of(gaps.as_slice());
+    numbers::encode(gaps.as_slice(), &facts, Wanted::of_cells(aim, cells, &facts), out);
     scratch::give_words(gaps);
 }
 
@@ -144,10 +145,10 @@ fn put_runs(runs: &[[u64; 2]], aim: Aim, out: &mut Vec<u8>) {
         next = end + 1;
         gap
     }));
-    numbers::encode(numbers.as_slice(), Wanted::of_runs(aim), out);
+    numbers::encode(numbers.as_slice(), &Facts::of(numbers.as_slice()), Wanted::of_runs(aim), out);
     numbers.clear();
     numbers.extend(runs.iter().map(|[start, end]| end - start - 1));
-    numbers::encode(numbers.as_slice(), Wanted::of_runs(aim), out);
+    numbers::encode(numbers.as_slice(), &Facts::of(numbers.as_slice()), Wanted::of_runs(aim), out);
     scratch::give_words(numbers);
 }
 

@@ -25,6 +25,9 @@ pub(super) const BLOCK: usize = 256;
 /// Numbers are below two to this power.
 pub(super) const MOST_BITS: u32 = 48;
 
+/// The least number that does not fit a byte, where it stands for all of those.
+const LARGE: u32 = 255;
+
 const CONSTANT: u8 = 0;
 const PACKED: u8 = 1;
 const BYTES: u8 = 2;
@@ -47,7 +50,7 @@ impl Beside for Lookup3<'_> {
 }
 
 /// A number as a list of them holds it.
-pub(super) trait Number: Copy + PartialEq {
+pub(super) trait Number: Copy + Default + PartialEq {
     fn wide(self) -> u64;
 
     /// The lowest 32 bits.
@@ -120,11 +123,10 @@ pub(super) enum Wanted {
 
 impl Wanted {
     /// For the gaps between cells of a chunk of `cells` cells.
-    pub(super) fn of_cells<N: Number>(aim: Aim, cells: u64, gaps: &[N]) -> Self {
-        let large = || run_widely(CountLarge(gaps));
+    pub(super) fn of_cells(aim: Aim, cells: u64, gaps: &Facts) -> Self {
         match aim {
             Aim::Short => Self::Compressible,
-            Aim::Fast if bytes_pay(cells, gaps.len(), large()) => Self::Bytes,
+            Aim::Fast if bytes_pay(cells, gaps.count, gaps.large) => Self::Bytes,
             Aim::Fast => Self::Packed,
         }
     }
@@ -135,20 +137,65 @@ impl Wanted {
     }
 }
 
-/// Counts the numbers that do not fit a byte.
-struct CountLarge<'a, N>(&'a [N]);
+/// What a look at all numbers of a list tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) count: usize,
+    /// All bits that any of them has.
+    pub(super) union: u64,
+    pub(super) sum: u64,
+    pub(super) zeros: usize,
+    /// How many do not fit a byte.
+    pub(super) large: usize,
+}
 
-impl<N: Number> Work for CountLarge<'_, N> {
-    type Output = usize;
+impl Facts {
+    pub(super) fn of<N: Number>(values: &[N]) -> Self {
+        run_widely(Look(values))
+    }
+
+    /// Whether all numbers are the same.
+    fn constant<N: Number>(&self, values: &[N]) -> bool {
+        let first = values.first().map_or(0, |first| first.wide());
+        // Most lists have another sum already.
+        self.sum == first.wrapping_mul(self.count as u64)
+            && values.iter().all(|value| value.wide() == first)
+    }
+}
+
+/// Looks at numbers.
+struct Look<'a, N>(&'a [N]);
+
+impl<N: Number> Work for Look<'_, N> {
+    type Output = Facts;
 
     #[inline(always)]
-    fn run(self) -> usize {
-        let mut count = 0;
-        // Few enough at a time for counters of 32 bits, many of which fit a register.
-        for part in self.0.chunks(1 << 16) {
-            count += part.iter().map(|gap| u32::from(gap.wide() >= 255)).sum::<u32>() as usize;
+    fn run(self) -> Facts {
+        let mut facts = Facts { count: self.0.len(), ..Facts::default() };
+        // Few enough at a time for sums of 32 bits, many of which fit a register.
+        for part in self.0.chunks(1 << 12) {
+            let union = N::union(part);
+            facts.union |= union;
+            let (mut zeros, mut large) = (0u32, 0u32);
+            if union >> 20 == 0 {
+                let mut sum = 0u32;
+                for value in part.iter().map(|value| value.narrow()) {
+                    sum += value;
+                    zeros += u32::from(value == 0);
+                    large += u32::from(value >= LARGE);
+                }
+                facts.sum += u64::from(sum);
+            } else {
+                for value in part.iter().map(|value| value.wide()) {
+                    facts.sum = facts.sum.wrapping_add(value);
+                    zeros += u32::from(value == 0);
+                    large += u32::from(value >= LARGE.into());
+                }
+            }
+            facts.zeros += zeros as usize;
+            facts.large += large as usize;
         }
-        count
+        facts
     }
 }
 
@@ -158,13 +205,14 @@ fn bytes_pay(cells: u64, count: usize, large: usize) -> bool {
     count as u64 <= cells / 8 && large <= count / 8
 }
 
-/// Appends `values` in the form that is wanted.
-pub(super) fn encode<N: Number>(values: &[N], wanted: Wanted, out: &mut Vec<u8>) {
-    run_widely(Encode { values, wanted, out });
+/// Appends `values`, of which these are the facts, in the form that is wanted.
+pub(super) fn encode<N: Number>(values: &[N], facts: &Facts, wanted: Wanted, out: &mut Vec<u8>) {
+    run_widely(Encode { values, facts, wanted, out });
 }
 
 struct Encode<'a, N> {
     values: &'a [N],
+    facts: &'a Facts,
     wanted: Wanted,
     out: &'a mut Vec<u8>,
 }
@@ -174,27 +222,26 @@ impl<N: Number> Work for Encode<'_, N> {
 
     #[inline(always)]
     fn run(self) {
-        encode_in(self.values, self.wanted, self.out);
+        encode_in(self.values, self.facts, self.wanted, self.out);
     }
 }
 
 #[inline(always)]
-fn encode_in<N: Number>(values: &[N], wanted: Wanted, out: &mut Vec<u8>) {
-    let first = values.first().copied();
-    if values.iter().all(|value| Some(*value) == first) {
+fn encode_in<N: Number>(values: &[N], facts: &Facts, wanted: Wanted, out: &mut Vec<u8>) {
+    if facts.constant(values) {
         out.push(CONSTANT);
-        put_varint(first.map_or(0, N::wide), out);
+        put_varint(values.first().map_or(0, |first| first.wide()), out);
         return;
     }
-    if wanted == Wanted::Bytes && N::union(values) >> 16 == 0 {
+    if wanted == Wanted::Bytes && facts.union >> 16 == 0 {
         out.push(BYTES);
-        return bytes::encode(values, out);
+        return bytes::encode(values, facts.large, out);
     }
     let parameters = packed::parameters(values);
     // Compressors do worse than estimated on short random numbers, and take longer.
     if wanted == Wanted::Compressible && bytes::estimated_bits(values) < parameters.bits / 10 * 9 {
         out.push(BYTES);
-        bytes::encode(values, out);
+        bytes::encode(values, facts.large, out);
     } else {
         out.push(PACKED);
         packed::encode(values, &parameters, out);
@@ -319,11 +366,11 @@ mod tests {
     fn round_trip(values: &[u64]) -> Vec<u64> {
         let mut out = Vec::new();
         for wanted in [Wanted::Bytes, Wanted::Packed] {
-            encode::<u64>(values, wanted, &mut out);
+            encode::<u64>(values, &Facts::of(values), wanted, &mut out);
             assert_eq!(read(&out, values.len()).unwrap(), values);
             out.clear();
         }
-        encode::<u64>(values, Wanted::Compressible, &mut out);
+        encode::<u64>(values, &Facts::of(values), Wanted::Compressible, &mut out);
         read(&out, values.len()).unwrap()
     }
 

@@ -1,29 +1,112 @@
-//! Cells of a matrix that mostly have neighbours, as rows of columns: runs are found while rows come.
+//! Cells of a matrix that mostly have neighbours, as rows of columns: runs are found for many rows at once, before
+//! anybody knows which chunk they belong to, and a piece of a row then only copies its own.
 //!
 //! Locations that no compressor follows, and that shall be written and read fast, are runs as they are,
 //! without a difference between rows, unless their plain form would take half the bytes or less. All others go the
 //! way of sets of cells, from runs on.
 
-#![allow(unsafe_code)]
-
-use super::breaks::{STEP, breaks, differences};
+use super::breaks::{STEP, breaks, list_breaks};
 use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
-use super::rows::RowCells;
-use super::{Aim, MOST_RUNS, pays, scratch};
+use super::rows::{RowCells, Unchecked, append_some};
+use super::{Aim, CHECKSUM, MOST_RUNS, pays};
+use crate::scratch;
 use crate::wide::Wide;
 use std::ops::Range;
+
+/// Runs that are copied as a block.
+const BLOCK: usize = 16;
+
+/// Columns of rows, and those of them that do not follow a neighbour.
+///
+/// ```
+/// use pumice_filter::location::RowBreaks;
+///
+/// let breaks = RowBreaks::new(&[3, 4, 90], 0..3);
+/// # let _ = breaks;
+/// ```
+#[derive(Debug)]
+pub struct RowBreaks<'a> {
+    columns: &'a [u32],
+    /// Where the first column is that was looked at.
+    start: usize,
+    /// Where there are breaks, and how many cells lie before each since the one before.
+    places: Vec<u32>,
+    gaps: Vec<u32>,
+    /// How many there are; the lists are longer.
+    len: usize,
+    /// For each [`STEP`] columns, where breaks are among them, and how many come before.
+    marks: Vec<(u32, u32)>,
+}
+
+impl<'a> RowBreaks<'a> {
+    /// For those of `columns` that are in `range`; there must be fewer than 2^32.
+    #[inline(always)]
+    pub fn new(columns: &'a [u32], range: Range<usize>) -> Self {
+        let [mut places, mut gaps] = [(); 2].map(|()| scratch::take_numbers(range.len() + STEP));
+        // Room for as many breaks as columns, and for what is written or read beyond the last.
+        places.resize(range.len() + STEP, 0);
+        gaps.resize(range.len() + STEP, 0);
+        let mut len = 0;
+        let mut marks = Vec::with_capacity(range.len() / STEP + 1);
+        let has = Wide::detect();
+        for at in range.clone().step_by(STEP) {
+            let mut rest = [0; STEP + 1];
+            // One before, as it says whether there is a break.
+            let before = at.wrapping_sub(1);
+            let line =
+                columns.get(before..).and_then(|line| line.first_chunk()).unwrap_or_else(|| {
+                    // At the ends of the list.
+                    let column = |at: usize| columns.get(at).copied().unwrap_or(0);
+                    for (number, to) in rest.iter_mut().enumerate() {
+                        *to = column(before.wrapping_add(number));
+                    }
+                    &rest
+                });
+            let inside = (range.end - at).min(STEP);
+            let found = breaks(has, line) & (u64::MAX >> (64 - inside)) as u32;
+            marks.push((found, len as u32));
+            if let Some(places) = places.get_mut(len..).and_then(|places| places.first_chunk_mut())
+                && let Some(gaps) = gaps.get_mut(len..).and_then(|gaps| gaps.first_chunk_mut())
+            {
+                len += list_breaks(has, found, line, at as u32, places, gaps);
+            }
+        }
+        Self { columns, start: range.start, places, gaps, len, marks }
+    }
+
+    /// How many breaks there are before a column.
+    #[inline(always)]
+    fn before(&self, at: usize) -> usize {
+        let at = at.wrapping_sub(self.start);
+        match self.marks.get(at / STEP) {
+            Some((mark, before)) => {
+                let below = mark & ((1u32 << (at % STEP)) - 1);
+                (before + below.count_ones()) as usize
+            }
+            None => self.len,
+        }
+    }
+}
+
+impl Drop for RowBreaks<'_> {
+    fn drop(&mut self) {
+        scratch::give_numbers(std::mem::take(&mut self.places));
+        scratch::give_numbers(std::mem::take(&mut self.gaps));
+    }
+}
 
 /// Encodes the cells of a chunk that is a part of a matrix, run by run.
 ///
 /// ```
-/// use pumice_filter::location::{Aim, RunEncoder};
+/// use pumice_filter::location::{Aim, RowBreaks, RunEncoder};
 ///
 /// let mut encoder = RunEncoder::new([100, 1000], 5000, Aim::Fast).unwrap();
+/// let columns: Vec<u32> = (0..2000).map(|at| 5000 + at / 20 + at % 20).collect();
+/// let breaks = RowBreaks::new(&columns, 0..columns.len());
 /// for row in 0..100 {
-///     let columns: Vec<u32> = (5000 + row..5020 + row).collect();
-///     encoder.row(row, &columns, 0..20);
+///     encoder.row(row, &breaks, 20 * row as usize..20 * row as usize + 20);
 /// }
 /// let cells = encoder.finish();
 /// assert_eq!(cells.to_set()?.len(), 2000);
@@ -34,7 +117,6 @@ pub struct RunEncoder {
     dims: [u64; 2],
     first_column: u32,
     aim: Aim,
-    wide: Option<Wide>,
     /// Cells before each run, since the one before, and cells of all runs before it.
     gaps: Vec<u32>,
     counts: Vec<u32>,
@@ -61,7 +143,6 @@ impl RunEncoder {
             dims,
             first_column,
             aim,
-            wide: Wide::detect(),
             gaps,
             counts,
             next: 0,
@@ -75,28 +156,11 @@ impl RunEncoder {
         })
     }
 
-    /// Takes the cells of a row, counted from the chunk's first: those of `columns` in `range`. Rows come
-    /// in order, columns ascend inside the chunk.
-    pub fn row(&mut self, row: u32, columns: &[u32], range: Range<usize>) {
-        #[cfg(target_arch = "x86_64")]
-        if self.wide.is_some() {
-            // SAFETY: the processor has what the function is compiled for, or there would be no `Wide`.
-            return unsafe { self.row_wide(row, columns, range) };
-        }
-        self.put_row(row, columns, range);
-    }
-
-    /// As [`row`](Self::row). Apart from those who call it, which have so much to remember that little is left in
-    /// registers.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    #[inline(never)]
-    fn row_wide(&mut self, row: u32, columns: &[u32], range: Range<usize>) {
-        self.put_row(row, columns, range);
-    }
-
+    /// Takes the cells of a row, counted from the chunk's first: those of the columns in `range`, whose breaks must be
+    /// known. Rows come in order, columns ascend inside the chunk.
     #[inline(always)]
-    fn put_row(&mut self, row: u32, columns: &[u32], range: Range<usize>) {
+    pub fn row(&mut self, row: u32, breaks: &RowBreaks<'_>, range: Range<usize>) {
+        let columns = breaks.columns;
         let Some(line) = columns.get(range.clone()) else { return };
         let (Some(&first), Some(&last)) = (line.first(), line.last()) else { return };
         let base = row.wrapping_mul(self.dims[1] as u32).wrapping_sub(self.first_column);
@@ -106,101 +170,60 @@ impl RunEncoder {
         self.ascends &= start >= self.next;
         self.next = base.wrapping_add(last).wrapping_add(1);
         // A run that begins where the last ended is a part of it.
-        let apart = gap != 0 || self.count == 0;
-        let other = std::mem::replace(&mut self.place, range.clone());
-        let above = std::mem::replace(&mut self.before, row);
-        if apart {
+        if gap != 0 || self.count == 0 {
             self.gaps.push(gap);
             self.counts.push(self.count);
         }
-        let (runs, same) = match (window(columns, range.start), window(columns, other.start)) {
-            (Some(line), Some(before)) if range.len() <= STEP => {
-                self.put_few(line, before, range.len())
-            }
-            _ => (self.put_many(columns, range.clone()), columns.get(other.clone()) == Some(line)),
-        };
+        let runs = breaks.before(range.start + 1)..breaks.before(range.end);
+        self.put(breaks, runs.clone(), range.start);
         self.count = self.count.wrapping_add(line.len() as u32);
-        let same = same & (other.len() == range.len());
+        let other = std::mem::replace(&mut self.place, range.clone());
+        let above = std::mem::replace(&mut self.before, row);
+        // Few rows begin like the one before, and only those are compared.
+        let ends = [other.start, other.end.wrapping_sub(1)].map(|at| columns.get(at));
+        let alike = other.len() == range.len() && ends == [Some(&first), Some(&last)];
+        let same = alike && columns.get(other.clone()) == Some(line);
         self.irregular |= !same & !other.is_empty();
         // A row like the one above it goes on with its blocks.
         let repeated = same & (above.wrapping_add(1) == row);
-        self.blocks += if repeated { 0 } else { u64::from(runs) };
+        self.blocks += if repeated { 0 } else { 1 + runs.len() as u64 };
     }
 
-    /// Appends the runs of a row of `len` columns but the first; how many there are with it, and whether as many columns
-    /// of the row before are the same.
+    /// Appends the runs of a row that begins at `start` but the first.
     #[inline(always)]
-    fn put_few(
-        &mut self,
-        line: &[u32; STEP + 1],
-        before: &[u32; STEP + 1],
-        len: usize,
-    ) -> (u32, bool) {
-        let all = (u64::MAX >> (64 - len)) as u32;
-        let ends = breaks(self.wide, line) & all >> 1;
-        self.put(ends, line, self.count);
-        let (Some(line), Some(before)) = (line.first_chunk(), before.first_chunk()) else {
-            return (0, false);
-        };
-        (1 + ends.count_ones(), differences(self.wide, line, before) & all == 0)
-    }
-
-    /// Appends the runs of any row but the first; how many there are with it.
-    #[inline(always)]
-    fn put_many(&mut self, columns: &[u32], range: Range<usize>) -> u32 {
-        let (mut count, mut runs) = (self.count, 1);
-        for at in range.clone().step_by(STEP) {
-            let mut rest = [0; STEP + 1];
-            let line = window(columns, at).unwrap_or_else(|| {
-                // At the end of the list.
-                let left = columns.get(at..).unwrap_or_default();
-                rest.iter_mut().zip(left).for_each(|(to, from)| *to = *from);
-                &rest
-            });
-            // The last column of a row has none behind it.
-            let pairs = (range.end - at - 1).min(STEP);
-            let ends = breaks(self.wide, line) & ((1u64 << pairs) - 1) as u32;
-            runs += ends.count_ones();
-            self.put(ends, line, count);
-            count = count.wrapping_add(STEP as u32);
-        }
-        runs
-    }
-
-    /// Appends the runs that begin after `ends`, which have a bit for each column of a row; `count` cells come before
-    /// the first of these.
-    #[inline(always)]
-    fn put(&mut self, mut ends: u32, line: &[u32; STEP + 1], count: u32) {
-        // Without a decision for each: some are written always, and those that are none are cut off again.
-        const FEW: usize = 4;
-        loop {
-            let runs = self.gaps.len() + (ends.count_ones() as usize).min(FEW);
-            let (mut gaps, mut counts) = ([0; FEW], [0; FEW]);
-            for (gap, before) in gaps.iter_mut().zip(&mut counts) {
-                let at = ends.trailing_zeros() as usize % STEP;
-                *gap = line[at + 1].wrapping_sub(line[at]).wrapping_sub(1);
-                *before = count.wrapping_add(at as u32 + 1);
-                ends &= ends.wrapping_sub(1);
+    fn put(&mut self, breaks: &RowBreaks<'_>, runs: Range<usize>, start: usize) {
+        append_some::<_, BLOCK>(&mut self.gaps, &breaks.gaps, runs.clone());
+        let cells = self.count.wrapping_sub(start as u32);
+        let len = self.counts.len() + runs.len();
+        match breaks.places.get(runs.start..).and_then(|places| places.first_chunk::<BLOCK>()) {
+            Some(block) if runs.len() <= BLOCK => {
+                self.counts.extend_from_slice(&block.map(|place| place.wrapping_add(cells)));
+                self.counts.truncate(len);
             }
-            self.gaps.extend_from_slice(&gaps);
-            self.gaps.truncate(runs);
-            self.counts.extend_from_slice(&counts);
-            self.counts.truncate(runs);
-            if ends == 0 {
-                break;
+            _ => {
+                let places = breaks.places.get(runs).unwrap_or_default();
+                self.counts.extend(places.iter().map(|place| place.wrapping_add(cells)));
             }
         }
     }
 
     /// The cells.
-    pub fn finish(mut self) -> RowCells {
+    pub fn finish(self) -> RowCells {
+        self.finish_unchecked().finish()
+    }
+
+    /// The cells of several chunks.
+    pub fn finish_all(encoders: impl IntoIterator<Item = Self>) -> Vec<RowCells> {
+        Unchecked::finish_all(encoders.into_iter().map(Self::finish_unchecked))
+    }
+
+    fn finish_unchecked(mut self) -> Unchecked {
         let lengths = self.lengths();
         // Runs do not touch, so that each but the first has a cell before it, which is not written.
         self.gaps.iter_mut().skip(1).for_each(|gap| *gap = gap.wrapping_sub(1));
-        let mut bytes = Vec::with_capacity(2 * self.gaps.len() + 64);
-        let unfiltered = self.encode(&lengths, &mut bytes);
+        let encoded = self.encode(&lengths);
         [self.gaps, self.counts, lengths].into_iter().for_each(scratch::give_numbers);
-        RowCells { bytes, unfiltered }
+        encoded
     }
 
     /// Lengths of runs, less 1 as they are written.
@@ -214,33 +237,38 @@ impl RunEncoder {
         lengths
     }
 
-    /// Replaces `out` by the encoded cells; the length of the plain form, if this is how they are written.
-    fn encode(&self, lengths: &[u32], out: &mut Vec<u8>) -> Option<u64> {
+    fn encode(&self, lengths: &[u32]) -> Unchecked {
+        let mut bytes = Vec::with_capacity(2 * self.gaps.len() + 64);
         let (total, runs) = (self.dims[0] * self.dims[1], self.gaps.len() as u64);
         // Columns that do not ascend make a gap that is far too large.
         let gaps =
             self.gaps.iter().map(|gap| u64::from(*gap)).sum::<u64>() + runs.saturating_sub(1);
         let ascends = self.ascends && gaps + u64::from(self.count) == u64::from(self.next);
         let inside = ascends && u64::from(self.next) <= total;
-        if !inside || !self.irregular || runs > MOST_RUNS {
-            compact::encode_runs(&self.dims, &self.gaps, lengths, out);
-            return None;
-        }
-        let (blocks, highest) = (self.blocks, u64::from(self.highest));
-        let plain = length(&self.dims, Counts { blocks, highest })?;
+        let counts = Counts { blocks: self.blocks, highest: u64::from(self.highest) };
+        let plain = match inside && self.irregular && runs <= MOST_RUNS {
+            true => length(&self.dims, counts),
+            false => None,
+        };
         let as_they_are = self.aim == Aim::Fast
             && choose(total, u64::from(self.count), runs) == (Kind::Runs, false);
-        match as_they_are {
-            true => compact::encode_runs(&self.dims, &self.gaps, lengths, out),
-            false => compact::encode(&self.dims, total, self.toggles(lengths), self.aim, out),
+        if plain.is_none() || as_they_are {
+            compact::encode_runs(&self.dims, &self.gaps, lengths, &mut bytes);
+            let len = (bytes.len() + CHECKSUM) as u64;
+            // The plain form has few bytes for boxes.
+            if plain.is_none_or(|plain| pays(len, plain, Aim::Fast)) {
+                return Unchecked { bytes, unfiltered: plain, has_checksum: false };
+            }
+        } else {
+            compact::encode(&self.dims, total, self.toggles(lengths), self.aim, &mut bytes);
         }
-        // The plain form has few bytes for boxes.
-        let mut aim = self.aim;
-        if aim == Aim::Fast && !pays(out, plain, aim) {
-            aim = Aim::Short;
-            compact::encode(&self.dims, total, self.toggles(lengths), aim, out);
+        let len = |bytes: &Vec<u8>| bytes.len() as u64;
+        let mut unfiltered = plain.filter(|plain| pays(len(&bytes), *plain, self.aim));
+        if self.aim == Aim::Fast && (as_they_are || unfiltered.is_none()) {
+            compact::encode(&self.dims, total, self.toggles(lengths), Aim::Short, &mut bytes);
+            unfiltered = plain.filter(|plain| pays(len(&bytes), *plain, Aim::Short));
         }
-        pays(out, plain, aim).then_some(plain)
+        Unchecked { bytes, unfiltered, has_checksum: true }
     }
 
     /// Where runs begin and end.
@@ -256,10 +284,4 @@ impl RunEncoder {
         }
         toggles
     }
-}
-
-/// Columns from `start` on, and one more.
-#[inline(always)]
-fn window(columns: &[u32], start: usize) -> Option<&[u32; STEP + 1]> {
-    columns.get(start..)?.first_chunk()
 }

@@ -4,13 +4,14 @@
 //! a piece of a row then only copies its own. What comes out is the form of [`list`](super::list). Rows tell without
 //! a further look how many blocks the plain form has.
 
-use super::numbers::{Number, Wanted, encode};
+use super::numbers::{Facts, Number, Wanted, encode};
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
 use super::{Aim, CHECKSUM, compact};
-use crate::{Work, run_widely, scratch};
+use crate::scratch;
 use pumice_bytes::{Writer, lookup3_each};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Steps that are copied as a block.
 const BLOCK: usize = 32;
@@ -105,9 +106,35 @@ pub struct RowEncoder {
 /// Cells behind the location filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowCells {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<Vec<u8>>,
     /// The length of the plain form, if this is how the filter would write these cells.
     pub(crate) unfiltered: Option<u64>,
+}
+
+/// The same, while their checksum may be missing.
+pub(super) struct Unchecked {
+    pub(super) bytes: Vec<u8>,
+    pub(super) unfiltered: Option<u64>,
+    pub(super) has_checksum: bool,
+}
+
+impl Unchecked {
+    pub(super) fn finish(mut self) -> RowCells {
+        if !self.has_checksum {
+            self.bytes.put_checksum(0);
+        }
+        RowCells { bytes: Arc::new(self.bytes), unfiltered: self.unfiltered }
+    }
+
+    /// Those of several chunks, with checksums computed side by side.
+    pub(super) fn finish_all(all: impl Iterator<Item = Self>) -> Vec<RowCells> {
+        let mut all: Vec<_> = all.collect();
+        let mut missing: Vec<&mut Self> = all.iter_mut().filter(|one| !one.has_checksum).collect();
+        let (groups, rest) = missing.as_chunks_mut::<4>();
+        groups.iter_mut().for_each(put_checksums);
+        rest.as_chunks_mut::<2>().0.iter_mut().for_each(put_checksums);
+        all.into_iter().map(Self::finish).collect()
+    }
 }
 
 impl RowEncoder {
@@ -209,24 +236,16 @@ impl RowEncoder {
 
     /// The cells.
     pub fn finish(self) -> RowCells {
-        let mut cells = self.finish_unchecked();
-        cells.bytes.put_checksum(0);
-        cells
+        self.finish_unchecked().finish()
     }
 
     /// The cells of several chunks.
     pub fn finish_all(encoders: impl IntoIterator<Item = Self>) -> Vec<RowCells> {
-        let mut all: Vec<_> = encoders.into_iter().map(Self::finish_unchecked).collect();
-        let (groups, rest) = all.as_chunks_mut::<4>();
-        groups.iter_mut().for_each(put_checksums);
-        let (groups, rest) = rest.as_chunks_mut::<2>();
-        groups.iter_mut().for_each(put_checksums);
-        rest.iter_mut().for_each(|cells| cells.bytes.put_checksum(0));
-        all
+        Unchecked::finish_all(encoders.into_iter().map(Self::finish_unchecked))
     }
 
     /// The cells, without a checksum.
-    fn finish_unchecked(self) -> RowCells {
+    fn finish_unchecked(self) -> Unchecked {
         if self.long.is_empty() {
             return self.encode(&self.gaps);
         }
@@ -238,24 +257,23 @@ impl RowEncoder {
         self.encode(&self.gaps.iter().map(gap).collect::<Vec<u32>>())
     }
 
-    fn encode<N: Number>(&self, gaps: &[N]) -> RowCells {
-        let total = self.dims[0] * self.dims[1];
-        let mut bytes = Vec::with_capacity(gaps.len() + gaps.len() / 4 + 64);
+    fn encode<N: Number>(&self, gaps: &[N]) -> Unchecked {
+        let (facts, total) = (Facts::of(gaps), self.dims[0] * self.dims[1]);
+        let mut bytes = Vec::with_capacity(gaps.len() + 2 * facts.large + 64);
         compact::put_cells_header(&self.dims, gaps.len(), &mut bytes);
-        encode(gaps, Wanted::of_cells(self.aim, total, gaps), &mut bytes);
+        encode(gaps, &facts, Wanted::of_cells(self.aim, total, &facts), &mut bytes);
         let len = (bytes.len() + CHECKSUM) as u64;
-        let unfiltered = self.plain_length(total, gaps).filter(|plain| len < *plain);
-        RowCells { bytes, unfiltered }
+        let from_zero = gaps.first().is_some_and(|gap| gap.wide() == 0);
+        let unfiltered = self.plain_length(total, &facts, from_zero).filter(|plain| len < *plain);
+        Unchecked { bytes, unfiltered, has_checksum: false }
     }
 
     /// The length of the plain form, if these are scattered cells, best written as they are.
-    fn plain_length<N: Number>(&self, total: u64, gaps: &[N]) -> Option<u64> {
-        let Totals { sum, zeros } = run_widely(Add(gaps));
-        let count = gaps.len() as u64;
+    fn plain_length(&self, total: u64, gaps: &Facts, from_zero: bool) -> Option<u64> {
+        let (count, zeros, sum) = (gaps.count as u64, gaps.zeros as u64, gaps.sum);
         // Cells that do not ascend make a gap that is far too large.
         let ascend = sum + count == u64::from(self.next) && u64::from(self.next) <= total;
         let alike = 3 * self.repeated >= self.sampled.max(1);
-        let from_zero = gaps.first().is_some_and(|gap| gap.wide() == 0);
         let runs = count - zeros + u64::from(from_zero);
         let scattered = count <= 2 * runs && runs > 1;
         if !ascend || !self.irregular || alike || !scattered {
@@ -271,8 +289,8 @@ impl RowEncoder {
     }
 }
 
-/// Appends a part of a list. If it has at most `BLOCK` elements, so many are copied, and the rest is cut off again:
-/// that takes less time than to copy any number.
+/// Appends a part of a list, block by block. What is copied too much is cut off again: that takes less time than to
+/// copy any number.
 ///
 /// ```
 /// let mut some = vec![1];
@@ -281,48 +299,28 @@ impl RowEncoder {
 /// ```
 #[inline(always)]
 pub fn append_some<T: Copy, const BLOCK: usize>(to: &mut Vec<T>, from: &[T], range: Range<usize>) {
-    let len = to.len() + range.len();
-    match from.get(range.start..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-        Some(block) if range.len() <= BLOCK => {
-            to.extend_from_slice(block);
-            to.truncate(len);
+    let Range { start: mut at, end } = range;
+    let len = to.len() + end.saturating_sub(at);
+    loop {
+        let Some(block) = from.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) else {
+            // At the end of the list.
+            to.extend_from_slice(from.get(at..end).unwrap_or_default());
+            break;
+        };
+        to.extend_from_slice(block);
+        at += BLOCK;
+        if at >= end {
+            break;
         }
-        _ => to.extend_from_slice(from.get(range).unwrap_or_default()),
     }
+    to.truncate(len);
 }
 
-/// Appends the checksums of some cells, side by side.
-fn put_checksums<const N: usize>(group: &mut [RowCells; N]) {
+/// Appends the checksums of some cells.
+fn put_checksums<const N: usize>(group: &mut [&mut Unchecked; N]) {
     let checksums = lookup3_each(group.each_ref().map(|cells| cells.bytes.as_slice()));
     for (cells, checksum) in group.iter_mut().zip(checksums) {
         cells.bytes.put_u32(checksum);
-    }
-}
-
-/// The sum of some gaps, and how many are zero.
-struct Totals {
-    sum: u64,
-    zeros: u64,
-}
-
-/// Adds up gaps.
-struct Add<'a, N>(&'a [N]);
-
-impl<N: Number> Work for Add<'_, N> {
-    type Output = Totals;
-
-    #[inline(always)]
-    fn run(self) -> Totals {
-        let mut totals = Totals { sum: 0, zeros: 0 };
-        // Few enough for sums of 32 bits, of which a register holds many.
-        for part in self.0.chunks(1 << 12) {
-            totals.sum += match N::union(part) >> 20 {
-                0 => u64::from(part.iter().map(|gap| gap.narrow()).sum::<u32>()),
-                _ => part.iter().map(|gap| gap.wide()).sum(),
-            };
-            totals.zeros +=
-                u64::from(part.iter().map(|gap| u32::from(gap.narrow() == 0)).sum::<u32>());
-        }
-        totals
+        cells.has_checksum = true;
     }
 }

@@ -332,8 +332,9 @@ impl CellSet {
 /// Cells of a list that are compared at once.
 const COMPARED: usize = 64;
 
-/// How many cells are compared in the time in which one is sought.
-const SOUGHT: u64 = 8;
+/// How many cells of a list are compared in the time in which one is sought, and how many runs.
+const SOUGHT: u64 = 48;
+const SOUGHT_RUNS: u64 = 8;
 
 impl CellSet {
     /// The positions of the cells that lie in a block of a matrix of shape `dims`, given by its first
@@ -410,7 +411,7 @@ impl CellSet {
         let entries = runs.entries().get(first..(end + 1).min(runs.entries().len()))?;
         if self.cells > Division::MOST
             || width == 0
-            || height.saturating_mul(SOUGHT) < entries.len() as u64
+            || height.saturating_mul(SOUGHT_RUNS) < entries.len() as u64
         {
             return None;
         }

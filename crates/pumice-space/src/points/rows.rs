@@ -16,7 +16,7 @@ const TOGETHER: usize = 16;
 const STRETCH: usize = 16384;
 const MOST_LINES: usize = 128;
 
-/// So many cells for each chunk tell how they are spread over chunks.
+/// So many cells for each chunk, of rows far from one another, tell how they are spread over chunks.
 const SAMPLED: usize = 128;
 
 /// Columns are below this, so that [`Divisor`] is exact.
@@ -152,20 +152,28 @@ impl<'a> RowGrid<'a> {
         self.pointer(lines.start)..self.pointer(lines.end)
     }
 
-    /// How many cells each chunk of a band has, about: some cells are counted for all.
+    /// How many cells each chunk of a band has, about: some rows are counted for all.
     #[inline(always)]
     pub fn counts(&self, band: usize) -> Vec<usize> {
         let mut counts = vec![0; self.across];
         let by_side = Divisor::new(self.side);
-        let cells = self.columns.get(self.cells(self.lines(band))).unwrap_or_default();
-        // An odd step meets all parts of rows that are equally long.
-        let step = (cells.len() / self.across / SAMPLED).max(1) | 1;
-        for column in cells.iter().step_by(step) {
-            if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
-                *count += step;
+        let lines = self.lines(band);
+        let all = self.cells(lines.clone()).len();
+        let step = (all / self.across / SAMPLED).clamp(1, lines.len().max(1));
+        let mut sampled = 0;
+        for line in lines.step_by(step) {
+            let cells = self.columns.get(self.cells(line..line + 1)).unwrap_or_default();
+            sampled += cells.len() as u64;
+            for column in cells {
+                if let Some(count) = counts.get_mut(by_side.divide(*column) as usize) {
+                    *count += 1;
+                }
             }
         }
         counts
+            .into_iter()
+            .map(|count: u64| (count * all as u64 / sampled.max(1)) as usize)
+            .collect()
     }
 
     fn pointer(&self, row: usize) -> usize {

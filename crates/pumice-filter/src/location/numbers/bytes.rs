@@ -22,21 +22,23 @@ use cells::Places;
 use pumice_bytes::Reader;
 
 /// Stands for a number that is not below it.
-const LARGE: u64 = 255;
+const LARGE: u64 = super::LARGE as u64;
 
 /// The widest large numbers, in bytes.
 const MOST_WIDTH: usize = MOST_BITS as usize / 8;
 
+/// Appends numbers, of which so many are large.
 #[inline(always)]
-pub(super) fn encode<N: Number>(values: &[N], out: &mut Vec<u8>) {
+pub(super) fn encode<N: Number>(values: &[N], large: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(values.iter().map(|value| value.wide().min(LARGE) as u8));
     let small = out.get(start..).unwrap_or_default();
-    let mut large: Vec<N> = Vec::with_capacity(count_large(small));
+    let mut large: Vec<N> = Vec::with_capacity(large);
     let mut places = [0; BLOCK + 64];
     for (block, small) in values.chunks(BLOCK).zip(small.chunks(BLOCK)) {
         let found = find_large(small, &mut places);
-        large.extend(places[..found].iter().filter_map(|place| block.get(usize::from(*place))));
+        let value = |place: &u8| block.get(usize::from(*place)).copied().unwrap_or_default();
+        large.extend(places[..found].iter().map(value));
     }
     put_large(&large, out);
 }
