@@ -1,6 +1,6 @@
 //! Who runs the cache's tasks: the calling thread alone, or a pool beside it.
 //!
-//! The cache's tasks never wait for each other, so an executor may run them in any order, on any
+//! The cache's tasks never wait for one that has not begun, so an executor may run them in any order, on any
 //! number of threads, also one after another. Work that is spawned beside requests may wait for them,
 //! and is done by its thread alone.
 

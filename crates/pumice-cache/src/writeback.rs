@@ -171,11 +171,12 @@ impl<L: Layout> Shared<L> {
         let mut encoded = shield(|| slot.member.layout.encode(&slot.key, chunk))?;
         let version = body.version;
         drop(body);
-        // What it shares with the chunk is counted there.
+        // What it shares with the chunk is counted there. Something is counted always: who counts nothing has not
+        // been encoded.
         let own = Arc::get_mut(&mut encoded.bytes);
-        let size = own.map_or(0, |bytes| {
+        let size = own.map_or(1, |bytes| {
             bytes.shrink_to_fit();
-            bytes.capacity() as u64
+            bytes.capacity().max(1) as u64
         });
         let mut body = slot.write();
         let kept = body.version == version && self.budget.keep_encoding(room, slot, size);

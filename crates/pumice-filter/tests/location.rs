@@ -646,3 +646,44 @@ fn runs_of_a_matrix_are_taken_row_by_row() {
         assert!(pointers.contains(&at) || !is_final(&wrong), "{at}");
     }
 }
+
+#[test]
+fn gaps_of_any_length_are_taken_row_by_row() {
+    // Wider than a step of 16 bits, with gaps around what these hold.
+    let dims = [40, 200_000];
+    let steps = [65_533u64, 65_534, 65_535, 65_536, 65_537, 100_000, 1, 2];
+    let mut cells = vec![0];
+    while let Some(next) = cells.last().map(|last| last + steps[cells.len() % 8] + 7)
+        && next < dims[0] * dims[1]
+    {
+        cells.push(next);
+    }
+    let set = CellSet::from_sorted_cells(dims[0] * dims[1], cells).unwrap();
+    check_rows(dims, &set, 300_000);
+}
+
+#[test]
+fn pieces_of_rows_know_their_columns_wherever_those_begin() {
+    let mut random = Random(3);
+    let columns: Vec<u32> = (0..3000)
+        .scan(0, |at, _| {
+            *at += 1 + random.below(3) as u32 * random.below(300) as u32;
+            Some(*at)
+        })
+        .collect();
+    let width = u64::from(columns[2999]) + 1;
+    for (start, len) in [(0, 3000), (1, 31), (1, 32), (31, 33), (64, 64), (2990, 10), (700, 1)] {
+        let range = start..start + len;
+        let wanted = columns[range.clone()].iter().map(|column| u64::from(*column));
+        let wanted = CellSet::from_sorted_cells(width, wanted).unwrap();
+        for from in [0, start / 2, start] {
+            let mut cells = RowEncoder::new([1, width], 0, 0, Aim::Fast).unwrap();
+            cells.row(0, &RowSteps::new(&columns, from..5000), range.clone());
+            let mut runs = RunEncoder::new([1, width], 0, Aim::Fast).unwrap();
+            runs.row(0, &RowBreaks::new(&columns, from..range.end), range.clone());
+            for found in [cells.finish(), runs.finish()] {
+                assert_eq!(found.to_set().unwrap(), wanted, "{range:?} from {from}");
+            }
+        }
+    }
+}

@@ -169,7 +169,7 @@ impl Store for FileStore {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.check_first_write()?;
-        // What lies behind is given back.
+        // If anything is cut off, there is no room behind it any more.
         self.roomy.fetch_min(len, Ordering::Relaxed);
         self.file.set_len(len)
     }

@@ -1,7 +1,7 @@
 //! Chunks of real files that idle threads encode or write before they have to: what is changed
 //! afterwards is stored as it was changed, and the rest is not encoded twice.
 
-use pumice::{Context, Dataset, File, MemoryStore, Stats};
+use pumice::{Context, Dataset, File, FilterSpec, MemoryStore, Points, Stats};
 use std::sync::Arc;
 use std::thread::{sleep, yield_now};
 use std::time::Duration;
@@ -191,4 +191,45 @@ fn dense_chunks_that_are_written_early_and_changed_are_stored_as_changed() {
         assert_eq!(case.stats().dirty, 0);
         assert!(case.stats().write_backs > case.chunks, "{:?}", case.stats());
     });
+}
+
+#[test]
+fn chunks_whose_encoding_is_what_they_are_made_of_are_encoded_early_once() {
+    let context = Context::builder().threads(3).cache_bytes(LIMIT).build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().context(&context).create_in(store.clone()).unwrap();
+    let pointers: Vec<u32> = (0..=32).map(|row| 60 * row).collect();
+    // Scattered but for a few neighbours, so that they are stored as they are split.
+    let scattered = |at: u32| 130 * (at % 60) + at * at / 7 % 127;
+    let column = |at: u32| if at % 20 == 19 { scattered(at - 1) + 1 } else { scattered(at) };
+    let columns: Vec<u32> = (0..32 * 60).map(column).collect();
+    let points = Points::compressed_rows(&pointers[..], &columns[..]).unwrap();
+    let values: Vec<f32> = (0..32 * 60).map(|at| at as f32).collect();
+    let mut datasets = Vec::new();
+    while context.stats().resident < LIMIT / 2 + LIMIT / 16 {
+        let new = file.new_dataset::<f32>().shape([32, 8000]).chunk([32, 8000]).sparse();
+        let new = new.value_filters(vec![]).location_filters(vec![FilterSpec::location()]);
+        let dataset = new.create(&format!("d{}", datasets.len())).unwrap();
+        dataset.write_at(&points, &values).unwrap();
+        datasets.push(dataset);
+        assert!(datasets.len() < 1000, "{:?}", context.stats());
+    }
+    let (last, others) = datasets.split_last().unwrap();
+    // Used again and again, so that the others become cold.
+    for turn in 0..PATIENCE {
+        if context.stats().encoded_early >= 3 {
+            break;
+        }
+        last.write((0, 0..2), &[1.0f32, 2.0]).unwrap();
+        sleep(Duration::from_millis(u64::from(turn > 1000)));
+    }
+    sleep(Duration::from_millis(100));
+    let early = context.stats().encoded_early;
+    assert!((3..=datasets.len() as u64).contains(&early), "{early} of {}", datasets.len());
+    assert_eq!(others[0].read_columns::<u32, f32>(..).unwrap().values, values);
+    drop(datasets);
+    file.close().unwrap();
+    let file = File::options().open_in(store).unwrap();
+    let found = file.dataset("d1").unwrap().read_columns::<u32, f32>(..).unwrap();
+    assert_eq!((&found.coordinates[1], &found.values), (&columns, &values));
 }

@@ -1,7 +1,7 @@
 //! Many compressed rows at once, which are stored while others are encoded, and new values for cells
 //! that are stored without filters.
 
-use pumice::{Context, Dataset, File, MemoryStore, Points, Section};
+use pumice::{Context, Dataset, File, FilterSpec, MemoryStore, Points, Section};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -184,4 +184,64 @@ fn nobody_sees_some_rows_of_a_write_and_not_the_others() {
             }
         });
     }
+}
+
+#[test]
+fn rows_of_an_array_without_columns_are_written() {
+    let file = File::in_memory().unwrap();
+    let new = file.new_dataset::<f32>().shape([3, 0]).max_shape([Some(3), None]).chunk([2, 2]);
+    let dataset = new.sparse().create("d").unwrap();
+    let points = Points::compressed_rows(&[0u32; 4][..], &[0u32; 0][..]).unwrap();
+    dataset.write_at(&points, &[] as &[f32]).unwrap();
+    assert_eq!(dataset.count_defined(..).unwrap(), 0);
+}
+
+#[test]
+fn a_column_outside_leaves_everything_as_it_was() {
+    let file = File::in_memory().unwrap();
+    let new = file.new_dataset::<f32>().shape([u64::from(EDGE); 2]).chunk([100, 300]).sparse();
+    let dataset = new.clear_filters(Section::Values).create("d").unwrap();
+    for ascending in [true, false] {
+        let mut wrong = rows(EDGE, 5, false);
+        let last = wrong.columns.len() - 1;
+        wrong.columns[if ascending { last } else { last / 2 }] = EDGE;
+        let points = Points::compressed_rows(&wrong.pointers[..], &wrong.columns[..]).unwrap();
+        assert!(dataset.write_at(&points, &wrong.values).is_err());
+        assert_eq!(dataset.count_defined(..).unwrap(), 0);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_takes_no_more_room_than_it_has_bytes() {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("room.h5");
+    let room = || {
+        let facts = std::fs::metadata(&path).unwrap();
+        (facts.blocks() * 512, facts.len())
+    };
+    let file = File::create(&path).unwrap();
+    let new = file.new_dataset::<f32>().shape([u64::from(EDGE); 2]).chunk([100, 300]).sparse();
+    let new = new.value_filters(vec![]).location_filters(vec![FilterSpec::location()]);
+    let dataset = new.create("d").unwrap();
+    let (mut model, mut rows) = (Model::new(), rows(EDGE, 1, false));
+    assert!(rows.values.len() > 1 << 18, "enough for room to be made");
+    write(&dataset, &mut model, &rows);
+    drop(dataset);
+    file.close().unwrap();
+    let (first, length) = room();
+    assert!(first <= length + (1 << 16), "{first} for {length}");
+    // Other values for the same cells take the same place.
+    let file = File::edit(&path).unwrap();
+    let dataset = file.dataset("d").unwrap();
+    rows.values.iter_mut().for_each(|value| *value += 1.0);
+    write(&dataset, &mut model, &rows);
+    check(&dataset, &model);
+    drop(dataset);
+    file.close().unwrap();
+    let (again, length) = room();
+    assert!(again <= length + (1 << 16), "{again} for {length}, {first} before");
+    check(&File::open(&path).unwrap().dataset("d").unwrap(), &model);
 }

@@ -1,7 +1,8 @@
 //! Compressed rows on their way to a sparse dataset: split by chunk and encoded in one pass.
 //!
-//! A band of chunks side by side is one task. It reads its rows once, in order; gaps are packed as they
-//! come, and values are appended to those of their chunk. A chunk that is new takes both as they are.
+//! A band of chunks side by side is one task. It reads its rows once, in order, some at a time; what lies between
+//! columns is found for all of these, and then copied with the values, piece by piece, to where their chunk grows. A chunk that
+//! is new takes both as they are.
 
 use super::DatasetState;
 use crate::layout::sparse::LOCATIONS;
@@ -15,7 +16,7 @@ use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 /// Bytes of values that are copied as a block.
 const BLOCK: usize = 128;
@@ -45,8 +46,8 @@ impl DatasetState {
         grid: &ChunkGrid,
         source: &Source<'_>,
     ) -> Result<bool> {
-        let sparse = match &self.layout.storage {
-            Storage::Sparse(sparse, _) if sparse.takes_rows() => sparse,
+        let (sparse, table) = match &self.layout.storage {
+            Storage::Sparse(sparse, table) if sparse.takes_rows() => (sparse, table),
             _ => return Ok(false),
         };
         let (filtered, aim) = (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim());
@@ -60,16 +61,20 @@ impl DatasetState {
         let many = source.bytes().len() >= MANY;
         let full = (0..rows.bands()).filter(|&band| cells(band) > 0);
         let chunk = |band, number| Dims::from_slice(&[band as u64, number]);
-        let chunks =
-            full.flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)));
+        let chunks: Vec<Dims> = full
+            .flat_map(|band| (0..grid.counts()[1]).map(move |number| chunk(band, number)))
+            .collect();
+        let new = many && !filtered && table.lookup(&chunks)?.iter().all(Option::is_none);
         let write = self.cache().begin_write(&self.cached, chunks)?;
         let line = Line { write, outcome: Mutex::new(Ok(())) };
         let look = Look::new(&rows);
-        if many && !filtered {
-            self.medium.expect(sparse.stored_values(rows.columns().len()));
-        }
+        let room = Once::new();
         executor.run(rows.bands(), &|band| {
             let Some(neighbours) = look.finish() else { return };
+            if new {
+                let values = sparse.stored_values(rows.columns().len());
+                room.call_once(|| self.medium.expect(values));
+            }
             if line.has_failed() {
                 return;
             }
@@ -148,13 +153,8 @@ impl<'a> Look<'a> {
             if band >= self.rows.bands() {
                 break;
             }
-            let _done = Done(&self.done);
-            match run_widely(Neighbours(self.rows, band)) {
-                Some(found) => {
-                    self.neighbours.fetch_add(found, Ordering::Relaxed);
-                }
-                None => self.wrong.store(true, Ordering::Relaxed),
-            }
+            let mut looked = Looked { look: self, found: None };
+            looked.found = run_widely(Neighbours(self.rows, band));
         }
         while self.done.load(Ordering::Acquire) < self.rows.bands() {
             std::hint::spin_loop();
@@ -165,12 +165,21 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Counts a band that has been looked at, whatever happened.
-struct Done<'a>(&'a AtomicUsize);
+/// Takes note of what a look at a band has found, also if it has ended early.
+struct Looked<'a> {
+    look: &'a Look<'a>,
+    found: Option<usize>,
+}
 
-impl Drop for Done<'_> {
+impl Drop for Looked<'_> {
     fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::Release);
+        match self.found {
+            Some(found) => {
+                self.look.neighbours.fetch_add(found, Ordering::Relaxed);
+            }
+            None => self.look.wrong.store(true, Ordering::Relaxed),
+        }
+        self.look.done.fetch_add(1, Ordering::Release);
     }
 }
 

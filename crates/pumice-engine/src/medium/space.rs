@@ -104,17 +104,15 @@ impl Medium {
             && self.state().allocator.has_room_for(sizes, Purpose::Raw, address)
     }
 
-    /// Says that so much raw data is about to be written for the first time. It goes to the end of a file without
-    /// much free space, which is to have room for all of it at once.
+    /// Says that so much raw data is about to be written where none was before. What free space does not hold goes to
+    /// the end of the file, which is to have room for all of it at once.
     pub(crate) fn expect(&self, length: u64) {
         let (end, free) = {
             let state = self.state();
             (state.allocator.end(), state.allocator.free_bytes())
         };
-        if free < length / 16
-            && let Ok(at) = self.absolute(end)
-        {
-            self.store.expect(at, length);
+        if let Ok(at) = self.absolute(end) {
+            self.store.expect(at, length.saturating_sub(free));
         }
     }
 

@@ -184,7 +184,7 @@ impl<N: Number> Work for Look<'_, N> {
                     zeros += u32::from(value == 0);
                     large += u32::from(value >= LARGE);
                 }
-                facts.sum += u64::from(sum);
+                facts.sum = facts.sum.wrapping_add(u64::from(sum));
             } else {
                 for value in part.iter().map(|value| value.wide()) {
                     facts.sum = facts.sum.wrapping_add(value);
@@ -427,7 +427,7 @@ mod tests {
             count in 0usize..700,
         ) {
             let mut out = Vec::new();
-            encode(&values, wanted, &mut out);
+            encode(&values, &Facts::of(&values), wanted, &mut out);
             for (at, byte) in changes {
                 let at = at.index(out.len());
                 out[at] = byte;
@@ -469,7 +469,7 @@ mod tests {
             let cells = (values.iter().sum::<u64>() + values.len() as u64 + spare).saturating_sub(1);
             let cells = cells.min(u64::from(u32::MAX));
             let mut out = Vec::new();
-            encode(&values, wanted, &mut out);
+            encode(&values, &Facts::of(&values), wanted, &mut out);
             if let Some((at, byte)) = change {
                 let at = at.index(out.len());
                 out[at] = byte;

@@ -251,6 +251,7 @@ impl RunEncoder {
             false => None,
         };
         let as_they_are = self.aim == Aim::Fast
+            && plain.is_some()
             && choose(total, u64::from(self.count), runs) == (Kind::Runs, false);
         if plain.is_none() || as_they_are {
             compact::encode_runs(&self.dims, &self.gaps, lengths, &mut bytes);

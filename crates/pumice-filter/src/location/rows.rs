@@ -20,7 +20,7 @@ const BLOCK: usize = 32;
 const LONG: u16 = u16::MAX;
 
 /// One row in so many is compared with the one before it, at so many columns.
-const SAMPLED: u32 = 64;
+const SAMPLED: u32 = 32;
 const COLUMNS: usize = 4;
 
 /// Columns of rows, and how many cells lie between each and the one before it.
@@ -44,6 +44,7 @@ impl<'a> RowSteps<'a> {
     /// For those of `columns` that are in `range`.
     #[inline(always)]
     pub fn new(columns: &'a [u32], range: Range<usize>) -> Self {
+        let range = range.start..range.end.min(columns.len());
         let mut steps = scratch::take_halves(range.len() + BLOCK);
         steps.clear();
         steps.reserve(range.len() + BLOCK);
@@ -185,7 +186,7 @@ impl RowEncoder {
         } else {
             self.irregular = true;
         }
-        if row.is_multiple_of(SAMPLED) && neighbour {
+        if row % SAMPLED == 1 && neighbour {
             self.sample(line, columns.get(other).unwrap_or_default());
         }
     }

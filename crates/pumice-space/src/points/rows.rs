@@ -159,7 +159,7 @@ impl<'a> RowGrid<'a> {
         let by_side = Divisor::new(self.side);
         let lines = self.lines(band);
         let all = self.cells(lines.clone()).len();
-        let step = (all / self.across / SAMPLED).clamp(1, lines.len().max(1));
+        let step = (all / self.across.max(1) / SAMPLED).clamp(1, lines.len().max(1));
         let mut sampled = 0;
         for line in lines.step_by(step) {
             let cells = self.columns.get(self.cells(line..line + 1)).unwrap_or_default();

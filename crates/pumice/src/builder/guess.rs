@@ -41,8 +41,10 @@ pub(super) fn even(length: u64, side: u64) -> u64 {
     if length <= side {
         return side;
     }
-    let chunks = (length as f64 / side as f64).round().max(1.0);
-    length.div_ceil(chunks as u64)
+    let chunks = length as f64 / side as f64;
+    // One instead of nearly two would be much too long.
+    let more = if chunks < 2.0 { 0.25 } else { 0.0 };
+    length.div_ceil((chunks + more).round() as u64)
 }
 
 /// The lengths that axes count as, where those that can grow are `growing` cells long at least.
@@ -134,7 +136,7 @@ mod tests {
     fn sides_divide_an_axis_evenly() {
         assert_eq!(even(20_000, 2479), 2500);
         assert_eq!(even(20_000, 983), 1000);
-        assert_eq!(even(10, 7), 10);
+        assert_eq!((even(10, 7), even(10, 9)), (5, 10));
         assert_eq!(even(10, 4), 4, "in chunks of 4, 4 and 2");
         assert_eq!(even(0, 7), 7);
         assert_eq!(even(u64::MAX, 1 << 20).div_ceil(1 << 20), 1);
