@@ -16,7 +16,7 @@ use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of values that are copied as a block.
 const BLOCK: usize = 128;
@@ -68,12 +68,12 @@ impl DatasetState {
         let write = self.cache().begin_write(&self.cached, chunks)?;
         let line = Line { write, outcome: Mutex::new(Ok(())) };
         let look = Look::new(&rows);
-        let room = Once::new();
+        // Whoever is first has room made; nobody waits for that.
+        let made = AtomicBool::new(!new);
         executor.run(rows.bands(), &|band| {
             let Some(neighbours) = look.finish() else { return };
-            if new {
-                let values = sparse.stored_values(rows.columns().len());
-                room.call_once(|| self.medium.expect(values));
+            if !made.swap(true, Ordering::Relaxed) {
+                self.medium.expect(sparse.stored_values(rows.columns().len()));
             }
             if line.has_failed() {
                 return;
