@@ -24,8 +24,8 @@ const MOST_WIDENING: u64 = 4;
 /// About how many defined cells a sparse chunk has whose values are stored as they are, and how many times as wide as
 /// high it is: nobody decodes values then, so that larger chunks cost a column little, and rows that are cut into
 /// fewer pieces are written faster.
-const PLAIN_CHUNK_DEFINED: f64 = 32768.0;
-const PLAIN_WIDTH: f64 = 3.0;
+const PLAIN_CHUNK_DEFINED: f64 = 24576.0;
+const PLAIN_WIDTH: f64 = 2.5;
 /// About how many cells a dense chunk with variable-length data has, if its shape is not given: with short
 /// strings that is a megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
