@@ -1,5 +1,5 @@
-//! Fields in and out of bytes: a bounds-checked [`Reader`], a [`Writer`], the decoding [`Budget`]
-//! and HDF5's metadata checksum ([`lookup3()`]).
+//! Fields in and out of bytes: a bounds-checked [`Reader`], a [`Writer`], the decoding [`Budget`],
+//! HDF5's metadata checksum ([`lookup3()`]), and a copy for short parts of lists ([`append_some()`]).
 //!
 //! Every decoder of Pumice is built on these few pieces, so that no decoder can read past its
 //! input, allocate from an unchecked count, or report an error without saying where it stands:
@@ -23,12 +23,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic))]
 
+mod append;
 mod budget;
 mod error;
 mod lookup3;
 mod reader;
 mod writer;
 
+pub use append::append_some;
 pub use budget::Budget;
 pub use error::DecodeError;
 pub use lookup3::{Begun, Lookup3, lookup3, lookup3_each};

@@ -26,7 +26,7 @@ mod toggles;
 mod varint;
 
 pub use row_runs::{RowBreaks, RunEncoder};
-pub use rows::{RowCells, RowEncoder, RowSteps, append_some};
+pub use rows::{RowCells, RowEncoder, RowSteps};
 
 use crate::{Filter, FilterError, scratch};
 use pumice_bytes::{Budget, DecodeError, Reader, Writer};

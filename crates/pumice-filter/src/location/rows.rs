@@ -9,7 +9,7 @@ use super::plain_length::{Counts, length};
 use super::plan::{Kind, choose};
 use super::{Aim, CHECKSUM, compact};
 use crate::scratch;
-use pumice_bytes::{Writer, lookup3_each};
+use pumice_bytes::{Writer, append_some, lookup3_each};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,14 +23,8 @@ const LONG: u16 = u16::MAX;
 const SAMPLED: u32 = 32;
 const COLUMNS: usize = 4;
 
-/// Columns of rows, and how many cells lie between each and the one before it.
-///
-/// ```
-/// use pumice_filter::location::RowSteps;
-///
-/// let steps = RowSteps::new(&[3, 4, 90], 0..3);
-/// # let _ = steps;
-/// ```
+/// Columns of rows, and how many cells lie between each and the one before it: what [`RowEncoder::row`] takes, where
+/// there is an example.
 #[derive(Debug)]
 pub struct RowSteps<'a> {
     columns: &'a [u32],
@@ -288,33 +282,6 @@ impl RowEncoder {
         let highest = self.before.max(self.highest.wrapping_sub(self.first_column));
         length(&self.dims, Counts { blocks, highest: u64::from(highest) })
     }
-}
-
-/// Appends a part of a list, block by block. What is copied too much is cut off again: that takes less time than to
-/// copy any number.
-///
-/// ```
-/// let mut some = vec![1];
-/// pumice_filter::location::append_some::<_, 4>(&mut some, &[2, 3, 4, 5, 6, 7], 1..3);
-/// assert_eq!(some, [1, 3, 4]);
-/// ```
-#[inline(always)]
-pub fn append_some<T: Copy, const BLOCK: usize>(to: &mut Vec<T>, from: &[T], range: Range<usize>) {
-    let Range { start: mut at, end } = range;
-    let len = to.len() + end.saturating_sub(at);
-    loop {
-        let Some(block) = from.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) else {
-            // At the end of the list.
-            to.extend_from_slice(from.get(at..end).unwrap_or_default());
-            break;
-        };
-        to.extend_from_slice(block);
-        at += BLOCK;
-        if at >= end {
-            break;
-        }
-    }
-    to.truncate(len);
 }
 
 /// Appends the checksums of some cells.
