@@ -73,7 +73,6 @@ mod shuffle;
 mod spec;
 mod stream;
 mod szip;
-mod wide;
 mod zstandard;
 
 pub use error::FilterError;
@@ -85,4 +84,3 @@ pub use registry::{find, register, registered_name};
 pub use section::EncodedCells;
 pub use spec::{BitshuffleCodec, BloscCodec, BloscShuffle, FilterSpec, Scaling, SzipCoding};
 pub use stream::{stream_copy, stream_fence};
-pub use wide::{Work, run_widely, widely};

@@ -14,9 +14,10 @@
 mod far;
 mod promise;
 
-use crate::{Filter, FilterError, registry, widely};
+use crate::{Filter, FilterError, registry};
 use far::Sampled;
 use promise::Promise;
+use pumice_wide::widely;
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;

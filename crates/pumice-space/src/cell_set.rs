@@ -29,7 +29,7 @@ pub use splice::{Kept, Splice, SplicePiece};
 use crate::{Run, Segment, SpaceError};
 use bitmap::Bitmap;
 use builder::{Builder, Smallest, is_small};
-use cell_list::CellList;
+use cell_list::{Ascent, CellList};
 use run_list::RunList;
 
 /// A set of cells of one chunk. The n-th cell of the set owns the n-th stored value.
@@ -157,23 +157,17 @@ impl CellSet {
         if let Some(&last) = list.last().filter(|last| u64::from(**last) >= cells) {
             return Err(wrong(last));
         }
-        // Without early exit, so that many are compared at once.
-        let (mut ascending, mut breaks) = (true, 0u32);
-        for pair in list.windows(2) {
-            ascending &= pair[0] < pair[1];
-            breaks = breaks.wrapping_add(u32::from(pair[1].wrapping_sub(pair[0]) != 1));
-        }
-        if !ascending {
+        let Ascent { strict, runs } = Ascent::of(&list);
+        if !strict {
             let pair = list.windows(2).find(|pair| pair[0] >= pair[1]);
             return Err(wrong(pair.map_or(0, |pair| pair[1])));
         }
-        let runs = u64::from(breaks) + u64::from(!list.is_empty());
         Ok(Self::from_known(cells, list, runs))
     }
 
     /// As [`from_list`](Self::from_list), for a list that is known to be right.
     fn from_ascending(cells: u64, list: Vec<u32>) -> Self {
-        let runs = cell_list::count_runs(&list);
+        let runs = Ascent::of(&list).runs;
         Self::from_known(cells, list, runs)
     }
 
@@ -182,7 +176,7 @@ impl CellSet {
         let len = list.len() as u64;
         let form = match Smallest::of(cells, len, runs) {
             _ if len == cells => return Self::full(cells),
-            Smallest::Cells => Form::Cells(CellList::new(list)),
+            Smallest::Cells => Form::Cells(CellList::new(list, runs)),
             Smallest::Bitmap => {
                 let mut words = vec![0u64; cells.div_ceil(64) as usize];
                 let mut set = |cell: u32| words[cell as usize / 64] |= 1 << (cell % 64);
@@ -200,7 +194,8 @@ impl CellSet {
             Smallest::Runs => {
                 let mut builder = Builder::new(cells);
                 builder.reserve(runs as usize);
-                CellList::new(list).for_each_within(0, cells, 0, |run, _| builder.add(run));
+                let list = CellList::new(list, runs);
+                list.for_each_within(0, cells, 0, |run, _| builder.add(run));
                 return builder.finish();
             }
         };
@@ -303,11 +298,11 @@ impl CellSet {
         self.len == self.cells
     }
 
-    /// Number of maximal runs; counted cell by cell in a list, word by word in a bitmap.
+    /// Number of maximal runs; counted word by word in a bitmap.
     pub fn run_count(&self) -> u64 {
         match &self.form {
             Form::Full => u64::from(self.cells > 0),
-            Form::Cells(list) => cell_list::count_runs(list.cells()),
+            Form::Cells(list) => list.run_count(),
             Form::Small(runs) => runs.count() as u64,
             Form::Large(runs) => runs.count() as u64,
             Form::Bitmap(bits) => bitmap::count_runs(bits.words()),

@@ -8,9 +8,9 @@ use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
 use crate::layout::{Lists, ReadRequest, Source, Storage, Target, VariableLength, WriteRequest};
 use crate::{Error, Result};
-use pumice_filter::widely;
 use pumice_space::{CellSet, Dims, Selection, plan_packed};
 use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
+use pumice_wide::widely;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{MutexGuard, PoisonError};
 

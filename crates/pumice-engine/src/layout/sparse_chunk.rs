@@ -5,8 +5,9 @@
 
 use super::request::{Source, Target};
 use crate::Result;
-use pumice_filter::{EncodedCells, Work, run_widely};
+use pumice_filter::EncodedCells;
 use pumice_space::{CellSet, Run, Segment, Selection};
+use pumice_wide::{Work, run_widely};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::wide::Wide;
+use pumice_wide::Wide;
 
 /// Columns that are compared at a time.
 pub(super) const STEP: usize = 32;

@@ -14,8 +14,9 @@ mod packed;
 
 use super::compact::outside;
 use super::{Aim, NAME, corrupt};
-use crate::{FilterError, Work, run_widely};
+use crate::FilterError;
 use pumice_bytes::{Lookup3, Reader};
+use pumice_wide::{Work, run_widely};
 
 use super::varint::{put_varint, varint};
 

@@ -12,8 +12,8 @@ use super::plan::{Kind, choose};
 use super::rows::{RowCells, Unchecked};
 use super::{Aim, CHECKSUM, MOST_RUNS, pays};
 use crate::scratch;
-use crate::wide::Wide;
 use pumice_bytes::append_some;
+use pumice_wide::Wide;
 use std::ops::Range;
 
 /// Runs that are copied as a block.

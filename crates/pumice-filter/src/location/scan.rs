@@ -6,9 +6,8 @@
 //! the first cells of rows are looked at, and what is decided there hardly ever happens.
 
 use super::breaks::{STEP, differences};
-use crate::Work;
-use crate::wide::Wide;
 use pumice_space::Division;
+use pumice_wide::{Wide, Work};
 
 /// Cells to be looked at, and where the gap before each is appended.
 pub(super) struct Scan<'a> {
@@ -124,8 +123,8 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_widely;
     use proptest::prelude::*;
+    use pumice_wide::run_widely;
 
     /// What a matrix says of itself, row by row.
     fn model(matrix: &[Vec<bool>]) -> Scanned {

@@ -224,7 +224,7 @@ fn expand(entries: &[Entry<u32>], len: u64) -> CellList {
     for (entry, end) in entries.iter().zip(ends) {
         list.extend(entry.start..entry.start + (end - entry.before));
     }
-    CellList::new(list)
+    CellList::new(list, entries.len() as u64)
 }
 
 #[inline]

@@ -4,16 +4,24 @@
 //! Only chunks of up to 2^32 - 1 cells are kept this way.
 
 use crate::Run;
+use pumice_wide::{Work, run_widely};
 
 /// Ascending cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CellList {
     cells: Box<[u32]>,
+    /// How many runs they form.
+    runs: u64,
 }
 
 impl CellList {
-    pub(super) fn new(cells: Vec<u32>) -> Self {
-        Self { cells: cells.into_boxed_slice() }
+    pub(super) fn new(cells: Vec<u32>, runs: u64) -> Self {
+        debug_assert_eq!(Ascent::of(&cells), Ascent { strict: true, runs });
+        Self { cells: cells.into_boxed_slice(), runs }
+    }
+
+    pub(super) fn run_count(&self) -> u64 {
+        self.runs
     }
 
     pub(super) fn cells(&self) -> &[u32] {
@@ -86,17 +94,42 @@ impl CellList {
 }
 
 /// Cells that are compared at a time: few enough for counters of 32 bits, many of which fit a register.
-const COUNTED: usize = 1 << 16;
+const COMPARED: usize = 1 << 16;
 
-/// How many runs ascending cells form.
-pub(super) fn count_runs(cells: &[u32]) -> u64 {
-    let (lower, upper) = (cells, cells.get(1..).unwrap_or_default());
-    let parts = lower.chunks(COUNTED).zip(upper.chunks(COUNTED));
-    let breaks = parts.map(|(lower, upper)| {
-        let pairs = lower.iter().zip(upper);
-        u64::from(
-            pairs.map(|(lower, upper)| u32::from(*upper != lower.wrapping_add(1))).sum::<u32>(),
-        )
-    });
-    breaks.sum::<u64>() + u64::from(!cells.is_empty())
+/// What a look at a list of cells tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ascent {
+    /// Whether each cell lies behind the one before it.
+    pub(super) strict: bool,
+    /// How many runs they form, if that is so.
+    pub(super) runs: u64,
+}
+
+impl Ascent {
+    pub(super) fn of(cells: &[u32]) -> Self {
+        run_widely(Look(cells))
+    }
+}
+
+struct Look<'a>(&'a [u32]);
+
+impl Work for Look<'_> {
+    type Output = Ascent;
+
+    #[inline(always)]
+    fn run(self) -> Ascent {
+        let (lower, upper) = (self.0, self.0.get(1..).unwrap_or_default());
+        let mut ascent = Ascent { strict: true, runs: u64::from(!lower.is_empty()) };
+        for (lower, upper) in lower.chunks(COMPARED).zip(upper.chunks(COMPARED)) {
+            // Without early exit, so that many are compared at once.
+            let (mut descents, mut breaks) = (0u32, 0u32);
+            for (&lower, &upper) in lower.iter().zip(upper) {
+                descents += u32::from(upper <= lower);
+                breaks += u32::from(upper.wrapping_sub(lower) != 1);
+            }
+            ascent.strict &= descents == 0;
+            ascent.runs += u64::from(breaks);
+        }
+        ascent
+    }
 }

@@ -237,8 +237,8 @@ fn to_words(set: &CellSet, cells: u64) -> Vec<u64> {
     words
 }
 
-/// The cells whose bits are set, `len` of them.
-fn to_list(words: &[u64], len: u64) -> CellList {
+/// The cells whose bits are set, `len` of them in so many runs.
+fn to_list(words: &[u64], len: u64, runs: u64) -> CellList {
     let mut list = Vec::with_capacity(len as usize);
     for (base, &word) in (0u32..).step_by(64).zip(words) {
         let mut word = word;
@@ -247,7 +247,7 @@ fn to_list(words: &[u64], len: u64) -> CellList {
             word &= word - 1;
         }
     }
-    CellList::new(list)
+    CellList::new(list, runs)
 }
 
 /// The set of the bits, in its smallest form. `cells` fit 32 bits, bits beyond them are zero.
@@ -261,7 +261,9 @@ pub(super) fn from_words(cells: u64, words: Vec<u64>) -> CellSet {
         Smallest::Bitmap => {
             return CellSet { cells, len, form: Form::Bitmap(Bitmap::new(words)) };
         }
-        Smallest::Cells => return CellSet { cells, len, form: Form::Cells(to_list(&words, len)) },
+        Smallest::Cells => {
+            return CellSet { cells, len, form: Form::Cells(to_list(&words, len, runs)) };
+        }
         Smallest::Runs => {}
     }
     let mut builder = Builder::new(cells);

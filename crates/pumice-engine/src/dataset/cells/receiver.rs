@@ -5,8 +5,9 @@
 //! begun a line waits there for the rest of it. Other columns are written as they come.
 
 use pumice_filter::location::CellVisitor;
-use pumice_filter::{Work, run_widely, stream_copy, stream_fence};
+use pumice_filter::{stream_copy, stream_fence};
 use pumice_space::{Coordinate, Run, RunWriter, put_cells};
+use pumice_wide::{Work, run_widely};
 use smallvec::SmallVec;
 
 /// The part of each column that is one chunk's.

@@ -17,9 +17,9 @@ mod wide;
 use super::{BLOCK, MOST_BITS, Number};
 use crate::FilterError;
 use crate::location::{NAME, corrupt};
-use crate::wide::Wide;
 use cells::Places;
 use pumice_bytes::Reader;
+use pumice_wide::Wide;
 
 /// Stands for a number that is not below it.
 const LARGE: u64 = super::LARGE as u64;

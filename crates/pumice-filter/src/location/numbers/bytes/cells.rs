@@ -7,7 +7,7 @@ use super::{Bytes, LARGE, wide};
 use crate::FilterError;
 use crate::location::compact::outside;
 use crate::location::numbers::{BLOCK, Beside};
-use crate::wide::{Wide, Work, run_widely};
+use pumice_wide::{Wide, Work, run_widely};
 
 /// Numbers for which a step is taken beside.
 pub(super) const GROUP: usize = 8;

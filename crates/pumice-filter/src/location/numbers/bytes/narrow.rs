@@ -2,7 +2,7 @@
 
 use super::cells::{self, Places, Plane};
 use crate::location::numbers::{BLOCK, Beside};
-use crate::wide::Wide;
+use pumice_wide::Wide;
 
 /// Nobody has a `Wide` to come here with.
 pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> usize {

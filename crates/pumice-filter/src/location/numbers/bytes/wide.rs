@@ -10,7 +10,7 @@
 use super::LARGE;
 use super::cells::{GROUP, Places, Plane};
 use crate::location::numbers::{BLOCK, Beside};
-use crate::wide::Wide;
+use pumice_wide::Wide;
 use std::arch::x86_64::*;
 
 /// As [`find_large`](super::cells::find_large).

@@ -8,7 +8,7 @@ use crate::FilterError;
 use crate::location::NAME;
 use crate::location::compact::outside;
 use crate::location::numbers::Beside;
-use crate::wide::{Wide, Work, run_widely};
+use pumice_wide::{Wide, Work, run_widely};
 
 struct EachCell<'a, T, B> {
     packed: Packed<'a>,

@@ -2,7 +2,7 @@
 
 use super::cells::Low;
 use crate::location::numbers::Beside;
-use crate::wide::Wide;
+use pumice_wide::Wide;
 
 /// Leaves everything to the caller; nobody has a `Wide` to come here with.
 pub(super) fn sum_low(

@@ -9,7 +9,7 @@
 use super::cells::Low;
 use super::{GROUP, MOST_WIDE};
 use crate::location::numbers::Beside;
-use crate::wide::Wide;
+use pumice_wide::Wide;
 use std::arch::x86_64::*;
 
 /// As [`sum_low_any`](super::cells::sum_low_any), of as many whole groups as can be done; says how many

@@ -4,14 +4,12 @@
 //! ones have, without a line of them being different: what runs inside [`widely`] is compiled twice, and
 //! the processor at hand decides which of the two is used.
 
-#![allow(unsafe_code)]
-
 /// Does some work, in wide registers if the processor has them.
 ///
 /// Functions that `work` calls are compiled for them only if they are inlined into it.
 ///
 /// ```
-/// let sum: u32 = pumice_filter::widely(|| (0..100).sum());
+/// let sum: u32 = pumice_wide::widely(|| (0..100).sum());
 /// assert_eq!(sum, 4950);
 /// ```
 #[inline]
@@ -58,13 +56,21 @@ fn in_wide_registers<W: Work>(work: W) -> W::Output {
 
 /// Says that the processor has AVX2 and what came with it: there is no other way to get one than to ask
 /// for it.
+///
+/// ```
+/// use pumice_wide::Wide;
+///
+/// // For all processors of an architecture the same answer, whoever asks.
+/// assert_eq!(Wide::detect().is_some(), Wide::detect().is_some());
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wide(());
+pub struct Wide(());
 
 impl Wide {
+    /// One if the processor has it all.
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(crate) fn detect() -> Option<Self> {
+    pub fn detect() -> Option<Self> {
         let has = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -73,8 +79,9 @@ impl Wide {
         has.then_some(Self(()))
     }
 
+    /// None: there are no such loops for this architecture.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn detect() -> Option<Self> {
+    pub fn detect() -> Option<Self> {
         None
     }
 }
