@@ -56,6 +56,12 @@ const WIDE_WINDOW: u32 = 21;
 /// The window that Zstandard chooses for large inputs at its fastest level.
 const FASTEST_WINDOW: u32 = 19;
 
+/// The fastest level, and the size of its table for text in front of numbers, such as a heap and its lengths: half of
+/// what it would be, so that it stays in the nearest cache. A million strings of 5 to 40 bytes are written in 6 % less
+/// time, and take 2.6 % more bytes.
+const FASTEST_LEVEL: i32 = 1;
+const TEXT_TABLE: u32 = 13;
+
 /// The level at which repetitions are hardly looked for.
 const NO_MATCHES: i32 = -131_072;
 
@@ -182,13 +188,16 @@ impl Compressor {
         // Every block but the last may be cut short, and has a header.
         let blocks = input.len() / plane + 1;
         out.reserve(zstd_safe::compress_bound(input.len()) + 16 * blocks);
+        context.reset(ResetDirective::SessionOnly)?;
         if plane >= input.len() {
+            set_sizes(context, 0, 0)?;
             return context.compress2(out, input).map(drop);
         }
-        context.reset(ResetDirective::SessionOnly)?;
         let window = input.len().next_power_of_two().ilog2();
         let wide = (FASTEST_WINDOW..=WIDE_WINDOW).contains(&window) && self.level <= PATIENT_LEVEL;
-        context.set_parameter(CParameter::WindowLog(if wide { window } else { 0 }))?;
+        // Shuffled numbers have planes of the same length, two at least.
+        let text = plane > input.len() - plane && self.level == FASTEST_LEVEL;
+        set_sizes(context, if wide { window } else { 0 }, if text { TEXT_TABLE } else { 0 })?;
         context.set_pledged_src_size(Some(input.len() as u64))?;
         let mut place = OutBuffer::around(out);
         let mut done = 0;
@@ -235,6 +244,9 @@ impl Compressor {
     /// Whether looking for repetitions makes these samples shorter.
     fn try_samples<'a>(&mut self, samples: impl Iterator<Item = &'a [u8]>) -> Result<bool, usize> {
         let (mut with, mut without) = (0, 0);
+        for context in [&mut self.matches, &mut self.codes] {
+            set_sizes(context, 0, 0)?;
+        }
         for sample in samples {
             self.sample.reserve(zstd_safe::compress_bound(sample.len()));
             with += self.matches.compress2(&mut self.sample, sample)?;
@@ -242,6 +254,13 @@ impl Compressor {
         }
         Ok(with + with / 64 < without)
     }
+}
+
+/// Sets the sizes of window and table, as powers of two or as the level has them (0), for the frames from here on: what
+/// others were made with stays otherwise, and the same input would not always give the same bytes.
+fn set_sizes(context: &mut CCtx<'_>, window: u32, table: u32) -> Result<(), usize> {
+    context.set_parameter(CParameter::WindowLog(window))?;
+    context.set_parameter(CParameter::HashLog(table)).map(drop)
 }
 
 /// The part of a plane that is tried: in its middle.
@@ -446,6 +465,36 @@ mod tests {
         let mut out = Vec::new();
         assert!(Zstandard.decode(&[], &frame, usize::MAX, &mut out).is_err());
         assert!(out.capacity() <= 1 << 20);
+    }
+
+    #[test]
+    fn what_was_compressed_before_does_not_matter() {
+        // Words of a few thousand, some oftener than others, so that it matters how many places are kept.
+        let mut random = 1u64;
+        let mut words = std::iter::repeat_with(|| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let word = ((random >> 33) % 3000).min((random >> 45) % 3000);
+            (1 + word)
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .to_le_bytes()
+                .map(|byte| b'a' + byte % 26)
+        });
+        let text: Vec<u8> = words.by_ref().flatten().take(900_000).collect();
+        let planes = |plane: usize| {
+            let mut out = Vec::new();
+            Zstandard.encode_planes(&[1], &text, plane, &mut out).unwrap();
+            out
+        };
+        let fresh = std::thread::scope(|scope| {
+            let each =
+                [text.len(), 600_000, 300_000].map(|plane| scope.spawn(move || planes(plane)));
+            each.map(|one| one.join().unwrap())
+        });
+        let [whole, long, thirds] = fresh;
+        for _ in 0..2 {
+            assert!(planes(600_000) == long && planes(text.len()) == whole);
+            assert!(planes(300_000) == thirds && planes(text.len()) == whole);
+        }
     }
 
     #[test]
