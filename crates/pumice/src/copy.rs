@@ -9,7 +9,7 @@ use crate::{Dataset, DatasetBuilder, Defined};
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
-use pumice_types::{Conversion, Datatype, Element, Heaped, Value};
+use pumice_types::{Conversion, Datatype, Element, Heaped, HeapedConversion, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// About how many bytes are read and written at once where all cells are copied.
@@ -160,15 +160,14 @@ impl<'a> Copying<'a> {
         if self.from.datatype().has_varlen() {
             return self.cells_with_heap(limit.min(BLOCK_CELLS), progress);
         }
-        if !self.to.is_sparse() && self.other_fill() {
+        let all = !self.from.is_sparse() && matches!(self.keep, Keep::Defined);
+        if !all && !self.to.is_sparse() && self.other_fill() {
             self.fill(limit)?;
         }
         if self.from.shape().is_empty() {
             return self.write(&Selection::all(), &self.from.read_bytes(..)?);
         }
-        if let (false, Keep::Defined, true) =
-            (self.from.is_sparse(), self.keep, self.is_stored_whole()?)
-        {
+        if all && self.is_stored_whole()? {
             return self.slabs(SLAB_BYTES / size, &mut |cells| progress(cells * size));
         }
         self.from.for_each_part(&self.within(), limit.min(BLOCK_CELLS), |block, cells| {
@@ -269,15 +268,20 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Whether cells that are left out would read otherwise in the copy.
+    /// Whether cells that are left out would read otherwise in the copy: by their value, as a zero is one in another
+    /// datatype, too, and to write all of them takes as long as they are many.
     fn other_fill(&self) -> bool {
         // The same value lies elsewhere in the heap of another file, and of the same one.
-        let fill = |dataset: &Dataset| {
+        let fill = |dataset: &Dataset| -> Option<Heaped> {
             let element = dataset.state.layout().geometry.fill().to_vec();
-            dataset.state.follow(element).ok().map(|fill| (fill.elements, fill.heap))
+            dataset.state.follow(element).ok()
         };
-        let same = || fill(self.from).is_some_and(|here| fill(self.to) == Some(here));
-        self.from.datatype() != self.to.datatype() || !same()
+        let (from, to) = (self.from.datatype(), self.to.datatype());
+        let converted = |fill: Heaped| match from == to {
+            true => Some(fill),
+            false => HeapedConversion::new(from, to).ok()?.convert(&fill).ok(),
+        };
+        fill(self.from).and_then(converted).is_none_or(|here| fill(self.to) != Some(here))
     }
 
     /// Gives every cell of a dense copy the fill value of the original.

@@ -369,3 +369,27 @@ fn masks_of_any_numbers_keep_what_is_not_zero() {
     let outside = Keep::Selected(Selection::point(&[6]).unwrap());
     assert!(from.copy_as(builder, "outside", &outside).is_err());
 }
+
+#[test]
+fn a_dense_copy_of_another_datatype_has_only_the_chunks_of_cells_that_are_defined() {
+    let file = File::in_memory().unwrap();
+    let (shape, chunk) = ([1 << 13, 1 << 10], [1 << 8, 1 << 8]);
+    let sparse = file.new_dataset::<i32>().shape(shape).chunk(chunk).fill_value(-7).sparse();
+    let sparse = sparse.create("sparse").unwrap();
+    sparse.write_point(&[5000, 7], 5).unwrap();
+    let builder = file.new_dataset::<f64>().shape(shape).chunk(chunk).fill_value(-7.0).deflate(1);
+    let dense = sparse.copy_as(builder, "dense", &Keep::Defined).unwrap();
+    assert_eq!(dense.chunk_count().unwrap(), 1);
+    assert_eq!(dense.read::<f64>((5000, 7..9)).unwrap(), [5.0, -7.0]);
+
+    let [from, to] =
+        [Datatype::i16_le(), Datatype::i32_le()].map(|base| Datatype::varlen(base, 16));
+    let fill = Value::Sequence(vec![Value::Integer(3)]);
+    let lists = file.new_dataset_of(from).shape(shape).chunk(chunk).fill(fill.clone()).sparse();
+    let lists = lists.create("lists").unwrap();
+    lists.write_sequence_point(&[5000, 7], &[1i16, 2]).unwrap();
+    let builder = file.new_dataset_of(to).shape(shape).chunk(chunk).fill(fill).variable_length();
+    let dense = lists.copy_as(builder, "dense lists", &Keep::Defined).unwrap();
+    assert_eq!(dense.chunk_count().unwrap(), 1);
+    assert_eq!(&dense.read_sequences::<i32>((5000, 7..9)).unwrap()[1], &[3]);
+}
