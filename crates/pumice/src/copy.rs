@@ -165,7 +165,7 @@ impl<'a> Copying<'a> {
             self.fill(limit)?;
         }
         if self.from.shape().is_empty() {
-            return self.write(&Selection::all(), &self.from.read_bytes(..)?);
+            return self.scalar();
         }
         if all && self.is_stored_whole()? {
             return self.slabs(SLAB_BYTES / size, &mut |cells| progress(cells * size));
@@ -175,6 +175,27 @@ impl<'a> Copying<'a> {
             progress(block.cells().saturating_mul(size));
             Ok(())
         })
+    }
+
+    /// Copies the one cell of a scalar, if it is kept.
+    fn scalar(&self) -> Result<()> {
+        let value = self.from.read_bytes(..)?;
+        if self.excluded.as_ref() == Some(&value) || !self.keeps_scalar()? {
+            return Ok(());
+        }
+        self.write(&Selection::all(), &value)
+    }
+
+    /// Whether a selection or a mask has the one cell of a scalar.
+    fn keeps_scalar(&self) -> Result<bool> {
+        match self.keep {
+            Keep::Selected(selection) => Ok(selection.count(&[]) > 0),
+            Keep::Where(mask) => match mask.datatype() {
+                Datatype::Float(_) => Ok(mask.read::<f64>(..)?.iter().any(|&x| x != 0.0)),
+                _ => Ok(mask.read::<i64>(..)?.iter().any(|&flag| flag != 0)),
+            },
+            Keep::Defined | Keep::Except(..) | Keep::ExceptValue(_) => Ok(true),
+        }
     }
 
     /// Whether every cell is stored, so that nothing is gained by asking for chunks.

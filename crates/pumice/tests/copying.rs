@@ -371,6 +371,48 @@ fn masks_of_any_numbers_keep_what_is_not_zero() {
 }
 
 #[test]
+fn a_scalar_is_copied_only_if_it_is_kept() {
+    let file = File::in_memory().unwrap();
+    let number = file.new_dataset::<i32>().fill_value(-7).create("number").unwrap();
+    number.write(.., &[5]).unwrap();
+    let word = file.new_strings().fill(Value::from("none")).create("word").unwrap();
+    word.write_strings(.., &["tuff"]).unwrap();
+    let [yes, no] = [1u8, 0].map(|flag| {
+        let mask = file.new_dataset::<u8>().create(&format!("mask {flag}")).unwrap();
+        mask.write(.., &[flag]).unwrap();
+        mask
+    });
+    let rules = [
+        (Keep::Defined, true),
+        (Keep::Selected(Selection::all()), true),
+        (Keep::Selected(Selection::none()), false),
+        (Keep::Where(yes), true),
+        (Keep::Where(no), false),
+    ];
+    let except = |five, tuff| [five, tuff].map(|(value, kept)| (Keep::ExceptValue(value), kept));
+    let numbers = except((Value::Integer(5), false), (Value::Integer(6), true));
+    let words = except((Value::from("tuff"), false), (Value::from("tuf"), true));
+    for (at, (keep, kept)) in rules.iter().chain(&numbers).enumerate() {
+        for (layout, builder) in
+            [("same", file.new_dataset_like(&number)), ("other", file.new_dataset::<f64>())]
+        {
+            let copy = number.copy_as(builder, &format!("{layout} {at}"), keep).unwrap();
+            let wanted = if *kept { 5.0 } else { -7.0 };
+            assert_eq!(copy.read::<f64>(..).unwrap(), [wanted], "{layout}, rule {at}");
+        }
+    }
+    for (at, (keep, kept)) in rules.iter().chain(&words).enumerate() {
+        for (layout, builder) in
+            [("same word", file.new_dataset_like(&word)), ("other word", file.new_strings())]
+        {
+            let copy = word.copy_as(builder, &format!("{layout} {at}"), keep).unwrap();
+            let wanted = if *kept { "tuff" } else { "none" };
+            assert_eq!(copy.read_strings(..).unwrap(), [wanted], "{layout}, rule {at}");
+        }
+    }
+}
+
+#[test]
 fn a_dense_copy_of_another_datatype_has_only_the_chunks_of_cells_that_are_defined() {
     let file = File::in_memory().unwrap();
     let (shape, chunk) = ([1 << 13, 1 << 10], [1 << 8, 1 << 8]);

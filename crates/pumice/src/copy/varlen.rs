@@ -28,7 +28,7 @@ impl Copying<'_> {
     pub(super) fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let writer = self.writer()?;
         if self.from.shape().is_empty() {
-            return writer.write(&Selection::all(), self.from.read_heaped(..)?);
+            return self.scalar_with_heap(&writer);
         }
         let size = self.from.datatype().size() as u64;
         if !self.to.is_sparse() && self.other_fill() {
@@ -44,6 +44,19 @@ impl Copying<'_> {
             progress(block.cells().saturating_mul(size));
             Ok(())
         })
+    }
+
+    /// Copies the one cell of a scalar, or the fill value of the original if it is not kept.
+    fn scalar_with_heap(&self, writer: &Writer<'_>) -> Result<()> {
+        let value = self.from.read_heaped(..)?;
+        let values = value.values(self.from.datatype()).map_err(Error::from);
+        let values = self.from.at(values)?.into_iter().map(settled);
+        let excluded = values.map(Some).any(|value| value == self.excluded_value);
+        match !excluded && self.keeps_scalar()? {
+            true => writer.write(&Selection::all(), value),
+            false if self.other_fill() => writer.write(&Selection::all(), self.own_fill()?),
+            false => Ok(()),
+        }
     }
 
     fn writer(&self) -> Result<Writer<'_>> {
