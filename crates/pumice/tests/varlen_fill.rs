@@ -1,7 +1,7 @@
 //! Fill values of variable length: what cells read as that were never written, that were erased, or
 //! that an array lost and got again.
 
-use pumice::{Dataset, DatasetBuilder, Datatype, File, Keep, Value};
+use pumice::{Context, Dataset, DatasetBuilder, Datatype, File, H5Type, Keep, Value};
 
 /// A datatype, its fill value, and another value.
 fn cases() -> Vec<(Datatype, Value, Value)> {
@@ -144,5 +144,55 @@ fn a_long_fill_value_is_read_in_every_cell_however_many_there_are() {
             };
             assert!(found == wanted.as_bytes(), "{layout}: {number}");
         }
+    }
+}
+
+#[test]
+fn a_long_fill_value_is_stored_once_in_a_chunk_however_many_cells_have_it() {
+    let fill = "x".repeat(20_000);
+    let record =
+        Datatype::compound([("id", Datatype::i32_le()), ("text", Datatype::varlen_string(16))]);
+    let members = |id: i32| {
+        Value::Compound(vec![
+            ("id".into(), Value::Integer(id.into())),
+            ("text".into(), Value::from(fill.as_str())),
+        ])
+    };
+    let file = File::in_memory().unwrap();
+    let text = file.new_strings().fill(Value::from(fill.as_str())).variable_length();
+    let part = file.new_dataset_of(record.clone()).fill(members(-1)).variable_length();
+    let sparse = file.new_dataset_of(record).fill(members(-1)).sparse();
+    let create = |builder: DatasetBuilder, name| {
+        builder.shape([3000]).chunk([3000]).no_filters().create(name).unwrap()
+    };
+
+    // A new chunk, and cells that get the fill value back.
+    let texts = create(text, "texts");
+    let words: Vec<String> = (0..3000).map(|n| format!("word {n}")).collect();
+    texts.write_strings(5..6, &["a"]).unwrap();
+    assert!(texts.storage_size().unwrap() < 500_000, "{:?}", texts.storage_size());
+    texts.write_strings(.., &words).unwrap();
+    texts.reset(7..2900).unwrap();
+    assert!(texts.storage_size().unwrap() < 500_000, "{:?}", texts.storage_size());
+
+    // Cells of which only a member of fixed size is written have the rest of the fill value.
+    #[derive(Clone, Copy, H5Type)]
+    #[repr(C)]
+    struct Id {
+        id: i32,
+    }
+    for records in [create(part, "part"), create(sparse, "sparse")] {
+        let ids: Vec<Id> = (0..2000).map(|id| Id { id }).collect();
+        records.write(100..2100, &ids).unwrap();
+        assert!(records.storage_size().unwrap() < 500_000, "{:?}", records.storage_size());
+        Context::global().evict().unwrap();
+        assert_eq!(records.read_values(100..102).unwrap(), [members(0), members(1)]);
+        assert_eq!(records.read_values(2100..2101).unwrap(), [members(-1)]);
+    }
+    Context::global().evict().unwrap();
+    let read = texts.read_strings(..).unwrap();
+    for (number, found) in read.iter().enumerate() {
+        let wanted = if (7..2900).contains(&number) { &fill } else { &words[number] };
+        assert!(found == wanted.as_bytes(), "{number}");
     }
 }

@@ -209,8 +209,9 @@ impl HeapChunk {
         let mut rest = fill.elements.clone();
         let undefined = self.defined_among(&cells).len() < cells.len();
         if undefined && !fill.heap.is_empty() {
-            // All refer to the same bytes, until they are stored.
+            // All refer to the same bytes.
             heaped::adopt(datatype, &mut rest, &mut self.heap, 0, &fill.heap)?;
+            self.shared.get_or_insert(self.heap.len());
         }
         let logged = self.logged_mut();
         let elements = source.convert(members, || logged.values_or_fill(&cells, &rest))?;
@@ -254,8 +255,9 @@ impl HeapChunk {
     pub fn fill(&mut self, datatype: &Datatype, cells: &CellSet, fill: &Heaped) -> Result<()> {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
-        // All refer to the same bytes, until they are stored.
-        heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)?;
+        if heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)? {
+            self.shared.get_or_insert(self.heap.len());
+        }
         self.logged_mut().define(cells.clone(), elements);
         Ok(())
     }

@@ -161,10 +161,11 @@ impl VariableLength {
             )));
         }
         let mut values = super::dense::zeros(bytes)?;
-        // All refer to the same bytes, until they are stored.
         super::request::fill_with(&mut values, &self.fill.elements);
         let entries = SparseChunk::new(CellSet::full(cells), Some(values));
-        Ok(HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone()))
+        let chunk = HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone());
+        // A copy for every cell would take as much memory as the fill value is long and cells are many.
+        Ok(chunk.sharing(cells > 1 && !self.fill.heap.is_empty()))
     }
 
     /// Encodes all sections.
