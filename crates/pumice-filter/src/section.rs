@@ -106,8 +106,22 @@ impl Pipeline {
         unfiltered: u64,
         most_cells: u64,
     ) -> Result<(Dims, CellSet), FilterError> {
+        self.decode_cells_beside(input, mask, unfiltered, most_cells, 0)
+    }
+
+    /// As [`decode_cells`](Self::decode_cells), for a section beside which `beside` bytes are stored for what the
+    /// cells hold. A regular selection has a few bytes however many pieces it has: that there are so many values
+    /// says that it may.
+    pub fn decode_cells_beside(
+        &self,
+        input: &[u8],
+        mask: u32,
+        unfiltered: u64,
+        most_cells: u64,
+        beside: u64,
+    ) -> Result<(Dims, CellSet), FilterError> {
         let limit = plain_limit(unfiltered, most_cells)?;
-        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells);
+        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells, beside);
         let (dims, cells) = if self.begins_with_location() && mask & 1 == 0 {
             let bound = location::Location.encoded_bound(limit);
             let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
@@ -150,7 +164,7 @@ impl Pipeline {
         }
         let bound = location::Location.encoded_bound(limit);
         let others = (1..self.specs().len()).any(|at| mask >> at & 1 == 0);
-        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells);
+        let mut budget = self.budget(input.len(), mask, unfiltered, most_cells, 0);
         if !others && input.len() <= bound {
             return visit_encoded(input, unfiltered, &mut budget, visitor);
         }
@@ -160,12 +174,19 @@ impl Pipeline {
         shown
     }
 
-    /// The memory that a set of cells from `stored` bytes may need, whatever its length before filters
-    /// is said to be.
-    fn budget(&self, stored: usize, mask: u32, unfiltered: u64, most_cells: u64) -> Budget {
+    /// The memory that a set of cells from `stored` bytes, with `beside` more for what they hold, may need, whatever
+    /// its length before filters is said to be.
+    fn budget(
+        &self,
+        stored: usize,
+        mask: u32,
+        unfiltered: u64,
+        most_cells: u64,
+        beside: u64,
+    ) -> Budget {
         let first = usize::from(self.begins_with_location());
         let possible = self.decoded_bound_until(first, stored, mask) as u64;
-        Budget::new(memory(unfiltered.min(possible), most_cells))
+        Budget::new(memory(unfiltered.min(possible).saturating_add(beside), most_cells))
     }
 
     /// What matters where locations are written: without another filter behind them, how fast they are
@@ -219,8 +240,8 @@ fn plain_limit(unfiltered: u64, most_cells: u64) -> Result<usize, FilterError> {
 
 /// The memory that a set of cells may need: some bytes for each of its runs, of which there may be
 /// many more than the section has bytes, but not more than the chunk has cells.
-fn memory(unfiltered: u64, most_cells: u64) -> u64 {
-    let by_length = unfiltered.saturating_mul(64).saturating_add(location::MOST_MEMORY);
+fn memory(bytes: u64, most_cells: u64) -> u64 {
+    let by_length = bytes.saturating_mul(64).saturating_add(location::MOST_MEMORY);
     most_cells.saturating_mul(1024).saturating_add(1 << 16).min(by_length)
 }
 

@@ -2,7 +2,7 @@
 //! rows that it names. Requests of 2^30 rows and more would not end otherwise, or take all memory.
 
 use proptest::prelude::*;
-use pumice::{Dataset, DatasetBuilder, File, MemoryStore, Selection};
+use pumice::{Context, Dataset, DatasetBuilder, File, MemoryStore, Selection};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -253,5 +253,28 @@ proptest! {
         file.close().unwrap();
         let file = File::options().open_in(store).unwrap();
         prop_assert_eq!(found(&file.dataset("d").unwrap(), &Selection::all()), model);
+    }
+}
+
+#[test]
+fn a_long_column_of_a_chunk_is_read_again_though_its_locations_are_a_few_bytes() {
+    const LONG: u64 = 17_000_000;
+    let context = Context::builder().build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
+    for (name, filters) in [("filtered", true), ("plain", false)] {
+        let builder = file.new_dataset::<u8>().shape([LONG, 1000]).chunk([LONG, 1000]).sparse();
+        let builder = if filters { builder } else { builder.no_filters() };
+        let tall = builder.create(name).unwrap();
+        let value = |row: u64| (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
+        tall.write((.., 3), &(0..LONG).map(value).collect::<Vec<u8>>()).unwrap();
+        context.evict().unwrap();
+        let stored = tall.structured_chunks().unwrap();
+        assert!(stored[0].sections[0].size < 100, "{stored:?}");
+        assert_eq!(tall.count_defined(..).unwrap(), LONG, "{name}");
+        let last = LONG - 2..LONG;
+        assert_eq!(tall.read::<u8>((last, 3)).unwrap(), [value(LONG - 2), value(LONG - 1)]);
+        tall.write_point(&[5, 5], 1u8).unwrap();
+        assert_eq!(tall.count_defined((..10, ..)).unwrap(), 11, "{name}");
     }
 }

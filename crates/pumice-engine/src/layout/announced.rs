@@ -8,14 +8,15 @@ use super::geometry::Geometry;
 use super::sparse::decode_locations;
 use crate::{Error, Result};
 use pumice_filter::{FilterError, Pipeline};
-use pumice_format::index::SectionRecord;
+use pumice_format::index::{ChunkRecord, SectionRecord};
 
-/// Fails unless the stored `bytes` of section 0 are, without filters, as long as its record says.
+/// Fails unless the stored `bytes` of section 0 of a chunk are, without filters, as long as its record says.
 pub(super) fn check_locations(
     geometry: &Geometry,
     pipeline: &Pipeline,
     bytes: &[u8],
     section: &SectionRecord,
+    record: &ChunkRecord,
 ) -> Result<()> {
     let announced = section.unfiltered;
     let wrong = |found: String| {
@@ -26,7 +27,7 @@ pub(super) fn check_locations(
     if bytes.is_empty() {
         return if announced == 0 { Ok(()) } else { wrong("0".into()) };
     }
-    let cells = decode_locations(geometry, pipeline, bytes, section, 0)?;
+    let cells = decode_locations(geometry, pipeline, bytes, section, record)?;
     // What the location filter decodes to. Others may have spelled the same cells otherwise.
     let usual = Pipeline::default().encode_cells(geometry.chunk(), &cells)?.unfiltered;
     let limit = usize::try_from(usual.max(announced)).unwrap_or(usize::MAX);

@@ -171,7 +171,7 @@ impl Sparse {
     pub fn check_locations(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let ((section, length), _) = sections(record)?;
         let stored = bytes.get(..length).ok_or_else(|| short(0, length, bytes.len()))?;
-        announced::check_locations(&self.geometry, self.pipelines(key).0, stored, &section)
+        announced::check_locations(&self.geometry, self.pipelines(key).0, stored, &section, record)
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections. If the chunk may
@@ -190,7 +190,7 @@ impl Sparse {
             return Err(short(record.address, locations.1, bytes.len()));
         };
         let section = locations.0;
-        let cells = decode_locations(&self.geometry, before, head, &section, record.address)?;
+        let cells = decode_locations(&self.geometry, before, head, &section, record)?;
         if part == Part::Defined {
             return self.mask(key, SparseChunk::new(cells, None));
         }
@@ -337,21 +337,24 @@ pub(super) fn decode_locations(
     pipeline: &Pipeline,
     bytes: &[u8],
     section: &SectionRecord,
-    address: u64,
+    record: &ChunkRecord,
 ) -> Result<CellSet> {
     let total = geometry.cells_per_chunk();
     if bytes.is_empty() {
         // An empty section 0 says that every cell is defined.
         return Ok(CellSet::full(total));
     }
+    let SectionRecord { filter_mask, unfiltered, .. } = *section;
+    // The file has as many bytes as the record says, or nobody would have got it from the index.
+    let beside = record.size.saturating_sub(bytes.len() as u64);
     let (dims, cells) =
-        pipeline.decode_cells(bytes, section.filter_mask, section.unfiltered, total)?;
+        pipeline.decode_cells_beside(bytes, filter_mask, unfiltered, total, beside)?;
     if dims.as_slice() == geometry.chunk() {
         return Ok(cells);
     }
     let expected = format!("a selection over a chunk of {:?}", geometry.chunk());
-    Err(DecodeError::new("locations of a sparse chunk", address, expected, format!("{dims:?}"))
-        .into())
+    let (what, found) = ("locations of a sparse chunk", format!("{dims:?}"));
+    Err(DecodeError::new(what, record.address, expected, found).into())
 }
 
 /// Whether sizes and masks of sections that somebody else has made fit the pipelines.

@@ -227,7 +227,8 @@ impl VariableLength {
     pub fn check_locations(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let Some(locations) = &self.locations else { return Ok(()) };
         let (section, stored) = stored_section(record, 0, bytes)?;
-        announced::check_locations(&self.geometry, self.pipeline(key, locations), stored, section)
+        let pipeline = self.pipeline(key, locations);
+        announced::check_locations(&self.geometry, pipeline, stored, section, record)
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.
@@ -254,7 +255,7 @@ impl VariableLength {
             Some(locations) => {
                 let (section, stored) = stored_section(record, 0, bytes)?;
                 let pipeline = self.pipeline(key, locations);
-                decode_locations(&self.geometry, pipeline, stored, section, record.address)?
+                decode_locations(&self.geometry, pipeline, stored, section, record)?
             }
         };
         if part == Part::Defined {
