@@ -71,7 +71,11 @@ impl Dataset {
     /// [`write_sequence_point`](Self::write_sequence_point).
     pub fn write_point<T: Element>(&self, point: &[u64], value: T) -> Result<()> {
         self.require_rank(point)?;
-        self.write_coordinates(point, &[value])
+        match point {
+            // The one cell of a scalar.
+            [] => self.write(.., &[value]),
+            _ => self.write_coordinates(point, &[value]),
+        }
     }
 
     /// As [`write_points`](Self::write_points), with each value beside its coordinates.

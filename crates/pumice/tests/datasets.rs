@@ -1,6 +1,6 @@
 //! Dense datasets of every layout against a plain array, and what makes them different from sparse.
 
-use pumice::{Context, Dataset, File, Selection};
+use pumice::{Context, Dataset, Datatype, File, Selection};
 
 fn every_layout(file: &File) -> Vec<Dataset> {
     let shape = || file.new_dataset::<i32>().shape([7, 9]).fill_value(5i32);
@@ -89,6 +89,18 @@ fn scalars_and_empty_shapes_work() {
     let scalar = file.new_dataset::<f64>().create("scalar").unwrap();
     scalar.write(.., &[2.5f64]).unwrap();
     assert_eq!(scalar.read::<f64>(..).unwrap(), [2.5]);
+    scalar.write_point(&[], 3.5f64).unwrap();
+    assert_eq!(scalar.read::<f64>(..).unwrap(), [3.5]);
+    assert!(scalar.write_point(&[0], 3.5f64).is_err());
+    let name = file.new_strings().create("name").unwrap();
+    name.write_string_point(&[], "obsidian").unwrap();
+    assert_eq!(name.read_strings(..).unwrap().get(0), Some(&b"obsidian"[..]));
+    let sequence = Datatype::varlen(Datatype::i32_le(), 16);
+    let sequence = file.new_dataset_of(sequence).create("sequence").unwrap();
+    sequence.write_sequence_point(&[], &[1i32, 2]).unwrap();
+    assert_eq!(&sequence.read_sequences::<i32>(..).unwrap()[0], &[1, 2][..]);
+    let nothing = file.new_dataset::<f64>().null().create("nothing").unwrap();
+    assert!(nothing.write_point(&[], 1.0f64).is_err());
     let empty = file.new_dataset::<f64>().shape([0, 4]).create("empty").unwrap();
     assert_eq!(empty.read::<f64>(..).unwrap(), []);
     empty.write(.., &[] as &[f64]).unwrap();

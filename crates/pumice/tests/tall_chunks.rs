@@ -257,6 +257,24 @@ proptest! {
 }
 
 #[test]
+fn a_chunk_that_could_not_be_read_again_is_not_stored() {
+    // As above, with values that take next to nothing: whoever reads has no reason to believe that there are so many.
+    const LONG: u64 = 17_000_000;
+    let file = File::options().create_in(Arc::new(MemoryStore::default())).unwrap();
+    let tall = file.new_dataset::<u8>().shape([LONG, 1000]).chunk([LONG, 1000]).sparse();
+    let tall = tall.create("tall").unwrap();
+    tall.write((..100, 3), &[7u8; 100]).unwrap();
+    file.flush().unwrap();
+    tall.write((.., 3), &vec![7u8; LONG as usize]).unwrap();
+    let error = file.flush().unwrap_err().to_string();
+    assert!(error.contains("smaller chunks"), "{error}");
+    // What was stored is still there, and what is in memory can be made less.
+    tall.erase((200.., ..)).unwrap();
+    file.flush().unwrap();
+    assert_eq!(tall.count_defined(..).unwrap(), 200);
+}
+
+#[test]
 fn a_long_column_of_a_chunk_is_read_again_though_its_locations_are_a_few_bytes() {
     const LONG: u64 = 17_000_000;
     let context = Context::builder().build().unwrap();

@@ -109,13 +109,18 @@ impl Sparse {
             Error::Internal("a chunk without resident values was to be written".into())
         })?;
         let (locations, filters) = self.pipelines(key);
-        let Some(StoredCells { cells, address }) = &chunk.stored else {
-            let cells = locations.encode_cells(self.geometry.chunk(), &chunk.cells)?;
-            return with_values(cells, filters, values);
+        let (cells, place) = match &chunk.stored {
+            // Values that are stored as they are take the place of those that were there.
+            Some(StoredCells { cells, address }) => {
+                (cells.clone(), filters.is_empty().then_some(*address))
+            }
+            None => (locations.encode_cells(self.geometry.chunk(), &chunk.cells)?, None),
         };
-        let encoded = with_values(cells.clone(), filters, values)?;
-        // Values that are stored as they are take the place of those that were there.
-        let place = filters.is_empty().then_some(*address);
+        let encoded = with_values(cells, filters, values)?;
+        let [section, behind] = &encoded.sections;
+        let (head, tail) = encoded.bytes.split_at(behind.offset as usize);
+        let beside = tail.len() + encoded.values.as_ref().map_or(0, |values| values.len());
+        check_readable(locations, &chunk.cells, head, section, beside)?;
         Ok(EncodedSections { place, ..encoded })
     }
 
@@ -355,6 +360,35 @@ pub(super) fn decode_locations(
     let expected = format!("a selection over a chunk of {:?}", geometry.chunk());
     let (what, found) = ("locations of a sparse chunk", format!("{dims:?}"));
     Err(DecodeError::new(what, record.address, expected, found).into())
+}
+
+/// So many cells can always be read again.
+const ALWAYS_READABLE: u64 = 1 << 24;
+
+/// Fails if locations that have just been encoded, with so many bytes `beside` them, would be refused by who reads them, as
+/// taking too much memory for what is there: such a chunk must not be stored.
+pub(super) fn check_readable(
+    pipeline: &Pipeline,
+    cells: &CellSet,
+    bytes: &[u8],
+    section: &SectionRecord,
+    beside: usize,
+) -> Result<()> {
+    let SectionRecord { unfiltered, filter_mask, .. } = *section;
+    // Only a regular selection has less than a byte for two cells.
+    if cells.len() <= ALWAYS_READABLE || unfiltered >= cells.len() / 2 || bytes.is_empty() {
+        return Ok(());
+    }
+    let all = cells.cells();
+    match pipeline.decode_cells_beside(bytes, filter_mask, unfiltered, all, beside as u64) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::Invalid(format!(
+            "{} defined cells of one chunk in {} byte(s) of locations and values, which readers refuse ({error}): \
+             choose smaller chunks",
+            cells.len(),
+            bytes.len() + beside
+        ))),
+    }
 }
 
 /// Whether sizes and masks of sections that somebody else has made fit the pipelines.

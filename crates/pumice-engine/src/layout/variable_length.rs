@@ -14,7 +14,7 @@ use super::geometry::Geometry;
 use super::heap_chunk::{HeapChunk, no_heap};
 use super::heap_sections::{HeapSections, stored_section};
 use super::request::{Piece, ReadRequest, Target, WriteRequest, points_of_sparse};
-use super::sparse::{check_sections, decode_locations};
+use super::sparse::{check_readable, check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use crate::{Error, Result};
 use pumice_bytes::Writer;
@@ -195,6 +195,11 @@ impl VariableLength {
             tag.sections.push(SectionRecord { offset, unfiltered, filter_mask });
             bytes.put_bytes(&encoded.bytes);
             scratch::give(encoded.bytes);
+        }
+        if let (Some(locations), [section, behind, ..]) = (&self.locations, &*tag.sections) {
+            let (head, tail) = bytes.split_at(behind.offset as usize);
+            let pipeline = self.pipeline(key, locations);
+            check_readable(pipeline, chunk.cells(), head, section, tail.len())?;
         }
         Ok(Encoded::new(bytes, tag))
     }

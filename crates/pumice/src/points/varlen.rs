@@ -57,7 +57,11 @@ impl Dataset {
     /// ```
     pub fn write_string_point(&self, point: &[u64], string: impl AsRef<[u8]>) -> Result<()> {
         self.require_rank(point)?;
-        self.write_string_coordinates(point, &[string])
+        match point {
+            // The one cell of a scalar.
+            [] => self.write_strings(.., &[string]),
+            _ => self.write_string_coordinates(point, &[string]),
+        }
     }
 
     /// As [`write_strings_at`](Self::write_strings_at), with points as arrays.
@@ -142,7 +146,11 @@ impl Dataset {
     /// ```
     pub fn write_sequence_point<T: Element>(&self, point: &[u64], sequence: &[T]) -> Result<()> {
         self.require_rank(point)?;
-        self.write_sequence_coordinates(point, &[sequence].into_iter().collect())
+        let one = [sequence].into_iter().collect();
+        match point {
+            [] => self.write_sequences(.., &one),
+            _ => self.write_sequence_coordinates(point, &one),
+        }
     }
 
     /// As [`write_sequences_at`](Self::write_sequences_at), with points as arrays.
