@@ -244,12 +244,20 @@ impl SparseChunk {
 
     /// Makes `cells` undefined. Returns whether any of them was defined.
     pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
-        let left = self.without(element, cells);
-        let changed = left.is_some();
-        if let Some(left) = left {
-            *self = left;
+        let (left, kept) = self.cells.without(cells);
+        if left.len() == self.cells.len() {
+            return false;
         }
-        changed
+        note_moved(left.len());
+        if let Some(values) = &mut self.values {
+            match Arc::get_mut(values) {
+                // Where they are, values need no memory but what is in the processor's cache by then.
+                Some(values) => keep_only(values, element, &kept),
+                None => *values = Arc::new(pieces(values, element, &kept)),
+            }
+        }
+        (self.cells, self.stored) = (left, None);
+        true
     }
 
     /// The chunk with `cells` undefined; `None` if none of them is defined.
@@ -258,15 +266,8 @@ impl SparseChunk {
         if left.len() == self.cells.len() {
             return None;
         }
-        let values = self.values.as_ref().map(|held| {
-            let mut values = Vec::with_capacity(left.len() as usize * element);
-            for kept in kept {
-                let start = kept.start as usize * element;
-                values.extend_from_slice(&held[start..start + kept.len as usize * element]);
-            }
-            values
-        });
         note_moved(left.len());
+        let values = self.values.as_ref().map(|held| pieces(held, element, &kept));
         Some(Self::new(left, values))
     }
 
@@ -279,6 +280,32 @@ impl SparseChunk {
             values.extend_from_slice(&held[start..start + piece.len as usize * element]);
         }
         values
+    }
+}
+
+/// The bytes of those elements that runs name.
+fn pieces(values: &[u8], element: usize, kept: &[Run]) -> Vec<u8> {
+    let count: u64 = kept.iter().map(|run| run.len).sum();
+    let mut found = Vec::with_capacity(count as usize * element);
+    for run in kept {
+        let start = run.start as usize * element;
+        found.extend_from_slice(&values[start..start + run.len as usize * element]);
+    }
+    found
+}
+
+/// Leaves those elements that ascending runs name.
+fn keep_only(values: &mut Vec<u8>, element: usize, kept: &[Run]) {
+    let mut len = 0;
+    for run in kept {
+        let start = run.start as usize * element;
+        let end = start + run.len as usize * element;
+        values.copy_within(start..end, len);
+        len += end - start;
+    }
+    values.truncate(len);
+    if len < values.capacity() / 2 {
+        values.shrink_to_fit();
     }
 }
 
