@@ -22,6 +22,9 @@ use std::sync::OnceLock;
 /// A heap is made anew for waste of one in so many bytes of the elements, or more.
 const WORTH: u64 = 8;
 
+/// Copies of a fill value take at most so many bytes of a chunk.
+const APART: u64 = 1 << 20;
+
 /// Cells, elements and heap.
 #[derive(Clone, Debug)]
 pub struct HeapChunk {
@@ -74,6 +77,15 @@ impl HeapChunk {
     /// The same, of elements several of which refer to the same bytes, if `shared` says so.
     pub fn sharing(self, shared: bool) -> Self {
         Self { shared: shared.then_some(self.heap.len()), ..self }
+    }
+
+    /// Lets `cells` cells that have a fill value share it when they are stored, if copies of it would take much: a copy for
+    /// each would take as much memory as the value is long and cells are many. Otherwise each has its own, as with other
+    /// writers.
+    pub fn share_fill(&mut self, fill: &Heaped, cells: u64) {
+        if (fill.heap.len() as u64).saturating_mul(cells) > APART && cells > 1 {
+            self.shared.get_or_insert(self.heap.len());
+        }
     }
 
     /// Whether several elements refer to the same bytes of the heap.
@@ -209,9 +221,9 @@ impl HeapChunk {
         let mut rest = fill.elements.clone();
         let undefined = self.defined_among(&cells).len() < cells.len();
         if undefined && !fill.heap.is_empty() {
-            // All refer to the same bytes.
+            // All refer to the same bytes, at least until they are stored.
             heaped::adopt(datatype, &mut rest, &mut self.heap, 0, &fill.heap)?;
-            self.shared.get_or_insert(self.heap.len());
+            self.share_fill(fill, cells.len());
         }
         let logged = self.logged_mut();
         let elements = source.convert(members, || logged.values_or_fill(&cells, &rest))?;
@@ -256,7 +268,7 @@ impl HeapChunk {
         self.count_waste(datatype, cells)?;
         let mut elements = fill.elements.repeat(cells.len() as usize);
         if heaped::adopt(datatype, &mut elements, &mut self.heap, 0, &fill.heap)? {
-            self.shared.get_or_insert(self.heap.len());
+            self.share_fill(fill, cells.len());
         }
         self.logged_mut().define(cells.clone(), elements);
         Ok(())

@@ -163,9 +163,9 @@ impl VariableLength {
         let mut values = super::dense::zeros(bytes)?;
         super::request::fill_with(&mut values, &self.fill.elements);
         let entries = SparseChunk::new(CellSet::full(cells), Some(values));
-        let chunk = HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone());
-        // A copy for every cell would take as much memory as the fill value is long and cells are many.
-        Ok(chunk.sharing(cells > 1 && !self.fill.heap.is_empty()))
+        let mut chunk = HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone());
+        chunk.share_fill(&self.fill, cells);
+        Ok(chunk)
     }
 
     /// Encodes all sections.
