@@ -74,9 +74,9 @@ def measure(entrants, operations, data, arguments):
             seconds, values = peer.run(operation)
             times[name].append(seconds)
             check(name, operation, data, values)
-            if operation == "write":
-                # What the system still has to write must not take processors from whoever comes next.
-                os.sync()
+        if operation == "write":
+            # What the system still has to write must not take processors from reads.
+            os.sync()
         result[operation] = {name: statistics.median(t) for name, t in times.items()}
         print(f"  {operation}: done", file=sys.stderr)
     return result

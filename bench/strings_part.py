@@ -27,7 +27,6 @@ class H5py:
         self.path, self.array, self.options = path, array, options
 
     def write(self):
-        peers.remove(self.path)
         with h5py.File(self.path, "w", libver="latest") as file:
             kind = h5py.string_dtype()
             file.create_dataset("s", data=self.array, dtype=kind, chunks=(10_000,), **self.options)
@@ -77,7 +76,9 @@ def strings_part(arguments, program, work):
         found = {name: [] for name in entrants}
         for _ in range(1 if operation == "overwrite" else arguments.rounds):
             for name, peer in entrants.items():
-                # What the one before has left to be written must not take processors from this one.
+                if operation == "write":
+                    peers.remove(peer.path)
+                # A hundred megabytes that the one before has left to be written must not take processors from this one.
                 os.sync()
                 gc.collect()
                 found[name].append(peer.run(operation))
