@@ -290,6 +290,9 @@ fn a_long_column_of_a_chunk_is_read_again_though_its_locations_are_a_few_bytes()
         let stored = tall.structured_chunks().unwrap();
         assert!(stored[0].sections[0].size < 100, "{stored:?}");
         assert_eq!(tall.count_defined(..).unwrap(), LONG, "{name}");
+        context.evict().unwrap();
+        let all = tall.read_columns::<u32, u8>(..).unwrap();
+        assert_eq!((all.values.len() as u64, all.coordinates[1][7]), (LONG, 3), "{name}");
         let last = LONG - 2..LONG;
         assert_eq!(tall.read::<u8>((last, 3)).unwrap(), [value(LONG - 2), value(LONG - 1)]);
         tall.write_point(&[5, 5], 1u8).unwrap();

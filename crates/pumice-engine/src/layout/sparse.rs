@@ -362,7 +362,8 @@ pub(super) fn decode_locations(
     Err(DecodeError::new(what, record.address, expected, found).into())
 }
 
-/// So many cells can always be read again.
+/// So many cells can always be read again: filters let locations take 512 MiB whatever their length, and a cell takes 32 bytes
+/// at most.
 const ALWAYS_READABLE: u64 = 1 << 24;
 
 /// Fails if locations that have just been encoded, with so many bytes `beside` them, would be refused by who reads them, as

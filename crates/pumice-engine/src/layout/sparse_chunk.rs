@@ -253,7 +253,7 @@ impl SparseChunk {
             match Arc::get_mut(values) {
                 // Where they are, values need no memory but what is in the processor's cache by then.
                 Some(values) => keep_only(values, element, &kept),
-                None => *values = Arc::new(pieces(values, element, &kept)),
+                None => *values = Arc::new(pieces(values, element, left.len(), kept)),
             }
         }
         (self.cells, self.stored) = (left, None);
@@ -267,27 +267,27 @@ impl SparseChunk {
             return None;
         }
         note_moved(left.len());
-        let values = self.values.as_ref().map(|held| pieces(held, element, &kept));
+        let values = self.values.as_ref().map(|held| pieces(held, element, left.len(), kept));
         Some(Self::new(left, values))
     }
 
     /// The values of a subset of the defined cells.
     fn copy_values(&self, element: usize, subset: &CellSet) -> Vec<u8> {
-        let held = self.values();
-        let mut values = Vec::with_capacity(subset.len() as usize * element);
-        for piece in self.cells.overlaps(subset.runs()) {
-            let start = piece.position as usize * element;
-            values.extend_from_slice(&held[start..start + piece.len as usize * element]);
-        }
-        values
+        let found = self.cells.overlaps(subset.runs());
+        let runs = found.map(|piece| Run { start: piece.position, len: piece.len });
+        pieces(self.values(), element, subset.len(), runs)
     }
 }
 
-/// The bytes of those elements that runs name.
-fn pieces(values: &[u8], element: usize, kept: &[Run]) -> Vec<u8> {
-    let count: u64 = kept.iter().map(|run| run.len).sum();
+/// The bytes of those elements, `count` in all, that runs name.
+fn pieces(
+    values: &[u8],
+    element: usize,
+    count: u64,
+    runs: impl IntoIterator<Item = Run>,
+) -> Vec<u8> {
     let mut found = Vec::with_capacity(count as usize * element);
-    for run in kept {
+    for run in runs {
         let start = run.start as usize * element;
         found.extend_from_slice(&values[start..start + run.len as usize * element]);
     }
