@@ -1,0 +1,401 @@
+//! Requests at the same time: who waits for whom, and who does not.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use crate::toy::*;
+use pumice_cache::*;
+
+/// Stops whoever comes to a place, until it is opened.
+#[derive(Default)]
+struct Gate {
+    /// How many have come, and whether the gate is open.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.0 += 1;
+        self.changed.notify_all();
+        let _open = self.changed.wait_while(state, |state| !state.1).unwrap();
+    }
+
+    fn wait_for_visitor(&self) {
+        let state = self.state.lock().unwrap();
+        let _come = self.changed.wait_while(state, |state| state.0 == 0).unwrap();
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().1 = true;
+        self.changed.notify_all();
+    }
+}
+
+/// A gate at one callback for one chunk, or for any.
+fn gate(bench: &Bench, callback: &'static str, chunk: Option<u64>) -> Arc<Gate> {
+    let gate = Arc::new(Gate::default());
+    let there = Arc::clone(&gate);
+    bench.toy.set_hook(move |name, key| {
+        if name == callback && (chunk.is_none() || chunk == key) {
+            there.pass();
+        }
+        Ok(())
+    });
+    gate
+}
+
+/// Runs something beside the test and tells when it is done.
+fn beside<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    work: impl FnOnce() -> T + Send + 's,
+) -> (ScopedJoinHandle<'s, ()>, Receiver<T>) {
+    let (done, receiver) = channel();
+    let handle = scope.spawn(move || drop(done.send(work())));
+    (handle, receiver)
+}
+
+/// Long enough for a thread that is not held back to finish; a thread that is never will.
+const MOMENT: Duration = Duration::from_millis(50);
+/// Longer than anything takes that is not in anybody's way.
+const LONG: Duration = Duration::from_secs(20);
+
+fn bench() -> Bench {
+    let bench = Bench::with_limits(256, 8, 16);
+    bench.toy.store(0..4, |_, _| 1);
+    bench
+}
+
+#[test]
+fn two_that_miss_the_same_chunk_load_it_once() {
+    let bench = bench();
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.get(0).unwrap());
+        gate.wait_for_visitor();
+        let (_, second) = beside(scope, || bench.get(0).unwrap());
+        assert!(second.recv_timeout(MOMENT).is_err());
+        gate.open();
+        assert_eq!(first.recv().unwrap(), second.recv().unwrap());
+    });
+    assert_eq!(bench.stats().loads, 1);
+}
+
+#[test]
+fn one_that_waits_for_a_load_that_fails_loads_itself() {
+    for panics in [false, true] {
+        let bench = bench();
+        let gate = Arc::new(Gate::default());
+        let (there, times) = (Arc::clone(&gate), Mutex::new(0));
+        bench.toy.set_hook(move |name, _| {
+            if name != "decode" {
+                return Ok(());
+            }
+            *times.lock().unwrap() += 1;
+            if *times.lock().unwrap() > 1 {
+                return Ok(());
+            }
+            there.pass();
+            assert!(!panics, "told to");
+            Err(ToyError::Told("decode"))
+        });
+        thread::scope(|scope| {
+            let (_, first) = beside(scope, || bench.get(0));
+            gate.wait_for_visitor();
+            let (_, second) = beside(scope, || bench.get(0));
+            assert!(second.recv_timeout(MOMENT).is_err());
+            gate.open();
+            assert!(first.recv().unwrap().is_err());
+            assert_eq!(second.recv().unwrap().unwrap(), [1; 256]);
+        });
+    }
+}
+
+#[test]
+fn a_write_of_another_chunk_does_not_wait_for_a_slow_read() {
+    let bench = bench();
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, read) = beside(scope, || bench.get_many([0, 1]).unwrap());
+        gate.wait_for_visitor();
+        bench.put(2, 0, &[9]).unwrap();
+        assert_eq!(bench.get(2).unwrap()[0], 9);
+        let (_, write) = beside(scope, || bench.put(1, 0, &[9]).unwrap());
+        assert!(write.recv_timeout(MOMENT).is_err(), "this chunk is being read");
+        gate.open();
+        assert_eq!(read.recv().unwrap(), [[1; 256]; 2]);
+        write.recv().unwrap();
+    });
+    assert_eq!(bench.get(1).unwrap()[0], 9);
+}
+
+#[test]
+fn a_slow_chunk_holds_up_no_other_chunk_of_its_request() {
+    let bench = Bench::with_limits(256, 64, 128);
+    bench.toy.store(0..8, |_, _| 1);
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, read) = beside(scope, || bench.get_many(0..8).unwrap());
+        gate.wait_for_visitor();
+        let (_, others) = beside(scope, || (1..8).map(|key| bench.get(key).unwrap()).collect());
+        let others: Vec<_> = others.recv_timeout(LONG).expect("chunk 0 is in nobody's way");
+        assert_eq!(others, [[1; 256]; 7]);
+        assert!(read.try_recv().is_err());
+        gate.open();
+        assert_eq!(read.recv().unwrap(), [[1; 256]; 8]);
+    });
+    assert_eq!(bench.stats().resident, 8 * bench.toy.chunk_bytes(), "each is here once");
+}
+
+#[test]
+fn a_read_waits_for_the_write_before_it_and_not_for_others() {
+    let bench = bench();
+    bench.get_many(0..4).unwrap();
+    let gate = gate(&bench, "gather", Some(1));
+    thread::scope(|scope| {
+        let (_, write) = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
+        gate.wait_for_visitor();
+        // Chunk 0 is changed already, but the write is not done.
+        let (_, one) = beside(scope, || bench.get(0).unwrap());
+        let (_, both) = beside(scope, || bench.get_many([1, 0]).unwrap());
+        assert!(one.recv_timeout(MOMENT).is_err() && both.try_recv().is_err());
+        assert_eq!(bench.get(3).unwrap(), [1; 256]);
+        gate.open();
+        write.recv().unwrap();
+        assert_eq!(one.recv().unwrap(), [9; 256]);
+        assert_eq!(both.recv().unwrap(), [[9; 256]; 2]);
+    });
+}
+
+#[test]
+fn requests_take_their_turn_in_the_order_of_arrival() {
+    let bench = bench();
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, slow) = beside(scope, || bench.get(0).unwrap());
+        gate.wait_for_visitor();
+        let mut waiting = Vec::new();
+        let bench = &bench;
+        // Each enters when the one before it has taken its place.
+        let mut enter = |done| {
+            waiting.push(done);
+            while bench.stats().pinned <= waiting.len() as u64 {
+                thread::yield_now();
+            }
+        };
+        for value in 2..10 {
+            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
+            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
+        }
+        gate.open();
+        slow.recv().unwrap();
+        waiting.into_iter().for_each(|done| done.recv().unwrap());
+    });
+}
+
+#[test]
+fn reads_of_a_chunk_run_together() {
+    let bench = bench();
+    bench.put(0, 0, &[5]).unwrap();
+    let gate = gate(&bench, "scatter", Some(0));
+    thread::scope(|scope| {
+        let reads: Vec<_> = (0..3).map(|_| beside(scope, || bench.get(0).unwrap()).1).collect();
+        while gate.state.lock().unwrap().0 < 3 {
+            thread::yield_now();
+        }
+        gate.open();
+        reads.into_iter().for_each(|read| assert_eq!(read.recv().unwrap()[0], 5));
+    });
+}
+
+#[test]
+fn sole_use_waits_for_requests_and_holds_back_later_ones_of_its_dataset_alone() {
+    let bench = bench();
+    let other = Arc::new(Toy::new(256));
+    let elsewhere = bench.cache.register(Arc::clone(&other), DatasetOptions::default());
+    bench.get(1).unwrap();
+    let gate = gate(&bench, "scatter", Some(1));
+    thread::scope(|scope| {
+        // A hit, which has no place in the order.
+        let (_, hit) = beside(scope, || bench.get(1).unwrap());
+        gate.wait_for_visitor();
+        let (granted, is_granted) = channel();
+        let (release, released) = channel::<()>();
+        let cache = &bench.cache;
+        let dataset = &bench.dataset;
+        scope.spawn(move || {
+            let exclusive = cache.exclusive(dataset);
+            granted.send(()).unwrap();
+            released.recv().unwrap();
+            exclusive.write([(1, Write::Put { start: 0, data: &[9] })]).unwrap();
+        });
+        assert!(is_granted.recv_timeout(MOMENT).is_err(), "the hit is still being served");
+        gate.open();
+        hit.recv().unwrap();
+        is_granted.recv().unwrap();
+        let (_, read) = beside(scope, || bench.get(1).unwrap());
+        let (_, write) = beside(scope, || bench.put(3, 0, &[9]).unwrap());
+        assert!(read.recv_timeout(MOMENT).is_err() && write.try_recv().is_err());
+        cache.write(&elsewhere, [(1, Write::Put { start: 0, data: &[9] })]).unwrap();
+        release.send(()).unwrap();
+        assert_eq!(read.recv().unwrap()[0], 9);
+        write.recv().unwrap();
+    });
+}
+
+#[test]
+fn a_flush_holds_back_writes_and_lets_reads_go_on() {
+    let bench = bench();
+    bench.put(0, 0, &[5]).unwrap();
+    let gate = gate(&bench, "put", None);
+    thread::scope(|scope| {
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        gate.wait_for_visitor();
+        let (_, write) = beside(scope, || bench.put(1, 0, &[9]).unwrap());
+        assert!(write.recv_timeout(MOMENT).is_err());
+        assert_eq!(bench.get(0).unwrap()[0], 5, "being written back");
+        assert_eq!(bench.get(3).unwrap()[0], 1, "not even resident");
+        gate.open();
+        flush.recv().unwrap();
+        write.recv().unwrap();
+    });
+    assert_eq!(bench.toy.stored(0).unwrap()[0], Some(5));
+    assert_eq!(bench.toy.stored(1).unwrap()[0], Some(1));
+}
+
+#[test]
+fn a_flush_waits_for_the_writes_before_it() {
+    let bench = bench();
+    let gate = gate(&bench, "gather", Some(1));
+    thread::scope(|scope| {
+        let (_, write) = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
+        gate.wait_for_visitor();
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        assert!(flush.recv_timeout(MOMENT).is_err());
+        gate.open();
+        write.recv().unwrap();
+        flush.recv().unwrap();
+        assert_eq!(bench.toy.stored(1).unwrap(), [Some(9); 256]);
+    });
+}
+
+#[test]
+fn a_write_during_the_write_back_of_its_chunk_is_not_lost() {
+    // The write-back is that of an eviction, which does not hold back writes.
+    let bench = Bench::with_limits(256, 2, 4);
+    bench.put_many([0, 1], &[5; 256]).unwrap();
+    let gate = gate(&bench, "put", None);
+    thread::scope(|scope| {
+        let (_, eviction) = beside(scope, || bench.cache.set_limits(512, 2048).unwrap());
+        gate.wait_for_visitor();
+        for key in [0, 1] {
+            bench.put(key, 7, &[6]).unwrap();
+            assert_eq!(bench.get(key).unwrap()[6..9], [5, 6, 5]);
+        }
+        gate.open();
+        eviction.recv().unwrap();
+    });
+    bench.cache.flush(&bench.dataset, true).unwrap();
+    for key in [0, 1] {
+        assert_eq!(bench.toy.stored(key).unwrap()[6..9], [Some(5), Some(6), Some(5)]);
+    }
+}
+
+#[test]
+fn a_delete_waits_for_the_write_back_of_its_chunk() {
+    let bench = Bench::with_limits(256, 2, 4);
+    bench.put_many([0, 1], &[5; 256]).unwrap();
+    let gate = gate(&bench, "insert", None);
+    thread::scope(|scope| {
+        let (_, eviction) = beside(scope, || bench.cache.set_limits(0, 2048).unwrap());
+        gate.wait_for_visitor();
+        let (_, erase) = beside(scope, || bench.erase(0, 0, 256).unwrap());
+        assert!(erase.recv_timeout(MOMENT).is_err());
+        gate.open();
+        eviction.recv().unwrap();
+        erase.recv().unwrap();
+    });
+    assert_eq!(bench.toy.stored_keys(), [1]);
+}
+
+#[test]
+fn what_could_not_leave_during_a_flush_leaves_after_it() {
+    let bench = Bench::with_limits(256, 2, 8);
+    bench.put_many([0, 1], &[5; 256]).unwrap();
+    let gate = gate(&bench, "put", None);
+    thread::scope(|scope| {
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        gate.wait_for_visitor();
+        bench.cache.set_limits(512 + BOOK, 4096 + 8 * BOOK).unwrap();
+        assert_eq!(bench.stats().resident, 1024, "both are being written");
+        gate.open();
+        flush.recv().unwrap();
+    });
+    assert_eq!(bench.stats().resident, 512);
+}
+
+#[test]
+fn chunks_of_one_request_are_decoded_encoded_and_gathered_side_by_side() {
+    for callback in ["decode", "encode", "gather"] {
+        let executor = Arc::new(Rayon::new(2).unwrap());
+        let config = Config::default().executor(executor);
+        let bench = Bench::new(config, Toy::new(256));
+        bench.toy.store(0..16, |_, _| 1);
+        let (inside, most) = (Mutex::new(0), Arc::new(Mutex::new(0)));
+        let seen = Arc::clone(&most);
+        bench.toy.set_hook(move |name, _| {
+            if name == callback {
+                *inside.lock().unwrap() += 1;
+                thread::sleep(Duration::from_millis(5));
+                let now = *inside.lock().unwrap();
+                let before = *seen.lock().unwrap();
+                *seen.lock().unwrap() = now.max(before);
+                *inside.lock().unwrap() -= 1;
+            }
+            Ok(())
+        });
+        let parts = (0..16).map(|key| (key, Write::Put { start: 0, data: &[2] }));
+        bench.cache.write(&bench.dataset, parts).unwrap();
+        bench.flush().unwrap();
+        assert_eq!(*most.lock().unwrap(), 2, "{callback}");
+    }
+}
+
+#[test]
+fn one_who_finds_no_room_waits_for_those_who_use_it() {
+    // Room for one chunk at a time.
+    let bench = Bench::with_limits(256, 1, 2);
+    bench.toy.store(0..4, |_, _| 1);
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.get(0).unwrap());
+        gate.wait_for_visitor();
+        let (_, second) = beside(scope, || bench.get(1).unwrap());
+        assert!(second.recv_timeout(MOMENT).is_err());
+        gate.open();
+        first.recv().unwrap();
+        second.recv().unwrap();
+    });
+    assert!(bench.stats().peak <= 1024 + 2 * BOOK);
+}
+
+#[test]
+fn large_requests_take_turns_and_small_ones_pass() {
+    // In flight there is room for the groups of one large request.
+    let bench = Bench::with_limits(256, 8, 12);
+    bench.toy.store(0..30, |_, _| 1);
+    let gate = gate(&bench, "decode", Some(0));
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.get_many(0..6).unwrap());
+        gate.wait_for_visitor();
+        let (_, second) = beside(scope, || bench.get_many(10..16).unwrap());
+        assert!(second.recv_timeout(MOMENT).is_err());
+        bench.get(20).unwrap();
+        gate.open();
+        first.recv().unwrap();
+        second.recv().unwrap();
+    });
+}

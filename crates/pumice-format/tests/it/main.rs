@@ -1,0 +1,7 @@
+//! The tests of the codecs.
+//!
+//! One program, linked once: a new file of tests is a module here.
+
+mod corpus;
+mod oracle;
+mod totality;

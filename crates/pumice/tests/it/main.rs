@@ -1,0 +1,63 @@
+//! The tests of the library that need no program of their own.
+//!
+//! One program, linked once: a new file of tests is a module here.
+
+mod acceptance;
+mod all_defined;
+mod broadcast;
+mod changed_underneath;
+mod column_reads;
+mod contiguous_model;
+mod converting;
+mod copy_varlen;
+mod copy_widths;
+mod copying;
+mod damage;
+mod data_flow;
+mod datasets;
+mod defined_members;
+mod dense_model;
+#[cfg(feature = "derive")]
+mod derive;
+mod early;
+mod emptied;
+mod examples;
+mod external_links;
+mod fixed_members;
+mod foreign_edits;
+mod heap_room;
+mod heap_waste;
+mod index_parameters;
+mod lifetimes;
+mod listed_datasets;
+mod lists_at_once;
+mod many;
+mod memory;
+mod names;
+mod narrow_lengths;
+mod object_copy;
+mod opening;
+mod overwritten;
+mod parallel_reads;
+mod refusals;
+mod refused_chunks;
+mod reopening;
+mod replaced;
+mod resized_meanwhile;
+mod row_writes;
+mod section_filters;
+mod settles;
+mod shared_objects;
+mod shared_writes;
+mod small_changes;
+mod sparse_model;
+mod stale_attributes;
+mod streaming;
+mod structured_chunks;
+mod tall_chunks;
+mod varlen_fill;
+mod varlen_model;
+mod varlen_points;
+mod vast_shapes;
+mod virtual_reset;
+mod worked_example;
