@@ -3,7 +3,7 @@
 //! A [`ChunkIndex`] is the living form of the index that a layout message names. Its blocks, pages
 //! and nodes are read when they are first needed, kept in memory, changed there, and written by
 //! [`commit`](ChunkIndex::commit): only those that changed, children before parents, the header
-//! last. All kinds pass one test suite (`tests/index.rs`).
+//! last. All kinds pass one test suite (`tests/it/index.rs`).
 //!
 //! | kind | when chosen | on disk |
 //! |---|---|---|
