@@ -292,6 +292,9 @@ pub(crate) struct Spy {
     /// Write a picture, coloured by density
     #[arg(long, value_name = "OUT.png")]
     pub(crate) png: Option<PathBuf>,
+    /// Replace OUT.png if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
     /// Pixels of the picture's longer side
     #[arg(long, value_name = "PIXELS", default_value_t = 1024,
           value_parser = clap::value_parser!(u32).range(1..=8192))]
@@ -409,6 +412,9 @@ pub(crate) struct Bench {
     /// Record what the chunk cache is asked for, for `pumice cache replay`
     #[arg(long, value_name = "OUT.trace", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
+    /// Replace OUT.trace if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// Print the script that completes commands, options and objects inside files in a shell.
@@ -449,6 +455,9 @@ pub(crate) struct Man {
     /// Folder for the pages
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
+    /// Replace pages that are there
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// Make links by which this program takes the place of HDF5 tools.
@@ -497,6 +506,9 @@ pub(crate) struct Replay {
     /// Write a picture of the miss ratios
     #[arg(long, value_name = "OUT.png")]
     pub(crate) png: Option<PathBuf>,
+    /// Replace OUT.png if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// A part of an axis, as `2=5` or `2=5:9`.

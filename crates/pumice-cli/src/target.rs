@@ -1,42 +1,66 @@
-//! A file to make: it appears under its name when it is complete.
+//! Files that commands make, and what may be in their place already.
+//!
+//! Every command that writes asks here. A symbolic link stays, what it leads to is written. A regular file is
+//! replaced only where that was asked for, a file that is read at the same time never. Directories, devices,
+//! FIFOs and sockets are not files to replace; what is written from its beginning to its end may go to a FIFO
+//! or to a device like a terminal.
 
 use anyhow::{Context, Result, bail, ensure};
-use std::fs;
+use std::fs::{self, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A file to make. Until it is published it has another name; dropped before that, it is removed.
+/// How many symbolic links may lead to a file, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// A file to make: it appears under its name when it is complete.
+///
+/// Until it is published it has another name; dropped before that, it is removed.
 pub(crate) struct Target {
+    /// The name that was given.
     pub(crate) path: PathBuf,
     pub(crate) partial: PathBuf,
+    /// What the name leads to.
+    place: PathBuf,
     force: bool,
 }
 
 impl Target {
     /// A file that is made of `input`. One that exists is replaced only by `force`.
     pub(crate) fn new(path: &Path, input: &Path, force: bool) -> Result<Self> {
-        let Some(name) = path.file_name() else {
+        vacant(path, force)?;
+        refuse_input(path, input)?;
+        Self::at(path, force)
+    }
+
+    /// A file that takes the place of the one that it is made of.
+    pub(crate) fn instead_of(input: &Path) -> Result<Self> {
+        let there = vacant(input, true)?;
+        ensure!(there.is_some(), "{} is no single file; name a second one", input.display());
+        Self::at(input, true)
+    }
+
+    fn at(path: &Path, force: bool) -> Result<Self> {
+        let place = followed(path)?;
+        let Some(name) = place.file_name() else {
             bail!("{} is no name for a file", path.display());
         };
-        if !force {
-            refuse_existing(path)?;
-        }
-        if let (Ok(input), Ok(output)) = (fs::canonicalize(input), fs::canonicalize(path)) {
-            ensure!(input != output, "{} is the input", path.display());
-        }
         let mut partial = std::ffi::OsString::from(".");
         partial.push(name);
         partial.push(format!(".{}.partial", std::process::id()));
-        let partial = path.with_file_name(partial);
-        Ok(Self { path: path.to_owned(), partial, force })
+        let partial = place.with_file_name(partial);
+        Ok(Self { path: path.to_owned(), partial, place, force })
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name, and the rights of the one that it replaces.
     pub(crate) fn publish(self) -> Result<()> {
-        if !self.force {
-            refuse_existing(&self.path)?;
+        if let Some(there) = vacant(&self.path, self.force)? {
+            fs::set_permissions(&self.partial, there.permissions())
+                .with_context(|| format!("set the rights of {}", self.partial.display()))?;
         }
-        fs::rename(&self.partial, &self.path).with_context(|| {
-            format!("rename {} to {}", self.partial.display(), self.path.display())
+        fs::rename(&self.partial, &self.place).with_context(|| {
+            format!("rename {} to {}", self.partial.display(), self.place.display())
         })
     }
 
@@ -54,9 +78,100 @@ impl Drop for Target {
     }
 }
 
-fn refuse_existing(path: &Path) -> Result<()> {
-    match path.symlink_metadata() {
-        Ok(_) => bail!("{} exists already; --force replaces it", path.display()),
-        Err(_) => Ok(()),
+/// A file that is written from its beginning to its end; perhaps a FIFO, or a device such as a terminal.
+///
+/// A file that exists is emptied only by `force`, and never if it is one of the inputs.
+pub(crate) fn stream(path: &Path, inputs: &[&Path], force: bool) -> Result<fs::File> {
+    let action = || format!("write {}", path.display());
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    if may_stream(path, inputs, force)? == Sink::Stream {
+        return options.open(path).with_context(action);
+    }
+    match force {
+        true => options.create(true).truncate(true),
+        // Nothing that came meanwhile is harmed.
+        false => options.create_new(true),
+    };
+    options.open(followed(path)?).with_context(action)
+}
+
+/// What a stream goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    File,
+    /// Nothing is replaced there.
+    Stream,
+}
+
+/// Whether `stream` would be refused; for commands that have much to do before they write.
+pub(crate) fn may_stream(path: &Path, inputs: &[&Path], force: bool) -> Result<Sink> {
+    if let Ok(there) = fs::metadata(path)
+        && (there.file_type().is_fifo() || there.file_type().is_char_device())
+    {
+        return Ok(Sink::Stream);
+    }
+    vacant(path, force)?;
+    inputs.iter().try_for_each(|input| refuse_input(path, input))?;
+    Ok(Sink::File)
+}
+
+/// Whether a name is that of a regular file, or of none: of what may be edited, or made.
+pub(crate) fn editable(path: &Path) -> Result<()> {
+    vacant(path, true).map(drop)
+}
+
+/// Whether two names lead to one file.
+pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+fn refuse_input(path: &Path, input: &Path) -> Result<()> {
+    ensure!(!same_file(path, input), "{} is the input", path.display());
+    Ok(())
+}
+
+/// What a name leads to, through symbolic links; the last one need not lead to something that exists.
+fn followed(path: &Path) -> Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        // A name at the end of which there is nothing is the place of a new file.
+        let Ok(next) = fs::read_link(&place) else { return Ok(place) };
+        place = place.parent().unwrap_or(Path::new("")).join(next);
+    }
+    bail!("{}: its symbolic links lead in a circle", path.display())
+}
+
+/// Whether a file may be made under a name; what it would replace.
+fn vacant(path: &Path, force: bool) -> Result<Option<Metadata>> {
+    let there = match fs::metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("look at {}", path.display())),
+    };
+    if let Some(kind) = irregular(there.file_type()) {
+        bail!("{} is {kind}, not a file to write; choose another name", path.display());
+    }
+    ensure!(force, "{} exists already; --force replaces it", path.display());
+    // One that may not be written is not replaced, either.
+    fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .with_context(|| format!("write {}", path.display()))?;
+    Ok(Some(there))
+}
+
+/// What something is that is no regular file.
+fn irregular(kind: FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a directory"),
+        kind if kind.is_fifo() => Some("a FIFO"),
+        kind if kind.is_socket() => Some("a socket"),
+        kind if kind.is_char_device() || kind.is_block_device() => Some("a device"),
+        _ => Some("no regular file"),
     }
 }

@@ -6,8 +6,8 @@
 use super::{Outcome, output};
 use crate::cli::Bench;
 use crate::formats::dense::Blocks;
-use crate::{locate, numbers};
-use anyhow::{Context as _, Result, ensure};
+use crate::{locate, numbers, target};
+use anyhow::{Result, ensure};
 use pumice::{Context, Dataset, File, Selection};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -26,8 +26,7 @@ pub(super) fn run(arguments: &Bench) -> Result<Outcome> {
         let context = Context::builder().threads(threads).build()?;
         // One thread leaves a trace that is the same each time.
         if let Some(path) = arguments.trace.as_ref().filter(|_| number == 0) {
-            let at_path = || format!("write {}", path.display());
-            context.start_trace(std::fs::File::create(path).with_context(at_path)?)?;
+            context.start_trace(target::stream(path, &[&arguments.file], arguments.force)?)?;
         }
         let file = File::options().context(&context).open(&arguments.file)?;
         let wanted =

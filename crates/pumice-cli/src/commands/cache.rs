@@ -4,13 +4,14 @@ mod chart;
 
 use super::{Outcome, output};
 use crate::cli::{Cache, Replay};
-use crate::numbers;
+use crate::{numbers, target};
 use anyhow::{Context, Result, anyhow};
 use pumice::PolicyKind;
 use pumice::simulate::{PrivateCaches, Score, optimum, replay};
 use pumice::trace::Trace;
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
 /// Sizes in a chart, from one to the other end.
 const CHART_SIZES: u64 = 24;
@@ -23,6 +24,9 @@ pub(super) fn run(arguments: &Cache) -> Result<Outcome> {
 
 fn run_replay(arguments: &Replay) -> Result<Outcome> {
     let path = &arguments.trace;
+    if let Some(png) = &arguments.png {
+        target::may_stream(png, &[path], arguments.force)?;
+    }
     let at_path = || path.display().to_string();
     let file = File::open(path).with_context(at_path)?;
     let trace = Trace::read(file);
@@ -59,7 +63,7 @@ fn run_replay(arguments: &Replay) -> Result<Outcome> {
     write_score(&mut out, private.peak_bytes, "HDF5 2.0", private)?;
     out.flush()?;
     if let Some(png) = &arguments.png {
-        write_chart(png, &trace, footprint)?;
+        write_chart(arguments, png, &trace, footprint)?;
     }
     Ok(Outcome::Complete)
 }
@@ -84,7 +88,7 @@ fn footprint(trace: &Trace) -> u64 {
     sizes.into_iter().fold(0, u64::saturating_add)
 }
 
-fn write_chart(path: &std::path::Path, trace: &Trace, footprint: u64) -> Result<()> {
+fn write_chart(arguments: &Replay, path: &Path, trace: &Trace, footprint: u64) -> Result<()> {
     let sizes: Vec<u64> =
         (1..=CHART_SIZES).map(|step| footprint.div_ceil(CHART_SIZES).max(1) * step).collect();
     let largest = sizes.last().copied().unwrap_or(1).max(1) as f64;
@@ -102,7 +106,9 @@ fn write_chart(path: &std::path::Path, trace: &Trace, footprint: u64) -> Result<
     let names: Vec<String> = lines.iter().map(|line| line.0.clone()).collect();
     let below = (0..=4).map(|quarter| numbers::bytes(footprint / 4 * quarter)).collect();
     let (across, upwards) = ("size of the cache".to_owned(), "misses".to_owned());
-    chart::Chart { lines, below, across, upwards }.write_png(path)?;
+    let png = target::stream(path, &[&arguments.trace], arguments.force)?;
+    let chart = chart::Chart { lines, below, across, upwards };
+    chart.write_png(BufWriter::new(png)).with_context(|| path.display().to_string())?;
     let mut out = output();
     let colours =
         names.into_iter().zip(chart::COLOURS).map(|(name, (colour, _))| format!("{name} {colour}"));

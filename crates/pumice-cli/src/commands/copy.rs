@@ -2,8 +2,10 @@
 
 use super::{Outcome, answered, understood};
 use crate::flags::{self, Flag, Takes};
+use crate::target;
 use anyhow::{Context, Result, anyhow, bail};
 use pumice::{CopyOptions, File, Group, MemberKind};
+use std::path::Path;
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", Takes::Nothing, "Print this help"),
@@ -103,13 +105,17 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
     let (input, output) = (name(&options.input), name(&options.output));
     let (source, destination) = (name(&options.source), name(&options.destination));
+    target::editable(Path::new(&output))?;
     // The other one first: they may be the same file.
     let to = File::edit(&output);
     let from =
         File::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
     let to = match to {
         Ok(to) => to,
-        // What is there and is no HDF5 file is not destroyed.
+        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        Err(error) if Path::new(&output).exists() => {
+            return Err(error).with_context(|| format!("Could not open output file <{output}>"));
+        }
         Err(_) => File::create_new(&output)
             .with_context(|| format!("Could not open output file <{output}>"))?,
     };

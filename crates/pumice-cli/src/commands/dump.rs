@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         failure::warn(&format!("option \"--xml-dtd\" only applies with XML: {place}"));
     }
     let mut outcome = Outcome::Complete;
-    let mut sinks = Sinks::open(&options)?;
+    let mut sinks = Sinks::open(&options, options.force || program == "h5dump")?;
     if options.driver.is_onion() && !options.driver.counts_revisions() {
         println!("Using revision {}", options.driver.revision()?);
     }

@@ -7,6 +7,7 @@ mod dumped;
 
 use super::Outcome;
 use crate::failure::Misuse;
+use crate::target;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::types::{ByteOrder, CharacterSet, Float, Integer, StringPadding, VarLen};
 use pumice::{Datatype, File, LibraryVersion, Selection, Transfer};
@@ -217,8 +218,11 @@ pub(crate) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         }
         Request::Import { inputs, output } => (inputs, output),
     };
+    target::editable(&output)?;
     let file = match File::edit(&output) {
         Ok(file) => file,
+        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        Err(error) if output.exists() => return Err(error).context(output.display().to_string()),
         Err(_) => File::options()
             .library_version(LibraryVersion::Earliest)
             .create(&output)

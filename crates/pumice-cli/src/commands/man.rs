@@ -2,6 +2,7 @@
 
 use super::{Outcome, output, tool_flags};
 use crate::cli::{Arguments, Man};
+use crate::target;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use std::fmt::Write as _;
@@ -21,10 +22,16 @@ pub(super) fn run(arguments: &Man) -> Result<Outcome> {
             pages.push((name.clone(), page(&mut below.clone(), &name)));
         }
     }
+    let pages = pages.into_iter().map(|(name, text)| (folder.join(format!("{name}.1")), text));
+    let pages: Vec<_> = pages.collect();
+    // All or nothing.
+    for (path, _) in &pages {
+        target::may_stream(path, &[], arguments.force)?;
+    }
     let mut out = output();
-    for (name, text) in pages {
-        let path = folder.join(format!("{name}.1"));
-        fs::write(&path, text).with_context(action)?;
+    for (path, text) in pages {
+        let mut page = target::stream(&path, &[], arguments.force)?;
+        page.write_all(text.as_bytes()).with_context(action)?;
         writeln!(out, "{}", path.display())?;
     }
     out.flush()?;

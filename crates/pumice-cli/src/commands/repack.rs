@@ -14,6 +14,7 @@ mod verbose;
 use super::{Outcome, answered, understood};
 use crate::flags;
 use crate::progress::{Progress, Unit};
+use crate::target::{self, Target};
 use crate::walker::{self, Order, Visitor};
 use anyhow::{Context, Result, bail, ensure};
 pub(super) use options::FLAGS;
@@ -47,22 +48,27 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         estimate::print(&planner, &input, &table)?;
         return Ok(Outcome::Complete);
     }
-    let target = options.output.as_deref().unwrap_or(&options.input);
-    let place = Place::beside(Path::new(target));
+    let target = target(&options, program)?;
     if options.verbose > 0 {
         println!("Making new file ...");
     }
-    let made = make(&options, &input, &place.temporary, &table, &planner);
-    if made.is_err() {
-        // Half a file is of no use; the first error says more than one about this.
-        let _ = fs::remove_file(&place.temporary);
-    }
-    made?;
+    make(&options, &input, &target.partial, &table, &planner)?;
     drop(planner);
     drop(table);
     drop(input);
-    place.publish()?;
+    target.publish()?;
     Ok(Outcome::Complete)
+}
+
+/// The file to make. h5repack replaces one that exists without being asked.
+fn target(options: &Options, program: &str) -> Result<Target> {
+    let input = Path::new(&options.input);
+    let Some(output) = &options.output else { return Target::instead_of(input) };
+    let target = Target::new(Path::new(output), input, options.force || program == "h5repack")?;
+    if let Some(block) = &options.user_block_file {
+        ensure!(!target::same_file(block, &target.path), "{output} has the user block to write");
+    }
+    Ok(target)
 }
 
 /// What is in the input, in the order of h5repack.
@@ -129,29 +135,6 @@ impl Visitor for Table {
         // Nothing is left out in silence.
         self.failed.get_or_insert(error);
         Ok(())
-    }
-}
-
-/// Where the new file is written, and where it goes.
-struct Place {
-    temporary: PathBuf,
-    target: PathBuf,
-}
-
-impl Place {
-    fn beside(target: &Path) -> Self {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = target.with_file_name(format!(".{name}.{}", std::process::id()));
-        Self { temporary, target: target.to_owned() }
-    }
-
-    /// Puts the new file into its place at once. It gets the rights of the one that it replaces.
-    fn publish(self) -> Result<()> {
-        if let Ok(there) = fs::metadata(&self.target) {
-            fs::set_permissions(&self.temporary, there.permissions())?;
-        }
-        fs::rename(&self.temporary, &self.target)
-            .with_context(|| format!("write {}", self.target.display()))
     }
 }
 

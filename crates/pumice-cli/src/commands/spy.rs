@@ -9,13 +9,16 @@ use crate::cells::{self, Hyperslab};
 use crate::cli::{Slice, Spy};
 use crate::picture::{self, Density};
 use crate::style::Style;
-use crate::{locate, numbers};
+use crate::{locate, numbers, target};
 use anyhow::{Context, Result, ensure};
 use pumice::{Dataset, File, LayoutKind, Selection};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 
 pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
+    if let Some(png) = &arguments.png {
+        target::may_stream(png, &[&arguments.file], arguments.force)?;
+    }
     let file = File::open(&arguments.file)?;
     let chosen = arguments.axes.is_some() || !arguments.slice.is_empty();
     let (wanted, what): (fn(&Dataset) -> bool, _) = match chosen {
@@ -62,7 +65,9 @@ pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     }
     out.flush()?;
     if let Some(path) = &arguments.png {
-        picture::write_png(path, &grids[1], size)?;
+        let png = target::stream(path, &[&arguments.file], arguments.force)?;
+        picture::write_png(BufWriter::new(png), &grids[1], size)
+            .with_context(|| path.display().to_string())?;
     }
     Ok(Outcome::Complete)
 }

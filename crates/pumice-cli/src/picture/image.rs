@@ -2,9 +2,7 @@
 
 use super::Density;
 use anyhow::{Context, Result};
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::Write;
 
 /// Palette places: background, frame, and behind them the colours from sparse to dense.
 const BACKGROUND: u8 = 0;
@@ -15,19 +13,18 @@ const STOPS: [[u8; 3]; 5] =
     [[250, 196, 92], [236, 122, 62], [186, 48, 92], [92, 22, 116], [22, 10, 52]];
 
 /// Writes the picture, enlarged so that its longer side has about `size` pixels, in a frame.
-pub(crate) fn write_png(path: &Path, grid: &Density, size: usize) -> Result<()> {
-    let action = || format!("write {}", path.display());
+pub(crate) fn write_png(file: impl Write, grid: &Density, size: usize) -> Result<()> {
+    let action = "write a picture";
     let factor = (size / grid.width.max(grid.height)).max(1);
     let (width, height) = (grid.width * factor + 2, grid.height * factor + 2);
     let pixels = pixels(grid, factor, width, height);
-    let file = BufWriter::new(File::create(path).with_context(action)?);
     let mut encoder = png::Encoder::new(file, width as u32, height as u32);
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_palette(palette());
-    let mut writer = encoder.write_header().with_context(action)?;
-    writer.write_image_data(&pixels).with_context(action)?;
-    writer.finish().with_context(action)
+    let mut writer = encoder.write_header().context(action)?;
+    writer.write_image_data(&pixels).context(action)?;
+    writer.finish().context(action)
 }
 
 fn pixels(grid: &Density, factor: usize, width: usize, height: usize) -> Vec<u8> {

@@ -10,3 +10,4 @@ mod repacking;
 mod replaying;
 mod support;
 mod usage;
+mod writing;

@@ -180,7 +180,7 @@ fn a_dataset_that_cannot_be_sparse_as_asked_is_named() {
 fn metadata_lies_in_blocks_of_the_size_asked_for() {
     let (place, _) = matrix();
     for (line, expected) in [("-l CONTI -M 8192", 8192), ("-l CONTI --low=0", 2048)] {
-        place.succeed(&format!("repack {line} dense.h5 blocks.h5"));
+        place.succeed(&format!("repack --force {line} dense.h5 blocks.h5"));
         let file = File::open(place.path("blocks.h5")).unwrap();
         assert_eq!(file.dataset("Sparse").unwrap().creation().unwrap().address, Some(expected));
         drop(file);
@@ -214,7 +214,7 @@ fn an_estimate_is_near_what_becomes_of_a_file() {
         let words: Vec<&str> = told.lines().last().unwrap().split_whitespace().collect();
         assert_eq!((words[1], words[3]), ("MiB", "KiB"), "{told}");
         let about = words[2].parse::<f64>().unwrap() * 1024.0;
-        place.succeed(&format!("repack {line} large.h5 small.h5"));
+        place.succeed(&format!("repack --force {line} large.h5 small.h5"));
         let file = File::open(place.path("small.h5")).unwrap();
         let stored = file.dataset("m").unwrap().storage_size().unwrap() as f64;
         assert!((about / stored - 1.0).abs() < 0.2, "{stored} {told}");
@@ -394,7 +394,7 @@ fn strings_keep_their_fill_value_in_every_layout() {
         "-f GZIP=5",
         "-f NONE",
     ] {
-        place.succeed(&format!("repack {options} words.h5 new.h5"));
+        place.succeed(&format!("repack --force {options} words.h5 new.h5"));
         let after = File::open(place.path("new.h5")).unwrap();
         for name in ["plain", "chunked", "sparse", "dense"] {
             let (old, new) = (before.dataset(name).unwrap(), after.dataset(name).unwrap());
@@ -436,7 +436,7 @@ fn filters_leave_the_layout_as_it_is() {
         ("--sections heap -f GZIP=5", usual, vec![1]),
         ("-f NONE", vec![], vec![]),
     ] {
-        place.succeed(&format!("repack {options} words.h5 new.h5"));
+        place.succeed(&format!("repack --force {options} words.h5 new.h5"));
         let file = File::open(place.path("new.h5")).unwrap();
         for name in ["dense", "heaps"] {
             let dataset = file.dataset(name).unwrap();
@@ -454,7 +454,7 @@ fn filters_leave_the_layout_as_it_is() {
         assert_eq!(file.dataset("edges").unwrap().read::<i32>(..).unwrap(), [7; 10]);
         assert_eq!(file.dataset("heaps").unwrap().read_strings(..).unwrap().to_vec(), ["a"; 10]);
     }
-    place.succeed("repack -l CHUNK=4 words.h5 new.h5");
+    place.succeed("repack --force -l CHUNK=4 words.h5 new.h5");
     let file = File::open(place.path("new.h5")).unwrap();
     assert_eq!(file.dataset("heaps").unwrap().layout(), LayoutKind::Chunked, "as was asked for");
 }
@@ -527,7 +527,7 @@ fn fill_values_with_references_keep_what_means_something_in_another_file() {
     drop(links);
     file.close().unwrap();
     for options in ["", "-l CHUNK=2x2", "-l SPARSECHUNK", "--native -l CHUNK=2x2"] {
-        let run = place.pumice(&format!("repack {options} links.h5 new.h5"));
+        let run = place.pumice(&format!("repack --force {options} links.h5 new.h5"));
         assert_eq!(run.code, Some(0), "{options}: {}", run.err);
         let after = File::open(place.path("new.h5")).unwrap();
         for name in names {

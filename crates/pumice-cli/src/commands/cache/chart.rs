@@ -2,9 +2,7 @@
 
 use crate::picture::letters;
 use anyhow::{Context, Result};
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::Write;
 
 const WIDTH: usize = 1040;
 const HEIGHT: usize = 540;
@@ -38,16 +36,15 @@ pub(super) struct Chart {
 }
 
 impl Chart {
-    pub(super) fn write_png(&self, path: &Path) -> Result<()> {
+    pub(super) fn write_png(&self, file: impl Write) -> Result<()> {
         let pixels = self.pixels();
-        let action = || format!("write {}", path.display());
-        let file = BufWriter::new(File::create(path).with_context(action)?);
+        let action = "write a picture";
         let mut encoder = png::Encoder::new(file, WIDTH as u32, HEIGHT as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header().with_context(action)?;
-        writer.write_image_data(&pixels).with_context(action)?;
-        writer.finish().with_context(action)
+        let mut writer = encoder.write_header().context(action)?;
+        writer.write_image_data(&pixels).context(action)?;
+        writer.finish().context(action)
     }
 
     fn pixels(&self) -> Vec<u8> {

@@ -70,6 +70,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('o', "output", Takes::Perhaps("F"), "Write values to this file, or nowhere"),
     Flag::new('b', "binary", Takes::Perhaps("B"), "Write values as bytes: NATIVE, FILE, LE or BE"),
     Flag::new('O', "ddl", Takes::Perhaps("F"), "Write all but values to this file, or nowhere"),
+    Flag::new('~', "force", NOTHING, "Replace these files if they exist"),
     Flag::new('f', "filedriver", Takes::Value("D"), "How the file is stored, e.g. family"),
     Flag::new(
         'v',
@@ -148,6 +149,8 @@ pub(super) struct Options {
     pub(super) binary: Option<Binary>,
     /// `Some(None)`: nowhere.
     pub(super) description: Option<Option<String>>,
+    /// Whether files that exist may be replaced.
+    pub(super) force: bool,
     pub(super) dense: bool,
     /// Where cells are defined, instead of a list of all of them.
     pub(super) sparse_locations: bool,
@@ -192,6 +195,7 @@ impl Default for Options {
             output_of_attributes: false,
             binary: None,
             description: None,
+            force: false,
             dense: false,
             sparse_locations: false,
             sparse_values: false,
@@ -319,6 +323,7 @@ impl Options {
                 self.output_of_attributes = self.attribute_values && !self.values;
             }
             'b' => self.binary = Some(binary(value)?),
+            '~' => self.force = true,
             'O' => self.description = Some(value.map(str::to_owned)),
             '7' => self.dense = true,
             '@' => self.sparse_locations = true,

@@ -1,10 +1,11 @@
 //! Where a dump goes: the description, values of datasets and values of attributes, each to standard
-//! output, to a file or nowhere.
+//! output, to a file or nowhere. h5dump replaces files without being asked.
 
 use super::options::Options;
-use anyhow::{Context, Result};
-use std::fs::File;
+use crate::target;
+use anyhow::Result;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +24,15 @@ pub(super) struct Sinks {
 }
 
 impl Sinks {
-    pub(super) fn open(options: &Options) -> Result<Self> {
+    pub(super) fn open(options: &Options, force: bool) -> Result<Self> {
+        let inputs: Vec<&Path> = options.files.iter().map(Path::new).collect();
         let places: Vec<Box<dyn Write>> = vec![Box::new(super::super::output())];
         let mut sinks = Self { places, text: 0, values: 0, attributes: 0 };
         if let Some(path) = &options.description {
-            sinks.text = sinks.add(path.as_deref())?;
+            sinks.text = sinks.add(path.as_deref(), &inputs, force)?;
         }
         if let Some(path) = &options.output {
-            let place = sinks.add(path.as_deref())?;
+            let place = sinks.add(path.as_deref(), &inputs, force)?;
             match options.output_of_attributes && options.binary.is_none() {
                 true => sinks.attributes = place,
                 false => sinks.values = place,
@@ -39,11 +41,11 @@ impl Sinks {
         Ok(sinks)
     }
 
-    fn add(&mut self, path: Option<&str>) -> Result<usize> {
+    fn add(&mut self, path: Option<&str>, inputs: &[&Path], force: bool) -> Result<usize> {
         let place: Box<dyn Write> = match path.filter(|path| !path.is_empty()) {
             None => Box::new(io::sink()),
             Some(path) => {
-                let file = File::create(path).with_context(|| format!("create {path}"))?;
+                let file = target::stream(Path::new(path), inputs, force)?;
                 Box::new(BufWriter::with_capacity(64 << 10, file))
             }
         };
