@@ -94,7 +94,7 @@ pub(crate) fn warn(text: &str) {
 
 /// An error and its causes, outermost first. A cause that the text before it ends with already is
 /// not repeated: many errors quote theirs.
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();

@@ -21,6 +21,7 @@ mod numbers;
 mod picture;
 mod progress;
 mod region;
+mod sections;
 mod style;
 mod subset;
 mod target;

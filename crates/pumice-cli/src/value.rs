@@ -8,6 +8,7 @@ use crate::atlas::{self, Atlas};
 use crate::cells;
 use crate::numbers::{self, FloatFormat};
 use anyhow::{Result, bail};
+use pumice::Group;
 use pumice::types::{
     ByteOrder, Conversion, Datatype, Element, Enumeration, Integer, ReferenceKind, StringPadding,
     VarLen, VarLenKind,
@@ -22,7 +23,7 @@ pub(crate) const INDENT: usize = 3;
 pub(crate) const BREAK: char = '\u{1}';
 
 /// How values look.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Style {
     /// As in XML: blanks between values, markup escaped in text.
     pub(crate) xml: bool,
@@ -42,6 +43,8 @@ pub(crate) struct Style {
     pub(crate) bits: Option<(u32, u32)>,
     /// The name of the file and the paths of its objects, for references.
     pub(crate) names: Option<Arc<(String, Atlas)>>,
+    /// The file that references are in.
+    pub(crate) file: Option<Group>,
 }
 
 /// Turns elements of one datatype into text.
@@ -56,13 +59,19 @@ enum Kind {
     Unsigned(Conversion),
     Character,
     Object,
+    /// References of other kinds.
+    Reference(Datatype),
     Float(Conversion),
     Text(StringPadding),
     Enum(Enumeration),
     Hex,
     Raw(Conversion, usize),
     Compound(Vec<Member>),
-    Array { row: usize, holds_arrays: bool, base: Box<Renderer> },
+    Array {
+        row: usize,
+        holds_arrays: bool,
+        base: Box<Renderer>,
+    },
     Complex(Conversion),
     VariableText(VarLen),
     Sequence(VarLen, Box<Renderer>),
@@ -132,6 +141,7 @@ impl Renderer {
             Datatype::Reference(reference) if reference.kind == ReferenceKind::Object => {
                 Kind::Object
             }
+            Datatype::Reference(_) => Kind::Reference(datatype.clone()),
             other => bail!("values of class {} cannot be printed yet", other.class_name()),
         };
         Ok(Self { size: datatype.size(), kind, style: style.clone() })
@@ -189,6 +199,7 @@ impl Renderer {
             }
             Kind::Character => self.push_character(out, element.first().copied().unwrap_or(0)),
             Kind::Object => self.push_object(out, element),
+            Kind::Reference(datatype) => self.push_reference(out, datatype, element),
             Kind::Float(conversion) => self.push_float(out, conversion, element),
             Kind::Text(padding) => self.push_text(out, element, *padding),
             Kind::Enum(enumeration) => push_enum(out, enumeration, element),
@@ -280,7 +291,41 @@ impl Renderer {
             None => return out.push_str("NULL"),
         };
         let path = atlas.path(address).unwrap_or_default();
-        let _ = write!(out, "{kind} {address} \"{path}\"");
+        // h5ls tells the number of the file, too.
+        let number = if self.style.breakable { "-1:" } else { " " };
+        let _ = write!(out, "{kind}{number}{address} \"{path}\"");
+    }
+
+    /// A reference to a region, or one that may mean anything: what it leads to. As in h5dump, only
+    /// newer ones name their file.
+    fn push_reference(&self, out: &mut String, datatype: &Datatype, element: &[u8]) {
+        let (Some(file), Some(names)) = (&self.style.file, &self.style.names) else {
+            return push_hex(out, element.iter());
+        };
+        let Ok(found) = file.references(datatype, element) else {
+            return out.push_str("<unknown>");
+        };
+        let Some(reference) = found.into_iter().next().flatten() else {
+            return out.push_str("NULL");
+        };
+        let (own, atlas) = &**names;
+        let address = reference.address();
+        let kind = match atlas.kind(address) {
+            _ if reference.attribute().is_some() => "ATTRIBUTE",
+            _ if reference.is_region() => "DATASET",
+            Some(atlas::Kind::Group) => "GROUP",
+            Some(atlas::Kind::Datatype) => "DATATYPE",
+            _ => "DATASET",
+        };
+        let old =
+            matches!(datatype, Datatype::Reference(kind) if kind.kind == ReferenceKind::Region);
+        let place = if old { "" } else { reference.file().unwrap_or(own) };
+        let path = if reference.file().is_some() { None } else { atlas.path(address) };
+        let _ = write!(out, "{kind} \"{place}{}", path.unwrap_or_default());
+        if let Some(name) = reference.attribute() {
+            let _ = write!(out, "/{name}");
+        }
+        out.push('"');
     }
 
     fn push_character(&self, out: &mut String, byte: u8) {

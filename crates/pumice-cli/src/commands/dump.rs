@@ -2,7 +2,8 @@
 //!
 //! Takes h5dump's flags and prints what it prints, its habits included: in a subset, coordinates of
 //! continued lines count cells without regard to the stride, and no comma stands between planes.
-//! Of sparse datasets, defined cells are printed with their own coordinates.
+//! Of sparse datasets, defined cells are printed with their own coordinates; a subset of one is printed
+//! with fill values, as that of a dense dataset.
 
 mod contents;
 mod csv;
@@ -61,8 +62,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
 
 fn dump(file: &File, name: &str, options: &Options, sinks: &mut Sinks) -> Result<Outcome> {
     if options.json {
-        json::print(file, name, options, sinks.text())?;
-        return Ok(Outcome::Complete);
+        return json::print(file, name, options, sinks.text());
     }
     if options.csv {
         csv::print(file, options, sinks.text())?;
@@ -105,8 +105,8 @@ each with its coordinates; neighbours in a row share a line:
     }}
 
 With -H there is a line SPARSE alone. --dense prints every cell instead, undefined ones as the fill
-value. --sparse-locations prints where cells are defined, as blocks and points, and --sparse their values,
-too:
+value, and so does a subset (-s, -c). --sparse-locations prints where cells are defined, as blocks and
+points, and --sparse their values, too:
 
     REGION_TYPE BLOCK  (2,2)-(4,7)
     REGION_TYPE POINT  (5,9), (11,1)

@@ -13,7 +13,7 @@ use crate::cells::{self, Hyperslab};
 use crate::ddl::memory_size;
 use crate::failure;
 use crate::walker::{self, Kind, Visitor};
-use crate::{flags, locate, numbers};
+use crate::{flags, locate, numbers, sections};
 use anyhow::{Context, Result, bail};
 pub(super) use options::FLAGS;
 use options::Options;
@@ -241,7 +241,11 @@ impl<'a, W: Write> Lister<'a, W> {
         if let Some(chunk) = dataset.chunk() {
             let bytes = chunk.iter().fold(size, |bytes, &side| bytes.saturating_mul(side));
             let chunk: Vec<String> = chunk.iter().map(u64::to_string).collect();
-            let name = if dataset.is_sparse() { "Sparse Chunks" } else { "Chunks" };
+            let name = match dataset.sections().len() {
+                _ if dataset.is_sparse() => "Sparse Chunks",
+                0 | 1 => "Chunks",
+                _ => "Structured Chunks",
+            };
             self.detail(name, &format!("{{{}}} {bytes} bytes", chunk.join(", ")))?;
         }
         let all = dataset.extent()?.cells();
@@ -257,13 +261,7 @@ impl<'a, W: Write> Lister<'a, W> {
         if dataset.is_sparse() {
             self.defined(dataset, all, stored)?;
         }
-        let (sections, filters) = (dataset.sections(), dataset.section_filters());
-        for (number, section) in sections.iter().enumerate() {
-            if sections.len() > 1 {
-                self.detail(&format!("Section {number}"), section.name())?;
-            }
-            self.filters(filters.of(*section))?;
-        }
+        self.sections(dataset)?;
         let text = self.type_words(dataset.datatype(), dataset.committed_datatype());
         self.detail("Type", &text)?;
         if self.options.address {
@@ -281,6 +279,20 @@ impl<'a, W: Write> Lister<'a, W> {
         let each = numbers::per_cell(stored, defined);
         let text = format!("{defined} cells, density {density}, {each} bytes per cell");
         self.detail("Defined", &text)
+    }
+
+    /// What each section of structured chunks takes, and its filters; of other chunks, filters alone.
+    fn sections(&mut self, dataset: &Dataset) -> Result<()> {
+        if dataset.sections().len() < 2 {
+            return self.filters(&dataset.filters());
+        }
+        let filters = dataset.section_filters();
+        for (number, sizes) in sections::sizes(dataset)?.iter().enumerate() {
+            writeln!(self.out, "    Section {number} {}", sizes.section.name())?;
+            self.detail("Storage", &used(Some(sizes.plain), sizes.stored))?;
+            self.filters(filters.of(sizes.section))?;
+        }
+        Ok(())
     }
 
     fn filters(&mut self, filters: &[FilterSpec]) -> Result<()> {

@@ -3,6 +3,8 @@
 mod checking;
 mod corpus;
 mod dumping;
+mod dumping_json;
+mod dumping_sparse;
 mod importing;
 mod listing;
 mod looking;

@@ -285,7 +285,7 @@ fn defined_cells_are_dumped_as_blocks_and_points() {
 fn dumps_of_sparse_datasets_become_sparse_again() {
     let (place, _) = matrix();
     place.succeed("repack -l Sparse:SPARSECHUNK=5x4 -exclude 0 dense.h5 sparse.h5");
-    for options in ["", "-p", "-sparse", "--sparse -p", "-d /Sparse -s 1,1 -c 11,9"] {
+    for options in ["", "-p", "-sparse", "--sparse -p", "--sparse -d /Sparse -s 1,1 -c 11,9"] {
         let text = place.succeed(&format!("dump {options} sparse.h5"));
         place.write("dump.txt", &text);
         place.succeed("import -f dump.txt again.h5");

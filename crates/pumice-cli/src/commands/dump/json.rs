@@ -1,196 +1,387 @@
 //! A file as JSON. The schema is in docs/tools.md.
 
-use super::options::Options;
+use super::objects::split_attribute;
+use super::options::{Options, Wanted};
 use crate::cells::{self, Hyperslab};
-use crate::ddl;
-use anyhow::Result;
+use crate::commands::Outcome;
+use crate::subset::Subset;
+use crate::{ddl, failure};
+use anyhow::{Context, Result};
 use pumice::types::Value;
-use pumice::{Attribute, Dataset, Datatype, File, Group, MemberKind, Node};
+use pumice::{Attribute, CommittedDatatype, Dataset, File, Group, Member, MemberKind, Node};
 use std::collections::HashSet;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
-/// Prints a file.
-pub(super) fn print(file: &File, name: &str, options: &Options, out: &mut dyn Write) -> Result<()> {
-    let mut printer = Printer { options, out, seen: HashSet::new() };
-    write!(printer.out, "{{\"file\":{},\"root\":", text(name))?;
-    printer.group(file, 0)?;
-    Ok(writeln!(printer.out, "}}")?)
+/// Prints a file, or the objects of it that were asked for.
+pub(super) fn print(
+    file: &File,
+    name: &str,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<Outcome> {
+    let (seen, outcome) = (HashSet::new(), Outcome::Complete);
+    let mut printer = Printer { options, out, seen, outcome };
+    write!(printer.out, "{{\"file\":{}", text(name))?;
+    if options.wanted.is_empty() {
+        write!(printer.out, ",\"root\":")?;
+        printer.tree(Group::clone(file))?;
+    } else {
+        write!(printer.out, ",\"objects\":[")?;
+        for (index, wanted) in options.wanted.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(printer.out, "{comma}{{\"path\":{},\"object\":", text(wanted.path()))?;
+            printer.wanted(file, wanted)?;
+            write!(printer.out, "}}")?;
+        }
+        write!(printer.out, "]")?;
+    }
+    writeln!(printer.out, "}}")?;
+    Ok(printer.outcome)
 }
 
-/// Groups nested deeper than this are not entered.
-const MAX_DEPTH: usize = 256;
+/// Up to so many bytes of values wait, so that an object that cannot be read is told as such.
+const WAITING: usize = 1 << 20;
 
 struct Printer<'a> {
     options: &'a Options,
     out: &'a mut dyn Write,
     /// Addresses of objects that were printed.
     seen: HashSet<u64>,
+    outcome: Outcome,
 }
 
 impl Printer<'_> {
-    fn group(&mut self, group: &Group, depth: usize) -> Result<()> {
-        write!(self.out, "{{\"kind\":\"group\",\"address\":{}", group.address())?;
-        self.seen.insert(group.address());
-        self.attributes(group.attributes())?;
-        write!(self.out, ",\"members\":{{")?;
-        let members = if depth < MAX_DEPTH { group.members()? } else { Vec::new() };
-        for (index, member) in members.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            write!(self.out, "{comma}{}:", text(&member.name))?;
-            match &member.kind {
-                MemberKind::SoftLink(target) => {
-                    write!(self.out, "{{\"kind\":\"soft link\",\"target\":{}}}", text(target))?;
+    fn wanted(&mut self, file: &File, wanted: &Wanted) -> Result<()> {
+        match wanted {
+            Wanted::Attribute(path) => {
+                let (object, name) = split_attribute(path);
+                let found = file.node(&object).and_then(|node| match node {
+                    Node::Group(group) => group.attribute(&name),
+                    Node::Dataset(dataset) => dataset.attribute(&name),
+                    Node::Datatype(datatype) => datatype.attribute(&name),
+                });
+                match found {
+                    Ok(attribute) => {
+                        let array = self.array(&attribute)?;
+                        Ok(write!(self.out, "{{{array}}}")?)
+                    }
+                    Err(error) => self.error(&error.into(), ""),
                 }
-                MemberKind::ExternalLink(file, target) => write!(
-                    self.out,
-                    "{{\"kind\":\"external link\",\"file\":{},\"target\":{}}}",
-                    text(file),
-                    text(target)
-                )?,
-                _ => self.node(group.node(&member.name), depth)?,
             }
+            Wanted::Link(path) => {
+                let (folder, name) =
+                    path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+                let folder =
+                    if folder.is_empty() { Ok(Group::clone(file)) } else { file.group(folder) };
+                let found = folder.and_then(|folder| folder.members());
+                let found = found.map(|all| all.into_iter().find(|member| member.name == name));
+                match found.map(|found| found.and_then(|member| link(&member.kind))) {
+                    Ok(Some(text)) => Ok(write!(self.out, "{text}")?),
+                    Ok(None) => self.error(&anyhow::anyhow!("{path}: not a link"), ""),
+                    Err(error) => self.error(&error.into(), ""),
+                }
+            }
+            Wanted::Dataset(path, subset) => match file.dataset(path) {
+                Ok(dataset) => self.dataset(&dataset, subset.as_ref()),
+                Err(error) => self.error(&error.into(), ""),
+            },
+            _ => match file.node(wanted.path()) {
+                Ok(Node::Group(group)) => self.tree(group),
+                node => self.leaf(node),
+            },
         }
-        Ok(write!(self.out, "}}}}")?)
     }
 
-    fn node(&mut self, node: pumice::Result<Node>, depth: usize) -> Result<()> {
+    /// A group and all that is in it.
+    fn tree(&mut self, group: Group) -> Result<()> {
+        // No recursion: groups may be nested deeply.
+        let mut path = vec![self.begin_group(group)?];
+        while let Some((group, members, first)) = path.last_mut() {
+            let Some(member) = members.next() else {
+                write!(self.out, "}}}}")?;
+                path.pop();
+                continue;
+            };
+            let comma = if std::mem::take(first) { "" } else { "," };
+            write!(self.out, "{comma}{}:", text(&member.name))?;
+            if let Some(text) = link(&member.kind) {
+                write!(self.out, "{text}")?;
+                continue;
+            }
+            match group.node(&member.name) {
+                Ok(Node::Group(group)) if !self.seen.contains(&group.address()) => {
+                    path.push(self.begin_group(group)?);
+                }
+                node => self.leaf(node)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands before the members of a group, and these.
+    fn begin_group(&mut self, group: Group) -> Result<(Group, std::vec::IntoIter<Member>, bool)> {
+        self.seen.insert(group.address());
+        let mut fields = format!(",\"address\":{}", group.address());
+        let attributes = self.attributes(group.attributes(), &mut fields);
+        let members = attributes.and_then(|()| Ok(group.members()?));
+        self.begin("group", members.as_ref().err(), &fields)?;
+        write!(self.out, ",\"members\":{{")?;
+        Ok((group, members.unwrap_or_default().into_iter(), true))
+    }
+
+    /// The beginning of an object, with its kind and what is known of it.
+    fn begin(&mut self, kind: &str, error: Option<&anyhow::Error>, fields: &str) -> Result<()> {
+        match error {
+            None => write!(self.out, "{{\"kind\":\"{kind}\"{fields}")?,
+            Some(error) => {
+                self.tell(error)?;
+                let error = text(&failure::chain(error));
+                write!(self.out, "{{\"kind\":\"error\",\"error\":{error}{fields}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands for an object that cannot be read, with what is known of it.
+    fn error(&mut self, error: &anyhow::Error, fields: &str) -> Result<()> {
+        self.begin("", Some(error), fields)?;
+        Ok(write!(self.out, "}}")?)
+    }
+
+    /// Takes note of a failure, unless nobody listens any more.
+    fn tell(&mut self, error: &anyhow::Error) -> Result<()> {
+        if failure::is_broken_pipe(error) {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+        }
+        failure::report(error);
+        self.outcome = Outcome::Incomplete;
+        Ok(())
+    }
+
+    /// An object that has no members to show.
+    fn leaf(&mut self, node: pumice::Result<Node>) -> Result<()> {
         match node {
             Ok(node) if self.seen.contains(&node.address()) => {
                 Ok(write!(self.out, "{{\"kind\":\"hard link\",\"address\":{}}}", node.address())?)
             }
-            Ok(Node::Group(group)) => self.group(&group, depth + 1),
-            Ok(Node::Dataset(dataset)) => self.dataset(&dataset),
-            Ok(Node::Datatype(datatype)) => {
-                self.seen.insert(datatype.address());
-                let name = text(&datatype.datatype().to_string());
-                write!(self.out, "{{\"kind\":\"datatype\",\"address\":{}", datatype.address())?;
-                write!(self.out, ",\"type\":{name}")?;
-                self.attributes(datatype.attributes())?;
-                Ok(write!(self.out, "}}")?)
-            }
-            Err(error) => Ok(write!(
-                self.out,
-                "{{\"kind\":\"error\",\"error\":{}}}",
-                text(&error.to_string())
-            )?),
+            Ok(Node::Group(group)) => self.tree(group),
+            Ok(Node::Dataset(dataset)) => self.dataset(&dataset, None),
+            Ok(Node::Datatype(datatype)) => self.datatype(&datatype),
+            Err(error) => self.error(&error.into(), ""),
         }
     }
 
-    fn dataset(&mut self, dataset: &Dataset) -> Result<()> {
+    fn datatype(&mut self, datatype: &CommittedDatatype) -> Result<()> {
+        self.seen.insert(datatype.address());
+        let name = text(&datatype.datatype().to_string());
+        let mut fields = format!(",\"address\":{},\"type\":{name}", datatype.address());
+        let found = self.attributes(datatype.attributes(), &mut fields);
+        self.begin("datatype", found.err().as_ref(), &fields)?;
+        Ok(write!(self.out, "}}")?)
+    }
+
+    fn dataset(&mut self, dataset: &Dataset, subset: Option<&Subset>) -> Result<()> {
         self.seen.insert(dataset.address());
+        let mut fields = String::new();
+        let known = self.facts(dataset, subset, &mut fields);
+        let (slab, shown) = match known {
+            Ok(slab) => (slab, self.options.values),
+            Err(error) => return self.error(&error, &fields),
+        };
+        if !shown {
+            self.begin("dataset", None, &fields)?;
+            return Ok(write!(self.out, "}}")?);
+        }
+        let beginning = format!("{{\"kind\":\"dataset\"{fields}");
+        let mut waiting =
+            Waiting { out: &mut *self.out, beginning, bytes: Vec::new(), open: false };
+        let found = values(dataset, &slab, self.options, &mut waiting);
+        match (found, waiting.open) {
+            (Ok(()), _) => waiting.release()?,
+            (Err(error), true) => {
+                // What was printed stays.
+                waiting.release()?;
+                self.tell(&error)?;
+                write!(self.out, "],\"error\":{}", text(&failure::chain(&error)))?;
+            }
+            (Err(error), false) => return self.error(&error, &fields),
+        }
+        Ok(write!(self.out, "}}")?)
+    }
+
+    /// All about a dataset but its values, and the part of it whose values are wanted.
+    fn facts(
+        &mut self,
+        dataset: &Dataset,
+        subset: Option<&Subset>,
+        out: &mut String,
+    ) -> Result<Hyperslab> {
         let max = dataset.max_shape().into_iter();
         let max: Vec<String> =
             max.map(|side| side.map_or("null".into(), |side| side.to_string())).collect();
         let layout = format!("{:?}", dataset.layout()).to_lowercase();
-        write!(
-            self.out,
-            "{{\"kind\":\"dataset\",\"address\":{},\"type\":{},\"space\":{},\"shape\":{:?},\
-             \"max_shape\":[{}],\"layout\":\"{layout}\",\"stored\":{}",
-            dataset.address(),
-            text(&dataset.datatype().to_string()),
-            text(&ddl::dataspace(&dataset.extent()?)),
-            dataset.shape(),
-            max.join(","),
-            dataset.storage_size()?
-        )?;
+        let (address, shape) = (dataset.address(), dataset.shape());
+        let datatype = text(&dataset.datatype().to_string());
+        // Writing to a string does not fail.
+        let _ = write!(out, ",\"address\":{address},\"type\":{datatype}");
+        let space = text(&ddl::dataspace(&dataset.extent()?));
+        let _ = write!(out, ",\"space\":{space},\"shape\":{shape:?}");
+        let _ = write!(out, ",\"max_shape\":[{}],\"layout\":\"{layout}\"", max.join(","));
+        let _ = write!(out, ",\"stored\":{}", dataset.storage_size()?);
         if let Some(chunk) = dataset.chunk() {
-            write!(self.out, ",\"chunk\":{chunk:?}")?;
+            let _ = write!(out, ",\"chunk\":{chunk:?}");
         }
-        let filters = dataset.section_filters();
-        let sections: Vec<String> = dataset
-            .sections()
-            .into_iter()
-            .map(|section| {
-                let list = filters.of(section).iter();
-                let list: Vec<String> = list
-                    .map(|filter| {
-                        format!("{{\"id\":{},\"parameters\":{:?}}}", filter.id, filter.parameters)
-                    })
-                    .collect();
-                format!("\"{}\":[{}]", section.name(), list.join(","))
-            })
-            .collect();
-        write!(self.out, ",\"filters\":{{{}}}", sections.join(","))?;
-        self.attributes(dataset.attributes())?;
-        if self.options.values {
-            self.values(dataset)?;
-        }
-        Ok(write!(self.out, "}}")?)
+        let _ = write!(out, ",\"filters\":{{{}}}", filters(dataset));
+        self.attributes(dataset.attributes(), out)?;
+        let Some(subset) = subset else { return Ok(Hyperslab::whole(&shape)) };
+        let slab = subset.slab(&shape).with_context(|| dataset.path().to_owned())?;
+        let Hyperslab { start, stride, count, block } = &slab;
+        let _ = write!(out, ",\"subset\":{{\"start\":{start:?},\"stride\":{stride:?}");
+        let _ = write!(out, ",\"count\":{count:?},\"block\":{block:?}}}");
+        Ok(slab)
     }
 
-    fn values(&mut self, dataset: &Dataset) -> Result<()> {
-        if dataset.extent()?.is_null() {
-            return Ok(());
-        }
-        let slab = Hyperslab::whole(&dataset.shape());
-        if dataset.is_sparse() && !self.options.dense {
-            return self.defined(dataset, &slab);
-        }
-        write!(self.out, ",\"values\":[")?;
-        let mut first = true;
-        cells::for_each_piece(dataset, &slab, |_, _, piece| {
-            let values = piece.values(dataset.datatype()).map_err(pumice::Error::from)?;
-            write_all(self.out, &values, &mut first)
-        })?;
-        Ok(write!(self.out, "]")?)
-    }
-
-    /// Defined cells: coordinates and values.
-    fn defined(&mut self, dataset: &Dataset, slab: &Hyperslab) -> Result<()> {
-        let shape = dataset.shape();
-        let mut place = Vec::new();
-        write!(self.out, ",\"defined\":[")?;
-        let mut comma = "";
-        cells::for_each_band(dataset, slab, |band| {
-            let found = cells::Defined::read(dataset, band)?;
-            let datatype = cells::value_type(dataset.datatype());
-            let values = found.values.values(&datatype).map_err(pumice::Error::from)?;
-            for (&linear, value) in found.cells.iter().zip(&values) {
-                cells::coordinates(linear, &shape, &mut place);
-                write!(self.out, "{comma}[{place:?},{}]", json(value))?;
-                comma = ",";
-            }
-            Ok(())
-        })?;
-        Ok(write!(self.out, "]")?)
-    }
-
-    fn attributes(&mut self, attributes: pumice::Result<Vec<Attribute>>) -> Result<()> {
+    fn attributes(
+        &mut self,
+        attributes: pumice::Result<Vec<Attribute>>,
+        out: &mut String,
+    ) -> Result<()> {
         if !self.options.attributes {
             return Ok(());
         }
-        write!(self.out, ",\"attributes\":{{")?;
-        for (index, attribute) in attributes?.iter().enumerate() {
+        out.push_str(",\"attributes\":{");
+        let all = attributes.as_ref().map_or(&[][..], Vec::as_slice);
+        for (index, attribute) in all.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let (kind, space) = (attribute.datatype(), ddl::dataspace(attribute.extent()));
-            write!(
-                self.out,
-                "{comma}{}:{{\"type\":{}",
-                text(attribute.name()),
-                text(&kind.to_string())
-            )?;
-            write!(self.out, ",\"space\":{}", text(&space))?;
-            if self.options.attribute_values && !attribute.extent().is_null() {
-                self.attribute_values(attribute, kind)?;
-            }
-            write!(self.out, "}}")?;
+            let array = self.array(attribute)?;
+            let _ = write!(out, "{comma}{}:{{{array}}}", text(attribute.name()));
         }
-        Ok(write!(self.out, "}}")?)
+        out.push('}');
+        Ok(attributes.map(drop)?)
     }
 
-    fn attribute_values(&mut self, attribute: &Attribute, _datatype: &Datatype) -> Result<()> {
-        write!(self.out, ",\"values\":[")?;
-        write_all(self.out, &attribute.read_values()?, &mut true)?;
-        Ok(write!(self.out, "]")?)
+    /// The fields of an attribute.
+    fn array(&mut self, attribute: &Attribute) -> Result<String> {
+        let datatype = text(&attribute.datatype().to_string());
+        let space = text(&ddl::dataspace(attribute.extent()));
+        let mut fields = format!("\"type\":{datatype},\"space\":{space}");
+        if !self.options.attribute_values || attribute.extent().is_null() {
+            return Ok(fields);
+        }
+        let found = attribute.read_values().with_context(|| attribute.name().to_owned());
+        match found {
+            Ok(values) => {
+                let values: Vec<String> = values.iter().map(json).collect();
+                let _ = write!(fields, ",\"values\":[{}]", values.join(","));
+            }
+            Err(error) => {
+                self.tell(&error)?;
+                let _ = write!(fields, ",\"error\":{}", text(&failure::chain(&error)));
+            }
+        }
+        Ok(fields)
     }
 }
 
-fn write_all(out: &mut dyn Write, values: &[Value], first: &mut bool) -> Result<()> {
-    for value in values {
-        let comma = if std::mem::take(first) { "" } else { "," };
-        write!(out, "{comma}{}", json(value))?;
+/// A link that is not followed.
+fn link(kind: &MemberKind) -> Option<String> {
+    Some(match kind {
+        MemberKind::SoftLink(target) => {
+            format!("{{\"kind\":\"soft link\",\"target\":{}}}", text(target))
+        }
+        MemberKind::ExternalLink(file, target) => {
+            let (file, target) = (text(file), text(target));
+            format!("{{\"kind\":\"external link\",\"file\":{file},\"target\":{target}}}")
+        }
+        MemberKind::UserDefinedLink(class) => {
+            format!("{{\"kind\":\"user-defined link\",\"class\":{class}}}")
+        }
+        _ => return None,
+    })
+}
+
+/// The filters of each section.
+fn filters(dataset: &Dataset) -> String {
+    let filters = dataset.section_filters();
+    let section = |section: pumice::Section| {
+        let list = filters.of(section).iter().map(|filter| {
+            format!("{{\"id\":{},\"parameters\":{:?}}}", filter.id, filter.parameters)
+        });
+        format!("\"{}\":[{}]", section.name(), list.collect::<Vec<_>>().join(","))
+    };
+    dataset.sections().into_iter().map(section).collect::<Vec<_>>().join(",")
+}
+
+/// Values on their way out: the first of them wait for what may go wrong.
+struct Waiting<'a> {
+    out: &'a mut dyn Write,
+    /// What stands before values.
+    beginning: String,
+    bytes: Vec<u8>,
+    /// Whether something was written.
+    open: bool,
+}
+
+impl Waiting<'_> {
+    fn release(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.open, true) {
+            self.out.write_all(self.beginning.as_bytes())?;
+        }
+        self.out.write_all(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
     }
-    Ok(())
+
+    fn push(&mut self, text: &str) -> io::Result<()> {
+        self.bytes.extend_from_slice(text.as_bytes());
+        if self.bytes.len() < WAITING { Ok(()) } else { self.release() }
+    }
+}
+
+fn values(
+    dataset: &Dataset,
+    slab: &Hyperslab,
+    options: &Options,
+    out: &mut Waiting<'_>,
+) -> Result<()> {
+    if dataset.extent()?.is_null() {
+        return Ok(());
+    }
+    if dataset.is_sparse() && !options.dense {
+        return defined(dataset, slab, out);
+    }
+    out.push(",\"values\":[")?;
+    let mut comma = "";
+    cells::for_each_piece(dataset, slab, |_, _, piece| {
+        for value in piece.values(dataset.datatype()).map_err(pumice::Error::from)? {
+            out.push(comma)?;
+            out.push(&json(&value))?;
+            comma = ",";
+        }
+        Ok(())
+    })?;
+    Ok(out.push("]")?)
+}
+
+/// Defined cells: coordinates and values.
+fn defined(dataset: &Dataset, slab: &Hyperslab, out: &mut Waiting<'_>) -> Result<()> {
+    let shape = dataset.shape();
+    let mut place = Vec::new();
+    out.push(",\"defined\":[")?;
+    let mut comma = "";
+    cells::for_each_band(dataset, slab, |band| {
+        let found = cells::Defined::read(dataset, band)?;
+        let datatype = cells::value_type(dataset.datatype());
+        let values = found.values.values(&datatype).map_err(pumice::Error::from)?;
+        for (&linear, value) in found.cells.iter().zip(&values) {
+            cells::coordinates(linear, &shape, &mut place);
+            out.push(&format!("{comma}[{place:?},{}]", json(value)))?;
+            comma = ",";
+        }
+        Ok(())
+    })?;
+    Ok(out.push("]")?)
 }
 
 /// A value: numbers as numbers, other than finite ones as text, texts as text.

@@ -3,7 +3,8 @@
 mod finder;
 mod named;
 
-use self::finder::{Finder, Found, is_link, split_attribute};
+pub(super) use self::finder::split_attribute;
+use self::finder::{Finder, Found, is_link};
 use self::named::Named;
 use super::options::{Options, Wanted};
 use super::outside::Outside;
@@ -344,20 +345,21 @@ impl<'a> Dumper<'a> {
         if self.options.properties {
             self.properties(dataset)?;
         }
-        if dataset.is_sparse() && self.options.sparse_locations {
-            let whole = Hyperslab::whole(&dataset.shape());
-            return self.regions(dataset, slab.unwrap_or(&whole));
+        let whole = Hyperslab::whole(&dataset.shape());
+        let part = slab.unwrap_or(&whole);
+        if self.options.sparse_locations && !extent.is_null() {
+            return self.regions(dataset, part);
         }
         // The layout says it where it is printed.
         let said = self.options.properties && !self.options.values;
         if dataset.is_sparse() && !self.options.dense && !said {
-            self.sparse(dataset, &extent)?;
+            self.sparse(dataset, part)?;
         }
         if !self.options.values {
             return Ok(());
         }
         let Some(slab) = slab else {
-            return self.data(dataset, &extent, &Hyperslab::whole(&dataset.shape()), false);
+            return self.data(dataset, &extent, &whole, false);
         };
         self.begin("SUBSET {")?;
         for (name, list) in [

@@ -105,6 +105,16 @@ pub(super) enum Wanted {
     Any(String),
 }
 
+impl Wanted {
+    /// What was asked for by name.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Attribute(path) | Self::Dataset(path, _) | Self::Group(path) => path,
+            Self::Link(path) | Self::Datatype(path) | Self::Any(path) => path,
+        }
+    }
+}
+
 /// In which form values are written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {

@@ -2,6 +2,7 @@
 
 use super::objects::Dumper;
 use crate::ddl::memory_size;
+use crate::sections;
 use anyhow::Result;
 use pumice::types::Heaped;
 use pumice::{AllocationTime, Dataset, Datatype, Fill, FillTime, FilterSpec, LayoutKind};
@@ -64,16 +65,8 @@ impl Dumper<'_> {
         let chunk = dataset.chunk().unwrap_or_default();
         let chunk: Vec<_> = chunk.iter().map(u64::to_string).collect();
         self.line(&format!("{kind} ( {} )", chunk.join(", ")))?;
-        let sections = dataset.sections();
-        let mut sizes = vec![(0u64, 0u64); sections.len()];
-        for chunk in dataset.structured_chunks()? {
-            for (sizes, section) in sizes.iter_mut().zip(&chunk.sections) {
-                (sizes.0, sizes.1) = (sizes.0 + section.size, sizes.1 + section.unfiltered_size);
-            }
-        }
-        for (number, (section, (stored, plain))) in sections.iter().zip(sizes).enumerate() {
-            let ratio = if stored > 0 { plain as f64 / stored as f64 } else { 0.0 };
-            let name = section.name();
+        for (number, sizes) in sections::sizes(dataset)?.iter().enumerate() {
+            let (name, stored, ratio) = (sizes.section.name(), sizes.stored, sizes.ratio());
             self.line(&format!(
                 "SECTION {number} {name} SIZE {stored} ({ratio:.3}:1 COMPRESSION)"
             ))?;

@@ -107,7 +107,7 @@ impl Dumper<'_> {
         self.begin(&format!("DATASET \"{place}\" {{"))?;
         let shape = dataset.shape();
         let (word, parts) = region::parts(region, &shape);
-        self.wrapped(&format!("REGION_TYPE {word}  "), &parts)?;
+        self.wrapped(&format!("REGION_TYPE {word}  "), &parts, COLUMNS)?;
         let datatype = indented(dataset.datatype(), self.indent).to_string();
         self.line(&format!("DATATYPE  {datatype}"))?;
         self.line(&format!("DATASPACE  {}", dataspace(&dataset.extent()?)))?;
@@ -142,14 +142,14 @@ impl Dumper<'_> {
     }
 
     /// A list that goes on in the next line where one is full.
-    fn wrapped(&mut self, begin: &str, parts: &[String]) -> Result<()> {
+    pub(super) fn wrapped(&mut self, begin: &str, parts: &[String], most: usize) -> Result<()> {
         let mut line = begin.to_owned();
         for (index, part) in parts.iter().enumerate() {
             let comma = if index + 1 < parts.len() { "," } else { "" };
             let gap = if index > 0 { " " } else { "" };
             // h5dump counts one level more than it indents.
             let columns = self.indent + INDENT + line.len() + gap.len() + part.len() + 1;
-            if index > 0 && columns > COLUMNS {
+            if index > 0 && columns > most {
                 self.line(&line)?;
                 line = String::new();
             }

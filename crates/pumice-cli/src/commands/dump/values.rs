@@ -7,18 +7,19 @@ use crate::cells::{self, Defined, Hyperslab};
 use crate::ddl::{CharacterLines, DataLines, LineStyle};
 use crate::value::{INDENT, Renderer, Style};
 use anyhow::{Context, Result};
-use pumice::types::StringPadding;
-use pumice::{Attribute, Dataset, Datatype, Extent};
+use pumice::types::{Heaped, StringPadding};
+use pumice::{Attribute, Dataset, Datatype, Extent, Group};
 use std::io::Write;
 
 impl Dumper<'_> {
-    /// The line that tells a sparse dataset.
-    pub(super) fn sparse(&mut self, dataset: &Dataset, extent: &Extent) -> Result<()> {
+    /// The line that tells a sparse dataset, and how many cells of a part of it are defined.
+    pub(super) fn sparse(&mut self, dataset: &Dataset, slab: &Hyperslab) -> Result<()> {
         if !self.options.values {
             return self.line("SPARSE");
         }
-        let defined = cells::count_defined(dataset, &Hyperslab::whole(&dataset.shape()))?;
-        let all = extent.cells().map_or("more than 2^64".to_owned(), |all| all.to_string());
+        let defined = cells::count_defined(dataset, slab)?;
+        let all = slab.shape().into_iter().try_fold(1u64, u64::checked_mul);
+        let all = all.map_or("more than 2^64".to_owned(), |all| all.to_string());
         self.line(&format!("SPARSE {{ DEFINED {defined} OF {all} }}"))
     }
 
@@ -49,7 +50,9 @@ impl Dumper<'_> {
     ) -> Result<()> {
         self.line("DATA {")?;
         let shown = match self.options.binary {
-            Some(form) => self.bytes(dataset, slab, form),
+            Some(form) => self.bytes(dataset, form, |write| {
+                cells::for_each_piece(dataset, slab, |_, _, piece| write(piece))
+            }),
             None => self.values(dataset, extent, slab, subset),
         };
         self.line("}")?;
@@ -71,7 +74,8 @@ impl Dumper<'_> {
             let references = dataset.read_references(..)?;
             return self.references(&references);
         }
-        let defined_only = dataset.is_sparse() && !self.options.dense;
+        // A part is printed as that of a dense dataset.
+        let defined_only = dataset.is_sparse() && !self.options.dense && !subset;
         let datatype = match defined_only {
             true => cells::value_type(dataset.datatype()),
             false => dataset.datatype().clone(),
@@ -111,9 +115,11 @@ impl Dumper<'_> {
 
     /// How values of a datatype look here.
     pub(super) fn renderer(&mut self, datatype: &Datatype) -> Result<Renderer> {
-        let names = if datatype.has_references() { Some(self.names()) } else { None };
+        let refers = datatype.has_references();
+        let names = refers.then(|| self.names());
+        let file = refers.then(|| Group::clone(self.file));
         let characters = self.prints_characters(datatype);
-        let style = Style { names, characters, bits: self.bits, ..self.options.style() };
+        let style = Style { names, file, characters, bits: self.bits, ..self.options.style() };
         Renderer::styled(datatype, &style)
     }
 
@@ -122,7 +128,13 @@ impl Dumper<'_> {
         self.options.characters && byte
     }
 
-    fn bytes(&mut self, dataset: &Dataset, slab: &Hyperslab, form: Binary) -> Result<()> {
+    /// Writes elements as bytes. `feed` hands over all of them, piece by piece.
+    pub(super) fn bytes(
+        &mut self,
+        dataset: &Dataset,
+        form: Binary,
+        feed: impl FnOnce(&mut dyn FnMut(&Heaped) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
         let datatype = dataset.datatype();
         let target = match form {
             Binary::File => datatype.clone(),
@@ -137,7 +149,7 @@ impl Dumper<'_> {
         };
         let out = self.sinks.of(Stream::Values);
         let mut converted = Vec::new();
-        cells::for_each_piece(dataset, slab, |_, _, piece| {
+        feed(&mut |piece: &Heaped| {
             let bytes = &piece.elements;
             if terminated {
                 // h5dump writes texts up to their ends, one behind the other.

@@ -9,6 +9,7 @@ use crate::atlas::Atlas;
 use crate::cells::{self, Hyperslab};
 use crate::commands::Outcome;
 use crate::numbers::FloatFormat;
+use crate::sections;
 use crate::value::{INDENT, Renderer, Style, xml_text};
 use crate::walker::{self, Kind, Visitor};
 use anyhow::{Context, Result};
@@ -321,28 +322,57 @@ impl<'a> XmlDumper<'a> {
         let kind = match dataset.layout() {
             LayoutKind::Contiguous => "<{}ContiguousLayout/>",
             LayoutKind::Compact => "<{}CompactLayout/>",
-            LayoutKind::Chunked | LayoutKind::Sparse => "",
+            LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => "",
             _ => return Ok(()),
         };
         self.open("StorageLayout")?;
         if !kind.is_empty() {
             self.tag(kind)?;
-            return self.close("StorageLayout");
+        } else if dataset.sections().len() > 1 {
+            self.structured(dataset)?;
+        } else {
+            self.chunks("ChunkedLayout", dataset)?;
+            self.required(&dataset.filters())?;
+            self.close("ChunkedLayout")?;
         }
+        self.close("StorageLayout")
+    }
+
+    /// Opens a layout and tells the shape of its chunks.
+    fn chunks(&mut self, layout: &str, dataset: &Dataset) -> Result<()> {
         let chunk = dataset.chunk().unwrap_or_default();
-        self.open(&format!("ChunkedLayout Ndims=\"{}\"", chunk.len()))?;
+        self.open(&format!("{layout} Ndims=\"{}\"", chunk.len()))?;
         for side in chunk {
             self.tag(&format!("<{{}}ChunkDimension DimSize=\"{side}\" />"))?;
         }
+        Ok(())
+    }
+
+    fn required(&mut self, filters: &[FilterSpec]) -> Result<()> {
         self.open("RequiredFilter")?;
         self.indent += INDENT;
-        for filter in dataset.filters() {
-            self.filter(&filter)?;
+        for filter in filters {
+            self.filter(filter)?;
         }
         self.indent -= INDENT;
-        self.close("RequiredFilter")?;
-        self.close("ChunkedLayout")?;
-        self.close("StorageLayout")
+        self.close("RequiredFilter")
+    }
+
+    /// Structured chunks, which no schema knows: as h5dump's words for other layouts have it.
+    fn structured(&mut self, dataset: &Dataset) -> Result<()> {
+        let name = if dataset.is_sparse() { "SparseChunkLayout" } else { "StructuredChunkLayout" };
+        self.chunks(name, dataset)?;
+        let filters = dataset.section_filters();
+        for (number, sizes) in sections::sizes(dataset)?.iter().enumerate() {
+            let (section, stored, plain) = (sizes.section.name(), sizes.stored, sizes.plain);
+            self.open(&format!(
+                "Section Number=\"{number}\" Name=\"{section}\" Size=\"{stored}\" \
+                 UnfilteredSize=\"{plain}\""
+            ))?;
+            self.required(filters.of(sizes.section))?;
+            self.close("Section")?;
+        }
+        self.close(name)
     }
 
     fn filter(&mut self, filter: &FilterSpec) -> Result<()> {

@@ -9,8 +9,9 @@ use crate::value::{INDENT, Renderer, Style};
 use anyhow::Result;
 use pumice::types::ddl::indented;
 use pumice::types::{Heaped, Integer};
-use pumice::{Attribute, Dataset, Datatype, Reference, Selection};
+use pumice::{Attribute, Dataset, Datatype, Group, Reference, Selection};
 use std::io::Write;
+use std::sync::Arc;
 
 /// Columns before values of datasets, and before those of attributes.
 const DATASET: usize = 9;
@@ -67,7 +68,10 @@ impl<W: Write> Lister<'_, W> {
     }
 
     fn renderer(&self, datatype: &Datatype) -> Result<Renderer> {
+        let refers = datatype.has_references();
         let style = Style {
+            names: refers.then(|| Arc::new((self.file_name(), Atlas::of(self.file)))),
+            file: refers.then(|| Group::clone(self.file)),
             breakable: true,
             labels: self.options.labels,
             raw: self.options.raw,
@@ -76,6 +80,10 @@ impl<W: Write> Lister<'_, W> {
             ..Style::default()
         };
         Renderer::styled(datatype, &style)
+    }
+
+    fn file_name(&self) -> String {
+        self.file.file_path().map_or(String::new(), |path| path.display().to_string())
     }
 
     fn line_style(&self) -> LineStyle {
@@ -112,7 +120,7 @@ impl<W: Write> Lister<'_, W> {
         let Some(path) = atlas.path(reference.address()) else {
             return Ok(writeln!(self.out, "{:indent$}NULL", "")?);
         };
-        let name = self.file.file_path().map_or(String::new(), |path| path.display().to_string());
+        let name = self.file_name();
         let kind = match atlas.kind(reference.address()) {
             Some(atlas::Kind::Group) => "GROUP",
             Some(atlas::Kind::Datatype) => "DATATYPE",

@@ -104,7 +104,7 @@ pub(super) fn is_link(kind: &MemberKind) -> bool {
 }
 
 /// The object and the name of an attribute's path; slashes in the name are behind backslashes.
-pub(super) fn split_attribute(path: &str) -> (String, String) {
+pub(in crate::commands::dump) fn split_attribute(path: &str) -> (String, String) {
     let bytes = path.as_bytes();
     let cut =
         (0..bytes.len()).rev().find(|&at| bytes[at] == b'/' && (at == 0 || bytes[at - 1] != b'\\'));
