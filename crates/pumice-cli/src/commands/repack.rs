@@ -312,6 +312,7 @@ Examples:
   {program} -l /a,/b:CHUNK=20x10 -f /c:NONE old.h5 new.h5     single datasets
   {program} -l SPARSECHUNK=512x512 --exclude 0 m.h5 s.h5      make a sparse file
   {program} -l m:SPARSECHUNK=5x4 --defined-elements BLOCK '(2,2)-(4,7)' POINT '(5,9)' m.h5 s.h5
+  {program} -l a:SPARSECHUNK=5x4 'POINT (5,9)' -l b:SPARSECHUNK=5x4 --exclude 0 m.h5 s.h5
   {program} -l SPARSECHUNK --sections values -f SHUF -f ZSTD=9 m.h5 s.h5
   {program} -l CONTI --keep-defined s.h5 d.h5                 dense, and a mask of what was defined
   {program} -l SPARSECHUNK --keep-defined d.h5 s.h5           sparse again, as it was

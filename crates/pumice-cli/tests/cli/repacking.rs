@@ -43,6 +43,120 @@ fn cells_that_are_listed_become_defined() {
     assert_eq!(file.dataset("group/link").unwrap().address(), sparse.address());
 }
 
+/// A dense file with two datasets of 13 x 10 cells and the numbers of their cells.
+fn pair() -> (Place, Vec<i32>) {
+    let place = Place::new();
+    let cells: Vec<i32> = (0..130).collect();
+    let file = File::create(place.path("pair.h5")).unwrap();
+    for name in ["A", "B"] {
+        let dataset = file.new_dataset::<i32>().shape([13, 10]).create(name).unwrap();
+        dataset.write(.., &cells).unwrap();
+    }
+    file.close().unwrap();
+    (place, cells)
+}
+
+#[test]
+fn a_list_belongs_to_the_layout_before_it() {
+    let (place, _) = pair();
+    let first = "-l A:SPARSECHUNK=5x4 BLOCK (0,0)-(1,1) -l B:SPARSECHUNK=5x4 BLOCK (2,2)-(3,3)";
+    place.succeed(&format!("repack {first} pair.h5 lists.h5"));
+    let defined = |file: &str, name: &str| {
+        let file = File::open(place.path(file)).unwrap();
+        let dataset = file.dataset(name).unwrap();
+        let found = dataset.read_defined::<i32>(..).unwrap();
+        assert_eq!(found.values.len() as u64, dataset.count_defined(..).unwrap());
+        found.values
+    };
+    assert_eq!(defined("lists.h5", "A"), [0, 1, 10, 11]);
+    assert_eq!(defined("lists.h5", "B"), [22, 23, 32, 33]);
+    // One excludes a value, the other has a list of two parts.
+    let mixed = "-l A:SPARSECHUNK=5x4 --exclude 7 -l B:SPARSECHUNK=5x4 POINT (0,3) --defined-elements \
+                 BLOCK (12,8)-(12,9)";
+    place.succeed(&format!("repack {mixed} pair.h5 mixed.h5"));
+    assert_eq!(defined("mixed.h5", "A").len(), 129);
+    assert_eq!(defined("mixed.h5", "B"), [3, 128, 129]);
+    // What stands before all layouts is for those without a list of their own.
+    let general = "--exclude 9 -l A:SPARSECHUNK=5x4 -l B:SPARSECHUNK=5x4 POINT (0,9)";
+    place.succeed(&format!("repack {general} pair.h5 general.h5"));
+    assert_eq!((defined("general.h5", "A").len(), defined("general.h5", "B")), (129, vec![9]));
+    // Two names share one.
+    place.succeed("repack -l A,/B:SPARSECHUNK=5x4 POINT (0,1),(0,5) pair.h5 both.h5");
+    assert_eq!((defined("both.h5", "A"), defined("both.h5", "B")), (vec![1, 5], vec![1, 5]));
+    // All the same in a file of options.
+    place.write("options", first);
+    place.succeed("repack -e options pair.h5 read.h5");
+    assert_eq!(place.pumice("diff --defined lists.h5 read.h5").code, Some(0));
+}
+
+#[test]
+fn a_list_may_be_quoted_as_comes_natural() {
+    let (place, cells) = matrix();
+    let list = "BLOCK (2,2)-(4,7), (6,0)-(6,2) POINT (5,9), (11, 1), (12,8)";
+    let printed = "REGION_TYPE BLOCK (2,2)-(4,7)\n    REGION_TYPE BLOCK (6,0) - (6,2)\n\
+                   REGION_TYPE POINT (5,9), (11, 1), (12,8)\n";
+    let layout = "Sparse:SPARSECHUNK=5x4";
+    let inside = [list, printed].map(|list| format!("{layout} {list}"));
+    let attached = format!("--defined-elements={list}");
+    let loose: Vec<&str> = printed.split_whitespace().collect();
+    let mut ways: Vec<Vec<&str>> = vec![
+        vec![layout, list],
+        vec![layout, printed],
+        vec![layout, "--defined-elements", list],
+        vec![layout, "-defined-elements", printed],
+        vec![layout, &attached],
+        vec![&inside[0]],
+        vec![&inside[1]],
+        vec![layout, "BLOCK (2,2)-(4,7), (6,0)-(6,2)", "POINT (5,9), (11, 1), (12,8)"],
+    ];
+    ways.push([&[layout], &loose[..]].concat());
+    for way in ways {
+        let words = [&["repack", "--force", "-l"], &way[..], &["dense.h5", "sparse.h5"]].concat();
+        let run = place.run(&words);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{words:?}");
+        let sparse = File::open(place.path("sparse.h5")).unwrap().dataset("Sparse").unwrap();
+        assert_eq!(sparse.count_defined(..).unwrap(), 24, "{words:?}");
+        assert_eq!(sparse.read::<i32>(..).unwrap(), cells, "{words:?}");
+    }
+    for wrong in ["BLOCK (2,2)-(4,7) foo", "POINT (20,20)", "BLOCK (2,2)-(4,", "POINT (1)"] {
+        let run = place.run(&["repack", "-l", layout, wrong, "dense.h5", "not.h5"]);
+        assert_ne!(run.code, Some(0), "{wrong}");
+        assert!(!place.path("not.h5").exists(), "{wrong}");
+    }
+}
+
+#[test]
+fn sections_belong_to_the_layout_before_them_by_name_or_number() {
+    let (place, cells) = pair();
+    let ids = |file: &str, name: &str, section: Section| {
+        let dataset = File::open(place.path(file)).unwrap().dataset(name).unwrap();
+        assert_eq!(dataset.read::<i32>(..).unwrap(), cells);
+        let filters = dataset.section_filters();
+        filters.of(section).iter().map(|filter| filter.id).collect::<Vec<_>>()
+    };
+    let line = "-l A:SPARSECHUNK=5x4 --sections 1 -f GZIP=9 -l B:SPARSECHUNK=5x4 --sections 0 -f SHUF -f GZIP=1";
+    place.succeed(&format!("repack {line} pair.h5 out.h5"));
+    assert_eq!(ids("out.h5", "A", Section::Values), [1]);
+    assert_eq!(ids("out.h5", "B", Section::Selection), [2, 1]);
+    place.succeed(&format!(
+        "repack {} pair.h5 named.h5",
+        line.replace("sections 1", "sections values").replace("sections 0", "sections selection")
+    ));
+    for (name, section) in
+        [("A", Section::Values), ("A", Section::Selection), ("B", Section::Values)]
+    {
+        assert_eq!(
+            ids("named.h5", name, section),
+            ids("out.h5", name, section),
+            "{name} {section}"
+        );
+    }
+    // One section that is asked for leaves the others as they are by default.
+    place.succeed("repack -l SPARSECHUNK=5x4 pair.h5 usual.h5");
+    assert_eq!(ids("out.h5", "A", Section::Selection), ids("usual.h5", "A", Section::Selection));
+    assert_eq!(ids("out.h5", "B", Section::Values), ids("usual.h5", "B", Section::Values));
+}
+
 #[test]
 fn sparse_to_dense_and_back_keeps_what_is_defined_if_asked() {
     let (place, cells) = matrix();

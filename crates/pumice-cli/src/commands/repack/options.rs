@@ -1,11 +1,11 @@
 //! What `pumice repack` and h5repack can be asked.
 
-use super::defined::Locations;
-use super::request::Requests;
+use super::defined::{self, Locations};
+use super::request::{KeepRequest, Requests};
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use pumice::{FileSpaceStrategy, LibraryVersion, Section, SharedKind};
+use pumice::{FileSpaceStrategy, LibraryVersion, SharedKind};
 use std::path::PathBuf;
 
 const NOTHING: Takes = Takes::Nothing;
@@ -25,14 +25,14 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
         'l',
         "layout",
         Takes::Value("LAYT"),
-        "Layout, as [NAMES:]LAYOUT: COMPA, CONTI,\nCHUNK=5x4, SPARSECHUNK=5x4; may be repeated",
+        "Layout, as [NAMES:]LAYOUT: COMPA, CONTI,\nCHUNK=5x4, SPARSECHUNK=5x4; may be repeated.\nThe next three belong to the -l before them",
     ),
     Flag::new('e', "file", Takes::Value("E"), "A file with -f and -l options"),
     Flag::new(
         '!',
         "defined-elements",
         Takes::Value("LIST"),
-        "Cells that are defined in sparse datasets, as\nBLOCK (2,2)-(4,7), (6,0)-(6,2) POINT (5,9), (11,1)\nor @FILE with such a list",
+        "Cells that are defined in sparse datasets, as\nBLOCK (2,2)-(4,7), (6,0)-(6,2) POINT (5,9), (11,1)\nor @FILE with such a list. The list alone will do",
     ),
     Flag::new(
         '@',
@@ -44,7 +44,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
         '#',
         "sections",
         Takes::Value("LIST"),
-        "Sections that the filters after it are for:\nselection, values, references, heap, or all",
+        "Sections that the filters after it are for:\nselection, values, references, heap, their\nnumbers, or all",
     ),
     Flag::new(
         '$',
@@ -129,8 +129,6 @@ pub(super) struct Options {
     pub(super) version: bool,
     pub(super) verbose: u8,
     pub(super) requests: Requests,
-    pub(super) locations: Option<Locations>,
-    pub(super) exclude: Option<String>,
     pub(super) keep_defined: bool,
     pub(super) dry_run: bool,
     pub(super) force: bool,
@@ -172,21 +170,17 @@ struct Bounds {
 
 impl Options {
     pub(super) fn parse(arguments: &[String]) -> Result<Self> {
-        let parsed = flags::parse(FLAGS, &joined(arguments))?;
+        let parsed = flags::parse(FLAGS, &defined::joined(arguments))?;
         let mut options = Self::default();
         let mut bounds = Bounds::default();
-        let mut sections = None;
         let mut named = (None, None);
         for (letter, value) in parsed.flags {
             let text = value.unwrap_or_default();
             match letter {
-                'f' => options.requests.add_filter(&text, sections.as_deref())?,
-                'l' => options.requests.add_layout(&text)?,
-                'e' => options.read_file(&text, sections.as_deref())?,
-                '#' => sections = self::sections(&text)?,
+                'e' => options.read_file(&text)?,
                 'i' => named.0 = Some(text),
                 'o' => named.1 = Some(text),
-                _ if bounds.take(letter, &text)? => {}
+                _ if bounds.take(letter, &text)? || options.request(letter, &text)? => {}
                 _ => options.take(letter, &text)?,
             }
         }
@@ -204,10 +198,6 @@ impl Options {
         };
         ensure!(words.next().is_none(), "more than two files");
         ensure!(options.output.as_ref() != Some(&options.input), "file names cannot be the same");
-        ensure!(
-            options.locations.is_none() || options.exclude.is_none(),
-            "--defined-elements and --exclude say the same in two ways"
-        );
         Ok(options)
     }
 
@@ -217,8 +207,6 @@ impl Options {
             'h' => self.help = true,
             'V' => self.version = true,
             'v' => self.verbose = if text == "2" { 2 } else { 1 },
-            '!' => self.locations = Some(Locations::parse(text)?),
-            '@' => self.exclude = Some(text.to_owned()),
             '$' => self.keep_defined = true,
             '%' => self.dry_run = true,
             '~' => self.force = true,
@@ -264,18 +252,30 @@ impl Options {
         Ok(())
     }
 
-    /// Options in a file: `-f` and `-l`, each with its value.
-    fn read_file(&mut self, path: &str, sections: Option<&[Section]>) -> Result<()> {
+    /// Takes a flag if it says how datasets are stored.
+    fn request(&mut self, letter: char, text: &str) -> Result<bool> {
+        match letter {
+            'f' => self.requests.add_filter(text)?,
+            'l' => self.requests.add_layout(text)?,
+            '#' => self.requests.set_sections(text)?,
+            '!' => self.requests.add_keep(&KeepRequest::Listed(Locations::parse(text)?))?,
+            '@' => self.requests.add_keep(&KeepRequest::Except(text.to_owned()))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options in a file: `-f` and `-l`, and what belongs to them.
+    fn read_file(&mut self, path: &str) -> Result<()> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot open options file {path}"))?;
-        let mut words = text.split_whitespace();
-        while let Some(flag) = words.next() {
-            let value = words.next().unwrap_or_default();
-            match flag {
-                "-f" => self.requests.add_filter(value, sections)?,
-                "-l" => self.requests.add_layout(value)?,
-                _ => bail!("bad file format for {path}"),
-            }
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let parsed = flags::parse(FLAGS, &defined::joined(&words))
+            .with_context(|| format!("bad file format for {path}"))?;
+        ensure!(parsed.words.is_empty(), "bad file format for {path}");
+        for (letter, value) in parsed.flags {
+            let known = self.request(letter, &value.unwrap_or_default())?;
+            ensure!(known, "bad file format for {path}");
         }
         Ok(())
     }
@@ -376,43 +376,6 @@ fn strategy(text: &str) -> Result<FileSpaceStrategy> {
     })
 }
 
-/// Sections by their names or numbers; nothing for all.
-fn sections(text: &str) -> Result<Option<Vec<Section>>> {
-    if text == "all" {
-        return Ok(None);
-    }
-    let all = [Section::Selection, Section::Values, Section::References, Section::Heap];
-    let find = |name: &str| {
-        let found = all.into_iter().find(|section| section.name() == name);
-        found.ok_or_else(|| anyhow!("no section is called {name}"))
-    };
-    text.split(',').map(find).collect::<Result<_>>().map(Some)
-}
-
-/// Lists of locations may be several words, as h5dump prints them: they become one.
-fn joined(arguments: &[String]) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = arguments.iter().peekable();
-    while let Some(word) = rest.next() {
-        let flag = word == "--defined-elements";
-        if !flag && word != "BLOCK" && word != "POINT" {
-            words.push(word.clone());
-            continue;
-        }
-        let mut list = if flag { String::new() } else { word.clone() };
-        let part = |word: &&String| {
-            let list = word.starts_with(['(', 'B', 'P']) || word.ends_with([')', ',']);
-            let known = |letter: char| letter.is_ascii_digit() || "()-, BLOCKPINT".contains(letter);
-            word.starts_with('@') || (list && word.chars().all(known))
-        };
-        while let Some(word) = rest.next_if(part) {
-            list = format!("{list} {word}");
-        }
-        words.push(format!("--defined-elements={}", list.trim()));
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,9 +394,11 @@ mod tests {
             (options.input.as_str(), options.output.as_deref()),
             ("dense.h5", Some("sparse.h5"))
         );
+        let keep = |options: &Options| options.requests.of("Sparse").keep.cloned();
         let plain = parsed(&line.replace("--defined-elements ", "")).unwrap();
-        assert_eq!(plain.locations, options.locations);
-        assert!(options.locations.is_some());
+        assert_eq!(keep(&plain), keep(&options));
+        assert!(keep(&options).is_some());
+        assert!(options.requests.of("Other").keep.is_none());
     }
 
     #[test]
@@ -455,7 +420,12 @@ mod tests {
             "a a",
             "-f GZIP=1 -f a:SHUF b c",
             "-q x a b",
-            "--exclude 0 --defined-elements POINT (1) a b",
+            "--exclude 0 --defined-elements POINT (1) -l SPARSECHUNK a b",
+            "-l SPARSECHUNK --exclude 0 --exclude 1 a b",
+            "-l x:CHUNK=5 POINT (1) a b",
+            "--exclude 0 a b",
+            "-l x:SPARSECHUNK=5 --sections 3 -f GZIP=1 a b",
+            "-l x:SPARSECHUNK=5 --sections chunk -f GZIP=1 a b",
         ] {
             let words = parsed(line);
             assert!(words.is_err() || line == "a", "{line}");

@@ -2,7 +2,9 @@
 
 use super::mask;
 use super::options::Options;
-use super::request::{FilterKind, FilterRequest, LayoutRequest};
+use super::request::{
+    Asked, FilterKind, FilterRequest, KeepRequest, LayoutRequest, SectionRequest,
+};
 use crate::{cells, failure};
 use anyhow::{Context, Result};
 use pumice::types::{Conversion, HeapedConversion, Value, VarLenKind};
@@ -47,7 +49,7 @@ impl<'a> Planner<'a> {
     /// How a dataset is stored in the new file; nothing for as it is.
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         tell_of_lost_references(dataset);
-        let (layout, filters) = self.options.requests.of(dataset.path());
+        let Asked { layout, filters, keep } = self.options.requests.of(dataset.path());
         let datatype = match self.options.native {
             true => cells::with_order(dataset.datatype(), false),
             false => dataset.datatype().clone(),
@@ -68,7 +70,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         let request = Request { dataset, layout, filters, bytes };
-        let possible = match self.keep(dataset, layout)? {
+        let possible = match self.keep(dataset, layout, keep)? {
             Ok(keep) => request.builder(file, datatype)?.map(|builder| (builder, keep)),
             Err(why) => Err(why),
         };
@@ -96,22 +98,32 @@ impl<'a> Planner<'a> {
     }
 
     /// Which cells are defined in a sparse copy, or why that cannot be said.
-    fn keep(&self, dataset: &Dataset, layout: Option<&LayoutRequest>) -> Result<Possible<Keep>> {
+    fn keep(
+        &self,
+        dataset: &Dataset,
+        layout: Option<&LayoutRequest>,
+        request: Option<&KeepRequest>,
+    ) -> Result<Possible<Keep>> {
         if !matches!(layout, Some(LayoutRequest::Sparse(_))) {
             return Ok(Ok(Keep::Defined));
         }
-        if let Some(locations) = &self.options.locations {
-            return Ok(Ok(Keep::Selected(locations.selection(&dataset.shape())?)));
-        }
-        if let Some(value) = &self.options.exclude {
-            let keep = excluded(value, dataset.datatype())?;
-            return Ok(match &keep {
-                Keep::Except(given, _) if Conversion::new(given, dataset.datatype()).is_err() => {
-                    let class = dataset.datatype().class_name();
-                    Err(format!("--exclude {value} does not fit values of class {class}"))
-                }
-                _ => Ok(keep),
-            });
+        match request {
+            Some(KeepRequest::Listed(locations)) => {
+                return Ok(Ok(Keep::Selected(locations.selection(&dataset.shape())?)));
+            }
+            Some(KeepRequest::Except(value)) => {
+                let keep = excluded(value, dataset.datatype())?;
+                return Ok(match &keep {
+                    Keep::Except(given, _)
+                        if Conversion::new(given, dataset.datatype()).is_err() =>
+                    {
+                        let class = dataset.datatype().class_name();
+                        Err(format!("--exclude {value} does not fit values of class {class}"))
+                    }
+                    _ => Ok(keep),
+                });
+            }
+            None => {}
         }
         if self.options.keep_defined
             && let Some(mask) = mask::of(self.input, dataset.path())
@@ -301,26 +313,26 @@ impl Request<'_> {
                 _ => builder,
             }
         } else {
-            self.requested(builder, sparse || self.stays_variable_length())
+            self.requested(builder, sparse)
         };
         builder.check().map_err(|error| error.to_string())?;
         Ok(builder)
     }
 
     /// With the filters that were asked for; those of single sections if chunks have several.
-    fn requested(&self, mut builder: DatasetBuilder, structured: bool) -> DatasetBuilder {
+    fn requested(&self, mut builder: DatasetBuilder, sparse: bool) -> DatasetBuilder {
+        let structured = sparse || self.stays_variable_length();
+        let own = |wanted: &[SectionRequest]| self.sections(wanted, sparse);
         let element = self.dataset.datatype().size() as u32;
         for request in self.filters {
             builder = match (&request.kind, &request.sections) {
-                (FilterKind::None, Some(sections)) if structured => sections
-                    .iter()
-                    .filter(|section| self.has(**section))
-                    .fold(builder, |builder, &section| builder.clear_filters(section)),
+                (FilterKind::None, Some(sections)) if structured => own(sections)
+                    .into_iter()
+                    .fold(builder, |builder, section| builder.clear_filters(section)),
                 (FilterKind::None, _) => builder.no_filters(),
                 (_, Some(sections)) if structured => {
                     let spec = request.spec(element);
-                    let own = sections.iter().filter(|section| self.has(**section));
-                    own.fold(builder, |builder, &section| match &spec {
+                    own(sections).into_iter().fold(builder, |builder, section| match &spec {
                         Some(spec) => builder.section_filter(section, spec.clone()),
                         None => builder,
                     })
@@ -332,15 +344,20 @@ impl Request<'_> {
         builder
     }
 
-    /// Whether structured chunks of this type have a section.
-    fn has(&self, section: Section) -> bool {
-        let variable = self.dataset.datatype().has_varlen();
-        match section {
-            Section::Selection => !self.stays_variable_length(),
-            Section::Values => !variable,
-            Section::References | Section::Heap => variable,
-            _ => true,
+    /// The sections of structured chunks of this type that were asked for.
+    fn sections(&self, wanted: &[SectionRequest], sparse: bool) -> Vec<Section> {
+        let mut all = if sparse { vec![Section::Selection] } else { Vec::new() };
+        match self.dataset.datatype().has_varlen() {
+            true => all.extend([Section::References, Section::Heap]),
+            false => all.push(Section::Values),
         }
+        let chosen = all.iter().enumerate().filter(|(number, section)| {
+            wanted.iter().any(|wanted| match wanted {
+                SectionRequest::Named(name) => name == *section,
+                SectionRequest::Number(wanted) => wanted == number,
+            })
+        });
+        chosen.map(|(_, section)| *section).collect()
     }
 
     /// Whether the dataset is stored like that already.

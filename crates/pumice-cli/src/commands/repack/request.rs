@@ -1,6 +1,10 @@
 //! Which filters and layouts were asked for, and for which datasets.
+//!
+//! Lists of defined cells, values to exclude and sections belong to the `-l` before them; those before the first
+//! `-l` are for all datasets that have none of their own.
 
-use anyhow::{Context, Result, bail, ensure};
+use super::defined::Locations;
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::{FilterSpec, Scaling, Section, SzipCoding};
 
 /// How a dataset is to be stored.
@@ -28,7 +32,39 @@ pub(super) enum FilterKind {
 pub(super) struct FilterRequest {
     pub(super) kind: FilterKind,
     /// Nothing: all.
-    pub(super) sections: Option<Vec<Section>>,
+    pub(super) sections: Option<Vec<SectionRequest>>,
+}
+
+/// A section of structured chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SectionRequest {
+    Named(Section),
+    /// Its place in a chunk, which depends on the datatype.
+    Number(usize),
+}
+
+impl SectionRequest {
+    fn parse(text: &str) -> Result<Self> {
+        let all = [Section::Selection, Section::Values, Section::References, Section::Heap];
+        if let Some(section) = all.into_iter().find(|section| section.name() == text) {
+            return Ok(Self::Named(section));
+        }
+        match text {
+            "0" | "H5Z_FLAG_SPARSE_SELECTION" => Ok(Self::Number(0)),
+            "1" | "H5Z_FLAG_SPARSE_FIXED_DATA" => Ok(Self::Number(1)),
+            "2" | "H5Z_FLAG_SPARSE_VL_DATA" => Ok(Self::Number(2)),
+            _ => Err(anyhow!(
+                "--sections {text}: selection, values, references, heap, 0 to 2 and all are known"
+            )),
+        }
+    }
+}
+
+/// Which cells of a dataset that becomes sparse are defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KeepRequest {
+    Listed(Locations),
+    Except(String),
 }
 
 impl FilterRequest {
@@ -78,6 +114,26 @@ pub(super) struct ObjectRequest {
     pub(super) path: String,
     pub(super) layout: Option<LayoutRequest>,
     pub(super) filters: Vec<FilterRequest>,
+    pub(super) keep: Option<KeepRequest>,
+}
+
+impl ObjectRequest {
+    fn is_sparse(&self) -> bool {
+        matches!(self.layout, Some(LayoutRequest::Sparse(_)))
+    }
+
+    /// Several lists are one.
+    fn add_keep(&mut self, keep: &KeepRequest) -> Result<()> {
+        match (&mut self.keep, keep) {
+            (None, keep) => self.keep = Some(keep.clone()),
+            (Some(KeepRequest::Listed(old)), KeepRequest::Listed(new)) => old.extend(new),
+            (Some(KeepRequest::Except(_)), KeepRequest::Except(_)) => {
+                bail!("--exclude is given twice for the same datasets");
+            }
+            _ => bail!("--defined-elements and --exclude say the same in two ways"),
+        }
+        Ok(())
+    }
 }
 
 /// What was asked for all objects and for single ones.
@@ -85,41 +141,99 @@ pub(super) struct ObjectRequest {
 pub(super) struct Requests {
     pub(super) all: ObjectRequest,
     pub(super) objects: Vec<ObjectRequest>,
+    /// The names of the last `-l`, if it had any.
+    scope: Option<String>,
+    /// Whether there was one.
+    scoped: bool,
+    /// Sections that were named behind it, and before the first.
+    sections: Option<Vec<SectionRequest>>,
+    sections_of_all: Option<Vec<SectionRequest>>,
+}
+
+/// What is asked for one dataset.
+pub(super) struct Asked<'a> {
+    pub(super) layout: Option<&'a LayoutRequest>,
+    pub(super) filters: &'a [FilterRequest],
+    pub(super) keep: Option<&'a KeepRequest>,
 }
 
 impl Requests {
-    /// Adds `[NAMES:]FILTER[=PARAMETERS]`.
-    pub(super) fn add_filter(&mut self, text: &str, sections: Option<&[Section]>) -> Result<()> {
+    /// Adds `[NAMES:]FILTER[=PARAMETERS]`. Without names it is for those of the sections before it.
+    pub(super) fn add_filter(&mut self, text: &str) -> Result<()> {
         let (names, filter) = split(text);
         ensure!(!filter.is_empty(), "input Error: Invalid compression type in <{text}>");
         let kind = filter_kind(filter).with_context(|| format!("in <{text}>"))?;
-        let request = FilterRequest { kind, sections: sections.map(<[_]>::to_vec) };
-        self.each(names, |object| object.filters.push(request.clone()));
-        Ok(())
+        let (scope, own) = (self.scope.clone(), self.sections.clone());
+        let general = self.sections_of_all.clone();
+        let names = names.map(str::to_owned).or_else(|| scope.clone().filter(|_| own.is_some()));
+        self.each(names.as_deref(), |object| {
+            let within = |scope: &String| scope.split(',').any(|name| same(name, &object.path));
+            let sections = match &own {
+                Some(own) if scope.as_ref().is_none_or(within) => Some(own.clone()),
+                _ => general.clone(),
+            };
+            object.filters.push(FilterRequest { kind: kind.clone(), sections });
+            Ok(())
+        })
     }
 
-    /// Adds `[NAMES:]LAYOUT`.
+    /// Adds `[NAMES:]LAYOUT`, perhaps with a list of cells behind it.
     pub(super) fn add_layout(&mut self, text: &str) -> Result<()> {
         let (names, layout) = split(text);
+        let (layout, list) = match layout.trim().split_once(char::is_whitespace) {
+            Some((layout, list)) => (layout, Some(list)),
+            None => (layout.trim(), None),
+        };
         ensure!(!layout.is_empty(), "in parse layout, no characters after : in <{text}>");
         let request = layout_request(layout).with_context(|| format!("in <{text}>"))?;
-        self.each(names, |object| object.layout = Some(request.clone()));
+        self.each(names, |object| {
+            object.layout = Some(request.clone());
+            Ok(())
+        })?;
+        (self.scope, self.scoped, self.sections) = (names.map(str::to_owned), true, None);
+        match list {
+            Some(list) => self.add_keep(&KeepRequest::Listed(Locations::parse(list)?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says which cells of the datasets of the last `-l` are defined.
+    pub(super) fn add_keep(&mut self, keep: &KeepRequest) -> Result<()> {
+        let scope = self.scope.clone();
+        self.each(scope.as_deref(), |object| object.add_keep(keep))
+    }
+
+    /// Says which sections the filters that follow are for.
+    pub(super) fn set_sections(&mut self, text: &str) -> Result<()> {
+        let sections = match text.trim() {
+            "all" => None,
+            text => {
+                let each = text.split(',').map(|name| SectionRequest::parse(name.trim()));
+                Some(each.collect::<Result<_>>()?)
+            }
+        };
+        match self.scoped {
+            true => self.sections = sections,
+            false => self.sections_of_all = sections,
+        }
         Ok(())
     }
 
-    fn each(&mut self, names: Option<&str>, mut change: impl FnMut(&mut ObjectRequest)) {
-        let Some(names) = names else {
-            change(&mut self.all);
-            return;
-        };
+    fn each(
+        &mut self,
+        names: Option<&str>,
+        mut change: impl FnMut(&mut ObjectRequest) -> Result<()>,
+    ) -> Result<()> {
+        let Some(names) = names else { return change(&mut self.all) };
         for name in names.split(',').filter(|name| !name.is_empty()) {
             let place = self.objects.iter().position(|object| same(&object.path, name));
             let place = place.unwrap_or_else(|| {
                 self.objects.push(ObjectRequest { path: name.to_owned(), ..Default::default() });
                 self.objects.len() - 1
             });
-            change(&mut self.objects[place]);
+            change(&mut self.objects[place])?;
         }
+        Ok(())
     }
 
     /// What cannot be asked for together.
@@ -132,6 +246,14 @@ impl Requests {
         let filtered = self.objects.iter().any(|object| !object.filters.is_empty());
         let mixed = !self.all.filters.is_empty() && filtered;
         ensure!(!mixed, "invalid compression input: 'all' option is present with other objects");
+        let idle = |object: &ObjectRequest| object.keep.is_some() && !object.is_sparse();
+        if let Some(object) = self.objects.iter().find(|object| idle(object)) {
+            bail!("cells of {} are listed or excluded, but it is no SPARSECHUNK", object.path);
+        }
+        ensure!(
+            !idle(&self.all) || self.objects.iter().any(ObjectRequest::is_sparse),
+            "cells are listed or excluded, but no layout is SPARSECHUNK"
+        );
         Ok(())
     }
 
@@ -141,14 +263,15 @@ impl Requests {
     }
 
     /// What is asked for the object at a path.
-    pub(super) fn of(&self, path: &str) -> (Option<&LayoutRequest>, &[FilterRequest]) {
+    pub(super) fn of(&self, path: &str) -> Asked<'_> {
         let own = self.objects.iter().find(|object| same(&object.path, path));
         let layout = own.and_then(|own| own.layout.as_ref()).or(self.all.layout.as_ref());
         let filters = match own {
             Some(own) if self.all.filters.is_empty() => &own.filters,
             _ => &self.all.filters,
         };
-        (layout, filters)
+        let keep = own.and_then(|own| own.keep.as_ref()).or(self.all.keep.as_ref());
+        Asked { layout, filters, keep }
     }
 }
 

@@ -172,7 +172,7 @@ fn scientific(value: f64) -> String {
 }
 
 fn dataset(planner: &Planner<'_>, path: &str, old: &Dataset, new: &Dataset) -> Result<String> {
-    let (_, filters) = planner.options.requests.of(path);
+    let filters = planner.options.requests.of(path).filters;
     if filters.is_empty() || planner.fate(path) != Some(Fate::Remade) {
         return Ok("dset".to_owned());
     }
