@@ -5,7 +5,7 @@
 //! decoded than encoded (compressed data, regular selections, chains of blocks). It is shared by
 //! everything that is decoded on behalf of one request, and only ever shrinks.
 
-use crate::DecodeError;
+use crate::{DecodeError, memory};
 
 /// A number of bytes that decoding may still allocate.
 ///
@@ -31,24 +31,23 @@ impl Budget {
         self.left
     }
 
-    /// Takes `bytes` from the budget, or fails without taking any.
+    /// Takes `bytes` from the budget, or fails without taking any. Many bytes are asked for at the allocator, too,
+    /// twice as many because lists grow so, lest what is made of them ends the program where there is no memory.
     pub fn spend(
         &mut self,
         bytes: u64,
         structure: &'static str,
         address: u64,
     ) -> Result<(), DecodeError> {
-        match self.left.checked_sub(bytes) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(DecodeError::new(
-                structure,
-                address,
-                format!("at most {} byte(s) once decoded", self.left),
-                bytes,
-            )),
+        let Some(left) = self.left.checked_sub(bytes) else {
+            let expected = format!("at most {} byte(s) once decoded", self.left);
+            return Err(DecodeError::new(structure, address, expected, bytes));
+        };
+        if !memory::is_there(bytes.saturating_mul(2)) {
+            let expected = "content that there is memory for";
+            return Err(DecodeError::new(structure, address, expected, format!("{bytes} byte(s)")));
         }
+        self.left = left;
+        Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod append;
 mod budget;
 mod error;
 mod lookup3;
+pub mod memory;
 mod reader;
 mod writer;
 

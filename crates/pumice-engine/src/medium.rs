@@ -138,7 +138,7 @@ impl Medium {
     /// Copies raw data within the file.
     pub(crate) fn copy(&self, from: u64, to: u64, length: u64) -> Result<()> {
         const PIECE: u64 = 4 << 20;
-        let mut buffer = scratch::take_sized(length.min(PIECE) as usize);
+        let mut buffer = scratch::take_sized(length.min(PIECE) as usize)?;
         let mut done = 0;
         while done < length {
             let piece = &mut buffer[..(length - done).min(PIECE) as usize];

@@ -1,5 +1,7 @@
 //! Streams of bits, most significant first, as nbit, scaleoffset and szip have them.
 
+use crate::{FilterError, scratch};
+
 /// Appends bits to bytes.
 pub(crate) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -11,6 +13,15 @@ pub(crate) struct BitWriter<'a> {
 impl<'a> BitWriter<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, pending: 0, count: 0 }
+    }
+
+    /// Makes room for so many bytes more, or fails: without it, bytes that there is no memory for end the program.
+    pub(crate) fn reserve(
+        &mut self,
+        filter: &'static str,
+        bytes: usize,
+    ) -> Result<(), FilterError> {
+        scratch::reserve(filter, self.out, bytes)
     }
 
     /// Appends the low `bits` bits of `value`, at most 64.

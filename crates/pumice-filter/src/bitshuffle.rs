@@ -50,9 +50,8 @@ impl Filter for Bitshuffle {
         settings.check_whole(input.len())?;
         match settings.compressor {
             PLAIN => settings.encode_plain(input, out),
-            _ => settings.encode_compressed(input, out)?,
+            _ => settings.encode_compressed(input, out),
         }
-        Ok(())
     }
 
     fn decode(
@@ -137,16 +136,17 @@ impl Settings {
         (self.block.saturating_mul(self.element), in_blocks)
     }
 
-    fn encode_plain(&self, input: &[u8], out: &mut Vec<u8>) {
+    fn encode_plain(&self, input: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
         let (block, in_blocks) = self.blocks(input.len());
-        let mut spare = scratch::take(block.min(in_blocks));
-        out.resize(input.len(), 0);
+        let mut spare = spare_for(block.min(in_blocks))?;
+        scratch::size(NAME, out, input.len())?;
         let (rows, rest) = out.split_at_mut(in_blocks);
         for (from, to) in input[..in_blocks].chunks(block).zip(rows.chunks_mut(block)) {
             to_rows(self.element, from, to, &mut spare);
         }
         rest.copy_from_slice(&input[in_blocks..]);
         scratch::give(spare);
+        Ok(())
     }
 
     fn decode_plain(
@@ -159,8 +159,8 @@ impl Settings {
             return Err(FilterError::too_large(NAME, limit, input.len()));
         }
         let (block, in_blocks) = self.blocks(input.len());
-        let mut spare = scratch::take(block.min(in_blocks));
-        out.resize(input.len(), 0);
+        let mut spare = spare_for(block.min(in_blocks))?;
+        scratch::size(NAME, out, input.len())?;
         let (elements, rest) = out.split_at_mut(in_blocks);
         for (from, to) in input[..in_blocks].chunks(block).zip(elements.chunks_mut(block)) {
             from_rows(self.element, from, to, &mut spare);
@@ -174,24 +174,29 @@ impl Settings {
         let (block, in_blocks) = self.blocks(input.len());
         let block_field = u32::try_from(block)
             .map_err(|_| FilterError::encode(NAME, format!("a block of {block} bytes")))?;
-        out.clear();
+        scratch::room(NAME, out, Bitshuffle.encoded_bound(input.len()))?;
         out.extend_from_slice(&(input.len() as u64).to_be_bytes());
         out.extend_from_slice(&block_field.to_be_bytes());
         let most = block.min(in_blocks);
         let (mut spare, mut rows, mut packed) =
-            (scratch::take(most), scratch::take(most), scratch::take(most));
+            (spare_for(most)?, spare_for(most)?, scratch::take(most));
         let mut done = Ok(());
         for from in input[..in_blocks].chunks(block) {
             rows.resize(from.len(), 0);
             to_rows(self.element, from, &mut rows, &mut spare);
             done = self.compress(&rows, &mut packed);
+            // Behind them, the rest of the input, which is less than eight elements.
+            let more = 4 + packed.len() + input.len() - in_blocks;
+            done = done.and_then(|()| scratch::reserve(NAME, out, more));
             if done.is_err() {
                 break;
             }
             out.extend_from_slice(&(packed.len() as u32).to_be_bytes());
             out.extend_from_slice(&packed);
         }
-        out.extend_from_slice(&input[in_blocks..]);
+        if done.is_ok() {
+            out.extend_from_slice(&input[in_blocks..]);
+        }
         [spare, rows, packed].into_iter().for_each(scratch::give);
         done
     }
@@ -202,7 +207,7 @@ impl Settings {
             let level = self.level.filter(|&level| level != 0).unwrap_or(3);
             return Zstandard.encode(&[level], rows, packed);
         }
-        packed.resize(lz4::get_maximum_output_size(rows.len()), 0);
+        scratch::size(NAME, packed, lz4::get_maximum_output_size(rows.len()))?;
         let len = lz4::compress_into(rows, packed).map_err(|e| FilterError::encode(NAME, e))?;
         packed.truncate(len);
         Ok(())
@@ -241,7 +246,7 @@ impl Settings {
         scratch::grow(NAME, out, total)?;
         let (elements, rest) = out.split_at_mut(in_blocks);
         let most = block.min(in_blocks);
-        let (mut spare, mut rows) = (scratch::take(most), scratch::take(most));
+        let (mut spare, mut rows) = (spare_for(most)?, scratch::take(most));
         for to in elements.chunks_mut(block) {
             let len = u32::from_be_bytes(reader.array().map_err(cut)?) as usize;
             let packed = reader.take(len).map_err(cut)?;
@@ -258,7 +263,7 @@ impl Settings {
         if self.compressor == ZSTD {
             Zstandard.decode(&[], packed, len, rows)?;
         } else {
-            rows.resize(len, 0);
+            scratch::size(NAME, rows, len)?;
             let found = lz4::decompress_into(packed, rows)
                 .map_err(|error| FilterError::corrupt(NAME, "an LZ4 block", error))?;
             rows.truncate(found);
@@ -270,12 +275,20 @@ impl Settings {
     }
 }
 
+/// A buffer that a block of so many bytes is turned in, which then asks for no more memory.
+pub(crate) fn spare_for(bytes: usize) -> Result<Vec<u8>, FilterError> {
+    let mut spare = scratch::take(bytes);
+    let more = bytes.saturating_sub(spare.len());
+    scratch::reserve(NAME, &mut spare, more)?;
+    Ok(spare)
+}
+
 /// Elements of a block if nobody says how many: the plugin's own rule, which is part of the format.
 fn default_block(element: usize) -> usize {
     (TARGET_BLOCK_BYTES / element / MULTIPLE * MULTIPLE).max(LEAST_BLOCK)
 }
 
-/// Rows of bits from a multiple of eight elements.
+/// Rows of bits from a multiple of eight elements. `spare` gets as long as they are.
 pub(crate) fn to_rows(element: usize, elements: &[u8], rows: &mut [u8], spare: &mut Vec<u8>) {
     let count = elements.len() / element;
     let planes = if element == 1 {

@@ -16,7 +16,7 @@
 mod codec;
 
 use self::codec::Codec;
-use crate::bitshuffle::{from_rows, to_rows};
+use crate::bitshuffle::{from_rows, spare_for, to_rows};
 use crate::shuffle::{shuffle, unshuffle};
 use crate::zstandard::Zstandard;
 use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
@@ -149,7 +149,7 @@ impl Settings {
         } else {
             (BLOCK_BYTES / unit).max(1) * unit
         };
-        out.clear();
+        scratch::room(NAME, out, Blosc.encoded_bound(input.len()))?;
         let flags = self.flags | ONE_STREAM | self.codec.format() << 5;
         out.extend_from_slice(&[FORMAT, 1, flags, self.element as u8]);
         for field in [length, block as u32, 0] {
@@ -161,6 +161,7 @@ impl Settings {
         if self.level == 0 || out.len() >= HEADER + input.len() {
             out.truncate(HEADER);
             out[2] = flags | STORED;
+            scratch::reserve(NAME, out, input.len())?;
             out.extend_from_slice(input);
         }
         let stored = out.len() as u32;
@@ -175,9 +176,9 @@ impl Settings {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let places = out.len();
-        out.resize(places + input.len().div_ceil(block) * 4, 0);
+        scratch::grow(NAME, out, places + input.len().div_ceil(block) * 4)?;
         let (mut rows, mut spare, mut packed) =
-            (scratch::take(block), scratch::take(block), scratch::take(block));
+            (spare_for(block)?, spare_for(block)?, scratch::take(block));
         let mut done = Ok(());
         for (number, part) in input.chunks(block).enumerate() {
             let place = places + number * 4;
@@ -185,6 +186,7 @@ impl Settings {
             out[place..place + 4].copy_from_slice(&start.to_le_bytes());
             let rearranged = rearrange(self.flags, self.element, part, &mut rows, &mut spare);
             done = self.codec.compress(self.level, rearranged, &mut packed);
+            done = done.and_then(|()| scratch::reserve(NAME, out, 4 + part.len()));
             if done.is_err() || out.len() > places + input.len() {
                 break;
             }
@@ -269,9 +271,7 @@ impl Header {
         let short = || FilterError::corrupt(NAME, "more bytes", input.len());
         if self.flags & STORED != 0 {
             let plain = input.get(HEADER..HEADER + self.length).ok_or_else(short)?;
-            out.clear();
-            out.extend_from_slice(plain);
-            return Ok(());
+            return scratch::copy(NAME, plain, out);
         }
         let codec = Codec::of_format(self.flags >> 5)
             .ok_or_else(|| FilterError::corrupt(NAME, "a codec of 0 to 4", self.flags >> 5))?;
@@ -285,7 +285,7 @@ impl Header {
         scratch::grow(NAME, out, self.length)?;
         let most = self.block.min(self.length);
         let (mut rows, mut stream, mut spare) =
-            (scratch::take(most), scratch::take(most), scratch::take(most));
+            (spare_for(most)?, scratch::take(most), spare_for(most)?);
         for block in out.chunks_mut(self.block) {
             let place = places.u32().map_err(|_| short())? as usize;
             let mut reader = Reader::new(NAME, 0, input);

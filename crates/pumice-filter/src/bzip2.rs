@@ -1,14 +1,18 @@
 //! The bzip2 filter (id 307), as PyTables and the registered plugin write it: one stream, one
 //! parameter, the block size in units of 100,000 bytes (1 to 9).
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, scratch};
 use ::bzip2::read::{BzEncoder, MultiBzDecoder};
-use std::io::Read;
+use pumice_bytes::memory;
+use std::io::{ErrorKind, Read};
 
 const NAME: &str = "bzip2";
 const DEFAULT_BLOCK: u32 = 9;
 /// A block has at most 900,000 bytes, of which five stand for 255 in a row, and takes more than 20.
 const MOST_RATIO: usize = 900_000 / 5 * 255 / 20;
+
+/// Bytes of a coder's tables: eight for each of a block, and some more.
+const TABLES: usize = 9 << 20;
 
 pub(crate) struct Bzip2;
 
@@ -35,11 +39,14 @@ impl Filter for Bzip2 {
                 found: block.to_string(),
             });
         }
-        out.clear();
-        BzEncoder::new(input, ::bzip2::Compression::new(block))
-            .read_to_end(out)
-            .map(drop)
-            .map_err(|error| FilterError::encode(NAME, error))
+        scratch::room(NAME, out, input.len() / 2)?;
+        ask_for_tables()?;
+        BzEncoder::new(input, ::bzip2::Compression::new(block)).read_to_end(out).map(drop).map_err(
+            |error| match error.kind() {
+                ErrorKind::OutOfMemory => no_memory(out),
+                _ => FilterError::encode(NAME, error),
+            },
+        )
     }
 
     fn decode(
@@ -49,13 +56,16 @@ impl Filter for Bzip2 {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
+        ask_for_tables()?;
         out.clear();
         // One byte more than is allowed tells a stream that is too long from one that just fits.
         let most = (limit as u64).saturating_add(1);
-        MultiBzDecoder::new(input)
-            .take(most)
-            .read_to_end(out)
-            .map_err(|error| FilterError::corrupt(NAME, "a bzip2 stream", error))?;
+        MultiBzDecoder::new(input).take(most).read_to_end(out).map_err(|error| {
+            match error.kind() {
+                ErrorKind::OutOfMemory => no_memory(out),
+                _ => FilterError::corrupt(NAME, "a bzip2 stream", error),
+            }
+        })?;
         if out.len() > limit {
             return Err(FilterError::too_large(NAME, limit, "more"));
         }
@@ -69,4 +79,15 @@ impl Filter for Bzip2 {
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < input.len()
     }
+}
+
+/// Fails if there is no memory for the tables of a coder, which panics without.
+fn ask_for_tables() -> Result<(), FilterError> {
+    let there = memory::is_there(TABLES as u64);
+    there.then_some(()).ok_or(FilterError::Memory { filter: NAME, bytes: TABLES })
+}
+
+/// What it says when a buffer that has so many bytes cannot grow: reading to the end makes it twice as large.
+fn no_memory(out: &[u8]) -> FilterError {
+    FilterError::Memory { filter: NAME, bytes: out.len().saturating_mul(2) }
 }

@@ -57,7 +57,7 @@ impl Filter for Deflate {
                 let level = CompressionLvl::new(level as i32).unwrap_or_default();
                 Compressor::new(level)
             });
-            out.resize(compressor.zlib_compress_bound(input.len()), 0);
+            scratch::size(NAME, out, compressor.zlib_compress_bound(input.len()))?;
             match compressor.zlib_compress(input, out) {
                 Ok(len) => {
                     out.truncate(len);
@@ -76,7 +76,7 @@ impl Filter for Deflate {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let most = self.decoded_bound(input.len()).min(limit);
-        scratch::size(out, most);
+        scratch::size(NAME, out, most)?;
         let decoded = DECOMPRESSOR.with_borrow_mut(|it| it.zlib_decompress(input, out));
         match decoded {
             Ok(len) => {

@@ -58,6 +58,14 @@ pub enum FilterError {
         /// What the bytes announce or contain.
         found: String,
     },
+    /// There is no memory for what a filter makes.
+    #[error("filter {filter}: no memory for {bytes} byte(s)")]
+    Memory {
+        /// The filter.
+        filter: &'static str,
+        /// How many bytes it needs.
+        bytes: usize,
+    },
     /// The filter could not encode its input.
     #[error("filter {filter}, encoding: {reason}")]
     Encode {

@@ -6,7 +6,7 @@
 //!
 //! Files of HDF5 1.6.2 and before may have the bytes of each half exchanged; those are accepted.
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, scratch};
 
 const NAME: &str = "fletcher32";
 
@@ -30,8 +30,7 @@ impl Filter for Fletcher32 {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        out.clear();
-        out.reserve(input.len() + SIZE);
+        scratch::room(NAME, out, input.len() + SIZE)?;
         out.extend_from_slice(input);
         self.encode_in_place(parameters, out).map(drop)
     }
@@ -43,10 +42,7 @@ impl Filter for Fletcher32 {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let data = verified(input, limit)?;
-        out.clear();
-        out.extend_from_slice(data);
-        Ok(())
+        scratch::copy(NAME, verified(input, limit)?, out)
     }
 
     fn decode_unverified(
@@ -56,10 +52,7 @@ impl Filter for Fletcher32 {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let (data, _) = split(input, limit)?;
-        out.clear();
-        out.extend_from_slice(data);
-        Ok(())
+        scratch::copy(NAME, split(input, limit)?.0, out)
     }
 
     fn encode_in_place(
@@ -67,6 +60,7 @@ impl Filter for Fletcher32 {
         _parameters: &[u32],
         data: &mut Vec<u8>,
     ) -> Result<bool, FilterError> {
+        scratch::reserve(NAME, data, SIZE)?;
         let checksum = fletcher32(data);
         data.extend_from_slice(&checksum.to_le_bytes());
         Ok(true)

@@ -11,7 +11,7 @@
 
 mod plain;
 
-use crate::{DatasetFacts, Filter, FilterError, planes};
+use crate::{DatasetFacts, Filter, FilterError, planes, scratch};
 use pumice_bytes::Writer;
 
 pub(crate) use plain::{check_fits, image, plain_length};
@@ -40,10 +40,15 @@ pub struct HeapObjects {
 }
 
 /// Replaces `out` by the encoded side of objects: `lengths` of them, one after another in `bytes`.
-pub(crate) fn encode_objects(lengths: &[u32], bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode_objects(
+    lengths: &[u32],
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     // Bytes come first, so that a reader has them where it needs them.
-    planes::put(bytes, lengths, out);
+    planes::put(NAME, bytes, lengths, out)?;
     out.put_u8(COMPACT);
+    Ok(())
 }
 
 /// What the encoded side is.
@@ -61,8 +66,7 @@ pub(crate) fn decode_objects(mut input: Vec<u8>) -> Result<Decoded, FilterError>
         Some(other) => return Err(corrupt("mode 0 or 1", other)),
         None => return Err(corrupt("a mode", "no bytes")),
     }
-    let (bytes, lengths) =
-        planes::split(&input).map_err(|found| corrupt("a list of objects", found))?;
+    let (bytes, lengths) = planes::split(NAME, "a list of objects", &input)?;
     let (found, total) =
         (bytes.len(), lengths.iter().map(|&length| u64::from(length)).sum::<u64>());
     if total != found as u64 {
@@ -102,15 +106,13 @@ impl Filter for Heap {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        match plain::objects(input, width_of(parameters)?) {
-            Some(HeapObjects { lengths, bytes }) => encode_objects(&lengths, &bytes, out),
-            None => {
-                out.clear();
-                out.reserve(input.len() + 1);
-                out.extend_from_slice(input);
-                out.push(VERBATIM);
-            }
+        if let Some(HeapObjects { lengths, bytes }) = plain::objects(input, width_of(parameters)?)?
+        {
+            return encode_objects(&lengths, &bytes, out);
         }
+        scratch::room(NAME, out, input.len() + 1)?;
+        out.extend_from_slice(input);
+        out.push(VERBATIM);
         Ok(())
     }
 
@@ -122,8 +124,9 @@ impl Filter for Heap {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let width = width_of(parameters)?;
-        out.clear();
-        match decode_objects(input.to_vec())? {
+        let mut encoded = Vec::new();
+        scratch::copy(NAME, input, &mut encoded)?;
+        match decode_objects(encoded)? {
             Decoded::Plain(plain) if plain.len() <= limit => *out = plain,
             Decoded::Plain(plain) => return Err(FilterError::too_large(NAME, limit, plain.len())),
             Decoded::Objects(HeapObjects { lengths, bytes }) => {
@@ -133,7 +136,7 @@ impl Filter for Heap {
                 }
                 check_fits(length, width)
                     .map_err(|_| corrupt(format!("lengths of {width} bytes"), length))?;
-                *out = image(&lengths, &bytes, width);
+                *out = image(&lengths, &bytes, width)?;
             }
         }
         Ok(())

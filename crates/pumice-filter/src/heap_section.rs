@@ -52,7 +52,7 @@ impl Pipeline {
         heap::check_fits(unfiltered, width)?;
         let (bytes, mask) = if self.begins_with_heap() {
             let mut encoded = scratch::take(bytes.len() + lengths.len() + 32);
-            heap::encode_objects(lengths, bytes, &mut encoded);
+            heap::encode_objects(lengths, bytes, &mut encoded)?;
             // Behind the bytes are lengths, mostly far fewer, which have nothing in common with them.
             let plane = match bytes.len() > encoded.len() / 2 {
                 true => bytes.len(),
@@ -60,7 +60,7 @@ impl Pipeline {
             };
             self.encode_planes_from(1, Cow::Owned(encoded), plane)?
         } else {
-            self.encode(heap::image(lengths, bytes, width))?
+            self.encode(heap::image(lengths, bytes, width)?)?
         };
         Ok(EncodedHeap { bytes, unfiltered, mask })
     }

@@ -29,7 +29,7 @@ pub use row_runs::{RowBreaks, RunEncoder};
 pub use rows::{RowCells, RowEncoder, RowSteps};
 
 use crate::{Filter, FilterError, scratch};
-use pumice_bytes::{Budget, DecodeError, Reader, Writer};
+use pumice_bytes::{Budget, DecodeError, Reader, Writer, memory};
 use pumice_space::{CellSet, Dims, serial};
 
 /// The filter's id. HDF5 leaves 256 to 511 to applications; this one is in no known file.
@@ -80,10 +80,11 @@ pub fn encode_cells(
     out: &mut Vec<u8>,
 ) -> Result<u64, FilterError> {
     if let Some((total, runs)) = compactible(dims, cells) {
+        check_memory(cells, runs)?;
         let length = match list::encode(dims, cells, runs, aim, out) {
             Some(length) => Some(length),
             None => {
-                let toggles = toggles_of(cells, runs);
+                let toggles = toggles_of(cells, runs)?;
                 let length = plain_length::plain_length(dims, total, toggles.as_chunks::<2>().0);
                 compact::encode(dims, total, toggles, aim, out);
                 length
@@ -98,7 +99,7 @@ pub fn encode_cells(
         }
     }
     let plain = plain_form(dims, cells)?;
-    encode_verbatim(&plain, out);
+    encode_verbatim(&plain, out)?;
     scratch::give(plain);
     Ok(out.len() as u64 - 1)
 }
@@ -117,7 +118,7 @@ fn shorter_of_both(
             scratch::give(plain);
             return encode_cells(dims, cells, Aim::Short, out);
         }
-        encode_verbatim(&plain, out);
+        encode_verbatim(&plain, out)?;
     }
     scratch::give(plain);
     Ok(length)
@@ -207,6 +208,7 @@ fn pays(compact: u64, plain: u64, aim: Aim) -> bool {
 pub(crate) fn plain_form(dims: &[u64], cells: &CellSet) -> Result<Vec<u8>, FilterError> {
     let mut plain = scratch::take(cells.heap_bytes());
     plain.clear();
+    check_plain(dims, cells)?;
     serial::encode_cells(dims, cells, &mut plain)
         .map_err(|error| FilterError::encode(NAME, error))?;
     plain.put_checksum(0);
@@ -237,11 +239,29 @@ fn compactible(dims: &[u64], cells: &CellSet) -> Option<(u64, u64)> {
     (cells.cells() == total && runs <= MOST_RUNS).then_some((total, runs))
 }
 
-fn toggles_of(cells: &CellSet, runs: u64) -> Vec<u64> {
+fn toggles_of(cells: &CellSet, runs: u64) -> Result<Vec<u64>, FilterError> {
     let mut toggles = scratch::take_words(2 * runs as usize);
-    toggles.clear();
+    scratch::room(NAME, &mut toggles, 2 * runs as usize)?;
     cells.for_each_run(|run| toggles.extend_from_slice(&[run.start, run.start + run.len]));
-    toggles
+    Ok(toggles)
+}
+
+/// Fails if there is no memory for the lists that a set goes through on its way to the compact form: gaps of few
+/// bytes for each cell, toggles and their difference for each run.
+fn check_memory(cells: &CellSet, runs: u64) -> Result<(), FilterError> {
+    let listed = cells.len().min(4 * runs);
+    ask(runs.saturating_mul(32).saturating_add(listed.saturating_mul(8)))
+}
+
+/// Fails if there is no memory for the plain form of a set: two corners for every run at most.
+fn check_plain(dims: &[u64], cells: &CellSet) -> Result<(), FilterError> {
+    ask(cells.run_count().saturating_mul(32 * dims.len() as u64))
+}
+
+fn ask(bytes: u64) -> Result<(), FilterError> {
+    let there = memory::is_there(bytes);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    there.then_some(()).ok_or(FilterError::Memory { filter: NAME, bytes })
 }
 
 /// Whether the plain form is carried verbatim, behind one byte.
@@ -249,11 +269,11 @@ pub(crate) fn is_verbatim(encoded: &[u8]) -> bool {
     encoded.first() == Some(&VERBATIM)
 }
 
-fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) {
-    out.clear();
-    out.reserve(plain.len() + 1);
+fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+    scratch::room(NAME, out, plain.len() + 1)?;
     out.push(VERBATIM);
     out.extend_from_slice(plain);
+    Ok(())
 }
 
 /// The set in a plain form, if the plain form is what Pumice writes for that set.
@@ -285,15 +305,15 @@ impl Filter for Location {
         if let Some((dims, cells)) = canonical(input)
             && let Some((total, runs)) = compactible(&dims, &cells)
         {
+            check_memory(&cells, runs)?;
             if list::encode(&dims, &cells, runs, Aim::Short, out).is_none() {
-                compact::encode(&dims, total, toggles_of(&cells, runs), Aim::Short, out);
+                compact::encode(&dims, total, toggles_of(&cells, runs)?, Aim::Short, out);
             }
             if out.len() < input.len() {
                 return Ok(());
             }
         }
-        encode_verbatim(input, out);
-        Ok(())
+        encode_verbatim(input, out)
     }
 
     fn decode(
@@ -306,9 +326,10 @@ impl Filter for Location {
         out.clear();
         match decode_cells(input, &mut Budget::new(MOST_MEMORY))? {
             // The mode was there, so there is a first byte.
-            None if input.len() - 1 <= limit => out.extend_from_slice(&input[1..]),
+            None if input.len() - 1 <= limit => scratch::copy(NAME, &input[1..], out)?,
             None => return Err(FilterError::too_large(NAME, limit, input.len() - 1)),
             Some((dims, cells)) => {
+                check_plain(&dims, &cells)?;
                 serial::encode_cells(&dims, &cells, out)
                     .map_err(|error| FilterError::corrupt(NAME, "an expressible set", error))?;
                 out.put_checksum(0);

@@ -31,7 +31,7 @@ impl Filter for Lz4 {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let block = block_size(parameters)?.min(input.len());
-        out.clear();
+        scratch::room(NAME, out, self.encoded_bound(input.len()))?;
         out.extend_from_slice(&(input.len() as u64).to_be_bytes());
         out.extend_from_slice(&(block as u32).to_be_bytes());
         for part in input.chunks(block.max(1)) {
@@ -92,7 +92,8 @@ fn block_size(parameters: &[u32]) -> Result<usize, FilterError> {
 /// Appends one block, compressed or plain; gives its length.
 fn compress_onto(part: &[u8], out: &mut Vec<u8>) -> Result<usize, FilterError> {
     let start = out.len();
-    out.resize(start + block::get_maximum_output_size(part.len()), 0);
+    let most = start.saturating_add(block::get_maximum_output_size(part.len()));
+    scratch::grow(NAME, out, most)?;
     let stored = block::compress_into(part, &mut out[start..])
         .map_err(|error| FilterError::encode(NAME, error))?;
     if stored < part.len() {

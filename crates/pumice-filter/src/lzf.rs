@@ -9,7 +9,7 @@
 //! last is not needed for decoding here.
 
 use crate::matches::{self, Limits, Sink};
-use crate::{DatasetFacts, Filter, FilterError, registry};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 
 const NAME: &str = "lzf";
 /// h5py's revision of its filter and the version of LZF that it contains.
@@ -35,6 +35,7 @@ impl Filter for Lzf {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
+        scratch::room(NAME, out, self.encoded_bound(input.len()))?;
         compress(input, out);
         Ok(())
     }
@@ -75,7 +76,7 @@ fn decompress(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Filte
         if usize::from(control) < MOST_LITERALS {
             let count = usize::from(control) + 1;
             let (literals, after) = after.split_at_checked(count).ok_or_else(cut)?;
-            check_room(out.len(), count, limit)?;
+            make_room(out, count, limit)?;
             out.extend_from_slice(literals);
             rest = after;
             continue;
@@ -89,7 +90,7 @@ fn decompress(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Filte
         }
         let (&low, after) = after.split_first().ok_or_else(cut)?;
         let distance = (usize::from(control & 0x1F) << 8 | usize::from(low)) + 1;
-        check_room(out.len(), length + 2, limit)?;
+        make_room(out, length + 2, limit)?;
         let before = out.len();
         matches::repeat(out, distance, length + 2).ok_or_else(|| {
             FilterError::corrupt(NAME, format!("a distance of at most {before}"), distance)
@@ -99,11 +100,12 @@ fn decompress(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Filte
     Ok(())
 }
 
-fn check_room(len: usize, more: usize, limit: usize) -> Result<(), FilterError> {
+fn make_room(out: &mut Vec<u8>, more: usize, limit: usize) -> Result<(), FilterError> {
+    let len = out.len();
     if more > limit - len {
         return Err(FilterError::too_large(NAME, limit, format!("{} or more", len + more)));
     }
-    Ok(())
+    scratch::reserve(NAME, out, more)
 }
 
 fn compress(input: &[u8], out: &mut Vec<u8>) {

@@ -41,16 +41,20 @@ impl Filter for Nbit {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        out.clear();
         let Some((count, element)) = parse(parameters)? else {
-            out.extend_from_slice(input);
-            return Ok(());
+            return scratch::copy(NAME, input, out);
         };
         let found = if count == 0 { input.len() / element.size().max(1) } else { count };
         if found.checked_mul(element.size()) != Some(input.len()) {
             let reason = format!("{found} elements expected, {} bytes found", input.len());
             return Err(FilterError::encode(NAME, reason));
         }
+        let bits = element.bits().saturating_mul(found as u64);
+        scratch::room(
+            NAME,
+            out,
+            usize::try_from(bits / 8).unwrap_or(usize::MAX).saturating_add(16),
+        )?;
         let mut writer = BitWriter::new(out);
         element.pack(input, &mut writer);
         if writer.finish() == 0 {
@@ -74,8 +78,7 @@ impl Filter for Nbit {
             if input.len() > limit {
                 return Err(FilterError::too_large(NAME, limit, input.len()));
             }
-            out.extend_from_slice(input);
-            return Ok(());
+            return scratch::copy(NAME, input, out);
         };
         let (input, count) = match count {
             0 => take_count(NAME, input)?,

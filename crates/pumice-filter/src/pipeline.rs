@@ -153,7 +153,7 @@ impl Pipeline {
                 Err(error) => return Err(error),
             }
         }
-        Ok((into_owned(data), mask))
+        Ok((into_owned(data)?, mask))
     }
 
     /// Undoes the filters down to and including number `first`, to give `limit` bytes at most.
@@ -181,7 +181,7 @@ impl Pipeline {
         if data.len() > limit {
             return Err(FilterError::too_large("pipeline", limit, data.len()));
         }
-        Ok(into_owned(data))
+        into_owned(data)
     }
 }
 
@@ -268,14 +268,13 @@ fn replace(data: &mut Cow<'_, [u8]>, new: Vec<u8>) {
     }
 }
 
-fn into_owned(data: Cow<'_, [u8]>) -> Vec<u8> {
+fn into_owned(data: Cow<'_, [u8]>) -> Result<Vec<u8>, FilterError> {
     match data {
-        Cow::Owned(owned) => owned,
+        Cow::Owned(owned) => Ok(owned),
         Cow::Borrowed(bytes) => {
             let mut owned = scratch::take(bytes.len());
-            owned.clear();
-            owned.extend_from_slice(bytes);
-            owned
+            scratch::copy("pipeline", bytes, &mut owned)?;
+            Ok(owned)
         }
     }
 }

@@ -15,7 +15,7 @@
 
 mod ffi;
 
-use crate::{Filter, FilterError};
+use crate::{Filter, FilterError, scratch};
 use ffi::Class;
 use libloading::Library;
 use std::collections::HashMap;
@@ -140,10 +140,9 @@ impl Plugin {
         if len > limit || len > size {
             return Err(format!("the plugin gave {len} bytes of {size}, at most {limit} fit"));
         }
-        out.clear();
         // SAFETY: the plugin says that `len` bytes of its buffer are the result.
-        out.extend_from_slice(unsafe { buffer.bytes(len) });
-        Ok(())
+        let result = unsafe { buffer.bytes(len) };
+        scratch::copy(self.name, result, out).map_err(|error| error.to_string())
     }
 }
 

@@ -62,10 +62,10 @@ impl Pipeline {
         let unfiltered = (counts.len() * SIZE + CHECKSUM) as u64;
         let (bytes, mask) = if self.begins_with_references() && !counts.is_empty() {
             let mut encoded = scratch::take(counts.len() + 32);
-            encode_counts(counts, &mut encoded);
+            encode_counts(counts, &mut encoded)?;
             self.encode_from(1, Cow::Owned(encoded))?
         } else {
-            self.encode(plain_form(counts))?
+            self.encode(plain_form(counts)?)?
         };
         Ok(EncodedCells { bytes, unfiltered, mask })
     }
@@ -112,9 +112,10 @@ impl Pipeline {
     }
 }
 
-fn encode_counts(counts: &[u32], out: &mut Vec<u8>) {
-    planes::put(&[], counts, out);
+fn encode_counts(counts: &[u32], out: &mut Vec<u8>) -> Result<(), FilterError> {
+    planes::put(NAME, &[], counts, out)?;
     out.put_u8(COMPACT);
+    Ok(())
 }
 
 /// What the encoded side is; the plain form, if carried verbatim, with its checksum.
@@ -125,16 +126,19 @@ fn decode_counts(mut input: Vec<u8>) -> Result<ReferencesSection, FilterError> {
         Some(other) => return Err(corrupt("mode 0 or 1", other)),
         None => return Err(corrupt("a mode", "no bytes")),
     }
-    match planes::split(&input) {
-        Ok(([], counts)) => Ok(ReferencesSection::Counts(counts)),
-        Ok((before, _)) => Err(corrupt("counts and nothing else", format!("{before:?}"))),
-        Err(found) => Err(corrupt("a list of counts", found)),
+    match planes::split(NAME, "a list of counts", &input)? {
+        ([], counts) => Ok(ReferencesSection::Counts(counts)),
+        (before, _) => {
+            let found = format!("{} byte(s) before them", before.len());
+            Err(corrupt("counts and nothing else", found))
+        }
     }
 }
 
 /// The section that stands for a list of counts, with its checksum.
-fn plain_form(counts: &[u32]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(counts.len() * SIZE + CHECKSUM);
+fn plain_form(counts: &[u32]) -> Result<Vec<u8>, FilterError> {
+    let mut out = Vec::new();
+    scratch::room(NAME, &mut out, counts.len().saturating_mul(SIZE).saturating_add(CHECKSUM))?;
     let mut number = 0u32;
     for &count in counts {
         let Some(count) = count.checked_sub(1) else {
@@ -148,27 +152,34 @@ fn plain_form(counts: &[u32]) -> Vec<u8> {
         number += 1;
     }
     out.put_checksum(0);
-    out
+    Ok(out)
 }
 
 /// The counts of a section with its checksum, if it is the one that stands for them.
-fn canonical(plain: &[u8]) -> Option<Vec<u32>> {
+fn canonical(plain: &[u8]) -> Result<Option<Vec<u32>>, FilterError> {
+    let mut counts = Vec::new();
+    scratch::room(NAME, &mut counts, plain.len() / SIZE)?;
+    Ok(list_counts(plain, &mut counts).map(|()| counts))
+}
+
+fn list_counts(plain: &[u8], counts: &mut Vec<u32>) -> Option<()> {
     let (body, checksum) = plain.split_last_chunk::<CHECKSUM>()?;
     let (references, []) = body.as_chunks::<SIZE>() else { return None };
     if references.len() as u64 > u64::from(FULL) << 16 || lookup3(body).to_le_bytes() != *checksum {
         return None;
     }
     let mut number = 0u32;
-    let counts = references.iter().map(|reference| {
+    for reference in references {
         let value = u128::from_le_bytes(*reference);
         if value == 0 {
-            return Some(0);
+            counts.push(0);
+            continue;
         }
         let place = u128::from(number / FULL) | u128::from(number % FULL + 1) << 16;
         number += 1;
-        (value >> 32 == place).then(|| (value as u32).checked_add(1)).flatten()
-    });
-    counts.collect()
+        counts.push((value as u32).checked_add(1).filter(|_| value >> 32 == place)?);
+    }
+    Some(())
 }
 
 pub(crate) struct References;
@@ -188,15 +199,12 @@ impl Filter for References {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        match canonical(input) {
-            Some(counts) if !counts.is_empty() => encode_counts(&counts, out),
-            _ => {
-                out.clear();
-                out.reserve(input.len() + 1);
-                out.put_bytes(input);
-                out.put_u8(VERBATIM);
-            }
+        if let Some(counts) = canonical(input)?.filter(|counts| !counts.is_empty()) {
+            return encode_counts(&counts, out);
         }
+        scratch::room(NAME, out, input.len() + 1)?;
+        out.put_bytes(input);
+        out.put_u8(VERBATIM);
         Ok(())
     }
 
@@ -207,10 +215,12 @@ impl Filter for References {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let plain = match decode_counts(input.to_vec())? {
+        let mut encoded = Vec::new();
+        scratch::copy(NAME, input, &mut encoded)?;
+        let plain = match decode_counts(encoded)? {
             ReferencesSection::Plain(plain) => plain,
             ReferencesSection::Counts(counts) if counts.len() <= limit / SIZE => {
-                plain_form(&counts)
+                plain_form(&counts)?
             }
             ReferencesSection::Counts(counts) => {
                 return Err(FilterError::too_large(NAME, limit, counts.len() * SIZE));

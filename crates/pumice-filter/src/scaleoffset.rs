@@ -42,10 +42,8 @@ impl Filter for ScaleOffset {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let mut settings = Settings::parse(parameters)?;
-        out.clear();
         if settings.is_plain() {
-            out.extend_from_slice(input);
-            return Ok(());
+            return scratch::copy(NAME, input, out);
         }
         let varies = settings.count == 0;
         if varies {
@@ -57,20 +55,23 @@ impl Filter for ScaleOffset {
             return Err(FilterError::encode(NAME, reason));
         }
         let mut words = scratch::take_words(settings.count);
-        words.clear();
+        scratch::room(NAME, &mut words, settings.count)?;
         words.extend(input.chunks_exact(settings.size).map(|bytes| settings.word(bytes)));
         let scaled = match settings.float {
             true => float::scale(&settings, &mut words),
             false => Ok(integer::scale(&settings, &mut words)),
         };
-        if let Ok(scaled) = &scaled {
-            settings.put(scaled, &words, out);
+        let done = scaled.and_then(|scaled| {
+            // No more bits than the input has; the count may stand behind them.
+            scratch::room(NAME, out, HEADER + input.len() + 16)?;
+            settings.put(&scaled, &words, out);
             if varies {
                 put_count(out, settings.count);
             }
-        }
+            Ok(())
+        });
         scratch::give_words(words);
-        scaled.map(drop)
+        done
     }
 
     fn decode(
@@ -89,9 +90,7 @@ impl Filter for ScaleOffset {
             return Err(FilterError::too_large(NAME, limit, format!("{announced:?}")));
         };
         if settings.is_plain() {
-            out.clear();
-            out.extend_from_slice(input);
-            return Ok(());
+            return scratch::copy(NAME, input, out);
         }
         let (scaled, stream) = settings.header(input)?;
         // Checked before memory is taken. Values without bits may be any number: none may be too many.

@@ -33,19 +33,21 @@ pub fn take(bytes: usize) -> Vec<u8> {
     BYTES.with_borrow_mut(|spare| spare.take(bytes))
 }
 
-/// A buffer of `len` bytes, whose content means nothing. A fresh one has some room to spare, so that
-/// the next may be a little longer.
+/// A buffer of `len` bytes, whose content means nothing; an error if there is no memory for it. A fresh one has
+/// some room to spare, so that the next may be a little longer.
 ///
 /// ```
-/// assert_eq!(pumice_filter::scratch::take_sized(1000).len(), 1000);
+/// assert_eq!(pumice_filter::scratch::take_sized(1000)?.len(), 1000);
+/// assert!(pumice_filter::scratch::take_sized(1 << 60).is_err());
+/// # Ok::<(), pumice_filter::FilterError>(())
 /// ```
-pub fn take_sized(len: usize) -> Vec<u8> {
+pub fn take_sized(len: usize) -> Result<Vec<u8>, FilterError> {
     let mut buffer = take(len);
     if buffer.capacity() < len {
-        buffer = vec![0; len + len / 4];
+        buffer = zeroed("buffer", len.saturating_add(len / 4))?;
     }
     buffer.resize(len, 0);
-    buffer
+    Ok(buffer)
 }
 
 /// Gives a buffer back to the thread's spares, or frees it if there are enough.
@@ -57,28 +59,75 @@ pub fn give(buffer: Vec<u8>) {
     BYTES.with_borrow_mut(|spare| spare.give(buffer));
 }
 
+/// Makes room for `more` items behind those of a list, or fails: their number follows from the input, so there may
+/// be no memory for them.
+pub(crate) fn reserve<T>(
+    filter: &'static str,
+    list: &mut Vec<T>,
+    more: usize,
+) -> Result<(), FilterError> {
+    list.try_reserve(more).map_err(|_| no_memory::<T>(filter, list.len().saturating_add(more)))
+}
+
+/// [`reserve`] in an empty list.
+pub(crate) fn room<T>(
+    filter: &'static str,
+    list: &mut Vec<T>,
+    items: usize,
+) -> Result<(), FilterError> {
+    list.clear();
+    reserve(filter, list, items)
+}
+
+/// Replaces a buffer by a copy of `bytes`.
+pub(crate) fn copy(
+    filter: &'static str,
+    bytes: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Result<(), FilterError> {
+    room(filter, buffer, bytes.len())?;
+    buffer.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Brings what a filter decodes to a length that its input says, which may be more than there is memory for.
 pub(crate) fn grow(
     filter: &'static str,
     buffer: &mut Vec<u8>,
     len: usize,
 ) -> Result<(), FilterError> {
-    if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
-        let expected = "content that there is memory for";
-        return Err(FilterError::corrupt(filter, expected, format!("{len} byte(s)")));
-    }
+    let more = len.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| no_memory::<u8>(filter, len))?;
     buffer.resize(len, 0);
     Ok(())
 }
 
 /// Brings a buffer that was taken to a length; its content is to be overwritten.
-pub(crate) fn size(buffer: &mut Vec<u8>, len: usize) {
+pub(crate) fn size(
+    filter: &'static str,
+    buffer: &mut Vec<u8>,
+    len: usize,
+) -> Result<(), FilterError> {
     if buffer.capacity() < len {
-        // The system has zeroed pages ready: quicker than filling them.
-        *buffer = vec![0; len];
-    } else {
-        buffer.resize(len, 0);
+        // What is there makes room first.
+        *buffer = Vec::new();
+        *buffer = zeroed(filter, len)?;
     }
+    buffer.resize(len, 0);
+    Ok(())
+}
+
+/// A list of zeros. The system has zeroed pages ready: quicker than filling them.
+pub(crate) fn zeroed<T: bytemuck::Zeroable>(
+    filter: &'static str,
+    items: usize,
+) -> Result<Vec<T>, FilterError> {
+    // A number of bytes that no address reaches is refused here, too.
+    bytemuck::try_zeroed_vec(items).map_err(|()| no_memory::<T>(filter, items))
+}
+
+fn no_memory<T>(filter: &'static str, items: usize) -> FilterError {
+    FilterError::Memory { filter, bytes: items.saturating_mul(size_of::<T>()) }
 }
 
 /// [`take`] for lists of numbers.

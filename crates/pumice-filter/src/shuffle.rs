@@ -32,7 +32,7 @@ impl Filter for Shuffle {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let size = element_size(parameters)?;
-        scratch::size(out, input.len());
+        scratch::size(NAME, out, input.len())?;
         shuffle(size, input, out);
         Ok(())
     }
@@ -49,9 +49,11 @@ impl Filter for Shuffle {
             return Err(FilterError::too_large(NAME, limit, input.len()));
         }
         if out.capacity() < input.len() {
-            *out = unshuffled(size, input);
+            *out = Vec::new();
+            scratch::reserve(NAME, out, input.len())?;
+            unshuffled(size, input, out);
         } else {
-            scratch::size(out, input.len());
+            scratch::size(NAME, out, input.len())?;
             unshuffle(size, input, out);
         }
         Ok(())
@@ -121,16 +123,15 @@ pub(crate) fn unshuffle(size: usize, input: &[u8], out: &mut [u8]) {
     unshuffle_some(size, planes, 0, elements);
 }
 
-/// [`unshuffle`] into a buffer of its own, a stripe at a time that stays in the nearest cache: fresh
+/// [`unshuffle`] into an empty buffer that has room, a stripe at a time that stays in the nearest cache: fresh
 /// memory is written once, not cleared first.
-fn unshuffled(size: usize, input: &[u8]) -> Vec<u8> {
+fn unshuffled(size: usize, input: &[u8], out: &mut Vec<u8>) {
     let (planes, rest) = input.split_at(input.len() / size * size);
-    let mut out = Vec::with_capacity(input.len());
     let mut stripe = [0; STRIPE];
     let bytes = STRIPE / size * size;
     if bytes == 0 {
         out.resize(planes.len(), 0);
-        unshuffle_some(size, planes, 0, &mut out);
+        unshuffle_some(size, planes, 0, out);
     }
     while out.len() < planes.len() {
         let stripe = &mut stripe[..bytes.min(planes.len() - out.len())];
@@ -138,7 +139,6 @@ fn unshuffled(size: usize, input: &[u8]) -> Vec<u8> {
         out.extend_from_slice(stripe);
     }
     out.extend_from_slice(rest);
-    out
 }
 
 /// The elements from number `first` on, as many as there is room for.

@@ -50,18 +50,17 @@ impl Filter for Szip {
             let reason = format!("{} bytes are not whole samples", input.len());
             return Err(FilterError::encode(NAME, reason));
         }
-        out.clear();
+        scratch::room(NAME, out, self.encoded_bound(input.len()))?;
         out.extend_from_slice(&length.to_le_bytes());
         if settings.planes == 1 {
-            settings.encode_lines(input, out);
-            return Ok(());
+            return settings.encode_lines(input, out);
         }
         let mut planes = scratch::take(input.len());
-        planes.resize(input.len(), 0);
+        scratch::size(NAME, &mut planes, input.len())?;
         shuffle(settings.planes, input, &mut planes);
-        settings.encode_lines(&planes, out);
+        let done = settings.encode_lines(&planes, out);
         scratch::give(planes);
-        Ok(())
+        done
     }
 
     fn decode(
@@ -87,7 +86,7 @@ impl Filter for Szip {
             return settings.decode_lines(stream, out);
         }
         let mut planes = scratch::take(length);
-        planes.resize(length, 0);
+        scratch::size(NAME, &mut planes, length)?;
         let done = settings.decode_lines(stream, &mut planes);
         unshuffle(settings.planes, &planes, out);
         scratch::give(planes);
@@ -235,18 +234,22 @@ impl Settings {
         self.line.next_multiple_of(self.block)
     }
 
-    fn encode_lines(&self, samples: &[u8], out: &mut Vec<u8>) {
+    fn encode_lines(&self, samples: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
         let mut coder = Coder::new(self.bits, self.block, self.neighbour);
         let mut writer = BitWriter::new(out);
         let mut padded = Vec::with_capacity(self.padded());
+        // A block that is not compressed has a code and its samples; a reference is one of them.
+        let most = padded.capacity() * (self.bits as usize + 8) / 8 + 16;
         for line in samples.chunks(self.line * self.bytes) {
             padded.clear();
             padded.extend(line.chunks_exact(self.bytes).map(|bytes| self.load(bytes)));
             let padding = if self.neighbour { padded.last().copied().unwrap_or(0) } else { 0 };
             padded.resize(self.padded(), padding);
+            writer.reserve(NAME, most)?;
             coder.encode(&mut padded, &mut writer);
         }
         writer.finish();
+        Ok(())
     }
 
     fn decode_lines(&self, stream: &[u8], samples: &mut [u8]) -> Result<(), FilterError> {

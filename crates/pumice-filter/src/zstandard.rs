@@ -14,7 +14,7 @@
 mod far;
 mod promise;
 
-use crate::{Filter, FilterError, registry};
+use crate::{Filter, FilterError, registry, scratch};
 use far::Sampled;
 use promise::Promise;
 use pumice_wide::widely;
@@ -108,7 +108,11 @@ impl Filter for Zstandard {
         plane: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let level = level(parameters)?;
+        let (level, plane) = (level(parameters)?, plane.max(1));
+        // Every block but the last may be cut short, and has a header.
+        let blocks = if plane >= LEAST_PLANE { input.len() / plane + 1 } else { 1 };
+        let most = zstd_safe::compress_bound(input.len()).saturating_add(16 * blocks);
+        scratch::room(NAME, out, most)?;
         let encoded = COMPRESSORS.with_borrow_mut(|kept| {
             let compressor = match kept.iter().position(|kept| kept.level == level) {
                 Some(place) => kept.remove(place),
@@ -116,7 +120,7 @@ impl Filter for Zstandard {
             };
             kept.truncate(LEVELS - 1);
             kept.insert(0, compressor);
-            kept[0].compress(input, plane.max(1), out)
+            kept[0].compress(input, plane, out)
         });
         encoded.map_err(|error| FilterError::encode(NAME, zstd_safe::get_error_name(error)))
     }
@@ -129,6 +133,12 @@ impl Filter for Zstandard {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let most = most_content(input, limit)?;
+        // Initialised bytes are used if there are enough, else spare capacity.
+        if out.len() < most {
+            out.clear();
+            out.try_reserve_exact(most)
+                .map_err(|_| FilterError::Memory { filter: NAME, bytes: most })?;
+        }
         let decoded = DECOMPRESSOR.with_borrow_mut(|kept| {
             let decompressor = match kept {
                 Some(decompressor) => decompressor,
@@ -178,16 +188,13 @@ impl Compressor {
         Ok(Self { level, matches, codes, sample: Vec::new() })
     }
 
-    /// Replaces `out` by one frame with a block border at every multiple of `plane`, unless that is too short.
+    /// Fills `out`, which is empty and has room, with one frame with a block border at every multiple of `plane`, unless
+    /// that is too short.
     fn compress(&mut self, input: &[u8], plane: usize, out: &mut Vec<u8>) -> Result<(), usize> {
         let few = plane >= LEAST_PLANE && input.len() / plane <= FEW_PLANES;
         let plane = if plane >= LONG_PLANE || few { plane } else { input.len().max(1) };
         let matches = self.level > PATIENT_LEVEL || self.repeats(input, plane)?;
         let context = if matches { &mut self.matches } else { &mut self.codes };
-        out.clear();
-        // Every block but the last may be cut short, and has a header.
-        let blocks = input.len() / plane + 1;
-        out.reserve(zstd_safe::compress_bound(input.len()) + 16 * blocks);
         context.reset(ResetDirective::SessionOnly)?;
         if plane >= input.len() {
             set_sizes(context, 0, 0)?;
@@ -283,7 +290,7 @@ fn most_content(input: &[u8], limit: usize) -> Result<usize, FilterError> {
     Ok(most.min(possible).min(limit))
 }
 
-/// Into initialised bytes of `out` if there are enough, else into its spare capacity.
+/// Into initialised bytes of `out` if there are enough, else into its spare capacity, of which there is as much.
 fn decompress(
     decompressor: &mut Decompressor<'_>,
     input: &[u8],
@@ -296,9 +303,6 @@ fn decompress(
         return Ok(());
     }
     out.clear();
-    if out.try_reserve_exact(most).is_err() {
-        return Err(io::Error::other(format!("no memory for {most} byte(s)")));
-    }
     decompressor.decompress_to_buffer(input, out).map(drop)
 }
 

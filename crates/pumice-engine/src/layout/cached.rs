@@ -304,7 +304,7 @@ impl Layout for DatasetLayout {
             Storage::Sparse(..) => true,
             _ => false,
         };
-        (decoded && len <= RECYCLED).then(|| scratch::take_sized(len))
+        (decoded && len <= RECYCLED).then(|| scratch::take_sized(len).ok()).flatten()
     }
 
     fn give_back(&self, bytes: Vec<u8>) {

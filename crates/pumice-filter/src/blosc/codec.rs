@@ -5,7 +5,7 @@ use super::NAME;
 use crate::deflate::Deflate;
 use crate::matches::{self, Limits, Sink};
 use crate::zstandard::Zstandard;
-use crate::{Filter, FilterError};
+use crate::{Filter, FilterError, scratch};
 use lz4_flex::block as lz4;
 
 #[derive(Clone, Copy)]
@@ -41,6 +41,10 @@ impl Codec {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
+        // The codecs of other filters ask for what they need.
+        if matches!(self, Self::BloscLz | Self::Snappy) {
+            scratch::room(NAME, out, input.len() + input.len() / 16 + 64)?;
+        }
         match self {
             Self::BloscLz => {
                 out.clear();
@@ -49,7 +53,7 @@ impl Codec {
                 matches::divide(input, limits, &mut BloscLzItems(out));
             }
             Self::Lz4 => {
-                out.resize(lz4::get_maximum_output_size(input.len()), 0);
+                scratch::size(NAME, out, lz4::get_maximum_output_size(input.len()))?;
                 let len = lz4::compress_into(input, out)
                     .map_err(|error| FilterError::encode(NAME, error))?;
                 out.truncate(len);
@@ -72,12 +76,15 @@ impl Codec {
         length: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
+        if matches!(self, Self::BloscLz | Self::Snappy) {
+            scratch::room(NAME, out, length)?;
+        }
         match self {
             Self::BloscLz => {
                 blosclz_decompress(input, length, out).ok_or_else(|| damaged("BloscLZ"))
             }
             Self::Lz4 => {
-                out.resize(length, 0);
+                scratch::size(NAME, out, length)?;
                 let len = lz4::decompress_into(input, out)
                     .map_err(|error| FilterError::corrupt(NAME, "an LZ4 block", error))?;
                 out.truncate(len);

@@ -4,7 +4,7 @@
 //! are padded to sixteen bytes whatever that is, so that only the directory depends on it.
 
 use super::{HeapObjects, NAME};
-use crate::FilterError;
+use crate::{FilterError, scratch};
 use pumice_bytes::{Writer, lookup3};
 
 /// Objects of a full collection.
@@ -45,11 +45,13 @@ pub(crate) fn check_fits(plain: u64, width: usize) -> Result<(), FilterError> {
 
 /// The plain form of objects, one after another in `bytes`, with lengths of `width` bytes, which can hold
 /// them.
-pub(crate) fn image(lengths: &[u32], bytes: &[u8], width: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(plain_length(lengths, width) as usize);
+pub(crate) fn image(lengths: &[u32], bytes: &[u8], width: usize) -> Result<Vec<u8>, FilterError> {
+    let mut out = Vec::new();
     if lengths.is_empty() {
-        return out;
+        return Ok(out);
     }
+    let length = usize::try_from(plain_length(lengths, width)).unwrap_or(usize::MAX);
+    scratch::room(NAME, &mut out, length)?;
     let collections = lengths.chunks(FULL);
     out.put_bytes(b"HGLS\x01\0\0\0");
     out.put_u32(collections.len() as u32);
@@ -74,16 +76,26 @@ pub(crate) fn image(lengths: &[u32], bytes: &[u8], width: usize) -> Vec<u8> {
         }
     }
     out.put_checksum(0);
-    out
+    Ok(out)
 }
 
 /// The objects of a plain form with lengths of `width` bytes, if it is the canonical one.
-pub(super) fn objects(plain: &[u8], width: usize) -> Option<HeapObjects> {
+pub(super) fn objects(plain: &[u8], width: usize) -> Result<Option<HeapObjects>, FilterError> {
+    let mut found = HeapObjects::default();
+    // No more bytes than the plain form has, and a header for every length.
+    scratch::room(NAME, &mut found.bytes, plain.len())?;
+    scratch::room(NAME, &mut found.lengths, plain.len() / HEADER)?;
+    let candidate = list_objects(plain, width, &mut found).is_some();
+    let canonical = candidate && image(&found.lengths, &found.bytes, width)? == plain;
+    Ok(canonical.then_some(found))
+}
+
+/// Lists the objects of a plain form that may be the canonical one: what is not looked at here shows in its image.
+fn list_objects(plain: &[u8], width: usize, found: &mut HeapObjects) -> Option<()> {
     let (body, checksum) = plain.split_at_checked(plain.len().checked_sub(CHECKSUM)?)?;
     let mut rest = body.strip_prefix(b"HGLS\x01\0\0\0")?;
     let slots = take_number::<4>(&mut rest)? as usize;
     rest = rest.get(slots.checked_mul(2 * width)?..)?;
-    let mut found = HeapObjects::default();
     while let Some(after) = rest.strip_prefix(b"GCOL\x01\0\0\0") {
         rest = after.get(8..)?;
         for index in 1..=FULL as u64 {
@@ -100,13 +112,11 @@ pub(super) fn objects(plain: &[u8], width: usize) -> Option<HeapObjects> {
             found.bytes.extend_from_slice(object.get(..length as usize)?);
         }
     }
-    // Whatever was not looked at above is looked at here.
-    let canonical = rest.is_empty()
+    let right = rest.is_empty()
         && !found.lengths.is_empty()
         && checksum == lookup3(body).to_le_bytes()
-        && check_fits(plain.len() as u64, width).is_ok()
-        && image(&found.lengths, &found.bytes, width) == plain;
-    canonical.then_some(found)
+        && check_fits(plain.len() as u64, width).is_ok();
+    right.then_some(())
 }
 
 fn take_number<const N: usize>(rest: &mut &[u8]) -> Option<u64> {

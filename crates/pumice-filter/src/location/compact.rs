@@ -266,7 +266,7 @@ fn runs_of(
     stored: u32,
 ) -> Result<CellSet, FilterError> {
     let mut collected = Collected(scratch::take_words(2 * count));
-    collected.0.clear();
+    scratch::room(NAME, &mut collected.0, 2 * count)?;
     let paid = spend(budget, shape.cells, count as u64);
     let read = paid.and_then(|()| {
         visit_runs(gaps, lengths, shape.cells, &mut collected, &mut checksum).map(drop)
@@ -465,8 +465,7 @@ impl Shape {
         budget: &mut Budget,
     ) -> Result<Vec<u64>, FilterError> {
         budget.spend(16 * most_runs, NAME, 0).map_err(corrupt)?;
-        let mut toggles = toggles::from_runs(&mut stream, self.cells)
-            .ok_or_else(|| outside("a run that is not"))?;
+        let mut toggles = toggles::from_runs(&mut stream, self.cells)?;
         stream.finish()?;
         if self.complement {
             toggles::complement(&mut toggles, self.cells);

@@ -50,18 +50,22 @@ pub(super) fn complement(toggles: &mut Vec<u64>, cells: u64) {
     toggle(toggles, cells);
 }
 
-/// The set of these ascending runs, which may touch; `None` if one reaches beyond `cells`.
-pub(super) fn from_runs(runs: impl Iterator<Item = Run>, cells: u64) -> Option<Vec<u64>> {
+/// The set of these ascending runs, which may touch; an error if one reaches beyond `cells`, or if there is no memory.
+pub(super) fn from_runs(
+    runs: impl Iterator<Item = Run>,
+    cells: u64,
+) -> Result<Vec<u64>, FilterError> {
     let mut out = Vec::with_capacity(2 * runs.size_hint().0.min(1 << 16));
     for run in runs {
         let end = run.start + run.len;
         if end > cells {
-            return None;
+            return Err(super::compact::outside("a run that is not"));
         }
+        scratch::reserve(super::NAME, &mut out, 2)?;
         toggle(&mut out, run.start);
         out.push(end);
     }
-    Some(out)
+    Ok(out)
 }
 
 /// How many cells are in the set.

@@ -6,6 +6,8 @@ mod filters;
 mod heap;
 mod location;
 mod many_runs;
+#[cfg(target_os = "linux")]
+mod memory;
 mod pipeline;
 mod vectors;
 mod visited_cells;

@@ -6,7 +6,7 @@ use crate::selection::axis::Axis;
 use crate::selection::build::{Boxes, union_of_boxes};
 use crate::selection::{Axes, Kind};
 use crate::{HyperslabAxis, Selection, UNLIMITED};
-use pumice_bytes::{DecodeError, Reader};
+use pumice_bytes::{DecodeError, Reader, memory};
 
 /// A selection as it was written, before it is made into anything.
 pub(super) enum Parsed {
@@ -135,12 +135,21 @@ fn parse_points(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Pa
     check_rank(reader, rank)?;
     let count = reader.uint(width)?;
     let count = reader.count(count, rank * width)?;
+    ask(reader, count * rank)?;
     let coords: Result<Vec<u64>, _> = (0..count * rank).map(|_| reader.uint(width)).collect();
     let coords = coords?;
     if coords.contains(&UNLIMITED) {
         return Err(reader.error("coordinates with an end", UNLIMITED));
     }
     Ok(Parsed::Points(coords))
+}
+
+/// Fails if there is no memory for so many numbers, in a list that may grow.
+fn ask(reader: &Reader<'_>, numbers: usize) -> Result<(), DecodeError> {
+    if memory::is_there((numbers as u64).saturating_mul(16)) {
+        return Ok(());
+    }
+    Err(reader.error("a selection that there is memory for", format!("{numbers} numbers")))
 }
 
 fn parse_regular(
@@ -163,6 +172,7 @@ fn parse_regular(
 fn parse_blocks(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Parsed, DecodeError> {
     let count = reader.uint(width)?;
     let count = reader.count(count, 2 * rank * width)?;
+    ask(reader, count * 2 * rank)?;
     let mut boxes = Boxes::new(rank);
     boxes.reserve(count);
     let bytes = reader.take(count * 2 * rank * width)?;

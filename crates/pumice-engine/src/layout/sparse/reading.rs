@@ -125,7 +125,7 @@ impl Sparse {
         };
         let record = &stored.tag;
         let locations = sections(record)?.0;
-        let mut head = scratch::take_sized(locations.1);
+        let mut head = scratch::take_sized(locations.1)?;
         let (at, behind) = (record.address, record.address.saturating_add(locations.1 as u64));
         let read = sink.read_values(place.clone(), &mut |room| {
             let first = ReadOp { offset: at, buffer: &mut head };
