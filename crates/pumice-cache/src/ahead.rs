@@ -226,11 +226,9 @@ impl<L: Layout> Shared<L> {
         let slots = cold.slots().to_vec();
         let members = slots.iter().map(|slot| &slot.member.counters);
         members.for_each(|counters| counters.rare().written_early.add(1));
-        let saved = self.save(cold).result().is_ok();
-        if !saved {
-            self.budget.mark_stuck(&slots);
-        }
-        saved
+        let saved = self.save(cold);
+        self.budget.mark_stuck(&slots, &saved);
+        saved.result().is_ok()
     }
 
     /// Encodes chunks and keeps their encodings with them; tells whether all are kept. What fails is met

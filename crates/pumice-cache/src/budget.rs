@@ -9,7 +9,8 @@
 //! - A chunk becomes dirty only if there is room for its encoding, and as long as it is, that room
 //!   is kept free: loads may not take it. Thus dirty chunks can always leave, one after another.
 //! - When nothing can leave and nobody works, a reservation is granted over the limit: that is the
-//!   one chunk that alone is larger. Estimates that prove too low are the other way to exceed it.
+//!   one chunk that alone is larger, or one that passes by others that cannot be written back. Estimates that
+//!   prove too low are the other way to exceed it.
 //!
 //! The resident limit is the business of [`evict`](crate::evict); the policy lives here because
 //! what it ranks are the residents. Only integers are handled under the lock.
@@ -20,6 +21,7 @@ mod guards;
 mod resident;
 mod room;
 mod saves;
+mod stuck;
 mod touches;
 
 pub(crate) use choice::{Demand, Dirty};
@@ -28,6 +30,7 @@ pub(crate) use guards::{Reservation, Saving, Victims};
 pub(crate) use resident::{Visit, bookkeeping, encoding_size};
 pub(crate) use room::{LastResort, Need};
 pub(crate) use saves::Cold;
+pub(crate) use stuck::{Again, Cause, Concern};
 
 use resident::Resident;
 use touches::Touches;
@@ -190,7 +193,7 @@ impl<L: Layout> State<L> {
         if !std::mem::take(&mut resident.dirty) {
             return;
         }
-        resident.stuck = false;
+        resident.stuck = None;
         resident.slot.member.counters.dirty.subtract(1);
         self.dirty -= 1;
         self.dirty_bytes -= resident.weight();

@@ -177,8 +177,10 @@ impl<L: Layout> ChunkCache<L> {
     /// last. On an error some chunks may have been changed; a chunk whose own change failed is as
     /// it was, or, if it had changes that are not written back yet, changed in part.
     ///
-    /// An error may also come from another chunk, that had to be written back to make room. That
-    /// chunk stays in memory, changed; later requests and flushes will try again.
+    /// An error may also come from another chunk of the dataset, or of the same store if that fails, that had to
+    /// be written back to make room. That chunk stays in memory, changed; later requests and flushes will try
+    /// again. What cannot be written of other datasets is no error here: if it leaves no room, what is written is
+    /// stored at once.
     pub fn write<'a>(
         &self,
         dataset: &Dataset<L>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::adaptive::{Sizing, Surroundings, System};
 use crate::error::CacheError;
-use crate::executor::{Executor, Inline, Rayon};
+use crate::executor::{Executor, Inline, Pool};
 use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weight, WeightedLru};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
@@ -96,11 +96,9 @@ impl Config {
         if threads <= 1 {
             return Ok(self.executor(Arc::new(Inline)));
         }
-        let failed = |error: rayon::ThreadPoolBuildError| CacheError::Threads {
-            threads,
-            message: error.to_string(),
-        };
-        Ok(self.executor(Arc::new(Rayon::new(threads).map_err(failed)?)))
+        let failed =
+            |error: std::io::Error| CacheError::Threads { threads, message: error.to_string() };
+        Ok(self.executor(Arc::new(Pool::new(threads).map_err(failed)?)))
     }
 
     /// Sets who decodes and encodes.

@@ -8,10 +8,13 @@
 //! up when the coldest chunk is dirty. The calling thread then waits and writes back, in
 //! [`Shared::reserve`].
 
-use crate::budget::{Condition, Demand, Dirty, LastResort, Need, Reservation, Victims};
+use crate::budget::{
+    Again, Concern, Condition, Demand, Dirty, LastResort, Need, Reservation, Victims,
+};
 use crate::cache::Shared;
 use crate::layout::{Footprint, Layout};
 use crate::member::Member;
+use crate::refused::Saved;
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
 use crate::stats::Reason;
@@ -28,35 +31,41 @@ impl<L: Layout> Shared<L> {
                 return Some(reservation);
             }
             let bytes = self.wanted(need);
-            let demand = Demand { bytes, dirty: Dirty::Stop, company: 0, stuck: false };
+            let demand = Demand { bytes, dirty: Dirty::Stop, company: 0, again: Again::None };
             let victims = self.budget.victims(demand)?;
             victims.slots.iter().for_each(|slot| self.leave(slot, Reason::Room));
         }
     }
 
-    /// Room. Waits; to be called only by one who holds no room.
+    /// Room, and whether what it is for may stay. Waits; to be called only by one who holds no room.
     ///
     /// A chunk that cannot be written back does not matter as long as others can leave: its own
-    /// dataset's flush and close tell of it. Only when nothing else is left, its error is ours.
-    pub(crate) fn reserve(&self, need: Need) -> Result<Reservation<'_, L>, L::Error> {
-        let mut stuck = false;
+    /// dataset's flush and close tell of it. When nothing else is left, its error is told to those whom it
+    /// concerns. Others get room beyond the limit, one at a time, and what they bring leaves at once.
+    pub(crate) fn reserve(
+        &self,
+        need: Need,
+        concern: &Concern,
+    ) -> Result<(Reservation<'_, L>, bool), L::Error> {
+        let mut again = Again::None;
         loop {
             let seen = self.budget.changes();
             if let Some(reservation) = self.budget.try_reserve(need) {
-                return Ok(reservation);
+                return Ok((reservation, true));
             }
-            let demand = Demand { bytes: self.wanted(need), stuck, ..self.with_dirty() };
+            let demand = Demand { bytes: self.wanted(need), again, ..self.with_dirty() };
             if let Some(victims) = self.budget.victims(demand) {
                 let evicted = self.evict(victims, Reason::Room);
-                if std::mem::take(&mut stuck) {
-                    evicted?;
+                if let Again::Concerning(concern) = std::mem::replace(&mut again, Again::None) {
+                    evicted.concerning(concern)?;
                 }
                 continue;
             }
-            match self.budget.force_or_wait(need, seen) {
-                LastResort::Granted(reservation) => return Ok(reservation),
+            match self.budget.force_or_wait(need, seen, concern) {
+                LastResort::Granted(reservation) => return Ok((reservation, true)),
+                LastResort::Passing(reservation) => return Ok((reservation, false)),
                 LastResort::Changed => {}
-                LastResort::Stuck => stuck = true,
+                LastResort::Stuck => again = Again::Concerning(concern),
             }
         }
     }
@@ -77,10 +86,14 @@ impl<L: Layout> Shared<L> {
             let bytes = slots.first().map_or(0, |slot| self.budget.encoding_size(slot));
             let need = Need::Encode { bytes };
             let bytes = self.budget.shortage(need);
-            let demand = Demand { bytes, dirty: Dirty::Skip, company: 0, stuck: false };
+            let demand = Demand { bytes, dirty: Dirty::Skip, company: 0, again: Again::None };
             if let Some(victims) = self.budget.victims(demand) {
                 victims.slots.iter().for_each(|slot| self.leave(slot, Reason::Room));
-            } else if let LastResort::Granted(room) = self.budget.force_or_wait(need, seen) {
+                continue;
+            }
+            if let LastResort::Granted(room) =
+                self.budget.force_or_wait(need, seen, &Concern::none())
+            {
                 return (room, 1);
             }
         }
@@ -88,17 +101,20 @@ impl<L: Layout> Shared<L> {
 
     /// Brings what is resident down to the resident limit, as far as it can be written back;
     /// returns the first error. `stuck`: tries once more what could not be written before.
-    pub(crate) fn trim(&self, mut stuck: bool) -> Result<(), L::Error> {
+    pub(crate) fn trim(&self, stuck: bool) -> Result<(), L::Error> {
+        let mut again = if stuck { Again::All } else { Again::None };
         let mut result = Ok(());
         loop {
             let bytes = self.budget.excess();
             if bytes == 0 {
                 return result;
             }
-            let demand = Demand { bytes, stuck, ..self.with_dirty() };
+            let demand = Demand { bytes, again, ..self.with_dirty() };
             let Some(victims) = self.budget.victims(demand) else { return result };
-            let evicted = self.evict(victims, Reason::Room);
-            stuck &= evicted.is_ok();
+            let evicted = self.evict(victims, Reason::Room).result();
+            if evicted.is_err() {
+                again = Again::None;
+            }
             result = result.and(evicted);
         }
     }
@@ -122,22 +138,20 @@ impl<L: Layout> Shared<L> {
         self.budget.shortage(need).max(self.budget.excess())
     }
 
-    fn with_dirty(&self) -> Demand {
+    fn with_dirty(&self) -> Demand<'static> {
         let company = match self.executor().threads() {
             1 => 0,
             threads => 2 * threads as u64,
         };
-        Demand { bytes: 0, dirty: Dirty::Take, company, stuck: false }
+        Demand { bytes: 0, dirty: Dirty::Take, company, again: Again::None }
     }
 
-    fn evict(&self, mut victims: Victims<'_, L>, reason: Reason) -> Result<(), L::Error> {
+    fn evict(&self, mut victims: Victims<'_, L>, reason: Reason) -> Saved<L> {
         let leave = |slots: &[Arc<Slot<L>>]| slots.iter().for_each(|slot| self.leave(slot, reason));
         let dirty = victims.dirty.take();
         leave(&victims.slots);
-        let saved = self.save_in_batches(dirty, leave).result();
-        if saved.is_err() {
-            self.budget.mark_stuck(&victims.slots);
-        }
+        let saved = self.save_in_batches(dirty, leave);
+        self.budget.mark_stuck(&victims.slots, &saved);
         saved
     }
 

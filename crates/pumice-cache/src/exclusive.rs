@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::access::Reading;
-use crate::budget::{Need, Reservation, Saving};
+use crate::budget::{Concern, Need, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared, writes};
 use crate::executor::Inline;
 use crate::handles::Dataset;
@@ -79,7 +79,8 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Room for work on chunks outside of the cache, which counts for its limits until what is
     /// returned is dropped. To be asked for only by one who has none.
     pub fn room(&self, bytes: u64) -> Result<Room<'_, L>, L::Error> {
-        let room = self.shared.reserve(Need::Load { bytes, encoding: 0 })?;
+        let need = Need::Load { bytes, encoding: 0 };
+        let (room, _) = self.shared.reserve(need, &Concern::none())?;
         Ok(Room { _room: room })
     }
 

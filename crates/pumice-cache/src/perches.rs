@@ -63,8 +63,8 @@ impl Perches {
     }
 
     /// Notes that the pool's thread of this number works, until the result is dropped.
-    pub(crate) fn leave(&self, index: Option<usize>) -> Option<Awake<'_>> {
-        let perch = self.0.get(index?)?;
+    pub(crate) fn leave(&self, index: usize) -> Option<Awake<'_>> {
+        let perch = self.0.get(index)?;
         let mut own = perch.lock().unwrap_or_else(PoisonError::into_inner);
         own.asleep = None;
         if let Some(allowed) = own.allowed.take() {
@@ -117,12 +117,12 @@ mod tests {
         std::thread::scope(|scope| {
             let perches = &perches;
             scope.spawn(move || {
-                drop(perches.leave(Some(0)));
+                drop(perches.leave(0));
                 let before = sched_getaffinity(None).expect("known");
                 tell.send((gettid(), before)).expect("the caller listens");
                 woken.recv().expect("the caller wakes");
                 let during = sched_getaffinity(None).expect("known");
-                let awake = perches.leave(Some(0));
+                let awake = perches.leave(0);
                 tell.send((gettid(), during)).expect("the caller listens");
                 let after = sched_getaffinity(None).expect("known");
                 tell.send((gettid(), after)).expect("the caller listens");
@@ -154,7 +154,7 @@ mod tests {
                 |perch: &Mutex<Perch>| perch.lock().expect("not poisoned").allowed.is_some();
             perches.0.iter().any(allowed)
         };
-        let awake = perches.leave(Some(0));
+        let awake = perches.leave(0);
         perches.make_way();
         assert!(!told(&perches), "it works");
         drop(awake);
@@ -165,7 +165,7 @@ mod tests {
         bind(place);
         perches.make_way();
         assert!(!told(&perches), "it sleeps elsewhere");
-        assert!(perches.leave(None).is_none() && perches.leave(Some(FEW + 1)).is_none());
+        assert!(perches.leave(FEW + 1).is_none());
         sched_setaffinity(None, &before).expect("what it was");
     }
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use crate::absent::PART;
 use crate::access::Access;
-use crate::budget::{Need, bookkeeping, encoding_size};
+use crate::budget::{Concern, Need, bookkeeping, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
 use crate::layout::{Intent, Layout, Lookups, Part, StoreId, Stored};
@@ -87,6 +87,17 @@ pub(crate) struct Group<'m, L: Layout, A> {
     end: Option<(StoreId, u64)>,
 }
 
+impl<L: Layout, A: Access<L>> Group<'_, L, A> {
+    /// What it changes.
+    pub(crate) fn concern(&self) -> Concern {
+        let mut concern = Concern::none();
+        if A::WRITES {
+            self.tasks.iter().for_each(|task| concern.add(task.item.member));
+        }
+        concern
+    }
+}
+
 impl<'m, L: Layout, A> Group<'m, L, A> {
     fn of(task: Task<'m, L, A>) -> Self {
         let end = task.extent().map(|(store, _, end)| (store, end));
@@ -113,6 +124,11 @@ impl<'m, L: Layout, A> Group<'m, L, A> {
 
     pub(crate) fn need(&self) -> Need {
         Need::Load { bytes: self.estimate, encoding: self.encoding }
+    }
+
+    /// Lets its chunks leave as soon as they are handled: what is changed is stored at once.
+    pub(crate) fn pass(&mut self) {
+        self.tasks.iter_mut().for_each(|task| task.transient = true);
     }
 
     fn takes(&self, task: &Task<'m, L, A>, count: usize, bytes: u64) -> bool {

@@ -4,7 +4,8 @@
 //! what it was. After a failure of the store, nobody knows what is in it. Whoever makes what is stored valid as a
 //! whole, as a commit does, may go on after the first, and not after the second.
 
-use crate::layout::Layout;
+use crate::budget::{Cause, Concern};
+use crate::layout::{Layout, StoreId};
 use crate::slot::Slot;
 
 /// The chunks of a dataset that [`Layout::encode`] refused: they stay in memory, with their changes.
@@ -24,8 +25,8 @@ impl<L: Layout> std::fmt::Debug for Refused<L> {
 
 /// How it went to store chunks.
 pub(crate) struct Saved<L: Layout> {
-    /// The first failure of the store.
-    stored: Result<(), L::Error>,
+    /// The first failure of each store.
+    failed: Vec<(StoreId, L::Error)>,
     /// One for each dataset.
     refused: Vec<Refused<L>>,
 }
@@ -33,7 +34,7 @@ pub(crate) struct Saved<L: Layout> {
 impl<L: Layout> Saved<L> {
     /// All were.
     pub(crate) fn all() -> Self {
-        Saved { stored: Ok(()), refused: Vec::new() }
+        Saved { failed: Vec::new(), refused: Vec::new() }
     }
 
     /// Takes note of a chunk that cannot be encoded.
@@ -43,15 +44,17 @@ impl<L: Layout> Saved<L> {
     }
 
     /// Takes note of what became of chunks that could be encoded.
-    pub(crate) fn store(&mut self, outcome: Result<(), L::Error>) {
-        if self.stored.is_ok() {
-            self.stored = outcome;
+    pub(crate) fn store(&mut self, store: StoreId, outcome: Result<(), L::Error>) {
+        if let Err(error) = outcome
+            && self.failed.iter().all(|(known, _)| *known != store)
+        {
+            self.failed.push((store, error));
         }
     }
 
     /// What became of these chunks, and then of others.
     pub(crate) fn then(&mut self, later: Self) {
-        self.store(later.stored);
+        later.failed.into_iter().for_each(|(store, error)| self.store(store, Err(error)));
         later.refused.into_iter().for_each(|refused| self.add(refused));
     }
 
@@ -62,9 +65,28 @@ impl<L: Layout> Saved<L> {
         }
     }
 
-    /// The chunks that were refused, unless the store failed.
+    /// Why a chunk of these, which is still dirty, could not be stored; `None`: it could.
+    pub(crate) fn failure(&self, slot: &Slot<L>) -> Option<Cause> {
+        let of = |refused: &Refused<L>| refused.dataset == slot.member.id;
+        if self.refused.iter().any(|one| of(one) && one.keys.contains(&slot.key)) {
+            return Some(Cause::Refused);
+        }
+        let store = slot.member.layout.store();
+        self.failed.iter().any(|(known, _)| *known == store).then_some(Cause::Store)
+    }
+
+    /// The first error that concerns somebody.
+    pub(crate) fn concerning(self, concern: &Concern) -> Result<(), L::Error> {
+        let failed = self.failed.into_iter().find(|(store, _)| concern.store(*store));
+        let refused = self.refused.into_iter().find(|one| concern.dataset(one.dataset));
+        let error = failed.map(|(_, error)| error).or(refused.map(|one| one.error));
+        error.map_or(Ok(()), Err)
+    }
+
+    /// The chunks that were refused, unless a store failed.
     pub(crate) fn apart(self) -> Result<Vec<Refused<L>>, L::Error> {
-        self.stored.map(|()| self.refused)
+        let first = self.failed.into_iter().next();
+        first.map_or(Ok(self.refused), |(_, error)| Err(error))
     }
 
     /// One error, whatever its kind.

@@ -237,7 +237,13 @@ impl<L: Layout> Shared<L> {
             // Bound before the match: the line must not stay locked while room is made.
             let next = line.lock().pop_front();
             match next {
-                Some(group) => granted = Some((self.reserve(group.need())?, group)),
+                Some(mut group) => {
+                    let (room, stays) = self.reserve(group.need(), &group.concern())?;
+                    if !stays {
+                        group.pass();
+                    }
+                    granted = Some((room, group));
+                }
                 None => return Ok(()),
             }
         }

@@ -10,10 +10,15 @@ use std::{sync as primitives, thread};
 #[cfg(shuttle)]
 use shuttle::{sync as primitives, thread};
 
-pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub(crate) use primitives::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use std::sync::Arc;
-pub(crate) use thread::yield_now;
+pub(crate) use thread::{Builder, yield_now};
+
+#[cfg(shuttle)]
+pub(crate) use shuttle::thread_local;
+#[cfg(not(shuttle))]
+pub(crate) use std::thread_local;
 
 use std::sync::{PoisonError, TryLockError};
 
@@ -86,6 +91,10 @@ impl Condvar {
 
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
     }
 
     pub(crate) fn notify_all(&self) {

@@ -102,7 +102,7 @@ impl<L: Layout> Shared<L> {
         for same in
             ready.chunk_by(|a, b| a.slot.member.layout.store() == b.slot.member.layout.store())
         {
-            saved.store(self.store_all(same));
+            saved.store(same[0].slot.member.layout.store(), self.store_all(same));
         }
         saved
     }

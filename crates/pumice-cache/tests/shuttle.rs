@@ -8,6 +8,8 @@
 mod ahead;
 #[path = "shuttle/limits.rs"]
 mod limits;
+#[path = "shuttle/pool.rs"]
+mod pool;
 #[path = "support/toy.rs"]
 mod toy;
 

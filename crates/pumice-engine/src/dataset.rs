@@ -17,6 +17,7 @@ mod reach;
 mod resize;
 mod rows;
 mod spec;
+mod steady;
 mod transfer;
 mod varlen;
 mod virtuality;
@@ -66,6 +67,8 @@ pub struct DatasetState {
     gate: RwLock<()>,
     /// How often the extent was changed.
     resizes: AtomicU64,
+    /// Who holds off changes of the extent.
+    holds: steady::Holds,
     /// Held from looking at cells to writing what follows from them.
     deciding: Mutex<()>,
     /// Held while references to the global heap are replaced, from before the old ones are read.
@@ -148,6 +151,7 @@ impl DatasetState {
             cached,
             gate,
             resizes: AtomicU64::new(0),
+            holds: steady::Holds::default(),
             deciding: Mutex::default(),
             replacing: Mutex::default(),
             overwritten,

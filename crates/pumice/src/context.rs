@@ -2,7 +2,7 @@
 
 use pumice_cache::trace::TraceError;
 use pumice_cache::{
-    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PolicyKind, Rayon, Sizing, Stats,
+    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PolicyKind, Pool, Sizing, Stats,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
@@ -184,9 +184,9 @@ impl ContextBuilder {
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or_else(available);
         config = if threads > 1 {
-            let pool = Rayon::new(threads).map_err(|source| Error::Io {
+            let pool = Pool::new(threads).map_err(|source| Error::Io {
                 action: format!("start {threads} threads"),
-                source: std::io::Error::other(source),
+                source,
             })?;
             config.executor(Arc::new(pool))
         } else {

@@ -1,7 +1,7 @@
 //! Which chunks leave: the policy's order, bent by what is dirty, what cannot be written and what
 //! datasets may keep.
 
-use super::{Budget, Resident, Saving, State, Victims};
+use super::{Again, Budget, Resident, Saving, State, Victims};
 use crate::layout::{Footprint, Layout};
 use crate::slot::Slot;
 use crate::sync::Arc;
@@ -19,13 +19,13 @@ pub(crate) enum Dirty {
 
 /// How many bytes to free, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
+pub(crate) struct Demand<'c> {
     pub(crate) bytes: u64,
     pub(crate) dirty: Dirty,
     /// How many more chunks to write back when one must be, so that threads share the work.
     pub(crate) company: u64,
-    /// Whether also those may be tried that could not be written back before.
-    pub(crate) stuck: bool,
+    /// Those that may be tried although they could not be written back before.
+    pub(crate) again: Again<'c>,
 }
 
 /// So many uses of other chunks, and twice the number of chunks, a chunk loaded ahead has time.
@@ -50,7 +50,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Chooses what leaves, coldest first.
-    pub(crate) fn victims(&self, demand: Demand) -> Option<Victims<'_, L>> {
+    pub(crate) fn victims(&self, demand: Demand<'_>) -> Option<Victims<'_, L>> {
         let mut state = self.lock_settled();
         let mut chosen = state.choose(demand, true);
         let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
@@ -71,7 +71,7 @@ impl<L: Layout> Budget<L> {
         let mut candidates = Vec::with_capacity(slots.len());
         for slot in slots {
             let Some(resident) = state.get(slot) else { continue };
-            if !(resident.doomed || resident.saving || resident.stuck) {
+            if !resident.busy() {
                 candidates.push((resident.used, slot.id(), resident.footprint.allocated));
             }
         }
@@ -122,7 +122,7 @@ impl<L: Layout> State<L> {
         resident.slot.is_ahead() && self.clock - resident.used < patience
     }
 
-    fn choose(&self, demand: Demand, keep_minimum: bool) -> Vec<u32> {
+    fn choose(&self, demand: Demand<'_>, keep_minimum: bool) -> Vec<u32> {
         let mut chosen = Vec::new();
         let (mut found, mut wanted, mut alone) = (0_u64, demand.bytes, true);
         let (mut kept, mut awaiting) = (Kept::default(), 0_u64);
@@ -131,7 +131,7 @@ impl<L: Layout> State<L> {
                 return false;
             }
             let Some(resident) = &self.residents[id as usize] else { return true };
-            if resident.doomed || resident.saving || (resident.stuck && !demand.stuck) {
+            if resident.doomed || resident.saving || !demand.again.may_try(resident) {
                 return true;
             }
             if resident.dirty && demand.dirty != Dirty::Take {

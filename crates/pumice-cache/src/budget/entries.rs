@@ -49,7 +49,7 @@ impl<L: Layout> Budget<L> {
             saving: false,
             doomed: false,
             reduced: false,
-            stuck: false,
+            stuck: None,
             used: state.clock,
             awaited: 0,
             read: 0.0,

@@ -1,5 +1,6 @@
 //! What the books say of one resident chunk.
 
+use super::Cause;
 use crate::layout::{Footprint, Layout};
 use crate::policy::Usage;
 use crate::slot::Slot;
@@ -18,7 +19,7 @@ pub(super) struct Resident<L: Layout> {
     /// It has lost its values, and the policy knows it by another identity.
     pub(super) reduced: bool,
     /// It could not be written back: others leave rather than this.
-    pub(super) stuck: bool,
+    pub(super) stuck: Option<Cause>,
     /// When it was last used.
     pub(super) used: u64,
     /// What it took when it was loaded ahead, until it is used.
@@ -56,7 +57,7 @@ impl<L: Layout> Resident<L> {
 
     /// Whether somebody writes it back or lets it leave, or it could not be written back.
     pub(super) fn busy(&self) -> bool {
-        self.saving || self.doomed || self.stuck
+        self.saving || self.doomed || self.stuck.is_some()
     }
 
     /// Adds a use to what is known of the chunk.

@@ -1,5 +1,6 @@
 //! Taking room, and waiting for it.
 
+use super::stuck::{Concern, Whose};
 use super::{Budget, Reservation, State, encoding_size};
 use crate::layout::Layout;
 use crate::slot::Slot;
@@ -30,9 +31,13 @@ impl Need {
 pub(crate) enum LastResort<'b, L: Layout> {
     /// There was nobody to wait for: room over the limit.
     Granted(Reservation<'b, L>),
+    /// The same, since others' chunks that could not be written back take the room there is: what is loaded now
+    /// must not stay.
+    Passing(Reservation<'b, L>),
     /// Something has changed: it is worth trying again.
     Changed,
-    /// There is nobody to wait for, and what is left are chunks that could not be written back.
+    /// There is nobody to wait for, and what is left are chunks that could not be written back and concern
+    /// the one who asks.
     Stuck,
 }
 
@@ -58,7 +63,12 @@ impl<L: Layout> Budget<L> {
     ///
     /// Evictions and saves count as work, except for who must encode: they may be waiting for room to
     /// encode themselves.
-    pub(crate) fn force_or_wait(&self, need: Need, seen: u64) -> LastResort<'_, L> {
+    pub(crate) fn force_or_wait(
+        &self,
+        need: Need,
+        seen: u64,
+        concern: &Concern,
+    ) -> LastResort<'_, L> {
         let loads = matches!(need, Need::Load { .. });
         let mut state = self.state.lock();
         loop {
@@ -70,10 +80,11 @@ impl<L: Layout> Budget<L> {
             }
             state = self.wait(state);
         }
-        if loads && state.residents.iter().flatten().any(|resident| resident.stuck) {
-            return LastResort::Stuck;
+        match state.stuck(concern).filter(|_| loads) {
+            Some(Whose::Own) => LastResort::Stuck,
+            Some(Whose::Others) => LastResort::Passing(self.take(&mut state, need)),
+            None => LastResort::Granted(self.take(&mut state, need)),
         }
-        LastResort::Granted(self.take(&mut state, need))
     }
 
     /// Takes room for the encodings of as many of `slots` as there is room for, if it is any: of no more

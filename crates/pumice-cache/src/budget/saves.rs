@@ -2,6 +2,7 @@
 
 use super::{Budget, Need, Reservation, Saving, State, encoding_size};
 use crate::layout::Layout;
+use crate::refused::Saved;
 use crate::slot::Slot;
 use crate::sync::Arc;
 
@@ -145,11 +146,11 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Notes that chunks could not be written back, as far as they are still dirty.
-    pub(crate) fn mark_stuck(&self, slots: &[Arc<Slot<L>>]) {
+    pub(crate) fn mark_stuck(&self, slots: &[Arc<Slot<L>>], saved: &Saved<L>) {
         let mut state = self.state.lock();
         for slot in slots {
             if let Some(resident) = state.get(slot).filter(|resident| resident.dirty) {
-                resident.stuck = true;
+                resident.stuck = saved.failure(slot).or(resident.stuck);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where the pool's threads sleep: left to the system, other than on Linux.
+//! Where the pool's threads sleep: left to the system, other than on Linux, and in models.
 
 use std::marker::PhantomData;
 
@@ -18,7 +18,7 @@ impl Perches {
 
     pub(crate) fn come_back(&self) {}
 
-    pub(crate) fn leave(&self, _index: Option<usize>) -> Option<Awake<'_>> {
+    pub(crate) fn leave(&self, _index: usize) -> Option<Awake<'_>> {
         None
     }
 }

@@ -247,7 +247,7 @@ fn idle_the_cache_keeps_to_its_resident_limit() {
 #[test]
 fn all_that_is_held_stays_within_the_active_limit() {
     for threads in [1, 3] {
-        let executor = Arc::new(Rayon::new(threads).unwrap());
+        let executor = Arc::new(Pool::new(threads).unwrap());
         // Six chunks: what is loaded, being written and resident at once must share them.
         let (resident, active) = (3 * (512 + BOOK), 6 * (512 + BOOK));
         let config = Config::default().resident_limit(resident).active_limit(active);
@@ -287,7 +287,7 @@ fn a_chunk_larger_than_the_cache_is_handled_and_not_kept() {
 #[test]
 fn what_does_not_stay_of_a_part_is_stored_in_one_call() {
     let config = Config::default().resident_limit(16).active_limit(1 << 20);
-    let executor = Arc::new(Rayon::new(3).unwrap());
+    let executor = Arc::new(Pool::new(3).unwrap());
     let bench = Bench::new(config.executor(executor), Toy::new(64));
     let calls = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&calls);

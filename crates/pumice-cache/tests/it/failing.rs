@@ -1,5 +1,6 @@
 //! What a cache does when a layout fails or panics: it reports, keeps what it had and goes on.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +33,7 @@ fn is_expected(error: &ToyError, callback: &'static str, panics: bool) -> bool {
 fn in_all_ways(check: impl Fn(&Bench, bool)) {
     for threads in [1, 3] {
         for panics in [false, true] {
-            let executor = Arc::new(Rayon::new(threads).unwrap());
+            let executor = Arc::new(Pool::new(threads).unwrap());
             let chunk = 512 + BOOK;
             let config = Config::default().resident_limit(8 * chunk).active_limit(16 * chunk);
             check(&Bench::new(config.executor(executor), Toy::new(256)), panics);
@@ -275,4 +276,96 @@ fn a_chunk_that_can_never_be_written_does_not_disturb_others() {
         assert_eq!(toy.stored_keys(), [0, 1, 2, 3]);
         assert_eq!(bench.stats().resident, 0, "now they could leave");
     }
+}
+
+/// A cache of eight chunks that a dataset has filled with chunks that cannot be written; beside it, a dataset in
+/// its store and one in another.
+fn full_of_stuck(threads: usize, fails: &'static str) -> (Bench, [(Arc<Toy>, Dataset<Toy>); 2]) {
+    let config = Config::default().threads(threads).unwrap();
+    let config = config.resident_limit(8 * (512 + BOOK)).active_limit(16 * (512 + BOOK));
+    let bench = Bench::new(config, Toy::new(256));
+    let beside = bench.sibling();
+    let toy = Arc::new(Toy::new(256));
+    let elsewhere = bench.cache.register(Arc::clone(&toy), DatasetOptions::default());
+    for toy in [&beside.0, &toy] {
+        toy.store(0..20, |key, _| key as u8);
+    }
+    let fail = move |name, _| if name == fails { Err(ToyError::Told(name)) } else { Ok(()) };
+    bench.toy.set_hook(fail);
+    let failed = (0..40).map(|key| bench.put(key, 0, &[1; 256])).filter_map(Result::err);
+    assert!(failed.count() > 10, "who fills the cache is told that it is full");
+    (bench, [beside, (toy, elsewhere)])
+}
+
+/// The last cell of each of these chunks.
+fn read_all(cache: &ChunkCache<Toy>, dataset: &Dataset<Toy>, keys: Range<u64>) -> Vec<u8> {
+    let mut chunks = vec![[0; 256]; (keys.end - keys.start) as usize];
+    let outs = keys.zip(&mut chunks).map(|(key, out)| (key, Read::Values { start: 0, out }));
+    cache.read(dataset, outs).unwrap();
+    chunks.iter().map(|chunk| chunk[255]).collect()
+}
+
+#[test]
+fn chunks_that_cannot_be_encoded_fail_no_call_on_other_datasets_though_they_fill_the_cache() {
+    for threads in [1, 2, 3] {
+        let (bench, others) = full_of_stuck(threads, "encode");
+        for (toy, dataset) in &others {
+            let put = |key| (key, Write::Put { start: 0, data: &[7; 255] });
+            for round in 0..3 {
+                assert_eq!(read_all(&bench.cache, dataset, 0..20), Vec::from_iter(0..20));
+                bench.cache.write(dataset, (20 * round..20 * round + 30).map(put)).unwrap();
+                bench.cache.write(dataset, [put(1)]).unwrap();
+                let erase = Write::Erase { start: 0, len: 256 };
+                bench.cache.write(dataset, [(90, erase)]).unwrap();
+                bench.cache.flush(dataset, round == 1).unwrap();
+            }
+            assert_eq!(toy.stored(60).unwrap()[254..], [Some(7), None]);
+            bench.cache.exclusive(dataset).room(20 * 512).unwrap();
+        }
+        // Chunks of a call pass one group after another, whatever their number.
+        assert!(bench.stats().peak < 40 * (512 + BOOK), "{:?}", bench.stats());
+        assert_eq!(bench.get(0).unwrap(), [1; 256], "what could not be stored is read");
+        assert_eq!(bench.flush(), Err(ToyError::Told("encode")));
+        bench.toy.clear_hook();
+        bench.cache.flush_all(true).unwrap();
+        assert_eq!(bench.stats().resident, 0);
+        assert!((0..8).all(|key| bench.toy.stored(key).unwrap()[0] == Some(1)));
+    }
+}
+
+#[test]
+fn a_store_that_fails_fails_those_who_write_to_it_and_nobody_else() {
+    for threads in [1, 2, 3] {
+        for callback in ["put", "insert"] {
+            let (bench, [(beside, near), (toy, far)]) = full_of_stuck(threads, callback);
+            let put = |key| (key, Write::Put { start: 0, data: &[7; 256] });
+            assert_eq!(read_all(&bench.cache, &near, 0..20), Vec::from_iter(0..20));
+            assert_eq!(read_all(&bench.cache, &far, 0..20), Vec::from_iter(0..20));
+            bench.cache.write(&far, (20..60).map(put)).unwrap();
+            bench.cache.flush(&far, false).unwrap();
+            assert_eq!(toy.stored(59).unwrap()[0], Some(7));
+            let refused = bench.cache.write(&near, [put(30)]);
+            assert_eq!(refused, Err(ToyError::Told(callback)), "it would not be stored either");
+            assert!(beside.stored(30).is_none());
+            assert_eq!(bench.get(1).unwrap(), [1; 256]);
+            bench.toy.clear_hook();
+            bench.cache.write(&near, [put(30)]).unwrap();
+            bench.cache.flush_all(true).unwrap();
+            assert_eq!(beside.stored(30).unwrap()[0], Some(7));
+            assert!((0..8).all(|key| bench.toy.stored(key).unwrap()[0] == Some(1)));
+        }
+    }
+}
+
+#[test]
+fn a_write_that_passes_by_a_full_cache_and_cannot_be_stored_fails_and_leaves_nothing() {
+    let (bench, [_, (toy, far)]) = full_of_stuck(1, "encode");
+    let before = bench.stats().resident;
+    toy.set_hook(|name, _| if name == "encode" { Err(ToyError::Told(name)) } else { Ok(()) });
+    for key in 0..100 {
+        let put = (key, Write::Put { start: 0, data: &[9; 256] });
+        assert_eq!(bench.cache.write(&far, [put]), Err(ToyError::Told("encode")));
+    }
+    assert!(bench.stats().resident <= before, "nothing is heaped up");
+    assert_eq!(read_all(&bench.cache, &far, 0..20), Vec::from_iter(0..20));
 }

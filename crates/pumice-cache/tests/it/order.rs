@@ -340,7 +340,7 @@ fn what_could_not_leave_during_a_flush_leaves_after_it() {
 #[test]
 fn chunks_of_one_request_are_decoded_encoded_and_gathered_side_by_side() {
     for callback in ["decode", "encode", "gather"] {
-        let executor = Arc::new(Rayon::new(2).unwrap());
+        let executor = Arc::new(Pool::new(2).unwrap());
         let config = Config::default().executor(executor);
         let bench = Bench::new(config, Toy::new(256));
         bench.toy.store(0..16, |_, _| 1);

@@ -245,7 +245,7 @@ fn every_thread_finds_its_cells_as_it_left_them() {
     let mut early = 0;
     for (resident, active) in [(3, 6), (1, 2), (CHUNKS, 2 * CHUNKS), (40, 60), (0, 4)] {
         for threads in [1, 2] {
-            let executor = Arc::new(Rayon::new(threads).unwrap());
+            let executor = Arc::new(Pool::new(threads).unwrap());
             let config = Config::default().executor(executor);
             let config = config.resident_limit(resident * chunk).active_limit(active * chunk);
             for (swell, open) in [(0, false), (CELLS as u64, true)] {
@@ -275,7 +275,7 @@ fn every_thread_finds_its_cells_when_requests_go_direct() {
 fn every_thread_finds_its_cells_when_some_requests_go_direct_by_extents() {
     let chunk = 2 * CELLS as u64 + BOOK;
     for threads in [1, 2] {
-        let config = Config::default().executor(Arc::new(Rayon::new(threads).unwrap()));
+        let config = Config::default().executor(Arc::new(Pool::new(threads).unwrap()));
         // Players let requests go past the cache now and then.
         let config = config.resident_limit(3 * chunk).active_limit(4 * chunk);
         let (stats, _) = play(config, Toy { direct: true, extents: true, ..Toy::new(CELLS) });
@@ -287,7 +287,7 @@ fn every_thread_finds_its_cells_when_some_requests_go_direct_by_extents() {
 fn a_read_never_sees_half_a_write_of_many_chunks() {
     let chunk = 2 * CELLS as u64 + BOOK;
     for resident in [2, CHUNKS] {
-        let config = Config::default().executor(Arc::new(Rayon::new(2).unwrap()));
+        let config = Config::default().executor(Arc::new(Pool::new(2).unwrap()));
         let config = config.resident_limit(resident * chunk).active_limit(2 * resident * chunk);
         let bench = Bench::new(config, Toy::new(CELLS));
         bench.put_many(0..CHUNKS, &[0; CELLS]).unwrap();

@@ -87,6 +87,7 @@ impl DatasetState {
     pub fn resize(&self, dims: &[u64]) -> Result<()> {
         self.medium().require_writable()?;
         self.check_resize(dims)?;
+        self.holds.wait();
         let _reading = self.heap.reading();
         let _alone = self.gate_exclusively();
         if self.dims().as_slice() == dims {

@@ -1,16 +1,16 @@
 //! What holds for one extent, though other threads may resize the dataset meanwhile.
 //!
 //! A range such as `..` becomes a selection before the dataset is asked for its cells. If it was resized in
-//! between, the engine may refuse the selection or a buffer that was made for it: then both are made anew.
-//! Whatever is done here is the same if it is done again.
+//! between, the engine may refuse the selection or a buffer that was made for it: then both are made anew, and
+//! after a few times resizes are held off meanwhile. Whatever is done here is the same if it is done again.
 
 use super::Dataset;
 use crate::select::Select;
 use pumice_engine::{Error, Result};
 use pumice_space::{Dims, Selection};
 
-/// How often something is begun anew. Each time, another resize has come in between.
-const TRIES: usize = 100;
+/// How often something is begun anew before resizes are held off. Each time, another has come in between.
+const TRIES: usize = 10;
 
 impl Dataset {
     /// Does something with the selected cells of the extent of now; anew if it fails and the dataset was
@@ -49,15 +49,20 @@ pub(crate) fn in_one_extent_each<R>(
     datasets: &[&Dataset],
     mut act: impl FnMut() -> Result<R>,
 ) -> Result<R> {
-    for _ in 0..TRIES {
+    let (mut tried, mut held) = (0, Vec::new());
+    loop {
         let before: Vec<u64> = datasets.iter().map(|dataset| dataset.state.resizes()).collect();
         let done = act();
         let mut each = datasets.iter().zip(before);
         if done.is_ok() || !each.any(|(dataset, before)| dataset.state.was_resized_since(before)) {
             return done;
         }
+        tried += 1;
+        // From now on only those come in between that are under way: one for each thread at most.
+        if tried == TRIES {
+            held.extend(datasets.iter().map(|dataset| dataset.state.hold_extent()));
+        }
     }
-    Err(resized("used"))
 }
 
 fn resized(done: &str) -> Error {

@@ -39,6 +39,7 @@ mod object_copy;
 mod opening;
 mod overwritten;
 mod parallel_reads;
+mod pools;
 mod refusals;
 mod refused_chunks;
 mod reopening;

@@ -1,10 +1,14 @@
 //! Reads, erasing and copies while another thread resizes the dataset.
 
 use pumice::{
-    Coo, Dataset, DatasetBuilder, Duplicates, Error, File, Keep, Lines, ReadMany, WriteMany,
+    Coo, Dataset, DatasetBuilder, Duplicates, Error, File, Keep, Lines, ReadMany, Select,
+    Selection, WriteMany,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 const ROUNDS: u64 = 1000;
 
@@ -161,6 +165,55 @@ fn several_datasets_are_used_while_they_are_resized() {
         done.store(true, Ordering::SeqCst);
         other.join().unwrap();
     });
+}
+
+/// All cells of an extent that is another as soon as it is known, if that can be had.
+struct Pursued<'a> {
+    ask: &'a Sender<()>,
+    done: &'a Mutex<Receiver<()>>,
+    looks: &'a AtomicUsize,
+}
+
+impl Select for Pursued<'_> {
+    fn select(&self, dims: &[u64]) -> Result<Selection, Error> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.ask.send(()).unwrap();
+        // Not if resizes are held off: then the answer comes when the read is done.
+        let _ = self.done.lock().unwrap().recv_timeout(Duration::from_millis(100));
+        let all = Selection::block(&[0, 0], dims)?;
+        Ok(all)
+    }
+}
+
+#[test]
+fn a_dataset_that_is_resized_whenever_it_is_looked_at_is_read_all_the_same() {
+    let file = File::in_memory().unwrap();
+    let dense = growing(file.new_dataset::<f32>()).create("dense").unwrap();
+    let sparse = growing(file.new_dataset::<f32>()).sparse().create("sparse").unwrap();
+    for dataset in [&dense, &sparse] {
+        dataset.resize(SHAPES[0]).unwrap();
+        let (ask, asked) = channel();
+        let (tell, done) = channel();
+        let (done, looks) = (Mutex::new(done), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for (round, ()) in asked.into_iter().enumerate() {
+                    dataset.resize(SHAPES[(round + 1) % 2]).unwrap();
+                    let _ = tell.send(());
+                }
+            });
+            let pursued = || Pursued { ask: &ask, done: &done, looks: &looks };
+            assert_eq!(dataset.read::<f32>(pursued()).unwrap().len(), 200);
+            let (mut one, mut two) = ([1f32; 200], [1f32; 1]);
+            let mut reads = ReadMany::new();
+            reads.add(dataset, pursued(), &mut one).unwrap();
+            reads.add(&sparse, (0, 0), &mut two).unwrap();
+            reads.run().unwrap();
+            assert_eq!((one, two), ([0f32; 200], [0f32]));
+            drop(ask);
+        });
+        assert!(looks.into_inner() > 10, "it was resized in between");
+    }
 }
 
 #[test]
