@@ -305,8 +305,9 @@ pub(crate) struct Probe {
 impl Probe {
     fn new(path: &Path) -> Self {
         let mut head = Vec::new();
-        if let Ok(file) = fs::File::open(path)
-            && path.is_file()
+        // What is no file is not opened: that might wait for somebody to write to it.
+        if path.is_file()
+            && let Ok(file) = fs::File::open(path)
         {
             // What cannot be read has no beginning; opening it again says why.
             let _ = unpacked(file)

@@ -3,10 +3,11 @@
 //! Data streams: memory holds one block of rows.
 
 mod configuration;
-mod dumped;
 
 use super::Outcome;
-use crate::failure::Misuse;
+use super::import::dumped::{self, Undo};
+use crate::failure::{self, Misuse};
+use crate::formats;
 use crate::target;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::types::{ByteOrder, CharacterSet, Float, Integer, StringPadding, VarLen};
@@ -49,8 +50,6 @@ enum Architecture {
 /// All that is known about one input file and its dataset.
 #[derive(Clone, Debug)]
 struct Settings {
-    /// The configuration is the output of h5dump.
-    from_dump: bool,
     spelling: Spelling,
     class: Class,
     bits: u32,
@@ -70,7 +69,6 @@ struct Settings {
 impl Settings {
     fn new(number: usize) -> Self {
         Self {
-            from_dump: false,
             spelling: Spelling::Binary,
             class: Class::Float,
             bits: 32,
@@ -218,39 +216,91 @@ pub(crate) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         }
         Request::Import { inputs, output } => (inputs, output),
     };
-    target::editable(&output)?;
-    let file = match File::edit(&output) {
-        Ok(file) => file,
-        // What is there and is no HDF5 file, or is in use, is not destroyed.
-        Err(error) if output.exists() => return Err(error).context(output.display().to_string()),
-        Err(_) => File::options()
-            .library_version(LibraryVersion::Earliest)
-            .create(&output)
-            .context("Error creating HDF output file")?,
-    };
-    for mut input in inputs {
-        if let Some(path) = &input.configuration {
-            configure(path, &mut input.settings).with_context(|| {
-                format!("Error in processing the configuration file: {}", path.display())
-            })?;
-        }
-        input.settings.check().with_context(|| format!("{}", input.data.display()))?;
-        import(&file, &input).with_context(|| {
-            format!("Error in reading the input file: {}", input.data.display())
-        })?;
-    }
-    file.close()?;
+    let output = Output::open(&output)?;
+    let mut undo = Undo::wanted();
+    let done = inputs.into_iter().try_for_each(|input| one(&output.file, input, &mut undo));
+    output.finish(done, undo)?;
     Ok(Outcome::Complete)
+}
+
+/// The file that gets the datasets.
+struct Output {
+    file: File,
+    path: PathBuf,
+    /// Whether it was not there, or empty.
+    new: bool,
+}
+
+impl Output {
+    fn open(path: &Path) -> Result<Self> {
+        target::editable(path)?;
+        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        let new = fs::metadata(path).map_or(true, |there| there.len() == 0);
+        let file = match new {
+            true => File::options().library_version(LibraryVersion::Earliest).create(path),
+            false => File::edit(path),
+        };
+        let action = || format!("Error creating HDF output file {}", path.display());
+        Ok(Self { file: file.with_context(action)?, path: path.to_owned(), new })
+    }
+
+    /// Closes the file; after a failure it is as it was before.
+    fn finish(self, done: Result<()>, undo: Undo) -> Result<()> {
+        let Err(error) = done else {
+            let closed = self.file.close();
+            if closed.is_err() && self.new {
+                // What made closing fail counts.
+                let _ = fs::remove_file(&self.path);
+            }
+            return Ok(closed?);
+        };
+        if self.new {
+            drop(self.file);
+            let _ = fs::remove_file(&self.path);
+            return Err(error);
+        }
+        let back = undo.all(&self.file).and_then(|()| self.file.close());
+        Err(match back {
+            Ok(()) => error,
+            Err(back) => error.context(format!("{}: {back}", self.path.display())),
+        })
+    }
+}
+
+/// Imports one file.
+fn one(file: &File, mut input: Input, undo: &mut Undo) -> Result<()> {
+    let reading = |data: &Path| format!("Error in reading the input file: {}", data.display());
+    let whole = input.configuration.is_none() && input.settings.shape.is_none();
+    if whole && formats::is_dump(&input.data) {
+        input.configuration = Some(input.data.clone());
+    }
+    if let Some(path) = &input.configuration {
+        let action = || format!("Error in processing the configuration file: {}", path.display());
+        if formats::is_dump(path) {
+            // Opened here, so that it can be told which of the two is missing.
+            fs::File::open(&input.data).with_context(|| reading(&input.data))?;
+            let made = dumped::import_apart(path, &input.data, file, undo)?;
+            made.left.iter().for_each(|left| failure::warn(&format!("left out: {left}")));
+            return Ok(());
+        }
+        configure(path, &mut input.settings).with_context(action)?;
+    }
+    input.settings.check().with_context(|| format!("{}", input.data.display()))?;
+    undo.note(file, &input.settings.path);
+    let beside = input.settings.external.as_deref().map(Path::new);
+    let beside = beside.filter(|path| !path.exists());
+    import(file, &input).with_context(|| reading(&input.data)).inspect_err(|_| {
+        // The file of values was made here.
+        if let Some(path) = beside {
+            let _ = fs::remove_file(path);
+        }
+    })
 }
 
 fn configure(path: &Path, settings: &mut Settings) -> Result<()> {
     let text = fs::read(path).context("Unable to open the configuration file for reading")?;
     let text = String::from_utf8_lossy(&text);
-    let mut words = text.split_whitespace().peekable();
-    if words.peek() == Some(&"HDF5") {
-        return dumped::read(words, settings);
-    }
-    configuration::read(words, settings)
+    configuration::read(text.split_whitespace().peekable(), settings)
 }
 
 /// Divides the command line: files, each followed by what belongs to it.
@@ -420,33 +470,17 @@ fn next_word(data: &mut impl BufRead, word: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// Lines become strings. What h5dump wrote has them in quotes.
+/// Lines become strings.
 fn lines(file: &File, settings: &Settings, mut data: impl BufRead) -> Result<()> {
     let mut found: Vec<Vec<u8>> = Vec::new();
     let mut line = Vec::new();
     while data.read_until(b'\n', &mut line)? > 0 {
-        if settings.from_dump {
-            let first = line.iter().position(|&byte| byte == b'"');
-            let last = line.iter().rposition(|&byte| byte == b'"');
-            if let (Some(first), Some(last)) = (first, last)
-                && last > first + 1
-            {
-                found.push(line[first + 1..last].to_vec());
-            }
-        } else if line.pop_if(|last| *last == b'\n').is_some() {
+        if line.pop_if(|last| *last == b'\n').is_some() {
             found.push(line.clone());
         }
         line.clear();
     }
-    let shape = match settings.shape.as_deref().filter(|_| settings.from_dump) {
-        Some(&[length]) => vec![length],
-        Some(_) => bail!("strings of more than one dimension"),
-        None => vec![found.len() as u64],
-    };
-    if shape == [0] && !settings.from_dump {
-        return Ok(());
-    }
-    found.resize(shape[0] as usize, Vec::new());
+    let shape = vec![found.len() as u64];
     let strings =
         VarLen::string(file.reference_size(), StringPadding::NullTerminate, CharacterSet::Ascii);
     let builder = file.new_dataset_of(Datatype::VarLen(strings)).shape(shape);

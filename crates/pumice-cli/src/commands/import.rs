@@ -5,7 +5,7 @@
 //! it is complete.
 
 mod batch;
-mod dumped;
+pub(super) mod dumped;
 mod sorter;
 
 use super::{Outcome, output};
@@ -29,6 +29,10 @@ const CHUNK_ENTRIES: f64 = 32_768.0;
 const MAX_CHUNK_CELLS: f64 = (1u64 << 28) as f64;
 /// Unless there would be more chunks than this, of which an index must know.
 const MAX_CHUNKS: f64 = (1u64 << 16) as f64;
+/// But never more than this many bytes, if all cells were defined: vast arrays have more chunks instead.
+const MAX_CHUNK_BYTES: f64 = (1u64 << 50) as f64;
+/// The longest side that a sparse chunk can have.
+const MAX_CHUNK_SIDE: u64 = u32::MAX as u64;
 /// Chunks have at least this many cells, if the array has.
 const MIN_CHUNK_CELLS: f64 = 65_536.0;
 
@@ -190,7 +194,7 @@ fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) ->
         return Ok(file.new_dataset_of(array.datatype.clone()).create(name)?);
     }
     let chunk = match &arguments.chunk {
-        None => chunk_shape(shape, array.entries),
+        None => chunk_shape(shape, array.entries, array.datatype.size()),
         Some(chunk) => {
             let example = vec!["1000"; shape.len()].join(",");
             let count = ["no", "one", "two", "three", "four"].get(shape.len()).unwrap_or(&"more");
@@ -218,10 +222,11 @@ fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) ->
 
 /// A chunk that has about [`CHUNK_ENTRIES`] entries if these are spread evenly. Sides are as equal
 /// as the shape allows, and chunks divide the array as evenly as they can.
-fn chunk_shape(shape: &[u64], entries: u64) -> Vec<u64> {
+fn chunk_shape(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
     let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
     let per_entry = (cells / entries.max(1) as f64).max(1.0);
     let most = MAX_CHUNK_CELLS.max(cells / MAX_CHUNKS);
+    let most = most.min(MAX_CHUNK_BYTES / element_size.max(1) as f64).max(MIN_CHUNK_CELLS);
     let mut wanted = (per_entry * CHUNK_ENTRIES).clamp(MIN_CHUNK_CELLS, most);
     let mut axes: Vec<usize> = (0..shape.len()).collect();
     axes.sort_by_key(|&axis| shape[axis]);
@@ -229,10 +234,10 @@ fn chunk_shape(shape: &[u64], entries: u64) -> Vec<u64> {
     for (place, &axis) in axes.iter().enumerate() {
         let length = shape[axis].max(1);
         let equal = wanted.powf(1.0 / (axes.len() - place) as f64);
-        let side = equal.min(length as f64).max(1.0);
+        let side = equal.min(length.min(MAX_CHUNK_SIDE) as f64).max(1.0);
         wanted /= side;
         let pieces = (length as f64 / side).ceil().max(1.0) as u64;
-        chunk[axis] = length.div_ceil(pieces);
+        chunk[axis] = length.div_ceil(pieces).min(MAX_CHUNK_SIDE);
     }
     chunk
 }
@@ -295,15 +300,20 @@ mod tests {
 
     #[test]
     fn chunks_follow_density_and_fit_the_array() {
-        assert_eq!(chunk_shape(&[0, 0], 0), [1, 1]);
-        assert_eq!(chunk_shape(&[5, 5], 3), [5, 5]);
+        assert_eq!(chunk_shape(&[0, 0], 0, 8), [1, 1]);
+        assert_eq!(chunk_shape(&[5, 5], 3, 8), [5, 5]);
         // Sparser matrices get larger chunks, up to 2^28 cells.
-        assert_eq!(chunk_shape(&[63_436, 63_436], 299_188), [15_859, 15_859]);
-        assert_eq!(chunk_shape(&[10_000, 10_000], 10_000_000), [556, 556]);
-        assert_eq!(chunk_shape(&[1 << 31, 1 << 31], 9), [1 << 23, 1 << 23]);
+        assert_eq!(chunk_shape(&[63_436, 63_436], 299_188, 8), [15_859, 15_859]);
+        assert_eq!(chunk_shape(&[10_000, 10_000], 10_000_000, 8), [556, 556]);
+        assert_eq!(chunk_shape(&[1 << 31, 1 << 31], 9, 8), [1 << 23, 1 << 23]);
+        // Of vast arrays, chunks stay ones that can be stored.
+        assert_eq!(chunk_shape(&[1 << 40, 1 << 40], 9, 8), [11_863_283, 11_863_283]);
+        assert_eq!(chunk_shape(&[u64::MAX, 3], 9, 8), [u64::from(u32::MAX), 3]);
+        let vast = chunk_shape(&[u64::MAX, u64::MAX, u64::MAX], 9, 1 << 20);
+        assert_eq!(vast, [1024, 1024, 1024]);
         // A long shape gets long chunks.
-        assert_eq!(chunk_shape(&[3, 1_000_000], 1_000_000), [3, 32_259]);
-        assert_eq!(chunk_shape(&[1_000_000], 1_000_000), [62_500]);
-        assert_eq!(chunk_shape(&[100, 100, 100], 1_000_000), [34, 34, 34]);
+        assert_eq!(chunk_shape(&[3, 1_000_000], 1_000_000, 8), [3, 32_259]);
+        assert_eq!(chunk_shape(&[1_000_000], 1_000_000, 8), [62_500]);
+        assert_eq!(chunk_shape(&[100, 100, 100], 1_000_000, 8), [34, 34, 34]);
     }
 }

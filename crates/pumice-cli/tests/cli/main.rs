@@ -5,6 +5,7 @@ mod corpus;
 mod dumping;
 mod dumping_json;
 mod dumping_sparse;
+mod h5importing;
 mod importing;
 mod listing;
 mod looking;

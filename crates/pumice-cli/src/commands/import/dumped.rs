@@ -6,24 +6,28 @@
 //! were printed: h5dump prints six unless `-m %.17g` asks for more. With `-p`, chunks, filters, fill
 //! values and allocation times come along (`dumped/creation.rs`).
 
+mod apart;
 mod creation;
+mod data;
+mod dataset;
 mod lexer;
+mod outside;
+mod regions;
 mod types;
 mod values;
 
-use crate::formats::dense::{self, Blocks};
+pub(in crate::commands) use apart::{Undo, import_apart};
+
 use crate::formats::{self, Input};
 use crate::progress::Progress;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use creation::New;
 use lexer::{Lexer, Token};
+use outside::Outside;
 use pumice::types::Value;
-use pumice::{Dataset, Datatype, File, Selection, VariableLength};
+use pumice::{Datatype, File, VariableLength};
 use std::io::BufRead;
-use types::{Committed, Space};
+use types::Committed;
 
-/// About how many bytes an element takes while it is read: blocks have some ten thousand.
-const ELEMENT: usize = 1 << 8;
 /// Cells that are written at once.
 const BATCH: usize = 1 << 14;
 /// Groups within groups, at most.
@@ -33,23 +37,18 @@ const MAX_ATTRIBUTE: u64 = 1 << 24;
 
 /// What became of a text.
 #[derive(Default)]
-pub(super) struct Made {
+pub(in crate::commands) struct Made {
     pub(super) datasets: u64,
     pub(super) groups: u64,
     pub(super) attributes: u64,
     /// Paths of what was left out, and why.
-    pub(super) left: Vec<String>,
+    pub(in crate::commands) left: Vec<String>,
 }
 
 /// Makes a file of what h5dump printed.
 pub(super) fn import(input: &Input<'_>, file: &File, progress: &Progress) -> Result<Made> {
-    let committed = committed(open(input)?)?;
-    let lexer = Lexer::new(open(input)?);
-    let mut reader = Reader { lexer, file, committed, made: Made::default(), progress };
-    match reader.whole() {
-        Ok(()) => Ok(reader.made),
-        Err(error) => Err(anyhow!("{}: line {}: {error:#}", input.name(), reader.lexer.line())),
-    }
+    let mut undo = Undo::default();
+    Reader::new(input, file, progress, &mut undo)?.run()
 }
 
 fn open<'a>(input: &Input<'a>) -> Result<Box<dyn BufRead + 'a>> {
@@ -99,14 +98,50 @@ fn joined(path: &str, name: &str) -> String {
 }
 
 struct Reader<'a> {
+    name: String,
     lexer: Lexer<'a>,
     file: &'a File,
     committed: Committed,
     made: Made,
     progress: &'a Progress,
+    /// Where values are, if they are not in the text.
+    outside: Option<Outside<'a>>,
+    /// Whether everything must be made, and datasets must have their data.
+    strict: bool,
+    undo: &'a mut Undo,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(
+        input: &Input<'a>,
+        file: &'a File,
+        progress: &'a Progress,
+        undo: &'a mut Undo,
+    ) -> Result<Self> {
+        let committed = committed(open(input)?)?;
+        let lexer = Lexer::new(open(input)?);
+        let (name, made) = (input.name(), Made::default());
+        let (outside, strict) = (None, false);
+        Ok(Self { name, lexer, file, committed, made, progress, outside, strict, undo })
+    }
+
+    fn run(mut self) -> Result<Made> {
+        match self.whole() {
+            Ok(()) => Ok(self.made),
+            Err(error) => {
+                let name = self.lexer.bare_name().unwrap_or(&self.name);
+                Err(anyhow!("{name}: line {}: {error:#}", self.lexer.line()))
+            }
+        }
+    }
+
+    /// Something is left out: fails if everything must be made.
+    fn leave(&mut self, what: String) -> Result<()> {
+        ensure!(!self.strict, what);
+        self.made.left.push(what);
+        Ok(())
+    }
+
     /// `HDF5 "name" { ... }`, once or several times.
     fn whole(&mut self) -> Result<()> {
         while let Some(token) = self.lexer.next()? {
@@ -137,6 +172,7 @@ impl Reader<'_> {
                 "SOFTLINK" | "EXTERNAL_LINK" | "USERDEFINED_LINK" => self.link(path, &word)?,
                 "HARDLINK" => {
                     let target = self.lexer.quoted()?;
+                    self.undo.note(self.file, path);
                     self.file.create_hard_link(path, &target)?;
                 }
                 "COMMENT" => {
@@ -159,6 +195,7 @@ impl Reader<'_> {
         self.lexer.expect(b'{')?;
         let linked = matches!(self.lexer.peek()?, Some(Token::Word(word)) if word == "HARDLINK");
         if !linked && !path.is_empty() && !self.file.contains(&path) {
+            self.undo.note(self.file, &path);
             self.file.create_group(&path)?;
         }
         self.made.groups += u64::from(!linked);
@@ -183,6 +220,7 @@ impl Reader<'_> {
                 }
             }
         }
+        self.undo.note(self.file, &path);
         match kind {
             "SOFTLINK" => self.file.create_soft_link(&path, &target)?,
             "EXTERNAL_LINK" => self.file.create_external_link(&path, &file, &target)?,
@@ -200,10 +238,11 @@ impl Reader<'_> {
             return Ok(self.file.create_hard_link(&path, &target)?);
         }
         let datatype = types::datatype(&mut self.lexer, &self.committed, 0)?;
+        self.undo.note(self.file, &path);
         // A datatype that no link leads to is printed under its number.
         let nameless = path.strip_prefix("/#").is_some_and(|name| name.parse::<u64>().is_ok());
         if !nameless && let Err(error) = self.file.commit_datatype(&path, &datatype) {
-            self.made.left.push(format!("{path}: {error}"));
+            self.leave(format!("{path}: {error}"))?;
         }
         if self.lexer.passes(b'{')? {
             self.members(&path, 0)?;
@@ -242,13 +281,15 @@ impl Reader<'_> {
                         continue;
                     };
                     ensure!(space.cells() <= MAX_ATTRIBUTE, "the attribute {name} is too large");
+                    let (known, count) = (known.clone(), space.cells());
                     self.lexer.in_data = true;
-                    let known = values::sized(&mut self.lexer, known.clone())?;
-                    for _ in 0..space.cells() {
-                        values.push(values::value(&mut self.lexer, &known)?);
-                        self.lexer.passes(b',')?;
+                    if self.lexer.passes(b'}')? {
+                        self.lexer.in_data = false;
+                        let known = self.attribute_outside(known, count, &mut values)?;
+                        datatype = Some(Ok(known));
+                        continue;
                     }
-                    datatype = Some(Ok(known));
+                    datatype = Some(Ok(self.attribute_values(known, count, &mut values)?));
                     self.lexer.in_data = false;
                     self.lexer.expect(b'}')?;
                 }
@@ -271,6 +312,41 @@ impl Reader<'_> {
             _ => self.made.left.push(format!("{told}: it has no data")),
         }
         Ok(())
+    }
+
+    fn attribute_values(
+        &mut self,
+        datatype: Datatype,
+        count: u64,
+        values: &mut Vec<Value>,
+    ) -> Result<Datatype> {
+        let datatype = values::sized(&mut self.lexer, datatype)?;
+        for _ in 0..count {
+            values.push(values::value(&mut self.lexer, &datatype)?);
+            self.lexer.passes(b',')?;
+        }
+        Ok(datatype)
+    }
+
+    /// Values of an attribute that stand behind those of datasets in a text, if they do.
+    fn attribute_outside(
+        &mut self,
+        datatype: Datatype,
+        count: u64,
+        values: &mut Vec<Value>,
+    ) -> Result<Datatype> {
+        let more = match &mut self.outside {
+            Some(Outside::Text(text)) => text.peek()?.is_some(),
+            _ => false,
+        };
+        let Some(Outside::Text(mut text)) = self.outside.take_if(|_| more) else {
+            return Ok(datatype);
+        };
+        std::mem::swap(&mut self.lexer, &mut text);
+        let datatype = self.attribute_values(datatype, count, values)?;
+        std::mem::swap(&mut self.lexer, &mut text);
+        self.outside = Some(Outside::Text(text));
+        Ok(datatype)
     }
 
     fn set_attribute(&self, owner: &str, name: &str, value: VariableLength) -> Result<()> {
@@ -298,246 +374,6 @@ impl Reader<'_> {
                 }
                 Ok(Err(error))
             }
-        }
-    }
-
-    fn dataset(&mut self, parent: &str) -> Result<()> {
-        let path = joined(parent, &self.lexer.quoted()?);
-        self.lexer.expect(b'{')?;
-        let mut new = New::default();
-        let mut dataset: Option<Dataset> = None;
-        while !self.lexer.passes(b'}')? {
-            match self.lexer.name()?.as_str() {
-                "HARDLINK" => {
-                    let target = self.lexer.quoted()?;
-                    self.file.create_hard_link(&path, &target)?;
-                    new.linked = true;
-                }
-                "DATATYPE" => new.datatype = Some(self.datatype()?),
-                "DATASPACE" => new.space = Some(types::dataspace(&mut self.lexer)?),
-                "STORAGE_LAYOUT" => new.read_layout(&mut self.lexer)?,
-                "FILTERS" => {
-                    let left = new.read_filters(&mut self.lexer)?;
-                    self.made.left.extend(left.iter().map(|what| format!("{path}: {what}")));
-                }
-                "FILLVALUE" => {
-                    let left = new.read_fill_value(&mut self.lexer)?;
-                    self.made.left.extend(left.iter().map(|what| format!("{path}: {what}")));
-                }
-                "ALLOCATION_TIME" => new.read_allocation_time(&mut self.lexer)?,
-                "SUBSET" => self.subset(&mut new)?,
-                "SPARSE" => {
-                    new.sparse = true;
-                    if self.lexer.passes(b'{')? {
-                        self.lexer.skip_block()?;
-                    }
-                }
-                "REGION_TYPE" => {
-                    new.sparse = true;
-                    self.skip_region()?;
-                }
-                "DATA" if new.sparse => dataset = self.cells(&path, &mut new, dataset.take())?,
-                "DATA" => {
-                    self.lexer.expect(b'{')?;
-                    dataset = self.elements(&path, &mut new)?;
-                }
-                "ATTRIBUTE" => {
-                    if dataset.is_none() {
-                        dataset = self.create(&path, &mut new)?;
-                    }
-                    match dataset {
-                        Some(_) => self.attribute(&path)?,
-                        None => self.skip_named()?,
-                    }
-                }
-                "COMMENT" => drop(self.lexer.quoted()?),
-                _ => {
-                    self.lexer.expect(b'{')?;
-                    self.lexer.skip_block()?;
-                }
-            }
-        }
-        if dataset.is_none() && !new.linked {
-            self.create(&path, &mut new)?;
-        }
-        Ok(())
-    }
-
-    /// `BLOCK  (2,2)-(4,7)` or `POINT  (5,9), (11,1)`: the elements behind it tell where they are.
-    fn skip_region(&mut self) -> Result<()> {
-        loop {
-            match self.lexer.peek()? {
-                Some(Token::Mark(b'}')) | None => return Ok(()),
-                Some(Token::Word(word))
-                    if ["REGION_TYPE", "DATA", "ATTRIBUTE"].contains(&word.as_str()) =>
-                {
-                    return Ok(());
-                }
-                Some(_) => drop(self.lexer.take()?),
-            }
-        }
-    }
-
-    /// Reads defined cells, each line behind the place of its first one, up to the brace behind them.
-    fn cells(
-        &mut self,
-        path: &str,
-        new: &mut New,
-        made: Option<Dataset>,
-    ) -> Result<Option<Dataset>> {
-        (self.lexer.in_data, self.lexer.in_places) = (true, true);
-        self.lexer.expect(b'{')?;
-        let made = match made {
-            Some(dataset) => Some(dataset),
-            None => self.create(path, new)?,
-        };
-        if let Some(dataset) = &made {
-            self.read_cells(dataset)?;
-        } else {
-            self.lexer.skip_block()?;
-        }
-        (self.lexer.in_data, self.lexer.in_places) = (false, false);
-        self.close_subset(new)?;
-        Ok(made)
-    }
-
-    fn read_cells(&mut self, dataset: &Dataset) -> Result<()> {
-        let rank = dataset.shape().len();
-        let (mut places, mut elements): (Vec<u64>, Vec<Value>) = Default::default();
-        let mut place: Vec<u64> = Vec::new();
-        loop {
-            let ended = self.lexer.passes(b'}')?;
-            if ended || elements.len() >= BATCH {
-                let cells = Selection::points(rank, std::mem::take(&mut places))?;
-                dataset.write_values(cells, &elements)?;
-                self.progress.add(elements.len() as u64);
-                elements.clear();
-            }
-            if ended {
-                return Ok(());
-            }
-            match self.lexer.take_place()? {
-                Some(first) => place = first,
-                None => place.iter_mut().rev().take(1).for_each(|column| *column += 1),
-            }
-            ensure!(place.len() == rank, "a cell of {rank} axes has {} coordinates", place.len());
-            places.extend_from_slice(&place);
-            elements.push(values::value(&mut self.lexer, dataset.datatype())?);
-            self.lexer.passes(b',')?;
-        }
-    }
-
-    /// Passes over elements, up to the brace behind them: references mostly, which have names.
-    fn skip_data(&mut self) -> Result<()> {
-        self.lexer.in_data = false;
-        self.lexer.skip_block()
-    }
-
-    /// `"name" { ... }`.
-    fn skip_named(&mut self) -> Result<()> {
-        self.lexer.quoted()?;
-        self.lexer.expect(b'{')?;
-        self.lexer.skip_block()
-    }
-
-    /// `{ START ( 1 ); STRIDE ( 1 ); COUNT ( 3 ); BLOCK ( 1 ); DATA { ... } }`: the dataset has what
-    /// was taken.
-    fn subset(&mut self, new: &mut New) -> Result<()> {
-        self.lexer.expect(b'{')?;
-        let mut taken: Vec<u64> = Vec::new();
-        loop {
-            let word = match self.lexer.peek()? {
-                Some(Token::Word(word)) if word == "DATA" => break,
-                Some(Token::Word(word)) => word.clone(),
-                _ => bail!("expected the parts of a subset"),
-            };
-            self.lexer.take()?;
-            let sizes: Option<Vec<u64>> = types::sizes(&mut self.lexer)?.into_iter().collect();
-            let sizes = sizes.context("a subset without limit")?;
-            match word.as_str() {
-                "COUNT" => taken = sizes,
-                "BLOCK" => taken.iter_mut().zip(sizes).for_each(|(side, block)| *side *= block),
-                _ => {}
-            }
-            self.lexer.passes(b';')?;
-        }
-        new.in_subset = true;
-        // Defined cells have their places in the whole.
-        if new.sparse {
-            return Ok(());
-        }
-        new.space = Some(Space {
-            max: taken.iter().copied().map(Some).collect(),
-            shape: taken,
-            null: false,
-        });
-        new.chunk = None;
-        Ok(())
-    }
-
-    /// Makes a dataset; notes why, if it cannot be made.
-    fn create(&mut self, path: &str, new: &mut New) -> Result<Option<Dataset>> {
-        if new.told {
-            return Ok(None);
-        }
-        let reason = match (&new.datatype, &new.space) {
-            (Some(Ok(_)), Some(space)) if space.null => "it has no dataspace".to_owned(),
-            (Some(Ok(Datatype::Opaque(opaque))), _) if opaque.size == 0 => {
-                "the size of its elements is not told".to_owned()
-            }
-            (Some(Ok(datatype)), Some(space)) => {
-                let builder = new.builder(self.file.new_dataset_of(datatype.clone()), space);
-                match builder.create(path) {
-                    Ok(dataset) => {
-                        self.made.datasets += 1;
-                        return Ok(Some(dataset));
-                    }
-                    Err(error) => error.to_string(),
-                }
-            }
-            (Some(Err(error)), _) => format!("{error:#}"),
-            _ => "its datatype or dataspace is not told".to_owned(),
-        };
-        new.told = true;
-        self.made.left.push(format!("{path}: {reason}"));
-        Ok(None)
-    }
-
-    /// Reads the elements of a dataset, up to the brace behind them.
-    fn elements(&mut self, path: &str, new: &mut New) -> Result<Option<Dataset>> {
-        self.lexer.in_data = true;
-        if let Some(Ok(datatype)) = new.datatype.take_if(|datatype| datatype.is_ok()) {
-            new.datatype = Some(values::sized(&mut self.lexer, datatype));
-        }
-        let Some(dataset) = self.create(path, new)? else {
-            self.skip_data()?;
-            self.close_subset(new)?;
-            return Ok(None);
-        };
-        if self.lexer.passes(b'}')? {
-            self.lexer.in_data = false;
-            self.close_subset(new)?;
-            return Ok(Some(dataset));
-        }
-        for (start, count) in Blocks::new(dataset.shape(), ELEMENT) {
-            let mut elements: Vec<Value> = Vec::new();
-            for _ in 0..count.iter().product::<u64>() {
-                elements.push(values::value(&mut self.lexer, dataset.datatype())?);
-                self.lexer.passes(b',')?;
-            }
-            dataset.write_values(dense::selection(&start, &count)?, &elements)?;
-            self.progress.add(elements.len() as u64);
-        }
-        self.lexer.in_data = false;
-        self.lexer.expect(b'}')?;
-        self.close_subset(new)?;
-        Ok(Some(dataset))
-    }
-
-    fn close_subset(&mut self, new: &mut New) -> Result<()> {
-        match std::mem::take(&mut new.in_subset) {
-            true => self.lexer.expect(b'}'),
-            false => Ok(()),
         }
     }
 }

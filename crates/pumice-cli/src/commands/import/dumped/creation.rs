@@ -1,16 +1,21 @@
 //! What `h5dump -p` tells of how a dataset is stored: layout, filters, fill value, allocation time.
 
 use super::lexer::{Lexer, Token};
+use super::regions::{Region, Subset};
 use super::types::{self, Space};
 use super::values;
 use anyhow::{Context, Result};
+use pumice::types::Value;
 use pumice::{
-    AllocationTime, DatasetBuilder, Datatype, File, FillTime, FilterSpec, Heaped, Scaling, Section,
+    AllocationTime, DatasetBuilder, Datatype, File, FillTime, FilterSpec, Scaling, Section,
     SzipCoding,
 };
 
 /// Elements of a chunk, where the text does not say its shape.
 const CHUNK: u64 = 1 << 14;
+
+/// Layouts that have chunks.
+const CHUNKED: [&str; 3] = ["CHUNKED", "SPARSE_CHUNK", "STRUCTURED_CHUNK"];
 
 /// Filters of sections, which are for nothing else.
 const OWN_FILTERS: std::ops::RangeInclusive<u16> = 302..=304;
@@ -24,12 +29,26 @@ pub(super) struct New {
     compact: bool,
     /// Whether only some cells are defined.
     pub(super) sparse: bool,
+    /// Whether it is told that all are.
+    pub(super) dense: bool,
     filters: Vec<Filter>,
     /// Filters of the sections of sparse chunks, by number.
     section_filters: Vec<(usize, FilterSpec)>,
-    fill: Option<Vec<u8>>,
+    sections_told: bool,
+    /// The fill value; nothing if there is none of its own.
+    pub(super) fill: Option<Value>,
+    undefined_fill: bool,
     fill_time: Option<FillTime>,
     allocation: Option<AllocationTime>,
+    /// How many cells are defined, and of how many, where it is told.
+    pub(super) counted: Option<(u64, u64)>,
+    /// Where defined cells are whose values have not been read yet.
+    pub(super) regions: Vec<Region>,
+    /// What was taken of the dataset, if it becomes one of its own.
+    pub(super) subset: Option<Subset>,
+    /// Whether chunks are structured and dense.
+    structured: bool,
+    pub(super) has_data: bool,
     pub(super) in_subset: bool,
     pub(super) linked: bool,
     /// Whether it was told that it cannot be made.
@@ -46,9 +65,11 @@ impl New {
     /// `{ CHUNKED ( 10, 5 ) SIZE 400 ... }`, or `SPARSE_CHUNK`.
     pub(super) fn read_layout(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
         lexer.expect(b'{')?;
+        self.dense = lexer.peek()? != Some(&Token::Word("SPARSE_CHUNK".into()));
         match lexer.peek()? {
-            Some(Token::Word(word)) if word == "CHUNKED" || word == "SPARSE_CHUNK" => {
+            Some(Token::Word(word)) if CHUNKED.contains(&word.as_str()) => {
                 self.sparse |= word == "SPARSE_CHUNK";
+                self.structured |= word == "STRUCTURED_CHUNK";
                 lexer.take()?;
                 self.chunk = types::sizes(lexer)?.into_iter().collect();
             }
@@ -69,6 +90,7 @@ impl New {
             _ => None,
         };
         lexer.expect(b'{')?;
+        self.sections_told |= section.is_some();
         let mut left = Vec::new();
         while !lexer.passes(b'}')? {
             let spec = match lexer.name()?.as_str() {
@@ -121,14 +143,10 @@ impl New {
         Ok(left)
     }
 
-    /// `{ FILL_TIME H5D_FILL_TIME_IFSET VALUE  -1 }`. Returns what was passed over.
-    pub(super) fn read_fill_value(&mut self, lexer: &mut Lexer<'_>) -> Result<Option<String>> {
+    /// `{ FILL_TIME H5D_FILL_TIME_IFSET VALUE  -1 }`.
+    pub(super) fn read_fill_value(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
         lexer.expect(b'{')?;
-        let Some(Ok(datatype)) = &self.datatype else {
-            lexer.skip_block()?;
-            return Ok(None);
-        };
-        let mut left = None;
+        let Some(Ok(datatype)) = &self.datatype else { return lexer.skip_block() };
         while !lexer.passes(b'}')? {
             match lexer.name()?.as_str() {
                 "FILL_TIME" => {
@@ -141,24 +159,51 @@ impl New {
                 "VALUE" => {
                     if matches!(lexer.peek()?, Some(Token::Word(word)) if word.starts_with("H5D_"))
                     {
-                        lexer.take()?;
+                        self.undefined_fill = lexer.name()? == "H5D_FILL_VALUE_UNDEFINED";
                         continue;
                     }
                     lexer.in_data = true;
                     let datatype = values::sized(lexer, datatype.clone())?;
                     let value = values::value(lexer, &datatype).context("the fill value")?;
                     lexer.in_data = false;
-                    let element = Heaped::from_values(&datatype, &[value])?;
-                    match datatype.has_varlen() {
-                        false => self.fill = Some(element.elements),
-                        true if element.heap.is_empty() => {}
-                        true => left = Some("a fill value of variable length".to_owned()),
-                    }
+                    self.fill = Some(value);
                 }
                 _ => {}
             }
         }
-        Ok(left)
+        Ok(())
+    }
+
+    /// `SPARSE`, or `SPARSE { DEFINED 10 OF 130 }`.
+    pub(super) fn read_sparse(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
+        self.sparse = true;
+        if lexer.peek()? != Some(&Token::Mark(b'{')) {
+            return Ok(());
+        }
+        let words = words(lexer)?;
+        let behind = |name: &str| {
+            let at = words.iter().position(|word| word == name)?;
+            words.get(at + 1)?.parse::<u64>().ok()
+        };
+        // There may be more cells than numbers.
+        self.counted = behind("DEFINED").map(|defined| (defined, behind("OF").unwrap_or(u64::MAX)));
+        Ok(())
+    }
+
+    /// Whether a text that took part of a sparse dataset has its cells at their places in the whole.
+    pub(super) fn lists_the_whole(&self, taken: &[u64]) -> bool {
+        let Some(space) = &self.space else { return false };
+        let taken = taken.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+        let of = self.counted.map(|(_, of)| of);
+        self.sparse && of == Some(space.cells()) && of != Some(taken)
+    }
+
+    /// Whether there are cells whose values should be told.
+    pub(super) fn expects_data(&self) -> bool {
+        match self.counted {
+            Some((defined, _)) => defined > 0,
+            None => self.space.as_ref().is_some_and(|space| space.cells() > 0),
+        }
     }
 
     /// `{ H5D_ALLOC_TIME_LATE }`.
@@ -175,12 +220,20 @@ impl New {
 
     /// The dataset to make.
     pub(super) fn builder(&self, mut builder: DatasetBuilder, space: &Space) -> DatasetBuilder {
-        if let Some(fill) = &self.fill {
-            builder = builder.fill_bytes(fill.clone());
+        // A value of no length is what is there without one.
+        if let Some(fill) = self.fill.as_ref().filter(|fill| !is_nothing(fill, self.varies())) {
+            builder = builder.fill(fill.clone());
+        }
+        if self.undefined_fill {
+            builder = builder.no_fill_value();
         }
         if let Some(time) = self.fill_time {
             builder = builder.fill_time(time);
         }
+        self.shaped(builder, space)
+    }
+
+    fn shaped(&self, mut builder: DatasetBuilder, space: &Space) -> DatasetBuilder {
         if space.shape.is_empty() {
             return builder;
         }
@@ -197,6 +250,10 @@ impl New {
         let Some(chunk) = chunk else {
             return if self.compact { builder.compact() } else { self.allocated(builder) };
         };
+        if self.structured {
+            let sections = [Section::References, Section::Heap];
+            return self.with_sections(builder.variable_length().chunk(chunk), &sections);
+        }
         builder = self.allocated(builder.chunk(chunk));
         for filter in &self.filters {
             builder = match filter {
@@ -211,15 +268,25 @@ impl New {
         if let Some(chunk) = self.chunk.clone().filter(|chunk| chunk.len() == space.shape.len()) {
             builder = builder.chunk(chunk);
         }
-        if self.section_filters.is_empty() {
+        match self.varies() {
+            true => self.with_sections(
+                builder,
+                &[Section::Selection, Section::References, Section::Heap],
+            ),
+            false => self.with_sections(builder, &[Section::Selection, Section::Values]),
+        }
+    }
+
+    /// Whether elements have parts of variable length.
+    pub(super) fn varies(&self) -> bool {
+        matches!(&self.datatype, Some(Ok(datatype)) if datatype.has_varlen())
+    }
+
+    /// Gives sections the filters that were told; nothing was told without `-p`.
+    fn with_sections(&self, mut builder: DatasetBuilder, sections: &[Section]) -> DatasetBuilder {
+        if !self.sections_told {
             return builder;
         }
-        let sections = match &self.datatype {
-            Some(Ok(datatype)) if datatype.has_varlen() => {
-                vec![Section::Selection, Section::References, Section::Heap]
-            }
-            _ => vec![Section::Selection, Section::Values],
-        };
         builder = builder.no_filters();
         for (number, spec) in &self.section_filters {
             if let Some(section) = sections.get(*number) {
@@ -234,6 +301,16 @@ impl New {
             Some(time) => builder.allocation_time(time),
             None => builder,
         }
+    }
+}
+
+/// Whether a value of variable length has none.
+pub(super) fn is_nothing(value: &Value, varies: bool) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Text(text) => varies && text.is_empty(),
+        Value::Sequence(items) => items.is_empty(),
+        _ => false,
     }
 }
 

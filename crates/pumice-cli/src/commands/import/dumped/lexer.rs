@@ -33,6 +33,8 @@ pub(super) struct Lexer<'a> {
     pub(super) in_places: bool,
     /// The position that the present line began with, until it is taken.
     place: Option<Vec<u64>>,
+    /// The name of a file that has values alone, without braces around them.
+    bare: Option<String>,
 }
 
 impl<'a> Lexer<'a> {
@@ -47,6 +49,25 @@ impl<'a> Lexer<'a> {
             in_data: false,
             in_places: false,
             place: None,
+            bare: None,
+        }
+    }
+
+    /// Reads a file that has values alone.
+    pub(super) fn bare(name: String, input: Box<dyn BufRead + 'a>) -> Self {
+        Self { bare: Some(name), in_data: true, in_places: true, ..Self::new(input) }
+    }
+
+    /// The name of the file, if it has values alone.
+    pub(super) fn bare_name(&self) -> Option<&str> {
+        self.bare.as_deref()
+    }
+
+    /// Whether no more values follow: passes over the brace behind them.
+    pub(super) fn data_ends(&mut self) -> Result<bool> {
+        match self.bare {
+            Some(_) => Ok(self.peek()?.is_none()),
+            None => self.passes(b'}'),
         }
     }
 
@@ -130,6 +151,18 @@ impl<'a> Lexer<'a> {
     pub(super) fn take_place(&mut self) -> Result<Option<Vec<u64>>> {
         self.peek()?;
         Ok(self.place.take())
+    }
+
+    /// What comes next has no position yet.
+    pub(super) fn forget_place(&mut self) {
+        if self.peeked.is_none() {
+            self.place = None;
+        }
+    }
+
+    /// Whether a line with a position has begun since the last element.
+    pub(super) fn is_at_place(&self) -> bool {
+        self.place.is_some()
     }
 
     /// Passes over everything up to the end of the braces that were opened.

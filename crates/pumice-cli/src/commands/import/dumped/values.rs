@@ -99,10 +99,15 @@ fn word_or_text(lexer: &mut Lexer<'_>) -> Result<String> {
     }
 }
 
-/// Texts that follow each other without a comma are one: letters that repeat are set apart.
+/// Texts that follow each other without a comma are one: letters that repeat are set apart. Another element
+/// begins on a line with a position.
 fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>> {
     let Token::Text(mut text) = lexer.take()? else { bail!("expected a text in quotes") };
+    lexer.forget_place();
     while let Some(Token::Text(_)) = lexer.peek()? {
+        if lexer.is_at_place() {
+            break;
+        }
         if let Token::Text(more) = lexer.take()? {
             text.extend(more);
         }

@@ -1,0 +1,83 @@
+//! A description and its values in two files, as h5import takes them; and how to take back what was made.
+
+use super::outside::Outside;
+use super::{Made, Reader};
+use crate::formats::Input;
+use crate::progress::{Progress, Unit};
+use crate::target;
+use anyhow::{Result, bail, ensure};
+use pumice::File;
+use std::path::Path;
+
+/// What has been made in a file, so that it can be taken back.
+#[derive(Default)]
+pub(in crate::commands) struct Undo {
+    /// The highest of what was made; nothing if nobody wants to take it back.
+    paths: Option<Vec<String>>,
+}
+
+impl Undo {
+    /// For a file that shall be as it was if something fails.
+    pub(in crate::commands) fn wanted() -> Self {
+        Self { paths: Some(Vec::new()) }
+    }
+
+    /// Something is about to be made at `path`.
+    pub(in crate::commands) fn note(&mut self, file: &File, path: &str) {
+        let Some(paths) = &mut self.paths else { return };
+        let mut top = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            top = top + "/" + part;
+            // What is below something new goes with it.
+            if paths.contains(&top) {
+                return;
+            }
+            if !exists(file, &top) {
+                paths.push(top);
+                return;
+            }
+        }
+    }
+
+    /// Takes back what was made.
+    pub(in crate::commands) fn all(self, file: &File) -> pumice::Result<()> {
+        let made = self.paths.unwrap_or_default();
+        made.iter().rev().filter(|path| exists(file, path)).try_for_each(|path| file.unlink(path))
+    }
+}
+
+/// Whether there is a link of this name, wherever it leads.
+fn exists(file: &File, path: &str) -> bool {
+    if file.contains(path) {
+        return true;
+    }
+    let (group, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let group = if group.is_empty() { "/" } else { group };
+    let members = file.group(group).and_then(|group| group.members()).unwrap_or_default();
+    members.iter().any(|member| member.name == name)
+}
+
+/// Makes what `description` tells, with the values of `data`. Both may be the same file.
+pub(in crate::commands) fn import_apart(
+    description: &Path,
+    data: &Path,
+    file: &File,
+    undo: &mut Undo,
+) -> Result<Made> {
+    let input = Input { path: description, shape: None, one_based: false };
+    let progress = Progress::new(0, Unit::Entries);
+    let mut reader = Reader::new(&input, file, &progress, undo)?;
+    reader.strict = true;
+    if !target::same_file(description, data) {
+        if crate::formats::is_dump(data) {
+            bail!(
+                "{} has a description of its own: name it after -c as well",
+                data.display()
+            );
+        }
+        reader.outside = Some(Outside::Unknown(data.to_owned()));
+    }
+    let made = reader.run()?;
+    ensure!(made.datasets > 0, "{} describes no dataset", description.display());
+    Ok(made)
+}
