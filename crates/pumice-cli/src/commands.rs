@@ -4,6 +4,7 @@ mod bench;
 mod cache;
 mod check;
 mod complete;
+mod convert;
 mod copy;
 mod diff;
 mod dump;
@@ -131,6 +132,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),

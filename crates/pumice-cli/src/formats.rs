@@ -130,12 +130,14 @@ pub(crate) struct Found {
     pub(crate) source: Box<dyn Source>,
     /// Names of its rows and columns.
     pub(crate) labels: Vec<labels::Label>,
+    /// The group of an HDF5 file whose arrays are its entries.
+    pub(crate) group: Option<String>,
 }
 
 impl Found {
     /// An array whose lines have no names.
     pub(crate) fn new(name: impl Into<String>, source: Box<dyn Source>) -> Self {
-        Self { name: name.into(), source, labels: Vec::new() }
+        Self { name: name.into(), source, labels: Vec::new(), group: None }
     }
 }
 
@@ -226,6 +228,16 @@ pub(crate) trait Format: Sync {
 
     /// The arrays of a file.
     fn open(&self, input: &Input<'_>) -> Result<Vec<Found>>;
+
+    /// The names of arrays that are a sparse matrix together, in a group of an HDF5 file.
+    fn arrays(&self) -> &'static [&'static str] {
+        &["data", "indices", "indptr"]
+    }
+
+    /// The one of them that has the values.
+    fn values(&self) -> &'static str {
+        "data"
+    }
 
     /// Makes a file.
     fn export(&self, _output: &Output<'_>) -> Result<()> {

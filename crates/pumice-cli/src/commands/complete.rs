@@ -144,7 +144,7 @@ fn values(
                     return Some(names.filter(|(name, _)| name.starts_with(current)).collect());
                 }
             }
-            matches!(long, "dataset" | "object" | "group" | "attribute")
+            matches!(long, "dataset" | "object" | "dense" | "group" | "attribute")
         }
         None => matches!(option, "-d" | "-g" | "-a"),
     };

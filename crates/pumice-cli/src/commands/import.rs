@@ -103,12 +103,9 @@ fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
 fn tell(summaries: &[Summary], bytes: u64) -> Result<Outcome> {
     let mut out = output();
     for summary in summaries {
-        let Summary { path, shape, entries, .. } = summary;
-        let cells = shape.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
-        write!(out, "{path}: {}, {} entries", numbers::shape(shape), numbers::grouped(*entries))?;
-        write!(out, ", density {}", numbers::percent(*entries, cells))?;
+        summary.tell(&mut out)?;
         if summaries.len() == 1 {
-            let each = numbers::per_cell(bytes, *entries);
+            let each = numbers::per_cell(bytes, summary.entries);
             write!(out, ", {} bytes, {each} bytes per entry", numbers::grouped(bytes))?;
         }
         writeln!(out)?;
@@ -159,14 +156,24 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
 }
 
 /// What is told of a dataset.
-struct Summary {
-    path: String,
-    shape: Vec<u64>,
-    entries: u64,
+pub(super) struct Summary {
+    pub(super) path: String,
+    pub(super) shape: Vec<u64>,
+    pub(super) entries: u64,
+}
+
+impl Summary {
+    /// Where it is, how large, how full.
+    pub(super) fn tell(&self, out: &mut impl Write) -> Result<()> {
+        let Self { path, shape, entries } = self;
+        let cells = shape.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+        write!(out, "{path}: {}, {} entries", numbers::shape(shape), numbers::grouped(*entries))?;
+        Ok(write!(out, ", density {}", numbers::percent(*entries, cells))?)
+    }
 }
 
 /// Copies an array into a new dataset.
-fn copy(
+pub(super) fn copy(
     arguments: &Import,
     format: &dyn Format,
     mut source: Box<dyn Source>,
@@ -260,9 +267,15 @@ fn record_origin(
 
 /// An HDF5 file, which must be a file of its own; packed ones are unpacked beside the others that
 /// are temporary.
-struct Unpacked {
+pub(super) struct Unpacked {
     path: std::path::PathBuf,
     temporary: bool,
+}
+
+impl Unpacked {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Drop for Unpacked {
@@ -275,7 +288,7 @@ impl Drop for Unpacked {
 }
 
 /// Unpacks what is inside a gzip file if that is HDF5: it is not read from front to back.
-fn unpacked_container(path: &Path) -> Result<Unpacked> {
+pub(super) fn unpacked_container(path: &Path) -> Result<Unpacked> {
     let plain = Unpacked { path: path.to_owned(), temporary: false };
     let packed = path.extension().is_some_and(|ending| ending == "gz");
     if !packed || !path.is_file() {

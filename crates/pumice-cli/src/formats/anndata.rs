@@ -3,7 +3,7 @@
 //!
 //! Older files have attributes of other names (`h5sparse_format`). Names of observations and
 //! variables come along (`labels.rs`); where there are none, a file that is made gets numbers, as
-//! AnnData itself gives them. The columns of obs and var stay behind.
+//! AnnData itself gives them. The columns of obs and var stay behind; `pumice convert` keeps them.
 
 use super::container::{self, SCIPY, Types, compressed, numbers, text, write_compressed};
 use super::dense::{Blocks, DatasetSource, selection};
@@ -51,6 +51,7 @@ impl Format for AnnData {
             let labels = names_of(&file, &name);
             found.push(Found {
                 labels,
+                group: Some(group.path().to_owned()),
                 ..Found::new(name, compressed(&group, SCIPY, shape, axis)?)
             });
         }

@@ -65,9 +65,19 @@ impl Format for Binsparse {
                 "" => "matrix".to_owned(),
                 path => path.to_owned(),
             };
-            found.push(Found::new(name, source));
+            let dense = source.array().dense;
+            let inside = (!dense).then(|| group.path().to_owned());
+            found.push(Found { group: inside, ..Found::new(name, source) });
         }
         Ok(found)
+    }
+
+    fn arrays(&self) -> &'static [&'static str] {
+        &["pointers_to_1", "indices_0", "indices_1", "values", "fill_value"]
+    }
+
+    fn values(&self) -> &'static str {
+        NAMES.values
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {

@@ -48,7 +48,9 @@ impl Format for Matlab {
         let mut found = Vec::new();
         for group in groups.iter().filter(|group| group.attribute(ROWS).is_ok()) {
             let source = sparse(group).with_context(|| group.path().to_owned())?;
-            found.push(Found::new(group.path().trim_matches('/'), source));
+            let inside = Some(group.path().to_owned());
+            let name = group.path().trim_matches('/');
+            found.push(Found { group: inside, ..Found::new(name, source) });
         }
         for dataset in datasets.into_iter().filter(is_numeric) {
             let name = dataset.path().trim_matches('/').to_owned();
@@ -56,6 +58,10 @@ impl Format for Matlab {
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
+    }
+
+    fn arrays(&self) -> &'static [&'static str] {
+        &["data", "ir", "jc"]
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {

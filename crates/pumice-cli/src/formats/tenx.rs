@@ -34,7 +34,9 @@ impl Format for TenX {
             let shape = shape(&group)?;
             let name = group.path().trim_start_matches('/').to_owned();
             let labels = names_of(&group);
-            found.push(Found { labels, ..Found::new(name, compressed(&group, SCIPY, shape, 1)?) });
+            let inside = Some(group.path().to_owned());
+            let source = compressed(&group, SCIPY, shape, 1)?;
+            found.push(Found { labels, group: inside, ..Found::new(name, source) });
         }
         Ok(found)
     }
