@@ -13,7 +13,7 @@ mod bands;
 mod binsparse;
 mod blocks;
 mod compressed;
-mod container;
+pub(crate) mod container;
 mod coordinates;
 pub(crate) mod dense;
 mod diagonals;

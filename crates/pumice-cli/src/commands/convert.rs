@@ -12,9 +12,7 @@ use crate::numbers;
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
 use anyhow::{Context, Result, bail, ensure};
-use pumice::{
-    Attribute, Dataset, Datatype, File, Group, Keep, RawAttribute, VariableLength,
-};
+use pumice::{Attribute, Dataset, Datatype, File, Group, Keep, RawAttribute, VariableLength};
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
@@ -52,11 +50,17 @@ pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
     );
     let new = repack::create_like(&file, path, &target.partial)?;
     let mut failure = None;
-    file.salvage(&new, |address| omitted.contains(&address), |path, error| {
-        failure.get_or_insert_with(|| anyhow::Error::new(error).context(path.to_owned()));
-    })?;
+    file.salvage(
+        &new,
+        |address| omitted.contains(&address),
+        |path, error| {
+            failure.get_or_insert_with(|| anyhow::Error::new(error).context(path.to_owned()));
+        },
+    )?;
     if let Some(failure) = failure {
-        return Err(failure.context("not everything can be kept; `pumice check --repair` copies the rest"));
+        return Err(
+            failure.context("not everything can be kept; `pumice check --repair` copies the rest")
+        );
     }
     let total = matrices.iter().map(|matrix| matrix.source.array().entries).sum();
     let progress = Progress::new(total, Unit::Entries);
@@ -131,9 +135,8 @@ fn matrix(
         }
         false => group.dataset(values).map_or(Ok(Vec::new()), |values| values.attributes())?,
     };
-    let named = |label: &formats::labels::Label| {
-        (label.axis, label.field, label.strings.path().to_owned())
-    };
+    let named =
+        |label: &formats::labels::Label| (label.axis, label.field, label.strings.path().to_owned());
     let names = found.labels.iter().map(named).collect();
     Ok(Matrix { path, source: found.source, attributes, names })
 }
@@ -194,7 +197,7 @@ fn make(
 
 fn copy_attribute(attribute: &Attribute, dataset: &Dataset) -> Result<()> {
     let datatype = attribute.datatype().clone();
-    if datatype.has_references() {
+    if datatype.refers_to_objects() {
         bail!("references to objects stay with the object that has them");
     }
     if attribute.extent().is_null() {

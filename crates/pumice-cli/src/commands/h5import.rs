@@ -1,6 +1,6 @@
 //! h5import: arrays in text and binary files become datasets, as configuration files say.
 //!
-//! Data streams: memory holds one block of rows.
+//! Data streams: memory holds one block of rows. What h5dump printed is read by `import/dumped.rs`.
 
 mod configuration;
 
@@ -497,8 +497,9 @@ usage: {program} INFILE -c[onfig] CONFIGFILE [INFILE -c[onfig] CONFIGFILE...] -o
   Stores arrays of text and binary files as datasets of an HDF5 file, which is made if it is not
   there.
 
-  -c[onfig] FILE    what h5dump printed when it wrote INFILE (`h5dump -p -d DATASET -o INFILE -b`),
-                    or lines of a keyword and its value:
+  -c[onfig] FILE    what h5dump printed when it wrote INFILE (`h5dump -p -d DATASET -o INFILE`, as text
+                    or, with -b, as bytes; of sparse datasets with --sparse, too), or INFILE itself if
+                    that is a whole dump, or lines of a keyword and its value:
                       PATH                     groups and dataset
                       INPUT-CLASS              TEXTIN, TEXTUIN, TEXTFP, TEXTFPE, IN, UIN, FP or STR
                       INPUT-SIZE               8, 16, 32 or 64 bits
@@ -512,6 +513,7 @@ usage: {program} INFILE -c[onfig] CONFIGFILE [INFILE -c[onfig] CONFIGFILE...] -o
                       COMPRESSION-TYPE         GZIP
                       COMPRESSION-PARAM        the level, 0 to 9
                       MAXIMUM-DIMENSIONS       the largest shape; -1 for without limit
+                      EXTERNAL-STORAGE         the file for the dataset's values
   -d[ims] D1,...    the shape
   -p[ath] PATH      where the dataset is made
   -t[ype] CLASS     as INPUT-CLASS
@@ -524,6 +526,7 @@ Examples:
   {program} temperatures.txt -c temperatures.conf -o weather.h5
   {program} image.bin -d 512,512 -t UIN -s 16 -p images/first -o images.h5
   h5dump -p -d /a -o a.bin -b NATIVE old.h5 > a.ddl; {program} a.bin -c a.ddl -o new.h5
+  h5dump -p --sparse old.h5 > all.ddl; {program} all.ddl -o new.h5
 "
     )
 }

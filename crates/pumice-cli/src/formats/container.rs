@@ -74,7 +74,7 @@ pub(super) fn compressed(
 
 /// Groups and datasets of a file, in order of their paths. What cannot be read is left out: it is
 /// told when it is asked for.
-pub(super) fn objects(file: &File) -> Result<(Vec<Group>, Vec<Dataset>)> {
+pub(crate) fn objects(file: &File) -> Result<(Vec<Group>, Vec<Dataset>)> {
     struct Collector(Vec<Group>, Vec<Dataset>);
     impl Visitor for Collector {
         fn enter_group(&mut self, _path: &str, group: &Group) -> Result<bool> {

@@ -82,10 +82,9 @@ impl Format for TenX {
 /// The groups with the arrays of a matrix.
 fn matrices(file: &File) -> Result<Vec<Group>> {
     let members = file.members()?.into_iter().filter_map(|member| file.group(&member.name).ok());
+    // Barcodes and features, or genes, are not everywhere.
     let complete = |group: &Group| {
-        let names = ["barcodes", "data", "indices", "indptr", "shape"];
-        let labelled = group.contains("features") || group.contains("genes");
-        labelled && names.iter().all(|name| group.contains(name))
+        ["data", "indices", "indptr", "shape"].iter().all(|name| group.contains(name))
     };
     Ok(members.filter(complete).collect())
 }

@@ -187,3 +187,31 @@ fn the_matrix_of_the_demo_is_imported() {
     let erased = place.succeed("erase debian.h5 matrix --window :,:");
     assert!(erased.starts_with("/matrix: 299,188 cells defined before, 0 after, "), "{erased}");
 }
+
+#[test]
+fn axes_may_be_vast() {
+    let place = Place::new();
+    let most = u64::MAX - 1;
+    for shape in [
+        vec![1 << 33],
+        vec![1 << 40, 1 << 40],
+        vec![most, 3],
+        vec![i64::MAX as u64, i64::MAX as u64],
+        vec![100_000_000_000; 3],
+    ] {
+        let list = |place: &[u64]| place.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let last: Vec<u64> = shape.iter().map(|side| side - 1).collect();
+        let first = vec![0; shape.len()];
+        let text =
+            format!("# shape={} type=i32\n{},7\n{},8\n", list(&shape), list(&last), list(&first));
+        place.write("vast.csv", text);
+        place.succeed("import -f vast.csv vast.h5");
+        let file = File::open(place.path("vast.h5")).unwrap();
+        let matrix = file.dataset("matrix").unwrap();
+        assert_eq!(matrix.shape(), shape);
+        let found = matrix.read_defined::<i32>(..).unwrap();
+        let mut found: Vec<_> = found.iter().map(|(at, &value)| (at.to_vec(), value)).collect();
+        found.sort();
+        assert_eq!(found, [(first, 8), (last, 7)]);
+    }
+}

@@ -354,6 +354,10 @@ impl<'a> Dumper<'a> {
         let said = self.options.properties && !self.options.values;
         if dataset.is_sparse() && !self.options.dense && !said {
             self.sparse(dataset, part)?;
+            // Bytes do not tell which cells are defined.
+            if self.options.values && self.options.binary.is_some() {
+                self.regions(dataset, part)?;
+            }
         }
         if !self.options.values {
             return Ok(());

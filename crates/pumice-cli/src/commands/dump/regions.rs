@@ -36,9 +36,16 @@ impl Dumper<'_> {
         cells::require_numbers(&shape)?;
         let mut merger = Merger::new(&shape);
         if dataset.is_sparse() {
+            let mut any = false;
             cells::for_each_band(dataset, slab, |band| {
-                self.runs(dataset, &dataset.defined(band)?, &mut merger)
+                let defined = dataset.defined(band)?;
+                any |= defined.count(&shape) > 0;
+                self.runs(dataset, &defined, &mut merger)
             })?;
+            if !any && self.options.sparse_locations {
+                // Nothing at all would look like a description without data.
+                return self.sparse(dataset, slab);
+            }
         } else {
             self.runs(dataset, &slab.selection()?, &mut merger)?;
         }

@@ -70,10 +70,7 @@ pub(in crate::commands) fn import_apart(
     reader.strict = true;
     if !target::same_file(description, data) {
         if crate::formats::is_dump(data) {
-            bail!(
-                "{} has a description of its own: name it after -c as well",
-                data.display()
-            );
+            bail!("{} has a description of its own: name it after -c as well", data.display());
         }
         reader.outside = Some(Outside::Unknown(data.to_owned()));
     }

@@ -269,10 +269,8 @@ impl New {
             builder = builder.chunk(chunk);
         }
         match self.varies() {
-            true => self.with_sections(
-                builder,
-                &[Section::Selection, Section::References, Section::Heap],
-            ),
+            true => self
+                .with_sections(builder, &[Section::Selection, Section::References, Section::Heap]),
             false => self.with_sections(builder, &[Section::Selection, Section::Values]),
         }
     }

@@ -115,12 +115,7 @@ impl Reader<'_> {
     }
 
     /// Reads elements as text, up to what is behind them.
-    fn values(
-        &mut self,
-        path: &str,
-        new: &mut New,
-        dataset: &mut Option<Dataset>,
-    ) -> Result<()> {
+    fn values(&mut self, path: &str, new: &mut New, dataset: &mut Option<Dataset>) -> Result<()> {
         if let Some(Ok(datatype)) = new.datatype.take_if(|datatype| datatype.is_ok()) {
             new.datatype = Some(values::sized(&mut self.lexer, datatype));
         }
@@ -266,6 +261,9 @@ impl Reader<'_> {
         bytes: &mut Bytes,
         described: bool,
     ) -> Result<()> {
+        if new.regions.is_empty() && !new.expects_data() {
+            return Ok(());
+        }
         let datatype = dataset.datatype();
         ensure!(
             !datatype.has_varlen() && !datatype.has_references(),
@@ -282,7 +280,7 @@ impl Reader<'_> {
         };
         let (size, mut buffer) = (from.size() as u64, Vec::new());
         let regions = std::mem::take(&mut new.regions);
-        if new.sparse && regions.is_empty() && new.expects_data() {
+        if new.sparse && regions.is_empty() {
             return self.filled_bytes(path, new, dataset, bytes);
         }
         if !new.sparse && regions.is_empty() {
@@ -342,7 +340,8 @@ impl Reader<'_> {
             bytes.take(cells * from.size() as u64, &mut buffer)?;
             let elements = || buffer.chunks_exact(fill.len().max(1));
             let points = kept(&start, &count, elements().map(|element| element != fill));
-            let kept: Vec<u8> = elements().filter(|element| *element != fill).flatten().copied().collect();
+            let kept: Vec<u8> =
+                elements().filter(|element| *element != fill).flatten().copied().collect();
             defined += (kept.len() / fill.len().max(1)) as u64;
             let cells = Selection::points(start.len(), points)?;
             dataset.write_as(&cells, &from, &kept, &Transfer::default())?;

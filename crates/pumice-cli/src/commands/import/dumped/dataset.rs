@@ -61,12 +61,7 @@ impl Reader<'_> {
     }
 
     /// All has been told of a dataset.
-    fn complete(
-        &mut self,
-        path: &str,
-        new: &mut New,
-        dataset: &mut Option<Dataset>,
-    ) -> Result<()> {
+    fn complete(&mut self, path: &str, new: &mut New, dataset: &mut Option<Dataset>) -> Result<()> {
         if new.linked {
             return Ok(());
         }

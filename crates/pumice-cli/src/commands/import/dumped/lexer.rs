@@ -153,18 +153,6 @@ impl<'a> Lexer<'a> {
         Ok(self.place.take())
     }
 
-    /// What comes next has no position yet.
-    pub(super) fn forget_place(&mut self) {
-        if self.peeked.is_none() {
-            self.place = None;
-        }
-    }
-
-    /// Whether a line with a position has begun since the last element.
-    pub(super) fn is_at_place(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// Passes over everything up to the end of the braces that were opened.
     pub(super) fn skip_block(&mut self) -> Result<()> {
         let mut depth = 1;

@@ -47,16 +47,20 @@ impl Region {
     /// How many cells there are.
     pub(super) fn cells(&self, rank: usize) -> u64 {
         match self {
-            Self::Block(..) => self.sides().iter().fold(1, |cells, &side| cells.saturating_mul(side)),
+            Self::Block(..) => {
+                self.sides().iter().fold(1, |cells, &side| cells.saturating_mul(side))
+            }
             Self::Points(points) => (points.len() / rank.max(1)) as u64,
         }
     }
 
     fn sides(&self) -> Vec<u64> {
         match self {
-            Self::Block(first, last) => {
-                first.iter().zip(last).map(|(first, last)| (last - first).saturating_add(1)).collect()
-            }
+            Self::Block(first, last) => first
+                .iter()
+                .zip(last)
+                .map(|(first, last)| (last - first).saturating_add(1))
+                .collect(),
             Self::Points(_) => Vec::new(),
         }
     }
@@ -221,12 +225,8 @@ mod tests {
 
     #[test]
     fn cells_are_found_in_what_a_subset_took() {
-        let subset = Subset {
-            start: vec![1, 2],
-            stride: vec![1, 5],
-            count: vec![3, 2],
-            block: vec![1, 3],
-        };
+        let subset =
+            Subset { start: vec![1, 2], stride: vec![1, 5], count: vec![3, 2], block: vec![1, 3] };
         assert_eq!(subset.shape(), [3, 6]);
         let block = Region::Block(vec![2, 7], vec![3, 9]);
         assert_eq!(block.within(&subset).unwrap(), Region::Block(vec![1, 3], vec![2, 5]));

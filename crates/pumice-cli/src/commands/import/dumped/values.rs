@@ -99,13 +99,13 @@ fn word_or_text(lexer: &mut Lexer<'_>) -> Result<String> {
     }
 }
 
-/// Texts that follow each other without a comma are one: letters that repeat are set apart. Another element
-/// begins on a line with a position.
+/// Texts that follow each other without a comma are one: letters that repeat are set apart. Among defined
+/// cells, another element begins on another line.
 fn text(lexer: &mut Lexer<'_>) -> Result<Vec<u8>> {
     let Token::Text(mut text) = lexer.take()? else { bail!("expected a text in quotes") };
-    lexer.forget_place();
+    let line = lexer.line();
     while let Some(Token::Text(_)) = lexer.peek()? {
-        if lexer.is_at_place() {
+        if lexer.in_places && lexer.line() != line {
             break;
         }
         if let Token::Text(more) = lexer.take()? {
