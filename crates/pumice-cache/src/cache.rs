@@ -4,6 +4,7 @@ use crate::absent::Absent;
 use crate::access::{Reading, Writing};
 use crate::adaptive::{Adaptive, Surroundings};
 use crate::admission::Admission;
+use crate::batches::{keys, take};
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
@@ -12,9 +13,9 @@ use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
 use crate::layout::Layout;
 use crate::member::Member;
-use crate::order::{Keys, Kind, Order, Place};
+use crate::order::{Keys, Kind, Order};
 use crate::refused::Refused;
-use crate::request::{Item, runs};
+use crate::request::Item;
 use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::{Reason, Stats};
@@ -128,7 +129,14 @@ impl<L: Layout> ChunkCache<L> {
             return result;
         }
         let all = std::iter::once((key, request)).chain(second).chain(parts);
-        let items = reads(member, all);
+        let mut all = all.map(|(key, request)| Item::new(member, key, Reading(request)));
+        let (items, more) = take(&mut all);
+        if let Some(more) = more {
+            let all = items.into_iter().chain([more]).chain(all);
+            let served = self.shared.serve_all(Kind::Flush, &[member], all);
+            self.watch();
+            return served;
+        }
         let keys = keys(&items);
         let small = if self.follows(member, keys.len()) { keys.clone() } else { Keys::new() };
         let place = member.order.enter(Kind::Read, keys);
@@ -163,10 +171,8 @@ impl<L: Layout> ChunkCache<L> {
     where
         P: IntoIterator<Item = (L::Key, L::Read<'a>)>,
     {
-        let items = self.gather(requests, |key, request| (key, Reading(request)))?;
-        let places = enter_all(Kind::Read, &items);
-        let served = self.shared.run(items);
-        drop(places);
+        let requests = self.sorted(requests)?;
+        let served = self.shared.serve(Kind::Read, requests, Reading);
         self.watch();
         served
     }
@@ -187,13 +193,7 @@ impl<L: Layout> ChunkCache<L> {
         parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
     ) -> Result<(), L::Error> {
         let member = self.member(dataset)?;
-        let items = writes(member, parts);
-        if items.is_empty() {
-            return Ok(());
-        }
-        let place = member.order.enter(Kind::Write, keys(&items));
-        let served = self.shared.run(items);
-        drop(place);
+        let served = self.shared.serve(Kind::Write, vec![(member, parts)], Writing);
         self.after_write();
         served
     }
@@ -207,10 +207,8 @@ impl<L: Layout> ChunkCache<L> {
     where
         P: IntoIterator<Item = (L::Key, L::Write<'a>)>,
     {
-        let items = self.gather(requests, |key, request| (key, Writing(request)))?;
-        let places = enter_all(Kind::Write, &items);
-        let served = self.shared.run(items);
-        drop(places);
+        let requests = self.sorted(requests)?;
+        let served = self.shared.serve(Kind::Write, requests, Writing);
         self.after_write();
         served
     }
@@ -221,23 +219,17 @@ impl<L: Layout> ChunkCache<L> {
         self.watch();
     }
 
-    /// The parts of a request, those of one dataset together, datasets in their order.
-    fn gather<'d, A, R, P>(
+    /// The parts of a request by dataset, datasets in their order.
+    fn sorted<'d, P>(
         &self,
         requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
-        access: impl Fn(L::Key, R) -> (L::Key, A),
-    ) -> Result<Vec<Item<'d, L, A>>, CacheError>
-    where
-        P: IntoIterator<Item = (L::Key, R)>,
-    {
-        let mut items = Vec::new();
-        for (dataset, parts) in requests {
-            let member = self.member(dataset)?;
-            let parts = parts.into_iter().map(|(key, request)| access(key, request));
-            items.extend(parts.map(|(key, access)| Item::new(member, key, access)));
-        }
-        items.sort_by_key(|item| item.member.id);
-        Ok(items)
+    ) -> Result<Vec<(&'d Arc<Member<L>>, P)>, CacheError> {
+        let requests = requests.into_iter();
+        let mut requests = requests
+            .map(|(dataset, parts)| Ok((self.member(dataset)?, parts)))
+            .collect::<Result<Vec<_>, CacheError>>()?;
+        requests.sort_by_key(|(member, _)| member.id);
+        Ok(requests)
     }
 
     /// Writes back what the dataset's writes have changed; with `evict`, the dataset's chunks also
@@ -519,28 +511,10 @@ fn await_release<L: Layout>(member: &Arc<Member<L>>) {
     }
 }
 
-pub(crate) fn reads<'m, 'a, L: Layout>(
-    member: &'m Arc<Member<L>>,
-    parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
-) -> Vec<Item<'m, L, Reading<'a, L>>> {
-    let item = |(key, request)| Item::new(member, key, Reading(request));
-    parts.into_iter().map(item).collect()
-}
-
 pub(crate) fn writes<'m, 'a, L: Layout>(
     member: &'m Arc<Member<L>>,
     parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
 ) -> Vec<Item<'m, L, Writing<'a, L>>> {
     let item = |(key, request)| Item::new(member, key, Writing(request));
     parts.into_iter().map(item).collect()
-}
-
-fn keys<L: Layout, A>(items: &[Item<'_, L, A>]) -> Keys<L::Key> {
-    items.iter().map(|item| item.key.clone()).collect()
-}
-
-/// A place in the order of each dataset.
-fn enter_all<'m, L: Layout, A>(kind: Kind, items: &[Item<'m, L, A>]) -> Vec<Place<'m, L::Key>> {
-    let entry = |same: &[Item<'m, L, A>]| (&same[0].member.order, kind, keys(same));
-    Order::enter_all(runs(items).map(entry).collect())
 }

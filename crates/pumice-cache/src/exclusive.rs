@@ -3,7 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::access::Reading;
+use crate::access::{Reading, Writing};
+use crate::batches::take;
 use crate::budget::{Concern, Need, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared, writes};
 use crate::executor::Inline;
@@ -90,7 +91,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
     ) -> Result<(), L::Error> {
         let item = |(key, request)| Item::new(self.member, key, Reading(request));
-        self.shared.run(parts.into_iter().map(item).collect())
+        self.shared.run_batches(parts.into_iter().map(item))
     }
 
     /// Applies a write.
@@ -98,7 +99,8 @@ impl<'c, L: Layout> Exclusive<'c, L> {
         &self,
         parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
     ) -> Result<(), L::Error> {
-        self.shared.run(writes(self.member, parts))
+        let item = |(key, request)| Item::new(self.member, key, Writing(request));
+        self.shared.run_batches(parts.into_iter().map(item))
     }
 
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
@@ -158,7 +160,12 @@ impl<L: Layout> ChunkCache<L> {
         chunks: impl IntoIterator<Item = L::Key>,
     ) -> Result<WriteInParts<'c, L>, L::Error> {
         let member = self.member(dataset)?;
-        let place = Some(member.order.enter(Kind::Write, chunks.into_iter().collect()));
+        let mut chunks = chunks.into_iter();
+        let place = match take(&mut chunks) {
+            (some, None) => member.order.enter(Kind::Write, some.into_iter().collect()),
+            (_, Some(_)) => member.order.enter(Kind::Exclusive, Keys::new()),
+        };
+        let place = Some(place);
         Ok(WriteInParts { cache: self, member, place })
     }
 }

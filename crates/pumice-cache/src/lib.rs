@@ -140,6 +140,7 @@ mod access;
 mod adaptive;
 mod admission;
 mod ahead;
+mod batches;
 mod budget;
 mod cache;
 mod config;

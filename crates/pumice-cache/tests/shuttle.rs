@@ -6,6 +6,8 @@
 
 #[path = "shuttle/ahead.rs"]
 mod ahead;
+#[path = "shuttle/batches.rs"]
+mod batches;
 #[path = "shuttle/limits.rs"]
 mod limits;
 #[path = "shuttle/pool.rs"]

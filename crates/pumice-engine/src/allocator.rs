@@ -85,7 +85,8 @@ pub struct Allocator {
     blocks: Option<Blocks>,
     /// Free ranges: for metadata (or anything), for raw data, of pages.
     free: [FreeSet; 3],
-    /// Taken since the last commit began: address to length.
+    /// Taken since the last commit began: address to length. Neighbours are one range, so that millions of chunks
+    /// that follow one another take no more memory than one.
     fresh: BTreeMap<u64, u64>,
     /// Taken since then of what was given back and not free yet: what is there replaces what was.
     early: Early,
@@ -174,7 +175,7 @@ impl Allocator {
     /// Takes note of a range that is free with the next commit.
     fn wait(&mut self, address: u64, length: u64, set: usize) {
         add_to(&mut self.waiting, self.rules, address, length, set);
-        self.early.given_back.insert((set, length, address));
+        self.early.give_back(set, length, address);
         self.waiting_bytes += length;
     }
 
@@ -224,16 +225,26 @@ impl Allocator {
         self.damage
     }
 
-    /// Whether the block at `address` was taken since the last commit began, so that nothing
-    /// committed refers to it.
+    /// Whether what is at `address` was taken since the last commit began, so that nothing committed refers to it.
     pub fn is_fresh(&self, address: u64) -> bool {
-        self.fresh.contains_key(&address)
-    }
-
-    /// The same of a byte somewhere in such a range.
-    pub fn is_in_fresh(&self, address: u64) -> bool {
         let before = self.fresh.range(..=address).next_back();
         before.is_some_and(|(&start, &length)| address - start < length)
+    }
+
+    /// Takes note of a range that was taken.
+    fn note_fresh(&mut self, mut address: u64, mut length: u64) {
+        if length == 0 {
+            return;
+        }
+        let end = address.saturating_add(length);
+        if let Some(next) = self.fresh.remove(&end) {
+            length = length.saturating_add(next);
+        }
+        let before = self.fresh.range(..address).next_back().map(|(&at, &length)| (at, length));
+        if let Some((start, before)) = before.filter(|(start, before)| start + before == address) {
+            (address, length) = (start, before.saturating_add(length));
+        }
+        self.fresh.insert(address, length);
     }
 
     /// The smallest free range that fits, else new space at the end; `None` if addresses run out.
@@ -269,7 +280,7 @@ impl Allocator {
                 }
             },
         };
-        self.fresh.insert(address, length);
+        self.note_fresh(address, length);
         Some(address)
     }
 
@@ -324,7 +335,7 @@ impl Allocator {
             Rules::Paged(page) => self.allocate_last_page(length, page)?,
             _ => self.extend(length)?,
         };
-        self.fresh.insert(address, length);
+        self.note_fresh(address, length);
         Some(address)
     }
 

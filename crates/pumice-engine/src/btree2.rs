@@ -31,6 +31,9 @@ use std::ops::ControlFlow;
 pub(crate) const SMALL_NODES: TreeParameters =
     TreeParameters { node_size: 512, split: 100, merge: 40 };
 
+/// What a node takes in memory beside its bytes in the file.
+const NODE_OVERHEAD: usize = 256;
+
 /// Compares a record with what is looked for: less if the record comes first.
 pub(crate) trait Probe: FnMut(&[u8]) -> Result<Ordering> {}
 
@@ -58,6 +61,8 @@ struct Context {
     tree_type: u8,
     levels: TreeLevels,
     claims: Claims,
+    /// How many nodes are in memory: an upper bound.
+    loaded: usize,
 }
 
 /// Which record to take away.
@@ -130,7 +135,7 @@ impl Tree {
     }
 
     fn new(tree_type: u8, version: u8, levels: TreeLevels, header: u64, root: NodePointer) -> Self {
-        let context = Context { tree_type, levels, claims: Claims::default() };
+        let context = Context { tree_type, levels, claims: Claims::default(), loaded: 0 };
         let changeable = context.check_growth(header).is_ok();
         let (header_dirty, root) = (header == UNDEFINED, Child::Stored(root));
         Self { context, version, header, header_dirty, root, changeable }
@@ -297,12 +302,40 @@ impl Tree {
         Ok(self.header)
     }
 
+    /// The same for those behind what `probe` looks for.
+    pub(crate) fn for_each_after<P: Probe>(
+        &mut self,
+        io: &dyn MetadataIo,
+        mut probe: P,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        if self.root.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let depth = self.context.levels.depth();
+        self.root.for_each_after(&mut self.context, depth, io, &mut probe, visit)
+    }
+
+    /// About how many bytes its nodes take in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.context.loaded * (self.context.levels.parameters().node_size as usize + NODE_OVERHEAD)
+    }
+
+    /// Forgets all nodes below the root that have not changed since they were read or staged.
+    pub(crate) fn forget_unchanged(&mut self) {
+        self.context.loaded = 0;
+        if let Child::Loaded(root) = &mut self.root {
+            root.forget_unchanged(&mut self.context);
+        }
+    }
+
     /// Forgets nodes that can be read again, if all that changed is staged.
     pub(crate) fn trim(&mut self) {
         let Child::Loaded(root) = &self.root else { return };
         if !root.touched {
             self.root = Child::Stored(self.root.pointer(&self.context));
             self.context.claims = Claims::default();
+            self.context.loaded = 0;
         }
     }
 

@@ -245,8 +245,7 @@ impl DatasetState {
     /// Bytes that its elements take in the file; what waits in the cache is written first.
     pub fn storage_size(&self) -> Result<u64> {
         if self.layout.table().is_some() {
-            let sizes = self.chunk_records()?.into_iter().map(|(_, record)| record.size);
-            return Ok(sizes.fold(0, u64::saturating_add));
+            return Ok(self.chunk_totals()?.1);
         }
         Ok(match &self.layout.storage {
             Storage::Contiguous(contiguous) => match contiguous.place() {

@@ -1,7 +1,8 @@
 //! Chunk indexes: from a chunk's coordinates to its place in the file.
 //!
 //! A [`ChunkIndex`] is the living form of the index that a layout message names. Its blocks, pages
-//! and nodes are read when they are first needed, kept in memory, changed there, and written by
+//! and nodes are read when they are first needed, kept in memory until they are
+//! [forgotten](ChunkIndex::trim), changed there, and written by
 //! [`commit`](ChunkIndex::commit): only those that changed, children before parents, the header
 //! last. All kinds pass one test suite (`tests/it/index.rs`).
 //!
@@ -14,7 +15,7 @@
 //! | version 2 B-tree | several unlimited axes | header, nodes |
 //! | version 1 B-tree | in files for HDF5 1.8 and older | nodes |
 //!
-//! Invariants: a block is loaded at most once, and a block that two others claim to own is refused,
+//! Invariants: a block is in memory at most once, and a block that two others claim to own is refused,
 //! so that no file can make an index larger in memory than the file itself or lead it in circles.
 //! An index knows nothing of the chunks' bytes: it neither allocates nor frees them.
 //!
@@ -84,6 +85,7 @@ pub type Visit<'a> = dyn FnMut(&[u64], &ChunkRecord) -> Result<ControlFlow<()>> 
 pub struct ChunkIndex {
     shape: IndexShape,
     form: Form,
+    trims: u64,
 }
 
 #[derive(Debug)]
@@ -165,7 +167,7 @@ impl ChunkIndex {
             IndexKind::BTree2 => Form::BTree2(Tree::create(format, &shape, tree)?),
             IndexKind::BTree1 => Form::BTree1(BTree1::open(UNDEFINED, format, &shape)),
         };
-        Ok(Self { shape, form })
+        Ok(Self { shape, form, trims: 0 })
     }
 
     /// The index whose header stands at `address`, or an empty one if that is undefined. For an
@@ -180,7 +182,7 @@ impl ChunkIndex {
     ) -> Result<Self> {
         if kind == IndexKind::Implicit {
             let form = Form::Implicit(Implicit::open(address, format, &shape, io)?);
-            return Ok(Self { shape, form });
+            return Ok(Self { shape, form, trims: 0 });
         }
         if address == UNDEFINED {
             return Self::create(kind, format, shape);
@@ -198,7 +200,7 @@ impl ChunkIndex {
             IndexKind::BTree2 => Form::BTree2(Tree::open(address, format, &shape, io)?),
             IndexKind::BTree1 => Form::BTree1(BTree1::open(address, format, &shape)),
         };
-        Ok(Self { shape, form })
+        Ok(Self { shape, form, trims: 0 })
     }
 
     /// The index of a dataset that is one chunk, as its layout message describes it.
@@ -211,7 +213,7 @@ impl ChunkIndex {
         if let Some(record) = record {
             single.set(record)?;
         }
-        Ok(Self { shape, form: Form::Single(single) })
+        Ok(Self { shape, form: Form::Single(single), trims: 0 })
     }
 
     /// What kind of index it is.
@@ -318,7 +320,46 @@ impl ChunkIndex {
     /// Calls `visit` for every chunk that is stored: trees in order of coordinates, arrays in order
     /// of slots, which is the same unless the unlimited axis is not the first.
     pub fn for_each(&mut self, io: &dyn MetadataIo, visit: &mut Visit<'_>) -> Result<()> {
-        delegate!(&mut self.form, form => form.for_each(io, visit)).map(drop)
+        self.for_each_after(io, None, visit)
+    }
+
+    /// The same for those that come behind a chunk, be that stored or not.
+    pub fn for_each_after(
+        &mut self,
+        io: &dyn MetadataIo,
+        after: Option<&[u64]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        after.map_or(Ok(()), |after| self.check_rank(after))?;
+        delegate!(&mut self.form, form => form.for_each(io, after, visit)).map(drop)
+    }
+
+    /// About how many bytes its blocks take in memory.
+    pub fn memory(&self) -> usize {
+        match &self.form {
+            Form::FixedArray(array) => array.memory(),
+            Form::ExtensibleArray(array) => array.memory(),
+            Form::BTree2(tree) => tree.memory(),
+            Form::BTree1(tree) => tree.memory(),
+            Form::Single(_) | Form::Implicit(_) => 0,
+        }
+    }
+
+    /// Forgets blocks that have not changed since they were read or staged.
+    pub fn trim(&mut self) {
+        self.trims += 1;
+        match &mut self.form {
+            Form::FixedArray(array) => array.trim(),
+            Form::ExtensibleArray(array) => array.trim(),
+            Form::BTree2(tree) => tree.trim(),
+            Form::BTree1(tree) => tree.trim(),
+            Form::Single(_) | Form::Implicit(_) => {}
+        }
+    }
+
+    /// How often blocks were forgotten: who has read one for it before may have an older one than there is.
+    pub fn trims(&self) -> u64 {
+        self.trims
     }
 
     /// Takes note of a new extent, in chunks. Chunks outside of it stay until they are removed.

@@ -73,6 +73,12 @@ pub(crate) fn write(store: &dyn Store, length: u64, blocks: &[(u64, &[u8])]) -> 
     Ok(offset + end.len() as u64 - length)
 }
 
+/// So much memory for what a file says that it has, or an error.
+fn zeroed(length: u64) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    crate::buffer::zeroed(length).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
 /// A complete journal that was found in a store.
 pub(crate) struct Journal {
     blocks: BTreeMap<u64, Vec<u8>>,
@@ -95,7 +101,7 @@ impl Journal {
         };
         let list_length = count.checked_mul(ENTRY).filter(|&length| length <= trailer_at);
         let Some(list_at) = list_length.map(|length| trailer_at - length) else { return Ok(None) };
-        let mut list = vec![0; (trailer_at - list_at) as usize + 36];
+        let mut list = zeroed(trailer_at - list_at + 36)?;
         store.read_at(list_at, &mut list)?;
         let mut whole = Reader::new("journal", list_at, &list);
         if whole.skip(list.len() - 4).and_then(|()| whole.checksum()).is_err() || length > start {
@@ -128,7 +134,7 @@ impl Journal {
             if !fits || !(before || elsewhere()?) {
                 return Ok(None);
             }
-            let mut bytes = vec![0; length as usize];
+            let mut bytes = zeroed(length)?;
             store.read_at(at, &mut bytes)?;
             if lookup3(&bytes) != checksum {
                 return Ok(None);

@@ -24,6 +24,7 @@ pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 
 use crate::allocator::{Extent, Parts, Purpose};
+use crate::buffer::zeroed;
 use crate::journal::Durability;
 use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
@@ -338,7 +339,7 @@ impl Medium {
             )
             .into());
         }
-        let mut bytes = vec![0; length.min(room)];
+        let mut bytes = zeroed(length.min(room))?;
         self.fetch(&mut [ReadOp { offset: address, buffer: &mut bytes }])?;
         Ok(bytes)
     }
@@ -496,7 +497,7 @@ impl MetadataIo for Medium {
         }
         self.take_from(|state| {
             let address = state.allocator.allocate_early(length, kind)?;
-            if !state.allocator.is_fresh(address) {
+            if length > 0 && !state.allocator.is_fresh(address) {
                 state.hold(address, vec![0; length as usize]);
             }
             Some(address)

@@ -31,7 +31,7 @@ impl Dataset {
     /// How many chunks are stored; those that wait in the cache are written first.
     pub fn chunk_count(&self) -> Result<u64> {
         match self.chunk() {
-            Some(_) => Ok(self.at(self.state.chunk_records())?.len() as u64),
+            Some(_) => Ok(self.at(self.state.chunk_totals())?.0),
             None => Ok(0),
         }
     }

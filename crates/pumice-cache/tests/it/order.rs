@@ -399,3 +399,41 @@ fn large_requests_take_turns_and_small_ones_pass() {
         second.recv().unwrap();
     });
 }
+
+/// More chunks than a request has served at a time.
+const VERY_MANY: u64 = 10_000;
+
+#[test]
+fn a_write_of_very_many_chunks_is_one_request_to_others() {
+    let bench = Bench::with_limits(16, 1 << 20, 2 << 20);
+    let gate = gate(&bench, "gather", Some(VERY_MANY - 1));
+    thread::scope(|scope| {
+        let (_, write) = beside(scope, || bench.put_many(0..VERY_MANY, &[2; 16]).unwrap());
+        gate.wait_for_visitor();
+        let (_, read) = beside(scope, || bench.get_many([0, VERY_MANY - 1]).unwrap());
+        let (_, one) = beside(scope, || bench.get(0).unwrap());
+        assert!(read.recv_timeout(MOMENT).is_err(), "not all of it is written");
+        assert!(one.recv_timeout(MOMENT).is_err());
+        gate.open();
+        write.recv().unwrap();
+        assert_eq!(read.recv().unwrap(), [[2; 16]; 2]);
+        assert_eq!(one.recv().unwrap(), [2; 16]);
+    });
+}
+
+#[test]
+fn a_read_of_very_many_chunks_holds_back_writes_but_no_reads() {
+    let bench = Bench::with_limits(16, 1 << 20, 2 << 20);
+    bench.toy.store(0..VERY_MANY, |_, _| 1);
+    let gate = gate(&bench, "scatter", Some(VERY_MANY - 1));
+    thread::scope(|scope| {
+        let (_, read) = beside(scope, || bench.get_many(0..VERY_MANY).unwrap());
+        gate.wait_for_visitor();
+        assert_eq!(bench.get_many([3, 5]).unwrap(), [[1; 16]; 2]);
+        let (_, write) = beside(scope, || bench.put(VERY_MANY - 2, 0, &[9]).unwrap());
+        assert!(write.recv_timeout(MOMENT).is_err(), "this chunk is being read");
+        gate.open();
+        assert!(read.recv().unwrap().iter().all(|chunk| *chunk == [1; 16]));
+        write.recv().unwrap();
+    });
+}

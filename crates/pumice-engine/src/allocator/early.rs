@@ -8,6 +8,9 @@
 use super::{Allocator, PAGES, Purpose, Rules};
 use std::collections::BTreeSet;
 
+/// So many ranges are taken early at most, and remembered as they were given back: others are found by size alone.
+const MOST_RANGES: usize = 1 << 16;
+
 /// So many ranges of a length are tried.
 const MOST_TRIED: usize = 16;
 
@@ -17,7 +20,7 @@ pub(super) struct Early {
     pub(super) taken: BTreeSet<u64>,
     /// Ranges as they were given back since then, by set, length and address; some of these bytes may have been
     /// taken.
-    pub(super) given_back: BTreeSet<(usize, u64, u64)>,
+    given_back: BTreeSet<(usize, u64, u64)>,
     /// Their bytes, and how many these may be.
     bytes: u64,
     most: u64,
@@ -30,6 +33,13 @@ impl Early {
     pub(super) fn remove(&mut self, address: u64, length: u64) {
         if self.taken.remove(&address) {
             self.bytes = self.bytes.saturating_sub(length);
+        }
+    }
+
+    /// Takes note of a range as it was given back.
+    pub(super) fn give_back(&mut self, set: usize, length: u64, address: u64) {
+        if self.given_back.len() < MOST_RANGES {
+            self.given_back.insert((set, length, address));
         }
     }
 
@@ -56,7 +66,8 @@ impl Allocator {
     /// a commit may write there, unless the range [is fresh](Self::is_fresh).
     pub fn allocate_early(&mut self, length: u64, purpose: Purpose) -> Option<u64> {
         let set = self.set(length, purpose);
-        let allowed = self.early.bytes.saturating_add(length) <= self.early.most;
+        let allowed = self.early.bytes.saturating_add(length) <= self.early.most
+            && self.early.taken.len() < MOST_RANGES;
         self.early.refused |= !allowed && purpose == Purpose::Metadata;
         if allowed
             && !self.has_free(length, set)

@@ -213,11 +213,6 @@ impl Parts {
         self.at(address).is_fresh(address)
     }
 
-    /// As [`Allocator::is_in_fresh`].
-    pub fn is_in_fresh(&self, address: u64) -> bool {
-        self.at(address).is_in_fresh(address)
-    }
-
     /// As [`Allocator::allocate`], in the part for data of this kind.
     pub fn allocate(&mut self, length: u64, kind: DataKind) -> Option<u64> {
         let part = self.parts.get_mut(self.kinds[kind as usize])?;

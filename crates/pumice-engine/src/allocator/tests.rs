@@ -254,7 +254,7 @@ fn a_part_of_what_was_taken_is_free_at_once_and_the_rest_is_known_by_its_length(
     let mut allocator = Allocator::new(100);
     assert_eq!(allocator.allocate(50, Purpose::Metadata), Some(100));
     allocator.free(130, 20, Purpose::Metadata);
-    assert!(allocator.is_fresh(100) && !allocator.is_in_fresh(130));
+    assert!(allocator.is_fresh(100) && !allocator.is_fresh(130));
     assert_eq!(allocator.free_bytes(), 20);
     allocator.free(100, 30, Purpose::Metadata);
     assert!(!allocator.is_fresh(100) && allocator.waiting_bytes() == 0);

@@ -310,6 +310,7 @@ impl Context {
             let address = addresses.next().unwrap_or(UNDEFINED);
             let dealt = Node::new(address, own.to_vec(), own_children, total);
             nodes.push(Child::Loaded(Box::new(dealt)));
+            self.loaded += 1;
         }
         for address in addresses {
             self.free(address, io);

@@ -3,7 +3,7 @@
 //! A node that is loaded knows its own counts; a node that is not is known by what its parent
 //! stores. Records stay encoded.
 
-use super::{Context, Visit, damaged};
+use super::{Context, Probe, Visit, damaged};
 use crate::Result;
 use crate::metadata::{DataKind, MetadataIo};
 use pumice_format::UNDEFINED;
@@ -97,6 +97,7 @@ impl Child {
                 dirty: false,
                 touched: false,
             }));
+            context.loaded += 1;
         }
         match self {
             Self::Loaded(node) => Ok(node),
@@ -128,6 +129,42 @@ impl Child {
                 let child = node.child(position)?;
                 if child.for_each(context, depth - 1, io, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
+                }
+            }
+            if position == node.count(context) {
+                break;
+            }
+            if visit(node.record(context, position))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// As [`for_each`](Self::for_each), for records behind what `probe` looks for.
+    pub(super) fn for_each_after<P: Probe>(
+        &mut self,
+        context: &mut Context,
+        depth: usize,
+        io: &dyn MetadataIo,
+        probe: &mut P,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let node = self.load(context, depth, io)?;
+        // On the left of a record that is found, nothing comes behind it.
+        let (first, through) = match context.search(node.records(), probe)? {
+            Ok(position) => (position + 1, false),
+            Err(position) => (position, true),
+        };
+        for position in first..=node.count(context) {
+            if depth > 0 {
+                let child = node.child(position)?;
+                let next = match through && position == first {
+                    true => child.for_each_after(context, depth - 1, io, probe, visit)?,
+                    false => child.for_each(context, depth - 1, io, visit)?,
+                };
+                if next.is_break() {
+                    return Ok(next);
                 }
             }
             if position == node.count(context) {
@@ -194,6 +231,30 @@ impl Child {
 }
 
 impl Node {
+    /// Forgets nodes below it that have not changed, and counts those that stay.
+    pub(super) fn forget_unchanged(&mut self, context: &mut Context) {
+        context.loaded += 1;
+        for child in &mut self.children {
+            let Child::Loaded(node) = child else { continue };
+            if node.touched {
+                node.forget_unchanged(context);
+                continue;
+            }
+            node.release(context);
+            *child = Child::Stored(child.pointer(context));
+        }
+    }
+
+    /// Gives up the claims of a node that is forgotten, and of all that are in memory below it.
+    fn release(&self, context: &mut Context) {
+        context.claims.release(self.address);
+        for child in &self.children {
+            if let Child::Loaded(node) = child {
+                node.release(context);
+            }
+        }
+    }
+
     /// A new node that differs from the file, since it is not there.
     pub(super) fn new(address: u64, records: Vec<u8>, children: Vec<Child>, total: u64) -> Self {
         Self { address, records, children, total, dirty: true, touched: true }

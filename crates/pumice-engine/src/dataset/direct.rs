@@ -31,6 +31,44 @@ impl DatasetState {
         Ok(origins.zip(records).collect())
     }
 
+    /// Calls `visit` with the size and the first cell of every stored chunk, in the order of the index.
+    pub fn for_each_chunk(&self, mut visit: impl FnMut(Dims, u64) -> Result<()>) -> Result<()> {
+        let _no_resize = self.gate();
+        let table = self.chunks()?;
+        let _still = self.written_back()?;
+        let grid = self.grid(&self.dims())?;
+        table.for_each(|some| {
+            // Where all chunks have a place from the start, those that the extent may yet reach have one, too.
+            let inside = some.into_iter().filter(|(key, _)| grid.contains_chunk(key));
+            inside.into_iter().try_for_each(|(key, record)| visit(self.origin(&key), record.size))
+        })
+    }
+
+    /// Calls `visit` with the first cell of every stored chunk, in the order of the index, when what waits in the cache
+    /// is written. The dataset may be read and changed meanwhile.
+    pub(super) fn for_each_stored(&self, mut visit: impl FnMut(Dims) -> Result<()>) -> Result<()> {
+        let table = self.chunks()?;
+        let grid = {
+            let _no_resize = self.gate();
+            drop(self.written_back()?);
+            self.grid(&self.dims())?
+        };
+        table.for_each(|some| {
+            let inside = some.into_iter().filter(|(key, _)| grid.contains_chunk(key));
+            inside.into_iter().try_for_each(|(key, _)| visit(self.origin(&key)))
+        })
+    }
+
+    /// How many chunks are stored, and their bytes.
+    pub fn chunk_totals(&self) -> Result<(u64, u64)> {
+        let (mut count, mut bytes) = (0, 0u64);
+        self.for_each_chunk(|_, size| {
+            (count, bytes) = (count + 1, bytes.saturating_add(size));
+            Ok(())
+        })?;
+        Ok((count, bytes))
+    }
+
     /// The coordinates in the grid of the chunks that may hold something, in row-major order. Nothing is written
     /// back for the answer.
     pub fn chunks_in_use(&self) -> Result<Vec<Dims>> {

@@ -56,24 +56,26 @@ impl DatasetState {
             return Ok(());
         };
         let _still = from.written_back()?;
-        let all = there.all()?;
         self.place_index(from)?;
-        if !all.is_empty() {
-            here.index().allocate(&*self.medium)?;
-        }
-        let mut rest = all.as_slice();
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let fits = |(_, record): &&(Dims, ChunkRecord)| {
-                bytes += record.size;
-                bytes <= PIECE
-            };
-            let count = rest.iter().take_while(fits).count().max(1);
-            let (now, later) = rest.split_at(count);
-            here.adopt(there, now)?;
-            rest = later;
-        }
-        Ok(())
+        let mut allocated = false;
+        there.for_each(|some| {
+            if !std::mem::replace(&mut allocated, true) {
+                here.index().allocate(&*self.medium)?;
+            }
+            let mut rest = some.as_slice();
+            while !rest.is_empty() {
+                let mut bytes = 0u64;
+                let fits = |(_, record): &&(Dims, ChunkRecord)| {
+                    bytes = bytes.saturating_add(record.size);
+                    bytes <= PIECE
+                };
+                let count = rest.iter().take_while(fits).count().max(1);
+                let (now, later) = rest.split_at(count);
+                here.adopt(there, now)?;
+                rest = later;
+            }
+            Ok(())
+        })
     }
 
     /// Takes over the values of another dataset of the same description, after a change.
@@ -105,7 +107,7 @@ impl DatasetState {
     /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
     fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
         let implied = |table: &ChunkTable| table.index().kind() == IndexKind::Implicit;
-        match self.layout.table().is_some_and(implied) && !from.chunk_records()?.is_empty() {
+        match self.layout.table().is_some_and(implied) && from.chunk_totals()?.0 > 0 {
             true => self.allocate_all(),
             false => Ok(()),
         }
@@ -126,15 +128,15 @@ impl DatasetState {
             }
             return pieces(&dims, geometry.element_size(), visit);
         }
-        for (origin, _) in self.chunk_records()? {
+        self.for_each_stored(|origin| {
             let ends = origin.iter().zip(geometry.chunk()).zip(&dims);
             let count: Dims =
                 ends.map(|((&at, &side), &end)| side.min(end.saturating_sub(at))).collect();
-            if !count.contains(&0) {
-                visit(&Selection::block(&origin, &count)?)?;
+            match count.contains(&0) {
+                true => Ok(()),
+                false => visit(&Selection::block(&origin, &count)?),
             }
-        }
-        Ok(())
+        })
     }
 
     fn copy_block(

@@ -2,9 +2,8 @@
 //! the first write.
 
 use super::DatasetState;
-use super::resize::Changes;
-use crate::Result;
 use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
+use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive};
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
@@ -13,7 +12,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-/// So many chunks are written in one call.
+/// So many chunks are written in one call, and named by the index.
 const TOGETHER: usize = 256;
 
 impl DatasetState {
@@ -49,25 +48,46 @@ impl DatasetState {
         };
         let exclusive = self.cache().exclusive(&self.cached);
         table.index().allocate(&*self.medium)?;
-        let (dims, mut changes) = (self.dims(), Changes::default());
+        let dims = self.dims();
         let none = Dims::from_elem(0, dims.len());
-        if let Err(error) = self.fill_new(table, &exclusive, &none, &dims, &mut changes) {
-            changes.cancel(table);
-            return Err(error);
-        }
-        let change = self.medium.change();
-        changes.enter(table, &change).0
+        self.fill_new(table, &exclusive, &none, &dims)
     }
 
-    /// Stores chunks of the fill value where `dims` has chunks that `old` has not, to be entered
-    /// into the index together with other changes. The cache counts what that takes, and keeps none of them.
+    /// Stores chunks of the fill value where `dims` has chunks that `old` has not, some at a time: either all of
+    /// them or none. The cache counts what that takes, and keeps none of them.
     pub(super) fn fill_new(
         &self,
         table: &ChunkTable,
         exclusive: &Exclusive<'_, DatasetLayout>,
         old: &[u64],
         dims: &[u64],
-        changes: &mut Changes,
+    ) -> Result<()> {
+        let mut entered = 0;
+        let filled = self.fill_each(table, exclusive, old, dims, &mut entered);
+        if filled.is_err() {
+            self.take_back_new(table, old, dims, entered);
+        }
+        filled
+    }
+
+    /// Takes back the first `count` of the chunks that [`fill_new`](Self::fill_new) has stored, as far as it can be.
+    pub(super) fn take_back_new(&self, table: &ChunkTable, old: &[u64], dims: &[u64], count: u64) {
+        let (chunk, mut left) = (self.layout.geometry.chunk(), count);
+        // It ends with the last one, by an error that tells nothing.
+        let _ = for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
+            left = left.checked_sub(1).ok_or_else(|| Error::Internal("all are gone".into()))?;
+            let _ = table.remove(key);
+            Ok(())
+        });
+    }
+
+    fn fill_each(
+        &self,
+        table: &ChunkTable,
+        exclusive: &Exclusive<'_, DatasetLayout>,
+        old: &[u64],
+        dims: &[u64],
+        entered: &mut u64,
     ) -> Result<()> {
         let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
         let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
@@ -79,7 +99,7 @@ impl DatasetState {
         let mut forms = [None, None];
         let chunk = geometry.chunk();
         let mut places = [Vec::new(), Vec::new()];
-        for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
+        let filled = for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
             let which = usize::from(geometry.is_partial(key));
             if forms[which].is_none() {
                 forms[which] = Some(recoder.encode(key, &empty)?);
@@ -87,25 +107,43 @@ impl DatasetState {
             let Some(encoded) = &forms[which] else { return Ok(()) };
             let size = encoded.size();
             let address = table.reserve(key, ChunkRecord { size, ..encoded.tag.clone() })?;
-            changes.rewritten.push((key.clone(), address));
             places[which].push(address);
             if places.iter().map(Vec::len).sum::<usize>() < TOGETHER {
                 return Ok(());
             }
-            put_forms(table, &forms, &mut places)
-        })?;
-        put_forms(table, &forms, &mut places)
+            enter_forms(table, &forms, &mut places, entered)
+        });
+        let filled = filled.and_then(|()| enter_forms(table, &forms, &mut places, entered));
+        if filled.is_err() {
+            places.iter().flatten().for_each(|&place| table.cancel(place));
+        }
+        filled
     }
 }
 
-/// Writes each of two forms to all its places, and forgets these.
-fn put_forms(
+/// Writes each of two forms to all its places, lets the index name these, and forgets them.
+fn enter_forms(
     table: &ChunkTable,
     forms: &[Option<Encoded<ChunkRecord>>; 2],
     places: &mut [Vec<u64>; 2],
+    entered: &mut u64,
+) -> Result<()> {
+    put_forms(table, forms, places)?;
+    let change = table.medium().change();
+    *entered += places.iter().map(Vec::len).sum::<usize>() as u64;
+    places.iter().flatten().try_for_each(|&place| table.enter_during(&change, place))?;
+    places.iter_mut().for_each(Vec::clear);
+    Ok(())
+}
+
+/// Writes each of two forms to all its places.
+fn put_forms(
+    table: &ChunkTable,
+    forms: &[Option<Encoded<ChunkRecord>>; 2],
+    places: &[Vec<u64>; 2],
 ) -> Result<()> {
     let mut writes = Vec::with_capacity(places.iter().map(Vec::len).sum());
-    for (form, places) in forms.iter().zip(&*places) {
+    for (form, places) in forms.iter().zip(places) {
         let Some(form) = form else { continue };
         for &place in places {
             let mut offset = place;
@@ -116,9 +154,7 @@ fn put_forms(
         }
     }
     writes.sort_by_key(|write| write.offset);
-    table.put(&mut writes)?;
-    places.iter_mut().for_each(Vec::clear);
-    Ok(())
+    table.put(&mut writes)
 }
 
 fn counts(dims: &[u64], chunk: &[u64]) -> Dims {

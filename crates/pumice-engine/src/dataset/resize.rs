@@ -11,6 +11,9 @@
 //! written. Of the second step, only taking chunks out of the index can fail: then the extent is the
 //! old one, chunks that were taken out so far read as the fill value, and the resize can be repeated.
 //!
+//! Of a resize that changes very many chunks, those that the new edge cuts are named by the index some at a time, before
+//! the extent changes: if it fails then, cells that were to go may be gone.
+//!
 //! A resize costs what there is to change: growing looks at the chunks along the old edge, shrinking at
 //! those that the new edge cuts and those behind it; where these would be many, at all that are stored.
 //!
@@ -20,7 +23,7 @@
 mod rewriting;
 
 use super::DatasetState;
-use crate::layout::{Chunk, ChunkTable, DatasetLayout, Storage};
+use crate::layout::{ChunkTable, DatasetLayout, Storage};
 use crate::{Error, Result};
 use pumice_cache::{Exclusive, Layout};
 use pumice_space::{Dims, Extent, Selection, UNLIMITED};
@@ -29,6 +32,9 @@ use std::cmp::Ordering::{Greater, Less};
 use std::collections::BTreeSet;
 use std::sync::RwLockReadGuard;
 use std::sync::atomic::Ordering;
+
+/// So many chunks are looked up at a time.
+const TOGETHER: usize = 1 << 12;
 
 /// Chunks along an edge that are looked up one by one.
 const LONGEST_BORDER: u64 = 1 << 16;
@@ -53,6 +59,8 @@ pub(super) struct Changes {
     pub(super) rewritten: Vec<(Dims, u64)>,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
+    /// Whether there are chunks behind the new edge that are not listed.
+    sweep: bool,
 }
 
 impl Changes {
@@ -114,12 +122,17 @@ impl DatasetState {
         let border = self.border(dims);
         let exclusive = self.cache().exclusive(&self.cached);
         let mut changes = Changes::default();
-        if let Err(error) = self.prepare(table, &exclusive, dims, border.as_deref(), &mut changes) {
+        let old = self.dims();
+        let prepared = self.prepare(table, &exclusive, dims, border.as_deref(), &mut changes);
+        if prepared.is_err() {
             changes.cancel(table);
-            return Err(error);
         }
         let dropped = std::mem::take(&mut changes.dropped);
-        self.apply(table, &exclusive, dims, border, changes)?;
+        let resized = prepared.and_then(|()| self.apply(table, &exclusive, dims, border, changes));
+        if resized.is_err() && self.early && self.dims() == old {
+            self.take_back_new(table, &old, dims, u64::MAX);
+        }
+        resized?;
         self.masked.fetch_or(grown, Ordering::Relaxed);
         if dropped.is_empty() { Ok(()) } else { self.discard(dropped).map(drop) }
     }
@@ -216,53 +229,59 @@ impl DatasetState {
     ) -> Result<()> {
         let old = self.dims();
         if self.early {
-            self.fill_new(table, exclusive, &old, dims, changes)?;
+            self.fill_new(table, exclusive, &old, dims)?;
         }
         let shrinks = old.iter().zip(dims).any(|(old, new)| new < old);
         if !self.recodes() && !shrinks && !self.has_stale(self.grown(dims)) {
             return Ok(());
         }
-        let affected = match border {
-            Some(border) => self.affected_of(table, exclusive, dims, border)?,
-            None => self.affected(table, exclusive, dims)?,
-        };
-        if affected.is_empty() {
+        let rewriting = Rewriting::new(self, table, exclusive, dims)?;
+        if let Some(border) = border {
+            let affected = self.affected_of(table, exclusive, dims, border)?;
+            return rewriting.run(affected, changes);
+        }
+        changes.sweep = true;
+        // First those in memory: whatever is written back meanwhile, and so stored for the first time, is among them.
+        let resident = exclusive.resident_keys();
+        for keys in resident.chunks(TOGETHER) {
+            self.prepare_some(&rewriting, keys, changes)?;
+        }
+        table.for_each(|some| {
+            let keys = some.into_iter().map(|(key, _)| key);
+            let keys: Vec<Dims> = keys.filter(|key| resident.binary_search(key).is_err()).collect();
+            self.prepare_some(&rewriting, &keys, changes)
+        })
+    }
+
+    /// Prepares some of very many chunks. Those behind the new edge go when the extent changes; what is rewritten is
+    /// named by the index at once, unless it has another form than the extent of now asks for.
+    fn prepare_some(
+        &self,
+        rewriting: &Rewriting<'_>,
+        keys: &[Dims],
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let Rewriting { table, exclusive, dims, .. } = rewriting;
+        let mut affected = self.affected_of(table, exclusive, dims, keys)?;
+        affected.retain(|chunk| !matches!(chunk.fate, Fate::Gone) || self.uses_global_heap());
+        rewriting.run(affected, changes)?;
+        if self.recodes() {
             return Ok(());
         }
-        Rewriting::new(self, table, exclusive, dims)?.run(affected, changes)
+        let rewritten = changes.rewritten.iter().map(|(key, _)| key);
+        let concerned: Vec<Dims> = rewritten.chain(&changes.gone).cloned().collect();
+        let held = exclusive.hold(&concerned);
+        let change = self.medium().change();
+        for key in std::mem::take(&mut changes.gone) {
+            table.remove_during(&change, &key)?;
+        }
+        let (entered, left) = changes.enter(table, &change);
+        changes.rewritten.clear();
+        held.discard(|key| !left.contains(key));
+        entered
     }
 
-    /// The chunks that must change, be they stored or only in memory.
-    fn affected(
-        &self,
-        table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
-        dims: &[u64],
-    ) -> Result<Vec<Affected>> {
-        let mut affected = Vec::new();
-        let mut add = |key: Dims, bytes: u64| -> Result<()> {
-            match self.fate(&key, dims)? {
-                Fate::Same => {}
-                fate => affected.push(Affected { key, fate, bytes }),
-            }
-            Ok(())
-        };
-        let mut resident: BTreeSet<Dims> = exclusive.resident_keys().into_iter().collect();
-        for (key, record) in table.all()? {
-            resident.remove(&key);
-            let stored = self.layout.stored(record);
-            add(key, stored.len.saturating_mul(2).saturating_add(stored.decoded))?;
-        }
-        for key in resident {
-            // If it has just been written back and has left, nothing is known of its size.
-            let size = |chunk: &Chunk| self.layout.footprint(chunk).allocated;
-            let bytes = exclusive.peek(&key, size).unwrap_or_default();
-            add(key, bytes.saturating_mul(2))?;
-        }
-        Ok(affected)
-    }
-
-    /// The same of these chunks alone.
+    /// Those of some chunks that must change, be they stored or only in memory.
     fn affected_of(
         &self,
         table: &ChunkTable,
@@ -311,14 +330,21 @@ impl DatasetState {
             return Err(error);
         }
         // First what goes: if that fails half way, all that is left has its old form.
-        for (done, key) in changes.gone.iter().enumerate() {
-            if let Err(error) = table.remove_during(&change, key) {
-                let removed: BTreeSet<_> = changes.gone[..done].iter().collect();
-                held.discard(|key| removed.contains(key));
-                changes.cancel(table);
-                self.set_extent(&Extent::with_max(&old, geometry.max_dims())?)?;
-                return Err(error);
-            }
+        let mut removed = BTreeSet::new();
+        let mut going = self.remove_each(table, &change, &changes.gone, &keys, &mut removed);
+        if going.is_ok() && changes.sweep {
+            going = table.for_each(|some| {
+                let gone = |key: &Dims| matches!(self.fate(key, dims), Ok(Fate::Gone));
+                let some = some.into_iter().map(|(key, _)| key).filter(gone);
+                let some: Vec<Dims> = some.collect();
+                self.remove_each(table, &change, &some, &keys, &mut removed)
+            });
+        }
+        if let Err(error) = going {
+            held.discard(|key| removed.contains(key));
+            changes.cancel(table);
+            self.set_extent(&Extent::with_max(&old, geometry.max_dims())?)?;
+            return Err(error);
         }
         // As far as it goes even if one fails: each chunk is whole in itself.
         let (result, left) = changes.enter(table, &change);
@@ -327,6 +353,24 @@ impl DatasetState {
         table.index().resize(&counts(dims, geometry.chunk()))?;
         geometry.set_dims(dims);
         result
+    }
+
+    /// Takes chunks out of the index, and notes those of them that are in memory, which ascend.
+    fn remove_each(
+        &self,
+        table: &ChunkTable,
+        change: &RwLockReadGuard<'_, ()>,
+        gone: &[Dims],
+        in_memory: &[Dims],
+        removed: &mut BTreeSet<Dims>,
+    ) -> Result<()> {
+        for key in gone {
+            table.remove_during(change, key)?;
+            if in_memory.binary_search(key).is_ok() {
+                removed.insert(key.clone());
+            }
+        }
+        Ok(())
     }
 
     /// What becomes of a chunk if the extent changes to `dims`.

@@ -266,9 +266,55 @@ impl DatasetState {
         let _no_resize = self.gate();
         let dims = self.dims();
         selection.check(&dims)?;
-        let touched = self.touched(selection, &dims)?.into_iter();
+        let mut failed = None;
+        let touched = self.touched_by_and_by(selection, &dims, &mut failed)?;
         let requests = touched.map(|(key, cells)| (key, WriteRequest::Erase { cells }));
-        self.cache().write(&self.cached, requests)
+        let erased = self.cache().write(&self.cached, requests);
+        failed.map_or(erased, Err)
+    }
+
+    /// As [`touched`](Self::touched), as they come. What ends them before the last is noted.
+    fn touched_by_and_by<'a>(
+        &'a self,
+        selection: &'a Selection,
+        dims: &Dims,
+        failed: &'a mut Option<Error>,
+    ) -> Result<Box<dyn Iterator<Item = (Dims, Selection)> + 'a>> {
+        let Some(table) = self.layout.table() else {
+            return Ok(Box::new(self.touched(selection, dims)?.into_iter()));
+        };
+        if !self.is_vast(selection, dims) {
+            return Ok(Box::new(self.touched(selection, dims)?.into_iter()));
+        }
+        let grid = self.grid(dims)?;
+        // First those in the cache: whatever is stored meanwhile is named by both.
+        let mut changed = self.cache().changed_keys(&self.cached)?;
+        changed.sort_unstable();
+        let first = cut(selection, &changed, &grid)?;
+        let mut after = Some(None);
+        let some = std::iter::from_fn(move || {
+            let stored = |after: &mut Option<Option<Dims>>| {
+                let some = table.next_inside(after, &grid)?;
+                let Some(mut keys) = some else { return Ok(None) };
+                keys.retain(|key| changed.binary_search(key).is_err());
+                keys.sort_unstable();
+                cut(selection, &keys, &grid).map(Some)
+            };
+            stored(&mut after).unwrap_or_else(|error| {
+                *failed = Some(error);
+                None
+            })
+        });
+        Ok(Box::new(first.into_iter().chain(some.flatten())))
+    }
+
+    /// Whether a selection touches so many chunks that those are listed that are stored.
+    fn is_vast(&self, selection: &Selection, dims: &Dims) -> bool {
+        // Points have no more chunks than points. Anything else is not even planned if it is vast.
+        self.layout.table().is_some()
+            && selection.as_points().is_none()
+            && self.count(selection, dims) > MANY
+            && chunks_within(selection, dims, self.layout.geometry.chunk()) > MANY
     }
 
     /// The defined cells among the selected ones, chunk by chunk.
@@ -407,15 +453,15 @@ impl DatasetState {
             return Ok(Vec::new());
         }
         let grid = self.grid(dims)?;
-        // Points have no more chunks than points. Anything else is not even planned if it is vast.
-        let many = |chunks: u64| chunks > MANY;
-        let vast = || many(chunks_within(selection, dims, self.layout.geometry.chunk()));
-        let listed = self.layout.table().is_some() && selection.as_points().is_none();
-        let large = listed && many(selection.count(dims));
-        if large && vast() {
+        if self.is_vast(selection, dims) {
             return self.touched_of_stored(selection, &grid);
         }
-        if large && !selection.is_all() && selection.regular().is_none() {
+        let listed = self.layout.table().is_some() && selection.as_points().is_none();
+        if listed
+            && selection.count(dims) > MANY
+            && !selection.is_all()
+            && selection.regular().is_none()
+        {
             // A plan has every row of what is no hyperslab.
             return cut(selection, &chunks_around(selection, &grid), &grid);
         }

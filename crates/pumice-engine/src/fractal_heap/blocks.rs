@@ -1,6 +1,7 @@
 //! Direct and indirect blocks of a heap: finding, walking, adding and dropping them.
 
 use super::{FractalHeap, to_usize};
+use crate::buffer::zeroed;
 use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_format::UNDEFINED;
@@ -213,7 +214,8 @@ impl FractalHeap {
 
     fn enter_block(&mut self, address: u64, start: u64, size: u64, in_table: bool) -> Result<()> {
         let overhead = self.header.direct_overhead(self.context.sizes);
-        self.blocks.insert(start, Block { address, bytes: vec![0; size as usize], dirty: true });
+        let bytes = zeroed(usize::try_from(size).unwrap_or(usize::MAX))?;
+        self.blocks.insert(start, Block { address, bytes, dirty: true });
         self.header.allocated_space = self.header.allocated_space.saturating_add(size);
         let stored = Stored { address, start, size, stored: size };
         self.space()?.add_block(stored, in_table, overhead, &[]);

@@ -10,7 +10,8 @@ mod edit;
 
 use super::Visit;
 use super::shape::IndexShape;
-use crate::metadata::MetadataIo;
+use super::tree::check_order;
+use crate::metadata::{MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::btree1::{ChunkKey, ChunkNode};
@@ -19,6 +20,10 @@ use pumice_format::{Context, UNDEFINED};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+
+/// As many children as a node mostly has room for, and what it takes beside them.
+const MOST_CHILDREN: usize = 2 * USUAL_CHUNK_NODE_RANK as usize;
+const NODE_OVERHEAD: usize = 192;
 
 const STRUCTURE: &str = "version 1 B-tree of chunks";
 
@@ -80,24 +85,45 @@ impl BTree1 {
     pub(super) fn for_each(
         &mut self,
         io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         if self.address == UNDEFINED {
             return Ok(ControlFlow::Continue(()));
         }
+        let mut last = after.map(Coord::from_slice);
+        let after = match after {
+            // Behind the last chunk that there can be, there is none.
+            Some(after) => match self.first_cell(after) {
+                Some(first) => Some(first),
+                None => return Ok(ControlFlow::Continue(())),
+            },
+            None => None,
+        };
         self.load(self.address, None, io)?;
-        self.visit_below(self.address, io, visit)
+        self.visit_below(self.address, after.as_ref(), io, &mut |coord, record| {
+            let coord = Coord::from_slice(coord);
+            check_order(last.as_ref(), &coord)?;
+            let next = visit(&coord, record);
+            last = Some(coord);
+            next
+        })
     }
 
     fn visit_below(
         &mut self,
         address: u64,
+        after: Option<&Coord>,
         io: &dyn MetadataIo,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let node = self.node(address)?;
+        // What comes before the place of the chunk does not come behind it.
+        let first = after.map_or(0, |after| node.place_of(after).unwrap_or(0));
         if node.parts.level == 0 {
-            for (key, &child) in node.parts.keys.iter().zip(&node.parts.children) {
+            let children = node.parts.keys.iter().zip(&node.parts.children);
+            let behind = |key: &ChunkKey| after.is_none_or(|after| key.start > *after);
+            for (key, &child) in children.skip(first).filter(|(key, _)| behind(key)) {
                 let next = visit(&number(key, &self.chunk, child)?, &record(key, child))?;
                 if next.is_break() {
                     return Ok(next);
@@ -105,14 +131,24 @@ impl BTree1 {
             }
             return Ok(ControlFlow::Continue(()));
         }
-        for child in node.parts.children.clone() {
+        let children = node.parts.children.get(first..).unwrap_or_default().to_vec();
+        for (at, child) in children.into_iter().enumerate() {
             self.load(child, Some(address), io)?;
-            let next = self.visit_below(child, io, visit)?;
+            let next = self.visit_below(child, after.filter(|_| at == 0), io, visit)?;
             if next.is_break() {
                 return Ok(next);
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.len() * (MOST_CHILDREN * size_of::<(ChunkKey, u64)>() + NODE_OVERHEAD)
+    }
+
+    pub(super) fn trim(&mut self) {
+        let root = self.address;
+        self.nodes.retain(|&address, node| node.dirty || address == root);
     }
 
     /// The addresses of all nodes. Leaves are not read.

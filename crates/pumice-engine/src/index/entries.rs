@@ -3,10 +3,14 @@
 //! Entries stay encoded until somebody asks for one, so that loading costs a checksum and writing
 //! costs a copy.
 
-use crate::Result;
+use crate::buffer::zeroed;
+use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Reader};
 use pumice_format::index::{ChunkRecord, RecordFormat};
 use std::collections::HashSet;
+
+/// What a page takes in memory beside its entries.
+pub(super) const PAGE_OVERHEAD: usize = 64;
 
 /// Some entries, and whether they differ from the file.
 #[derive(Debug, Default)]
@@ -22,9 +26,13 @@ impl Entries {
     }
 
     /// `count` entries of chunks that are not stored.
-    pub(super) fn unset(format: &RecordFormat, count: u64) -> Self {
-        let bytes = unset_entry(format).repeat(usize::try_from(count).unwrap_or_default());
-        Self { bytes, dirty: true }
+    pub(super) fn unset(format: &RecordFormat, count: u64) -> Result<Self> {
+        let unset = unset_entry(format);
+        let size = usize::try_from(count).ok().and_then(|count| count.checked_mul(unset.len()));
+        let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} entries")))?;
+        let mut bytes = zeroed(size)?;
+        bytes.chunks_exact_mut(unset.len().max(1)).for_each(|entry| entry.copy_from_slice(&unset));
+        Ok(Self { bytes, dirty: true })
     }
 
     /// Entry number `entry`.

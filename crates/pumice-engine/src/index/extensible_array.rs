@@ -41,6 +41,8 @@ struct Array {
     dirty: bool,
     statistics: ExtensibleArrayStatistics,
     claims: Claims,
+    /// Bytes of entries in memory, but for those of the index block: an upper bound.
+    loaded: usize,
 }
 
 /// A block that may not exist, or exist only in the file, or only in memory.
@@ -74,15 +76,16 @@ impl Array {
         ArrayOwner { header: self.header, kind: self.format.kind }
     }
 
-    /// Visits the entries of one block or page, whose first slot is `first`.
+    /// Visits the entries of one block or page, whose first slot is `first`, from the slot `start` on.
     fn visit(
         &self,
         entries: &Entries,
         first: u64,
+        start: u64,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let limit = self.statistics.slots_set.saturating_sub(first);
-        for entry in 0..entries.count(&self.format).min(limit) {
+        for entry in start.saturating_sub(first)..entries.count(&self.format).min(limit) {
             let Some(record) = entries.record(&self.format, entry)? else { continue };
             let Some(coord) = self.slots.coord(first + entry) else { continue };
             if visit(&coord, &record)?.is_break() {
@@ -143,6 +146,7 @@ impl ExtensibleArray {
             dirty: header == UNDEFINED,
             statistics: ExtensibleArrayStatistics::default(),
             claims: Claims::default(),
+            loaded: 0,
         };
         Ok(Self { array, root: Link::to(UNDEFINED) })
     }
@@ -219,11 +223,24 @@ impl ExtensibleArray {
     pub(super) fn for_each(
         &mut self,
         io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
+        let start = self.array.slots.behind(after);
         match Root::load(&mut self.root, &mut self.array, io)? {
-            Some(root) => root.for_each(&mut self.array, io, visit),
+            Some(root) => root.for_each(&mut self.array, io, start, visit),
             None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.array.loaded
+    }
+
+    pub(super) fn trim(&mut self) {
+        self.array.loaded = 0;
+        if let Some(root) = &mut self.root.block {
+            root.trim(&mut self.array);
         }
     }
 

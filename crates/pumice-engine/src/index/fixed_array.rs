@@ -5,8 +5,9 @@
 //! read; only the ones that change are staged.
 
 use super::Visit;
-use super::entries::Entries;
+use super::entries::{Entries, PAGE_OVERHEAD};
 use super::shape::{IndexShape, Slots};
+use crate::buffer::zeroed;
 use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
@@ -147,15 +148,19 @@ impl FixedArray {
     pub(super) fn for_each(
         &mut self,
         io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        if !self.load_block(io)? {
+        let start = self.slots.behind(after);
+        if start >= self.geometry.entries || !self.load_block(io)? {
             return Ok(ControlFlow::Continue(()));
         }
-        let mut next = self.page_from(0);
+        let paged = self.geometry.pages > 0;
+        let mut next = self.page_from(if paged { start / self.geometry.page_entries } else { 0 });
         while let Some(page) = next {
             let first = page * self.geometry.page_entries;
-            if self.entries(io, first)?.is_some() && self.visit_page(page, first, visit)?.is_break()
+            if self.entries(io, first)?.is_some()
+                && self.visit_page(page, first, start, visit)?.is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
@@ -173,11 +178,17 @@ impl FixedArray {
         }
     }
 
-    /// Visits the entries of a page that is loaded, or of the whole block.
-    fn visit_page(&self, page: u64, first: u64, visit: &mut Visit<'_>) -> Result<ControlFlow<()>> {
+    /// Visits the entries of a page that is loaded, or of the whole block, from a slot on.
+    fn visit_page(
+        &self,
+        page: u64,
+        first: u64,
+        start: u64,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
         let Some(block) = &self.block else { return Ok(ControlFlow::Continue(())) };
         let entries = block.pages.get(&page).unwrap_or(&block.whole);
-        for entry in 0..entries.count(&self.format) {
+        for entry in start.saturating_sub(first)..entries.count(&self.format) {
             let Some(record) = entries.record(&self.format, entry)? else { continue };
             let Some(coord) = self.slots.coord(first + entry) else { continue };
             if visit(&coord, &record)?.is_break() {
@@ -268,6 +279,18 @@ impl FixedArray {
         Ok(header + if block { self.geometry.block_size } else { 0 })
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let Some(block) = &self.block else { return 0 };
+        let page = self.geometry.page_entries as usize * self.format.entry_size() + PAGE_OVERHEAD;
+        block.pages.len() * page
+    }
+
+    pub(super) fn trim(&mut self) {
+        if let Some(block) = &mut self.block {
+            block.pages.retain(|_, entries| entries.dirty);
+        }
+    }
+
     /// The entries that hold `slot`, and its place there; `None` if they were never written.
     fn entries(&mut self, io: &dyn MetadataIo, slot: u64) -> Result<Option<(&mut Entries, u64)>> {
         if !self.load_block(io)? {
@@ -298,9 +321,9 @@ impl FixedArray {
         if !self.load_block(io)? {
             let in_block = if self.geometry.pages == 0 { self.geometry.entries } else { 0 };
             self.block = Some(Block {
-                bitmap: vec![0; self.geometry.bitmap_size],
+                bitmap: zeroed(self.geometry.bitmap_size)?,
                 dirty: true,
-                whole: Entries::unset(&self.format, in_block),
+                whole: Entries::unset(&self.format, in_block)?,
                 pages: BTreeMap::new(),
             });
         }
@@ -310,9 +333,10 @@ impl FixedArray {
         };
         let page = slot / geometry.page_entries;
         if !page_exists(&block.bitmap, page) {
+            let entries = Entries::unset(&self.format, geometry.page_length(page))?;
             set_page(&mut block.bitmap, page);
             block.dirty = true;
-            block.pages.insert(page, Entries::unset(&self.format, geometry.page_length(page)));
+            block.pages.insert(page, entries);
         }
         Ok(())
     }

@@ -108,9 +108,10 @@ impl Implicit {
     pub(super) fn for_each(
         &mut self,
         _io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        for slot in 0..self.slots.count().unwrap_or_default() {
+        for slot in self.slots.behind(after)..self.slots.count().unwrap_or_default() {
             let Some((coord, record)) = self.slots.coord(slot).zip(self.record(slot)) else {
                 break;
             };

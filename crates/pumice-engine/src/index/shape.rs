@@ -152,6 +152,11 @@ impl Slots {
         Some(slot)
     }
 
+    /// The first slot behind that of a chunk, or of all; behind all if the chunk has none.
+    pub(super) fn behind(&self, chunk: Option<&[u64]>) -> u64 {
+        chunk.map_or(0, |chunk| self.slot(chunk).map_or(u64::MAX, |slot| slot.saturating_add(1)))
+    }
+
     /// The slot of a chunk that is to be stored.
     pub(super) fn slot_to_set(&self, coord: &[u64]) -> Result<u64> {
         self.slot(coord).ok_or_else(|| outside(coord))

@@ -75,12 +75,13 @@ impl Single {
     pub(super) fn for_each(
         &mut self,
         _io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let origin: Coord = smallvec::smallvec![0; self.rank];
         match &self.record {
-            Some(record) => visit(&origin, record),
-            None => Ok(ControlFlow::Continue(())),
+            Some(record) if after.is_none() => visit(&origin, record),
+            _ => Ok(ControlFlow::Continue(())),
         }
     }
 

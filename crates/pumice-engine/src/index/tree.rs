@@ -5,7 +5,7 @@ use super::shape::{IndexShape, outside};
 use crate::Result;
 use crate::btree2::Tree as Records;
 use crate::metadata::MetadataIo;
-use pumice_bytes::Reader;
+use pumice_bytes::{DecodeError, Reader};
 use pumice_format::index::tree::TreeParameters;
 use pumice_format::index::{ChunkRecord, Coord, RecordFormat};
 use std::cmp::Ordering;
@@ -37,6 +37,18 @@ fn decode(
 ) -> Result<(Coord, Option<ChunkRecord>)> {
     let mut reader = Reader::new("chunk record", 0, record);
     Ok(format.decode_tree_record(rank, &mut reader)?)
+}
+
+/// Fails if a chunk does not come behind the one before it: who goes on from the last one would see it again, or
+/// never come to an end.
+pub(super) fn check_order(last: Option<&Coord>, coord: &Coord) -> Result<()> {
+    match last.filter(|last| *last >= coord) {
+        Some(last) => {
+            let expected = format!("a chunk behind {last:?}");
+            Err(DecodeError::new("chunk index", 0, expected, format!("{coord:?}")).into())
+        }
+        None => Ok(()),
+    }
 }
 
 impl Tree {
@@ -125,16 +137,34 @@ impl Tree {
     pub(super) fn for_each(
         &mut self,
         io: &dyn MetadataIo,
+        after: Option<&[u64]>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let Self { format, rank, records, .. } = self;
-        records.for_each(io, &mut |record| {
+        let mut last = after.map(Coord::from_slice);
+        let mut visit = |record: &[u8]| {
             let (coord, record) = decode(format, *rank, record)?;
-            match record {
-                Some(record) => visit(&coord, &record),
-                None => Ok(ControlFlow::Continue(())),
+            check_order(last.as_ref(), &coord)?;
+            let Some(record) = record else { return Ok(ControlFlow::Continue(())) };
+            let next = visit(&coord, &record);
+            last = Some(coord);
+            next
+        };
+        match after {
+            None => records.for_each(io, &mut visit),
+            Some(after) => {
+                let probe = |record: &[u8]| Ok(compare(format, *rank, record, after));
+                records.for_each_after(io, probe, &mut visit)
             }
-        })
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.records.memory()
+    }
+
+    pub(super) fn trim(&mut self) {
+        self.records.forget_unchanged();
     }
 
     pub(super) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {

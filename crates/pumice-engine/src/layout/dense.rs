@@ -4,6 +4,7 @@ use super::geometry::Geometry;
 use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::Stretch;
 use super::table::ChunkTable;
+use crate::buffer::zeroed;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_cache::{Direct, Fetch, Outcome, Put, Stored};
@@ -234,7 +235,6 @@ pub(super) fn is_unverified(request: &ReadRequest<'_>) -> bool {
 pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>> {
     let too_large = || Error::Invalid(format!("not enough memory for a chunk of {bytes} bytes"));
     let len = usize::try_from(bytes).map_err(|_| too_large())?;
-    // Asks first, so that a chunk shape from a damaged file cannot abort the program.
-    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| too_large())?;
-    Ok(vec![0; len])
+    // A chunk shape from a damaged file must not abort the program.
+    zeroed(len).map_err(|_| too_large())
 }

@@ -13,6 +13,8 @@
 //! [`enter`](ChunkTable::enter) lets the index name it once the bytes are written. So the index never
 //! names space that has not been written.
 
+mod moving;
+
 use super::NOWHERE;
 use super::blocks::Blocks;
 use super::listing::{Kept, Listing};
@@ -48,6 +50,9 @@ pub struct ChunkTable {
 
 /// So many displaced chunks are remembered at most.
 const MOST_DISPLACED: usize = 1 << 16;
+
+/// So many chunks are listed at a time.
+const TOGETHER: usize = 1 << 12;
 
 impl ChunkTable {
     /// A table over an index.
@@ -109,24 +114,47 @@ impl ChunkTable {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets blocks of the index if they take more memory than they may; those that changed once they are staged.
+    /// What fails here fails again, and is told, when the file is committed.
+    fn relieve(&self, index: &mut ChunkIndex) {
+        let most = self.medium.index_limit();
+        if index.memory() <= most {
+            return;
+        }
+        index.trim();
+        if index.memory() > most / 2
+            && self.medium.is_writable()
+            && index.commit(&*self.medium).is_ok()
+        {
+            index.trim();
+        }
+    }
+
     /// The records of many chunks.
     ///
     /// Blocks of the index that are not in memory are read while nobody is kept from the index.
     pub fn lookup(&self, keys: &[Dims]) -> Result<Vec<Option<ChunkRecord>>> {
         let mut found = Vec::with_capacity(keys.len());
         let blocks = Blocks::new(&self.medium);
+        let mut trims = None;
         while found.len() < keys.len() {
             let mut index = self.unchanged();
+            // What was brought before blocks were forgotten may be older than what is staged.
+            if trims.is_some_and(|trims| trims != index.trims()) {
+                blocks.clear();
+            }
             for key in &keys[found.len()..] {
                 match index.lookup(&blocks, key) {
                     Ok(record) => {
                         blocks.clear();
                         found.push(record);
+                        self.relieve(&mut index);
                     }
                     Err(_) if blocks.is_waiting() => break,
                     Err(error) => return Err(error),
                 }
             }
+            trims = Some(index.trims());
             drop(index);
             blocks.bring()?;
         }
@@ -231,6 +259,7 @@ impl ChunkTable {
         }
         let mut index = self.unchanged();
         let (old, fixed) = (index.lookup(&*self.medium, key)?, index.kind() == IndexKind::Implicit);
+        self.relieve(&mut index);
         drop(index);
         let same = |old: &ChunkRecord| self.in_place && old.size == record.size || *old == record;
         match old.filter(same) {
@@ -257,7 +286,12 @@ impl ChunkTable {
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
         // What is overwritten leaves holes one by one, of other sizes than they are filled with: these are left
         // until all of them are there, and chunks are moved there when the file is closed.
-        let replaces = self.unchanged().lookup(&*self.medium, key)?.is_some();
+        let replaces = {
+            let mut index = self.unchanged();
+            let found = index.lookup(&*self.medium, key)?.is_some();
+            self.relieve(&mut index);
+            found
+        };
         let address = match replaces {
             true => self.medium.allocate_free(DataKind::Raw, record.size)?,
             false => self.medium.allocate_raw(record.size)?,
@@ -282,6 +316,8 @@ impl ChunkTable {
             index.insert(&*self.medium, &key, record)?;
             Ok(old)
         });
+        self.relieve(&mut index);
+        drop(index);
         match entered {
             // Only now: as long as the index names the old place, it must not become free.
             Ok(Some(old)) => {
@@ -328,7 +364,13 @@ impl ChunkTable {
 
     /// [`remove`](Self::remove) as a part of a larger change.
     pub fn remove_during(&self, _change: &RwLockReadGuard<'_, ()>, key: &Dims) -> Result<()> {
-        if let Some(record) = self.index().remove(&*self.medium, key)? {
+        let removed = {
+            let mut index = self.index();
+            let removed = index.remove(&*self.medium, key)?;
+            self.relieve(&mut index);
+            removed
+        };
+        if let Some(record) = removed {
             self.medium.free_raw(record.address, record.size);
         }
         Ok(())
@@ -337,11 +379,60 @@ impl ChunkTable {
     /// All stored chunks, in the index's order.
     pub fn all(&self) -> Result<Vec<(Dims, ChunkRecord)>> {
         let mut all = Vec::new();
-        self.unchanged().for_each(&*self.medium, &mut |coord, record| {
-            all.push((Dims::from_slice(coord), record.clone()));
-            Ok(ControlFlow::Continue(()))
+        self.for_each(|some| {
+            all.extend(some);
+            Ok(())
         })?;
         Ok(all)
+    }
+
+    /// Calls `visit` with all stored chunks in the index's order, some at a time. The index is free meanwhile: what is
+    /// changed behind those that were visited is seen.
+    pub fn for_each(
+        &self,
+        mut visit: impl FnMut(Vec<(Dims, ChunkRecord)>) -> Result<()>,
+    ) -> Result<()> {
+        let mut after: Option<Dims> = None;
+        loop {
+            let some = self.some_after(after.as_ref())?;
+            let (count, last) = (some.len(), some.last().map(|(key, _)| key.clone()));
+            if count > 0 {
+                visit(some)?;
+            }
+            if count < TOGETHER {
+                return Ok(());
+            }
+            after = last;
+        }
+    }
+
+    /// The next stored chunks behind `after`, or the first, as far as they are inside the grid; `None` behind the
+    /// last. Moves `after` on.
+    pub fn next_inside(
+        &self,
+        after: &mut Option<Option<Dims>>,
+        grid: &ChunkGrid,
+    ) -> Result<Option<Vec<Dims>>> {
+        let Some(last) = after.take() else { return Ok(None) };
+        let some = self.some_after(last.as_ref())?;
+        if some.len() == TOGETHER {
+            *after = Some(some.last().map(|(key, _)| key.clone()));
+        }
+        let keys = some.into_iter().map(|(key, _)| key).filter(|key| grid.contains_chunk(key));
+        Ok(Some(keys.collect()))
+    }
+
+    /// The first stored chunks behind one, in the index's order.
+    fn some_after(&self, after: Option<&Dims>) -> Result<Vec<(Dims, ChunkRecord)>> {
+        let (mut some, mut index) = (Vec::new(), self.unchanged());
+        let after = after.map(Dims::as_slice);
+        index.for_each_after(&*self.medium, after, &mut |coord, record| {
+            some.push((Dims::from_slice(coord), record.clone()));
+            let more = some.len() < TOGETHER;
+            Ok(if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        self.relieve(&mut index);
+        Ok(some)
     }
 
     /// The stored chunks inside the grid, in row-major order.
@@ -367,152 +458,22 @@ impl ChunkTable {
         self.listing.forget(false);
     }
 
-    /// Moves chunks to free space before them, as far as there is such, and makes the index anew if it may lie
-    /// behind them. Says whether any was moved. Changes are held back, and all is committed.
-    pub(crate) fn move_down(&self) -> Result<bool> {
-        let all = self.all()?;
-        let mut index = self.index();
-        let (kind, medium) = (index.kind(), &*self.medium);
-        let last = all.iter().map(|(_, record)| record.address).max().unwrap_or_default();
-        let stays = index.commit(medium)? < last && !medium.has_refused_early();
-        if kind != IndexKind::Implicit && stays {
-            return self.move_each(&mut index, all);
-        }
-        // As the layout message says it, which stays.
-        let (parameters, format) = (index.parameters(), *index.format());
-        let new = ChunkIndex::create_with(kind, parameters, format, index.shape().clone());
-        let mut new = new.or_else(|_| ChunkIndex::create(kind, format, index.shape().clone()))?;
-        let mut moved = Vec::new();
-        let result = match (kind, all.first()) {
-            (_, None) => return Ok(false),
-            (IndexKind::Implicit, Some((_, first))) => {
-                let length = first.size.saturating_mul(all.len() as u64);
-                if !medium.has_raw_hole_before(first.address, length) {
-                    return Ok(false);
-                }
-                new.allocate(medium).and_then(|()| copy_slots(medium, &all, &mut new))
-            }
-            _ => self.copy_chunks(&all, &mut new, &mut moved).map(|()| !moved.is_empty()),
-        };
-        if !matches!(result, Ok(true)) {
-            // What was taken for the copies is given back.
-            moved.iter().for_each(|(_, at, size)| medium.free_raw(*at, *size));
-            new.delete(medium)?;
-            return result;
-        }
-        let mut old = std::mem::replace(&mut *index, new);
-        moved.iter().for_each(|(old, _, size)| medium.free_raw(*old, *size));
-        // Nothing names the old index any more: if it cannot be read, its space is lost, and nothing else.
-        let _ = old.delete(medium);
-        Ok(true)
-    }
-
-    /// Moves chunks that were written elsewhere than they had been to free space before them, the last ones
-    /// first, as far as there is such. Says whether any was moved. Changes are held back, and all is
-    /// committed.
-    pub(crate) fn move_displaced(&self) -> Result<bool> {
-        let keys: Vec<Dims> = std::mem::take(&mut *self.displaced()).into_iter().collect();
-        let (mut index, medium) = (self.index(), &*self.medium);
-        // Where places follow from coordinates, nothing is written elsewhere.
-        let mut found = Vec::with_capacity(keys.len());
-        for key in keys {
-            found.extend(index.lookup(medium, &key)?.map(|record| (key, record)));
-        }
-        self.move_each(&mut index, found)
-    }
-
-    /// The same of these chunks.
-    fn move_each(
-        &self,
-        index: &mut ChunkIndex,
-        mut found: Vec<(Dims, ChunkRecord)>,
-    ) -> Result<bool> {
-        let medium = &*self.medium;
-        found.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
-        let mut moved = false;
-        for (key, record) in found {
-            let Some(address) = self.copy_down(&record)? else { continue };
-            let new = ChunkRecord { address, ..record.clone() };
-            if let Err(error) = index.insert(medium, &key, new) {
-                medium.free_raw(address, record.size);
-                return Err(error);
-            }
-            medium.free_raw(record.address, record.size);
-            moved = true;
-        }
-        Ok(moved)
-    }
-
-    /// Copies a chunk to free space before it, if there is such.
-    fn copy_down(&self, record: &ChunkRecord) -> Result<Option<u64>> {
-        let (old, size, medium) = (record.address, record.size, &*self.medium);
-        if !medium.has_raw_hole_before(old, size) {
-            return Ok(None);
-        }
-        let address = medium.allocate_free(DataKind::Raw, size)?;
-        // The hole may not be aligned as this has to be.
-        let copied = match address < old {
-            true => medium.copy(old, address, size).map(|()| Some(address)),
-            false => Ok(None),
-        };
-        if !matches!(copied, Ok(Some(_))) {
-            medium.free_raw(address, size);
-        }
-        copied
-    }
-
-    /// Copies chunks to free space before them, the last ones first; the new index names all. Notes old and
-    /// new places and sizes of those that were moved.
-    fn copy_chunks(
-        &self,
-        all: &[(Dims, ChunkRecord)],
-        new: &mut ChunkIndex,
-        moved: &mut Vec<(u64, u64, u64)>,
-    ) -> Result<()> {
-        let medium = &*self.medium;
-        // The index first: the file cannot be cut before what does not find a place.
-        for (key, record) in all {
-            new.insert(medium, key, record.clone())?;
-        }
-        new.commit(medium)?;
-        let mut all: Vec<_> = all.iter().collect();
-        all.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.address));
-        for (key, record) in all {
-            if let Some(address) = self.copy_down(record)? {
-                moved.push((record.address, address, record.size));
-                new.insert(medium, key, ChunkRecord { address, ..record.clone() })?;
-            }
-        }
-        Ok(())
-    }
-
     /// Gives back all chunks and the index.
     pub fn free(&self) -> Result<()> {
         // Where chunks have no space of their own, the index gives it back.
-        let kind = self.unchanged().kind();
-        let all = match kind {
-            IndexKind::Implicit => Vec::new(),
-            _ => self.all()?,
-        };
-        let _change = self.medium.change();
-        for (_, record) in all {
-            self.medium.free_raw(record.address, record.size);
+        if self.is_fixed() {
+            let _change = self.medium.change();
+            return self.index().delete(&*self.medium);
         }
+        // An index that cannot be read is left as it is.
+        self.for_each(|_| Ok(()))?;
+        let _change = self.medium.change();
+        self.for_each(|some| {
+            some.iter().for_each(|(_, record)| self.medium.free_raw(record.address, record.size));
+            Ok(())
+        })?;
         self.index().delete(&*self.medium)
     }
-}
-
-/// Copies chunks to the places that they have in a new index, if these are before the old ones. Says whether
-/// they are.
-fn copy_slots(medium: &Medium, all: &[(Dims, ChunkRecord)], new: &mut ChunkIndex) -> Result<bool> {
-    for (key, record) in all {
-        let Some(place) = new.lookup(medium, key)? else { continue };
-        if place.address > record.address {
-            return Ok(false);
-        }
-        medium.copy(record.address, place.address, record.size)?;
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ use std::sync::Arc;
 /// chunks together.
 pub(crate) const MOST_HELD: u64 = 64 << 20;
 
+/// The most images of elements that are held: each takes memory beside its bytes.
+const MOST_IMAGES: usize = 1 << 17;
+
 /// Which images are elements, as whoever changes that knows it.
 pub(super) struct Held {
     list: Arc<Images>,
@@ -74,9 +77,10 @@ impl Held {
         }
     }
 
-    /// Whether so many more bytes at `address` are too many.
+    /// Whether so many more bytes at `address` are too many, or one more image is.
     fn is_full(&self, address: u64, length: u64) -> bool {
-        self.bytes.saturating_add(length) > self.most && !self.list.contains(address)
+        let full = self.list.count() >= MOST_IMAGES;
+        (full || self.bytes.saturating_add(length) > self.most) && !self.list.contains(address)
     }
 }
 
@@ -136,7 +140,7 @@ impl Medium {
                     state.write_held(offset, bytes);
                     continue;
                 }
-                let new = state.allocator.is_in_fresh(offset);
+                let new = state.allocator.is_fresh(offset);
                 match new || fixed && state.held.is_full(offset, bytes.len() as u64) {
                     true => at_once.push(WriteOp { offset, bytes }),
                     false => {
@@ -168,7 +172,7 @@ impl Medium {
     /// Whether elements that replace those at `address` would have to be held, but are too many for that.
     pub(crate) fn cannot_hold(&self, address: u64, length: u64) -> bool {
         let state = self.state();
-        state.held.is_full(address, length) && !state.allocator.is_in_fresh(address)
+        state.held.is_full(address, length) && !state.allocator.is_fresh(address)
     }
 
     /// Lets no more than so many bytes be held.

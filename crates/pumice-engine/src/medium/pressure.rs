@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// metadata has at most.
 pub const METADATA_LIMIT: usize = 32 << 20;
 
+/// The blocks of a chunk index have as much memory whatever the limit is.
+const LEAST_OF_INDEX: usize = 16 << 10;
+
 /// How many bytes of them may be in space that only a commit can write to, so that they cannot be written before.
 pub(super) fn early(limit: usize) -> u64 {
     limit as u64 / 4
@@ -26,6 +29,11 @@ impl Medium {
         self.state().spill_at = limit;
         self.state().allocator.take_early_at_most(early(limit));
         self
+    }
+
+    /// How many bytes the blocks of a chunk index may take in memory.
+    pub(crate) fn index_limit(&self) -> usize {
+        (self.limit / 4).max(LEAST_OF_INDEX)
     }
 
     /// Takes note that up to `bytes` of metadata changed that is not staged yet.

@@ -3,7 +3,7 @@
 
 use crate::memory::Memory;
 use proptest::prelude::*;
-use pumice_engine::index::{ChunkIndex, IndexKind, IndexShape};
+use pumice_engine::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
 use pumice_format::index::{ChunkRecord, RecordFormat, SectionRecord};
 use pumice_format::{Sizes, UNDEFINED};
 use std::collections::BTreeMap;
@@ -127,11 +127,26 @@ fn record(format: &RecordFormat, seed: u64) -> ChunkRecord {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Insert { start: usize, skip: u64, every: u64, count: u64, seed: u64 },
-    Remove { start: usize, skip: u64, every: u64, count: u64 },
+    Insert {
+        start: usize,
+        skip: u64,
+        every: u64,
+        count: u64,
+        seed: u64,
+    },
+    Remove {
+        start: usize,
+        skip: u64,
+        every: u64,
+        count: u64,
+    },
     Commit,
     Reopen,
     List,
+    /// Forgets blocks, those that changed as well if they are staged first.
+    Trim {
+        staged: bool,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -144,6 +159,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Commit),
         2 => Just(Step::Reopen),
         1 => Just(Step::List),
+        2 => any::<bool>().prop_map(|staged| Step::Trim { staged }),
     ];
     prop::collection::vec(step, 1..12)
 }
@@ -196,6 +212,7 @@ impl<'a> Pair<'a> {
             }
             Step::Reopen => self.reopen(),
             Step::List => self.check_list(),
+            Step::Trim { staged } => self.trim(staged),
         }
     }
 
@@ -220,6 +237,35 @@ impl<'a> Pair<'a> {
         .unwrap();
     }
 
+    fn trim(&mut self, staged: bool) {
+        if staged {
+            self.index.commit(&self.io).unwrap();
+        }
+        self.index.trim();
+        if staged {
+            let block = 8 << 10;
+            assert!(self.index.memory() <= block, "{} bytes left", self.index.memory());
+        }
+    }
+
+    /// Lists chunks some at a time, each time from the last one on.
+    fn list_by_and_by(&mut self) -> Vec<(Vec<u64>, ChunkRecord)> {
+        let mut listed: Vec<(Vec<u64>, ChunkRecord)> = Vec::new();
+        loop {
+            let (before, after) = (listed.len(), listed.last().map(|(coord, _)| coord.clone()));
+            let mut collect = |coord: &[u64], record: &ChunkRecord| {
+                listed.push((coord.to_vec(), record.clone()));
+                let more = listed.len() < before + 37;
+                Ok(if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            };
+            self.index.for_each_after(&self.io, after.as_deref(), &mut collect).unwrap();
+            if listed.len() == before {
+                return listed;
+            }
+            self.index.trim();
+        }
+    }
+
     fn check_list(&mut self) {
         let mut listed = Vec::new();
         let mut collect = |coord: &[u64], record: &ChunkRecord| {
@@ -230,6 +276,7 @@ impl<'a> Pair<'a> {
         if self.case.kind != IndexKind::ExtensibleArray {
             assert!(listed.is_sorted_by(|a, b| a.0 < b.0));
         }
+        assert_eq!(self.list_by_and_by(), listed);
         listed.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(listed, self.model.clone().into_iter().collect::<Vec<_>>());
     }
@@ -428,4 +475,19 @@ fn an_implicit_index_computes_addresses() {
     assert!(index.insert(&io, &[1, 2], ChunkRecord::dense(0x10, 16)).is_err());
     assert_eq!(index.remove(&io, &[1, 2]).unwrap(), None, "its space stays");
     assert_eq!(index.commit(&io).unwrap(), 0x1000);
+}
+
+#[test]
+fn pages_and_bitmaps_that_no_memory_holds_are_errors() {
+    // Entries a page, and in all: a page of 2^50 bytes, a bitmap of 2^51.
+    for (page_bits, chunks) in [(47, 1 << 48), (1, 1 << 55)] {
+        let shape = IndexShape::new(&[chunks], &[chunks], &[1]).unwrap();
+        let format = RecordFormat::plain(Sizes::default(), 1);
+        let parameters = IndexParameters { page_bits, ..IndexParameters::default() };
+        let index = ChunkIndex::create_with(IndexKind::FixedArray, parameters, format, shape);
+        let (mut index, io) = (index.unwrap(), Memory::new(Sizes::default(), 0x700));
+        let error = index.insert(&io, &[7], record(&format, 1)).unwrap_err().to_string();
+        assert!(error.contains("no memory"), "{error}");
+        assert_eq!(index.lookup(&io, &[7]).unwrap(), None);
+    }
 }

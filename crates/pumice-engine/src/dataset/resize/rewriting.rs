@@ -48,9 +48,9 @@ struct Changed {
 /// What it takes to change the chunks of a dataset for another extent.
 pub(super) struct Rewriting<'a> {
     dataset: &'a DatasetState,
-    table: &'a ChunkTable,
-    exclusive: &'a Exclusive<'a, DatasetLayout>,
-    dims: &'a [u64],
+    pub(super) table: &'a ChunkTable,
+    pub(super) exclusive: &'a Exclusive<'a, DatasetLayout>,
+    pub(super) dims: &'a [u64],
     recoder: Recoder,
 }
 

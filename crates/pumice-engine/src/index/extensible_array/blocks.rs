@@ -113,28 +113,43 @@ impl Root {
         &mut self,
         array: &mut Array,
         io: &dyn MetadataIo,
+        start: u64,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        if array.visit(&self.entries, 0, visit)?.is_break() {
+        if array.visit(&self.entries, 0, start, visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let numbers = direct_numbers(array);
         for (link, number) in self.direct.iter_mut().zip(numbers) {
+            if is_before(array, number, start) {
+                continue;
+            }
             let Some(block) = Data::load(link, array, io, number)? else { continue };
             let first = array.geometry.first_slot(number.super_block, number.data_block);
             let first = first.unwrap_or(u64::MAX);
-            if array.visit(block.whole(), first, visit)?.is_break() {
+            if array.visit(block.whole(), first, start, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         let first = array.geometry.direct_super_blocks;
         for (link, number) in self.supers.iter_mut().zip(first..) {
+            let last = array.geometry.blocks(number).unwrap_or_default().saturating_sub(1);
+            if is_before(array, Number { super_block: number, data_block: last as usize }, start) {
+                continue;
+            }
             let Some(block) = Super::load(link, array, io, number)? else { continue };
-            if block.for_each(array, io, visit)?.is_break() {
+            if block.for_each(array, io, start, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Forgets data blocks and pages that have not changed, and counts the others.
+    pub(super) fn trim(&mut self, array: &mut Array) {
+        self.direct.iter_mut().for_each(|link| trim_data(link, array));
+        let supers = self.supers.iter_mut().filter_map(|link| link.block.as_mut());
+        supers.for_each(|block| block.blocks.iter_mut().for_each(|link| trim_data(link, array)));
     }
 
     /// Stages what changed of the block at `address` and below it.
@@ -257,7 +272,7 @@ impl Super {
             if !create {
                 return Ok(None);
             }
-            block.create_page(array, page);
+            block.create_page(array, page)?;
             set_page(&mut self.bitmap, bit);
             self.dirty = true;
         }
@@ -268,15 +283,19 @@ impl Super {
         &mut self,
         array: &mut Array,
         io: &dyn MetadataIo,
+        start: u64,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let pages = array.geometry.block_pages(self.number);
         for (data_block, link) in self.blocks.iter_mut().enumerate() {
             let number = Number { super_block: self.number, data_block };
+            if is_before(array, number, start) {
+                continue;
+            }
             let address = link.address;
             let Some(block) = Data::load(link, array, io, number)? else { continue };
             let first = array.geometry.first_slot(self.number, data_block).unwrap_or(u64::MAX);
-            if pages == 0 && array.visit(block.whole(), first, visit)?.is_break() {
+            if pages == 0 && array.visit(block.whole(), first, start, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             for page in 0..pages {
@@ -284,8 +303,11 @@ impl Super {
                     continue;
                 }
                 let first = first.saturating_add(page * array.geometry.page_entries);
+                if first.saturating_add(array.geometry.page_entries) <= start {
+                    continue;
+                }
                 let entries = block.page(array, io, address, page)?;
-                if array.visit(entries, first, visit)?.is_break() {
+                if array.visit(entries, first, start, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -312,6 +334,26 @@ impl Super {
         self.dirty = false;
         Ok(())
     }
+}
+
+/// Whether all slots of a data block come before one.
+fn is_before(array: &Array, Number { super_block, data_block }: Number, slot: u64) -> bool {
+    let first = array.geometry.first_slot(super_block, data_block);
+    let entries = array.geometry.block_entries(super_block);
+    let end = first.zip(entries).and_then(|(first, entries)| first.checked_add(entries));
+    end.is_some_and(|end| end <= slot)
+}
+
+/// Forgets what has not changed of a data block.
+fn trim_data(link: &mut Link<Data>, array: &mut Array) {
+    let Some(block) = &mut link.block else { return };
+    block.trim();
+    if block.is_dirty() {
+        array.loaded += block.memory();
+        return;
+    }
+    array.claims.release(link.address);
+    link.block = None;
 }
 
 /// Which data blocks the index block lists.

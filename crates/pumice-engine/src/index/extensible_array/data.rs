@@ -5,7 +5,7 @@
 
 use super::{Array, Link};
 use crate::Result;
-use crate::index::entries::Entries;
+use crate::index::entries::{Entries, PAGE_OVERHEAD};
 use crate::metadata::MetadataIo;
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
@@ -39,12 +39,13 @@ impl Data {
         let entries = geometry.block_entries(number.super_block).unwrap_or_default();
         let size = geometry.block_size(number.super_block).unwrap_or_default();
         let paged = geometry.block_pages(number.super_block) > 0;
+        let whole = Entries::unset(&array.format, if paged { 0 } else { entries })?;
         let statistics = &mut array.statistics;
         statistics.data_blocks = statistics.data_blocks.saturating_add(1);
         statistics.data_block_bytes = statistics.data_block_bytes.saturating_add(size);
         statistics.entries = statistics.entries.saturating_add(entries);
         array.dirty = true;
-        let whole = Entries::unset(&array.format, if paged { 0 } else { entries });
+        array.loaded += whole.bytes.len() + PAGE_OVERHEAD;
         Ok(Self { new: true, whole, pages: BTreeMap::new() })
     }
 
@@ -64,6 +65,7 @@ impl Data {
                 Ok(DataBlock::decode(&bytes, address, sizes, owner, geometry, super_block)?)
             })?;
             let whole = Entries::loaded(block.entries);
+            array.loaded += whole.bytes.len() + PAGE_OVERHEAD;
             link.block = Some(Box::new(Self { new: false, whole, pages: BTreeMap::new() }));
         }
         Ok(link.block.as_deref_mut())
@@ -75,15 +77,17 @@ impl Data {
     }
 
     /// A page that the bitmap says does not exist yet.
-    pub(super) fn create_page(&mut self, array: &Array, page: u64) {
-        let entries = Entries::unset(&array.format, array.geometry.page_entries);
+    pub(super) fn create_page(&mut self, array: &mut Array, page: u64) -> Result<()> {
+        let entries = Entries::unset(&array.format, array.geometry.page_entries)?;
+        array.loaded += entries.bytes.len() + PAGE_OVERHEAD;
         self.pages.insert(page, entries);
+        Ok(())
     }
 
     /// A page that the bitmap says exists. `address` is the block's.
     pub(super) fn page(
         &mut self,
-        array: &Array,
+        array: &mut Array,
         io: &dyn MetadataIo,
         address: u64,
         page: u64,
@@ -93,9 +97,22 @@ impl Data {
             Entry::Vacant(missing) => {
                 let address = page_address(array, address, page)?;
                 let bytes = io.read(address, array.geometry.page_size(address)?)?;
-                Ok(missing.insert(Entries::loaded(decode_page(&bytes, address)?.to_vec())))
+                let entries = Entries::loaded(decode_page(&bytes, address)?.to_vec());
+                array.loaded += entries.bytes.len() + PAGE_OVERHEAD;
+                Ok(missing.insert(entries))
             }
         }
+    }
+
+    /// Bytes of its entries in memory.
+    pub(super) fn memory(&self) -> usize {
+        let pages = self.pages.values().map(|page| page.bytes.len() + PAGE_OVERHEAD);
+        self.whole.bytes.len() + PAGE_OVERHEAD + pages.sum::<usize>()
+    }
+
+    /// Forgets pages that have not changed.
+    pub(super) fn trim(&mut self) {
+        self.pages.retain(|_, page| page.dirty);
     }
 
     pub(super) fn is_dirty(&self) -> bool {
