@@ -17,11 +17,25 @@ pub(crate) struct LineStyle {
     pub(crate) apart: bool,
     /// What is between coordinates and values.
     pub(crate) separator: &'static str,
+    /// What follows all elements but the last.
+    pub(crate) comma: &'static str,
+    /// How many columns lines without coordinates begin before their level.
+    pub(crate) outdent: usize,
+    /// How many columns further lines begin in the middle of an element.
+    pub(crate) hanging: usize,
 }
 
 impl Default for LineStyle {
     fn default() -> Self {
-        Self { columns: 80, coordinates: true, apart: false, separator: ": " }
+        Self {
+            columns: 80,
+            coordinates: true,
+            apart: false,
+            separator: ": ",
+            comma: ",",
+            outdent: 0,
+            hanging: 0,
+        }
     }
 }
 
@@ -215,7 +229,7 @@ impl<'a, W: Write> DataLines<'a, W> {
         if self.text.is_empty() {
             return Ok(());
         }
-        self.text.push(',');
+        self.text.push_str(self.style.comma);
         self.write()
     }
 
@@ -251,10 +265,10 @@ impl<'a, W: Write> DataLines<'a, W> {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let wide = self.column + self.text.len() + 1 > self.style.columns;
-        if wide && self.text.contains(BREAK) {
+        if self.text.contains(BREAK) {
             self.write_sections();
         } else {
+            let wide = self.column + self.text.len() + 1 > self.style.columns;
             let new_line = self.new_line || wide || self.column == 0 || self.style.apart;
             let text = std::mem::take(&mut self.text);
             self.write_section(&text, new_line, true);
@@ -270,14 +284,18 @@ impl<'a, W: Write> DataLines<'a, W> {
         written
     }
 
-    /// Writes an element that does not fit into the line, section by section. It begins a line if it
-    /// would fit into one, or if the element before it was broken, too.
+    /// Writes an element section by section. One that does not fit into the line begins another if it
+    /// fits into that, or if the element before it was broken, too.
     fn write_sections(&mut self) {
         let text = std::mem::take(&mut self.text);
-        let fits = self.level * INDENT + text.len() < self.style.columns;
-        let mut new_line = self.new_line || self.column == 0 || self.broken || fits;
+        let length = text.len() - text.matches(BREAK).count();
+        let wide = self.column + length + 1 > self.style.columns;
+        let fits = self.level * INDENT + length < self.style.columns;
+        let mut new_line = self.new_line || self.column == 0 || self.style.apart;
+        new_line |= wide && (self.broken || fits);
         self.broken = false;
         for (number, section) in text.split(BREAK).enumerate() {
+            // h5ls does not count the blank that it is about to print before an element.
             let wide = self.column + section.len() + 1 > self.style.columns;
             self.broken |= number > 0 && wide;
             self.write_section(section, new_line || wide, number == 0);
@@ -288,24 +306,23 @@ impl<'a, W: Write> DataLines<'a, W> {
 
     fn write_section(&mut self, section: &str, new_line: bool, first: bool) {
         if new_line {
-            self.begin_line();
+            self.begin_line(!first);
         } else if first {
             self.buffer.push(b' ');
             self.column += 1;
         }
-        for part in section.split(BREAK) {
-            self.buffer.extend_from_slice(part.as_bytes());
-            self.column += part.len();
-        }
+        self.buffer.extend_from_slice(section.as_bytes());
+        self.column += section.len();
     }
 
-    fn begin_line(&mut self) {
+    fn begin_line(&mut self, inside: bool) {
         if self.column > 0 {
             self.buffer.push(b'\n');
         }
         self.prefix.clear();
         if !self.style.coordinates {
-            self.column = self.level * INDENT;
+            let hanging = if inside { self.style.hanging } else { 0 };
+            self.column = (self.level * INDENT + hanging).saturating_sub(self.style.outdent);
             self.buffer.resize(self.buffer.len() + self.column, b' ');
             return;
         }

@@ -27,8 +27,12 @@ pub(crate) const BREAK: char = '\u{1}';
 pub(crate) struct Style {
     /// As in XML: blanks between values, markup escaped in text.
     pub(crate) xml: bool,
+    /// Text in XML stands inside of compounds, arrays or sequences, where h5dump does not escape it.
+    pub(crate) inside: bool,
     /// As in h5ls: everything on one line, which may be broken at [`BREAK`]s.
     pub(crate) breakable: bool,
+    /// As in `h5ls -S`: blanks between values, no brackets around compounds and arrays. With `breakable`.
+    pub(crate) simple: bool,
     /// Members of compounds have their names before them.
     pub(crate) labels: bool,
     /// Bytes as this machine would have them, in hexadecimal.
@@ -47,6 +51,14 @@ pub(crate) struct Style {
     pub(crate) file: Option<Group>,
 }
 
+impl Style {
+    /// The format of floats of so many bytes: h5ls prints doubles with all digits that they surely have.
+    fn float_format(&self, size: usize) -> Option<FloatFormat> {
+        let double = self.breakable && (5..=8).contains(&size);
+        self.float.clone().or_else(|| double.then(|| FloatFormat::parse("%.15g")).flatten())
+    }
+}
+
 /// Turns elements of one datatype into text.
 pub(crate) struct Renderer {
     size: usize,
@@ -61,7 +73,7 @@ enum Kind {
     Object,
     /// References of other kinds.
     Reference(Datatype),
-    Float(Conversion),
+    Float(Conversion, Option<FloatFormat>),
     Text(StringPadding),
     Enum(Enumeration),
     Hex,
@@ -72,7 +84,7 @@ enum Kind {
         holds_arrays: bool,
         base: Box<Renderer>,
     },
-    Complex(Conversion),
+    Complex(Conversion, Option<FloatFormat>),
     VariableText(VarLen),
     Sequence(VarLen, Box<Renderer>),
 }
@@ -104,6 +116,10 @@ impl Renderer {
     }
 
     fn build(datatype: &Datatype, style: &Arc<Style>) -> Result<Self> {
+        let nested = match style.xml && !style.inside {
+            true => Arc::new(Style { inside: true, ..Style::clone(style) }),
+            false => style.clone(),
+        };
         let kind = match datatype {
             _ if style.raw && !datatype.has_varlen() && !datatype.has_references() => {
                 let native = cells::with_order(datatype, cfg!(target_endian = "big"));
@@ -113,29 +129,32 @@ impl Renderer {
             Datatype::Integer(Integer { size: 1, .. }) if style.characters => Kind::Character,
             Datatype::Integer(Integer { signed: true, .. }) => Kind::Signed(to::<i64>(datatype)?),
             Datatype::Integer(_) => Kind::Unsigned(to::<u64>(datatype)?),
-            Datatype::Float(_) => Kind::Float(to::<f64>(datatype)?),
+            Datatype::Float(_) => {
+                Kind::Float(to::<f64>(datatype)?, style.float_format(datatype.size()))
+            }
             Datatype::String(string) => Kind::Text(string.padding),
             Datatype::Enum(enumeration) => Kind::Enum(enumeration.clone()),
             Datatype::Bitfield(_) | Datatype::Opaque(_) | Datatype::Time(_) => Kind::Hex,
             Datatype::Compound(compound) => {
                 let members = compound.members.iter().map(|member| {
                     let (name, offset) = (member.name.clone(), member.offset as usize);
-                    Ok(Member { name, offset, renderer: Self::build(&member.datatype, style)? })
+                    Ok(Member { name, offset, renderer: Self::build(&member.datatype, &nested)? })
                 });
                 Kind::Compound(members.collect::<Result<_>>()?)
             }
             Datatype::Array(array) => Kind::Array {
                 row: array.dims.last().map_or(1, |&length| length as usize).max(1),
                 holds_arrays: holds_arrays(&array.base),
-                base: Box::new(Self::build(&array.base, style)?),
+                base: Box::new(Self::build(&array.base, &nested)?),
             },
             Datatype::Complex(complex) => {
-                Kind::Complex(to::<f64>(&Datatype::Float(complex.base.clone()))?)
+                let base = Datatype::Float(complex.base.clone());
+                Kind::Complex(to::<f64>(&base)?, style.float_format(base.size()))
             }
             Datatype::VarLen(varlen) => match varlen.kind {
                 VarLenKind::String { .. } => Kind::VariableText(varlen.clone()),
                 VarLenKind::Sequence => {
-                    Kind::Sequence(varlen.clone(), Box::new(Self::build(&varlen.base, style)?))
+                    Kind::Sequence(varlen.clone(), Box::new(Self::build(&varlen.base, &nested)?))
                 }
             },
             Datatype::Reference(reference) if reference.kind == ReferenceKind::Object => {
@@ -155,7 +174,7 @@ impl Renderer {
     /// Appends elements, and after each notes where its text ends. Only for those of one line.
     pub(crate) fn push_each(&self, out: &mut String, ends: &mut Vec<usize>, elements: &[u8]) {
         let elements = elements.chunks_exact(self.size.max(1));
-        if let (Kind::Float(conversion), None) = (&self.kind, &self.style.float)
+        if let Kind::Float(conversion, None) = &self.kind
             && conversion.is_noop()
         {
             for element in elements {
@@ -173,7 +192,7 @@ impl Renderer {
 
     /// Whether elements are numbers, whose texts depend on nothing else.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self.kind, Kind::Signed(_) | Kind::Unsigned(_) | Kind::Float(_))
+        matches!(self.kind, Kind::Signed(_) | Kind::Unsigned(_) | Kind::Float(..))
     }
 
     /// Appends an element on one line.
@@ -200,7 +219,7 @@ impl Renderer {
             Kind::Character => self.push_character(out, element.first().copied().unwrap_or(0)),
             Kind::Object => self.push_object(out, element),
             Kind::Reference(datatype) => self.push_reference(out, datatype, element),
-            Kind::Float(conversion) => self.push_float(out, conversion, element),
+            Kind::Float(conversion, format) => push_float(out, conversion, format, element),
             Kind::Text(padding) => self.push_text(out, element, *padding),
             Kind::Enum(enumeration) => push_enum(out, enumeration, element),
             Kind::Hex => push_hex(out, element.iter()),
@@ -214,11 +233,11 @@ impl Renderer {
             Kind::Array { row, holds_arrays, base } => {
                 self.push_array(out, (*row, *holds_arrays), base, (element, heap), level);
             }
-            Kind::Complex(conversion) => {
+            Kind::Complex(conversion, format) => {
                 let (real, imaginary) = element.split_at(element.len() / 2);
-                self.push_float(out, conversion, real);
+                push_float(out, conversion, format, real);
                 let start = out.len();
-                self.push_float(out, conversion, imaginary);
+                push_float(out, conversion, format, imaginary);
                 if !out[start..].starts_with('-') {
                     out.insert(start, '+');
                 }
@@ -262,14 +281,6 @@ impl Renderer {
         match self.kind {
             Kind::Signed(_) => (bits << unused) as i64 >> unused,
             _ => (bits << unused >> unused) as i64,
-        }
-    }
-
-    fn push_float(&self, out: &mut String, conversion: &Conversion, element: &[u8]) {
-        let value = f64::from_ne_bytes(convert(conversion, element));
-        match &self.style.float {
-            Some(format) => format.push(out, value),
-            None => numbers::push_general(out, value),
         }
     }
 
@@ -330,6 +341,12 @@ impl Renderer {
 
     fn push_character(&self, out: &mut String, byte: u8) {
         match byte {
+            _ if self.style.simple => match byte.is_ascii_graphic() {
+                true => out.push(byte as char),
+                false => {
+                    let _ = write!(out, "%{byte:02x}");
+                }
+            },
             b'\n' | b'\r' if !self.style.escape => {
                 // h5dump sets continued lines in by eleven columns.
                 let _ = write!(out, "{}{:11}", byte as char, "");
@@ -351,15 +368,16 @@ impl Renderer {
     fn push_text(&self, out: &mut String, element: &[u8], padding: StringPadding) {
         let end = match padding {
             StringPadding::NullTerminate => element.iter().position(|&byte| byte == 0),
-            _ if self.style.xml => element.iter().position(|&byte| byte == 0),
+            _ if self.style.xml && !self.style.inside => element.iter().position(|&byte| byte == 0),
             _ => None,
         };
         let text = &element[..end.unwrap_or(element.len())];
-        if self.style.breakable && text.chunk_by(|one, other| one == other).any(repeats) {
+        let counts = self.style.breakable && !self.style.simple;
+        if counts && text.chunk_by(|one, other| one == other).any(repeats) {
             return self.push_repeating(out, text);
         }
         out.push('"');
-        if self.style.xml {
+        if self.style.xml && !self.style.inside {
             out.push_str(&xml_text(&String::from_utf8_lossy(text)));
         } else {
             for piece in text.utf8_chunks() {
@@ -410,18 +428,20 @@ impl Renderer {
         level: Option<usize>,
     ) {
         if self.style.breakable {
-            out.push('{');
+            let (simple, braces) = (self.style.simple, !self.style.simple || self.style.labels);
+            out.push_str(if braces { "{" } else { "" });
             for (index, member) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                    out.push(BREAK);
+                match index > 0 {
+                    true if simple => out.push(' '),
+                    true => out.extend([',', ' ', BREAK]),
+                    false => {}
                 }
                 if self.style.labels {
                     let _ = write!(out, "{}=", member.name);
                 }
                 member.renderer.push(out, member.of(element), heap, None);
             }
-            return out.push('}');
+            return out.push_str(if braces { "}" } else { "" });
         }
         let (xml, mut first) = (self.style.xml, true);
         if !xml {
@@ -463,7 +483,7 @@ impl Renderer {
         for (index, (renderer, part)) in parts.enumerate() {
             if index > 0 {
                 out.push_str(separator);
-                out.push(BREAK);
+                out.extend((!self.style.simple).then_some(BREAK));
             }
             renderer.push(out, part, heap, None);
         }
@@ -478,6 +498,18 @@ impl Renderer {
         (element, heap): (&[u8], &[u8]),
         level: Option<usize>,
     ) {
+        if self.style.simple {
+            for (index, part) in element.chunks_exact(base.size.max(1)).enumerate() {
+                match index > 0 {
+                    // h5ls goes on in another line, set in by seven columns.
+                    true if holds_arrays => out.push_str(" \n       "),
+                    true => out.push_str("  "),
+                    false => {}
+                }
+                base.push(out, part, heap, None);
+            }
+            return;
+        }
         if self.style.breakable {
             let parts = element.chunks_exact(base.size.max(1)).map(|part| (base, part));
             return self.push_list(out, "[]", ",", parts, heap);
@@ -499,6 +531,19 @@ impl Renderer {
             base.push(out, part, heap, level.map(|level| level + 1));
         }
         out.push_str(if xml { "" } else { " ]" });
+    }
+}
+
+fn push_float(
+    out: &mut String,
+    conversion: &Conversion,
+    format: &Option<FloatFormat>,
+    element: &[u8],
+) {
+    let value = f64::from_ne_bytes(convert(conversion, element));
+    match format {
+        Some(format) => format.push(out, value),
+        None => numbers::push_general(out, value),
     }
 }
 
@@ -549,9 +594,38 @@ fn push_hex<'a>(out: &mut String, bytes: impl ExactSizeIterator<Item = &'a u8>) 
     }
 }
 
+/// A name with special letters behind backslashes. The letter behind one of these is not looked at, as h5dump
+/// has it.
+fn push_escaped(out: &mut String, name: &str) {
+    let mut before = false;
+    for letter in name.chars() {
+        let known = match letter {
+            _ if before => None,
+            '\'' | '"' | '\\' | '?' => Some(letter),
+            '\u{7}' => Some('a'),
+            '\u{8}' => Some('b'),
+            '\u{c}' => Some('f'),
+            '\n' => Some('n'),
+            '\r' => Some('r'),
+            '\t' => Some('t'),
+            '\u{b}' => Some('v'),
+            _ => None,
+        };
+        let control = !before && letter.is_ascii_control();
+        before = known.is_some() || control;
+        match known {
+            Some(known) => out.extend(['\\', known]),
+            None if control => {
+                let _ = write!(out, "\\{:03o}", u32::from(letter));
+            }
+            None => out.push(letter),
+        }
+    }
+}
+
 fn push_enum(out: &mut String, enumeration: &Enumeration, element: &[u8]) {
     match (enumeration.name_of(element), enumeration.base.order) {
-        (Some(name), _) => out.push_str(name),
+        (Some(name), _) => push_escaped(out, name),
         // The bytes of the number as this machine has it.
         (None, order) if order == ByteOrder::NATIVE => push_hex(out, element.iter()),
         (None, _) => push_hex(out, element.iter().rev()),

@@ -49,7 +49,10 @@ impl Hyperslab {
         for (axis, &length) in shape.iter().enumerate() {
             let (stride, count, block) = (self.stride[axis], self.count[axis], self.block[axis]);
             ensure!(stride > 0, "the stride of axis {axis} is 0");
-            ensure!(count <= 1 || stride >= block, "the blocks overlap on axis {axis}");
+            ensure!(
+                count <= 1 || stride >= block,
+                "wrong subset selection; blocks overlap on axis {axis}"
+            );
             ensure!(
                 self.end(axis).is_some_and(|end| end <= length),
                 "the selection does not fit axis {axis}, which has {length} cell(s)"

@@ -3,6 +3,7 @@
 //! Takes h5ls's flags and prints what it prints. Sparse datasets are marked, and with -v their
 //! defined cells are counted.
 
+mod elsewhere;
 mod options;
 mod tree;
 mod types;
@@ -248,6 +249,7 @@ impl<'a, W: Write> Lister<'a, W> {
             };
             self.detail(name, &format!("{{{}}} {bytes} bytes", chunk.join(", ")))?;
         }
+        self.elsewhere(dataset)?;
         let all = dataset.extent()?.cells();
         let stored = dataset.storage_size()?;
         let text = match dataset.datatype() {

@@ -219,6 +219,46 @@ fn virtual_datasets_and_external_links_are_followed_as_h5dump_does() {
     }
 }
 
+/// Three sources in turn, of which one is missing: a view up to the first missing one is empty.
+#[test]
+fn virtual_datasets_end_before_a_source_that_is_missing() {
+    let place = Place::new();
+    for name in ["one.h5", "three.h5"] {
+        let file = File::create(place.path(name)).unwrap();
+        let part = file.new_dataset::<i32>().shape([3]).max_shape([None]).chunk([2]);
+        part.create("a").unwrap().write(.., &[1, 2, 3]).unwrap();
+        file.close().unwrap();
+    }
+    let all = File::create(place.path("all.h5")).unwrap();
+    let endless = Selection::hyperslab(&[0], &[1], &[UNLIMITED], &[1]).unwrap();
+    for (name, order) in
+        [("second", ["one.h5", "two.h5", "three.h5"]), ("none", ["one.h5", "one.h5", "three.h5"])]
+    {
+        let mut builder = all.new_dataset::<i32>().shape([0]).max_shape([None]).fill_value(-1);
+        for (number, source) in (0..).zip(order) {
+            let every = Selection::hyperslab(&[number], &[3], &[UNLIMITED], &[1]).unwrap();
+            builder = builder.virtual_part(every, source, "a", endless.clone());
+        }
+        builder.create(name).unwrap();
+    }
+    // The third source has fewer cells: the others are cut where it ends.
+    let fewer = File::open_rw(place.path("three.h5")).unwrap();
+    fewer.dataset("a").unwrap().resize([2]).unwrap();
+    fewer.close().unwrap();
+    all.close().unwrap();
+    let told = place.succeed("dump --vds-view-first-missing all.h5");
+    assert!(told.contains("DATASPACE  SIMPLE { ( 0 ) / ( H5S_UNLIMITED ) }"), "{told}");
+    assert!(told.contains("(0): 1, 1, 1, 2, 2, 2"), "{told}");
+    if installed("h5dump") {
+        for flags in ["-v", "", "-G 2", "-v -p"] {
+            let words: Vec<_> = flags.split_whitespace().chain(["all.h5"]).collect();
+            let theirs = place.command("h5dump").args(&words).output().unwrap();
+            let ours = place.run(&[&["dump"], words.as_slice()].concat());
+            assert_eq!(ours.out, String::from_utf8(theirs.stdout).unwrap(), "{flags}");
+        }
+    }
+}
+
 #[test]
 fn fill_values_are_printed_with_what_they_refer_to() {
     let place = Place::new();

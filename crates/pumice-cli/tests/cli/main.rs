@@ -12,5 +12,6 @@ mod looking;
 mod repacking;
 mod replaying;
 mod support;
+mod tool_details;
 mod usage;
 mod writing;

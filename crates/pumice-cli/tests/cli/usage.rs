@@ -114,7 +114,7 @@ fn windows_and_selections_that_do_not_fit_are_told() {
             "dump small.h5 -d matrix -s 0",
             "number of start dims (1) does not match dataset dims (2)",
         ),
-        ("dump small.h5 -d matrix -c 2,2 -k 2,2", "the blocks overlap on axis 0"),
+        ("dump small.h5 -d matrix -c 2,2 -k 2,2", "blocks overlap on axis 0"),
     ] {
         let error = place.fail(line);
         assert!(error.contains(expected), "{error}");

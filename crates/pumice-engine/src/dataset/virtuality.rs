@@ -75,6 +75,8 @@ struct Piece {
     source: Source,
     from: Selection,
     to: Selection,
+    /// Where `from` is the beginning of a selection without end: that one.
+    endless: Option<Selection>,
 }
 
 /// Puts the mapping of a new dataset into the global heap; gives the layout that says where.
@@ -162,8 +164,9 @@ impl Virtual {
             };
             let pieces = self.pieces(mapping)?;
             if self.view.first_missing {
-                let reached = pieces.last().map_or(0, |piece| end(&piece.to, own));
-                let reached = with_trail(parameters, reached);
+                // Without any source the dataset ends where it begins, as in libhdf5.
+                let reached = pieces.last().map(|piece| end(&piece.to, own));
+                let reached = reached.map_or(0, |reached| with_trail(parameters, reached));
                 let first = &mut first_missing[own];
                 *first = Some(first.map_or(reached, |first| first.min(reached)));
                 continue;
@@ -186,7 +189,7 @@ impl Virtual {
             let (file, dataset) = (plain(&mapping.file), plain(&mapping.dataset));
             let Some(source) = self.source(&file, &dataset)? else { return Ok(Vec::new()) };
             let (from, to) = (mapping.source.clone(), mapping.target.clone());
-            return Ok(vec![Piece { source, from, to }]);
+            return Ok(vec![Piece { source, from, to, endless: None }]);
         };
         if !is_numbered(&mapping.file) && !is_numbered(&mapping.dataset) {
             let (file, dataset) = (plain(&mapping.file), plain(&mapping.dataset));
@@ -194,7 +197,8 @@ impl Virtual {
             let dims = source.dataset.dims();
             let from = mapping.source.clip(&dims)?;
             let to = first_cells(&mapping.target, axis, parameters, from.count(&dims))?;
-            return Ok(vec![Piece { source, from, to }]);
+            let endless = Some(mapping.source.clone());
+            return Ok(vec![Piece { source, from, to, endless }]);
         }
         let mut pieces = Vec::new();
         let patience = if self.view.first_missing { 0 } else { self.view.gap };
@@ -218,7 +222,7 @@ impl Virtual {
                 (parameters.block, parameters.stride) = (layers, layers);
             }
             let to = block(&mapping.target, axis, parameters, number)?;
-            pieces.push(Piece { source, from: mapping.source.clone(), to });
+            pieces.push(Piece { source, from: mapping.source.clone(), to, endless: None });
         }
         Ok(pieces)
     }
@@ -374,7 +378,14 @@ impl Piece {
         let source_dims = self.source.dataset.dims();
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
         let to = self.to.clip(dims)?;
-        let from = self.from.clip(&source_dims)?;
+        let mut from = self.from.clip(&source_dims)?;
+        if let Some(all) = &self.endless
+            && let Some((axis, parameters)) = unlimited_axis(all)
+            && to.count(dims) < from.count(&source_dims)
+        {
+            // The dataset ends before this source does, where another is missing.
+            from = first_cells(all, axis, parameters, to.count(dims))?;
+        }
         let outside = |(start, end): (Dims, Dims)| {
             linear(&end, dims) < first.cell || linear(&start, dims) >= last.cell + last.len
         };

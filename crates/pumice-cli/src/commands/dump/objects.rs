@@ -100,8 +100,10 @@ impl<'a> Dumper<'a> {
             failure::report(&anyhow!("{path}: component not found"));
             return Ok(());
         }
-        let dataset = self.file.dataset(path);
-        let dataset = dataset.with_context(|| format!("unable to open dataset \"{path}\""))?;
+        let dataset = self.file.dataset(path).with_context(|| match self.member(path) {
+            Some((_, kind)) if !is_link(&kind) => format!("\"{path}\" is a hard link"),
+            _ => format!("unable to get link info from \"{path}\""),
+        })?;
         self.show_dataset(path, &dataset, subset)
     }
 
@@ -175,7 +177,7 @@ impl<'a> Dumper<'a> {
     fn wanted_link(&mut self, path: &str) -> Result<()> {
         match self.member(path) {
             Some((_, kind)) if is_link(&kind) => self.link(path, None, &kind),
-            Some(_) => Err(anyhow!("\"{path}\" is not a link")),
+            Some(_) => Err(anyhow!("\"{path}\" is a hard link")),
             None => Err(anyhow!("unable to get link info from \"{path}\"")),
         }
     }

@@ -399,9 +399,15 @@ fn number(text: &str) -> i64 {
 
 /// Pairs of a lowest bit and a number of bits.
 fn bits(text: &str) -> Result<Vec<(u32, u32)>> {
-    let numbers: Option<Vec<u32>> = text.split(',').map(|word| word.parse().ok()).collect();
-    let numbers = numbers.filter(|numbers| numbers.len() % 2 == 0);
-    let numbers = numbers.ok_or_else(|| anyhow!("Bad mask list({text})"))?;
+    let digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let begins = |word: &str| word.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+    let words: Vec<&str> = text.split(',').collect();
+    ensure!(words.iter().all(|word| begins(word)), "Bad mask list({text})");
+    ensure!(
+        words.len() % 2 == 0 && words.iter().all(|word| digits(word)),
+        "Bad mask list({text}), missing expected comma separator."
+    );
+    let numbers: Vec<u32> = words.iter().map(|word| word.parse().unwrap_or(u32::MAX)).collect();
     let mut pairs = Vec::new();
     for pair in numbers.chunks_exact(2) {
         let (low, count) = (pair[0], pair[1]);

@@ -5,11 +5,15 @@ use super::options::Binary;
 use super::sink::Stream;
 use crate::cells::{self, Defined, Hyperslab};
 use crate::ddl::{CharacterLines, DataLines, LineStyle};
+use crate::failure;
 use crate::value::{INDENT, Renderer, Style};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use pumice::types::{Heaped, StringPadding};
 use pumice::{Attribute, Dataset, Datatype, Extent, Group};
 use std::io::Write;
+
+/// A place where no integer has bits.
+const NO_BITS: u32 = 64;
 
 impl Dumper<'_> {
     /// The line that tells a sparse dataset, and how many cells of a part of it are defined.
@@ -33,6 +37,9 @@ impl Dumper<'_> {
         for index in 0..self.options.bits.len().max(1) {
             self.bits = self.options.bits.get(index).copied();
             if let Some((low, count)) = self.bits {
+                if exceeds(dataset.datatype(), low + count) {
+                    self.bits = Some((NO_BITS, count));
+                }
                 self.line(&format!("PACKED_BITS OFFSET={low} LENGTH={count}"))?;
             }
             self.data_once(dataset, extent, slab, subset)?;
@@ -220,6 +227,17 @@ impl Dumper<'_> {
         let columns = if apart { 65_535 } else { self.options.columns };
         LineStyle { columns, coordinates: self.options.indices, apart, ..LineStyle::default() }
     }
+}
+
+/// Whether bits are asked for that integers of a type do not have, which is told: h5dump prints zeros then.
+fn exceeds(datatype: &Datatype, end: u32) -> bool {
+    let Datatype::Integer(integer) = datatype else { return false };
+    let most = integer.size.saturating_mul(8);
+    if end > most {
+        let text = format!("Packed Bit offset+length value({end}) too large. Max is {most}");
+        failure::report(&anyhow!(text));
+    }
+    end > most
 }
 
 /// The coordinates of an element, and whether a row begins with it.

@@ -107,12 +107,16 @@ impl<'a> XmlDumper<'a> {
     /// What names the object at a path. A path without an object gets a number of its own.
     fn identifier(&mut self, path: &str, address: Option<u64>) -> String {
         let path = if path.is_empty() { "/" } else { path };
+        match address.or_else(|| self.address(path)) {
+            Some(address) => format!("xid_{address}"),
+            None => self.invented(path),
+        }
+    }
+
+    /// What names a path of which this file has no object.
+    fn invented(&mut self, path: &str) -> String {
         let next = u64::MAX - 1 - self.invented.len() as u64;
-        let number = match address.or_else(|| self.address(path)) {
-            Some(address) => address,
-            None => *self.invented.entry(path.to_owned()).or_insert(next),
-        };
-        format!("xid_{number}")
+        format!("xid_{}", self.invented.entry(path.to_owned()).or_insert(next))
     }
 
     fn address(&self, path: &str) -> Option<u64> {
@@ -254,7 +258,7 @@ impl<'a> XmlDumper<'a> {
             })
         });
         if shown.is_err() {
-            self.line("Unable to print data.")?;
+            self.line(&format!("{:INDENT$}Unable to print data.", ""))?;
         }
         self.survive(shown)?;
         self.tag("</{}DataFromFile>")?;
@@ -320,7 +324,7 @@ impl<'a> XmlDumper<'a> {
 
     fn layout(&mut self, dataset: &Dataset) -> Result<()> {
         let kind = match dataset.layout() {
-            LayoutKind::Contiguous => "<{}ContiguousLayout/>",
+            LayoutKind::Contiguous | LayoutKind::External => "<{}ContiguousLayout/>",
             LayoutKind::Compact => "<{}CompactLayout/>",
             LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => "",
             _ => return Ok(()),
@@ -523,7 +527,10 @@ impl Visitor for XmlDumper<'_> {
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        let identifier = self.identifier(path, None);
+        let identifier = match kind {
+            MemberKind::ExternalLink(..) => self.invented(path),
+            _ => self.identifier(path, None),
+        };
         let (parent, parent_path) = self.parent(path);
         let name = escape_name(walker::name(path));
         let begin = format!(

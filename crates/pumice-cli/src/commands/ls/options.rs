@@ -6,6 +6,9 @@ use anyhow::{Result, ensure};
 
 const NOTHING: Takes = Takes::Nothing;
 
+/// Columns of a line that has no limit: each value has a line of its own.
+pub(super) const NO_LIMIT: usize = 65_535;
+
 /// All flags.
 pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('h', "help", NOTHING, "Print this help"),
@@ -82,7 +85,7 @@ impl Options {
                 'S' => options.portable = true,
                 'w' => {
                     let columns = value.and_then(|value| value.parse().ok()).unwrap_or(0);
-                    options.columns = if columns == 0 { 65_535 } else { columns };
+                    options.columns = if columns == 0 { NO_LIMIT } else { columns };
                 }
                 '1' => (options.follow_soft, options.follow_external) = (true, true),
                 '2' => options.no_dangling = true,
@@ -98,6 +101,10 @@ impl Options {
                 _ => {}
             }
         }
+        ensure!(
+            !options.recursive || !options.literal,
+            "-r (--recursive) does not go together with -g (--group)"
+        );
         let follows = options.follow_soft || options.follow_external;
         ensure!(
             !options.no_dangling || follows,

@@ -1,56 +1,83 @@
 //! Values of datasets and attributes, as `h5ls -d` prints them.
 
 use super::Lister;
+use super::options::NO_LIMIT;
 use crate::atlas::{self, Atlas};
 use crate::cells::{self, Hyperslab};
 use crate::ddl::{CharacterLines, DataLines, LineStyle, dataspace};
-use crate::region;
 use crate::value::{INDENT, Renderer, Style};
+use crate::{failure, region};
 use anyhow::Result;
 use pumice::types::ddl::indented;
 use pumice::types::{Heaped, Integer};
-use pumice::{Attribute, Dataset, Datatype, Group, Reference, Selection};
+use pumice::{Attribute, Dataset, Datatype, Group, Node, Reference, Selection};
 use std::io::Write;
 use std::sync::Arc;
 
 /// Columns before values of datasets, and before those of attributes.
 const DATASET: usize = 9;
 const ATTRIBUTE: usize = 15;
+/// Columns before what stands for values that cannot be printed.
+const EXCUSE: usize = 17;
 /// Columns of a list of blocks or points.
 const COLUMNS: usize = 80;
 
 impl<W: Write> Lister<'_, W> {
     pub(super) fn values(&mut self, dataset: &Dataset) -> Result<()> {
         writeln!(self.out, "    Data:")?;
-        if dataset.extent()?.is_null() {
+        let shown = self.dataset_values(dataset, DATASET);
+        self.or_excuse(shown)?;
+        // h5ls ends the line of values that are not there, and that of the last reference once more.
+        let empty = dataset.extent()?.is_null() || dataset.shape().contains(&0);
+        let refers = matches!(dataset.datatype(), Datatype::Reference(_));
+        if empty || refers { Ok(writeln!(self.out)?) } else { Ok(()) }
+    }
+
+    /// Says that values cannot be printed where they would stand.
+    fn or_excuse(&mut self, shown: Result<()>) -> Result<()> {
+        if shown.as_ref().is_err_and(|error| !failure::is_broken_pipe(error)) {
+            writeln!(self.out, "{:1$}Unable to print data.", "", EXCUSE)?;
+        }
+        shown
+    }
+
+    /// The values of a dataset, from a column on.
+    fn dataset_values(&mut self, dataset: &Dataset, indent: usize) -> Result<()> {
+        let slab = Hyperslab::whole(&dataset.shape());
+        if dataset.extent()?.is_null() || slab.shape().contains(&0) {
             return Ok(());
         }
         if matches!(dataset.datatype(), Datatype::Reference(_)) {
-            return self.references(&dataset.read_references(..)?, DATASET);
+            return self.references(&dataset.read_references(..)?, indent);
         }
-        let (renderer, slab) = (self.renderer(dataset.datatype())?, dataset.shape());
-        let slab = Hyperslab::whole(&slab);
+        let renderer = self.renderer(dataset.datatype())?;
         if self.is_text(dataset.datatype()) {
-            let mut lines = CharacterLines::new(self.out, &renderer, DATASET, self.text_columns());
+            let mut lines = CharacterLines::new(self.out, &renderer, indent, self.text_columns());
             cells::for_each_piece(dataset, &slab, |_, _, piece| {
                 let mut bytes = piece.elements.chunks_exact(1);
                 Ok(bytes.try_for_each(|byte| lines.push(false, byte))?)
             })?;
             return Ok(lines.finish()?);
         }
-        let mut lines = DataLines::new(self.out, &renderer, DATASET - INDENT, self.line_style());
+        let mut lines = DataLines::new(self.out, &renderer, indent - INDENT, self.line_style());
         cells::for_each_piece(dataset, &slab, |_, _, piece| push(&mut lines, &renderer, piece))?;
         Ok(lines.finish()?)
     }
 
     pub(super) fn attribute_values(&mut self, attribute: &Attribute) -> Result<()> {
         writeln!(self.out, "        Data:")?;
-        if attribute.extent().is_null() {
-            return Ok(());
+        if attribute.extent().is_null() || attribute.extent().dims().contains(&0) {
+            return Ok(writeln!(self.out)?);
         }
         if matches!(attribute.datatype(), Datatype::Reference(_)) {
-            return self.references(&attribute.read_references()?, ATTRIBUTE);
+            self.references(&attribute.read_references()?, ATTRIBUTE)?;
+            return Ok(writeln!(self.out)?);
         }
+        let shown = self.attribute_elements(attribute);
+        self.or_excuse(shown)
+    }
+
+    fn attribute_elements(&mut self, attribute: &Attribute) -> Result<()> {
         let values = cells::read_attribute(attribute)?;
         let renderer = self.renderer(attribute.datatype())?;
         if self.is_text(attribute.datatype()) {
@@ -62,6 +89,7 @@ impl<W: Write> Lister<'_, W> {
         // h5ls counts one level more than it indents.
         let mut style = self.line_style();
         style.columns = style.columns.saturating_sub(INDENT);
+        style.hanging = usize::from(!self.options.portable);
         let mut lines = DataLines::new(self.out, &renderer, ATTRIBUTE - INDENT, style);
         push(&mut lines, &renderer, &values)?;
         Ok(lines.finish()?)
@@ -75,8 +103,9 @@ impl<W: Write> Lister<'_, W> {
             breakable: true,
             labels: self.options.labels,
             raw: self.options.raw,
-            characters: self.options.characters && !self.options.raw,
-            escape: self.options.characters,
+            characters: self.is_text(datatype),
+            escape: true,
+            simple: self.options.portable,
             ..Style::default()
         };
         Renderer::styled(datatype, &style)
@@ -87,7 +116,15 @@ impl<W: Write> Lister<'_, W> {
     }
 
     fn line_style(&self) -> LineStyle {
-        LineStyle { columns: self.options.columns, coordinates: false, ..LineStyle::default() }
+        let (simple, columns) = (self.options.portable, self.options.columns);
+        let plain = LineStyle { columns, coordinates: false, ..LineStyle::default() };
+        match simple {
+            true => {
+                let columns = usize::MAX / 2;
+                LineStyle { columns, apart: true, comma: " ", outdent: 1, ..plain }
+            }
+            false => LineStyle { apart: columns == NO_LIMIT, ..plain },
+        }
     }
 
     /// Columns for text: h5ls does not count what h5dump counts before it.
@@ -127,7 +164,8 @@ impl<W: Write> Lister<'_, W> {
             _ => "DATASET",
         };
         if !reference.is_region() {
-            return Ok(writeln!(self.out, "{:indent$}{kind} \"{name}{path}\"", "")?);
+            writeln!(self.out, "{:indent$}{kind} \"{name}{path}\"", "")?;
+            return self.referred(reference, indent + INDENT);
         }
         let (dataset, region) = self.file.dereference_region(reference)?;
         writeln!(self.out, "{:indent$}DATASET \"{name}{path}\" {{", "")?;
@@ -137,6 +175,18 @@ impl<W: Write> Lister<'_, W> {
         writeln!(self.out, "{:inner$}DATATYPE  {datatype}", "")?;
         writeln!(self.out, "{:inner$}DATASPACE  {}", "", dataspace(&dataset.extent()?))?;
         Ok(writeln!(self.out, "{:indent$}}}", "")?)
+    }
+
+    /// The values of a dataset that a reference leads to, unless these are references, too.
+    fn referred(&mut self, reference: &Reference, indent: usize) -> Result<()> {
+        let Ok(Node::Dataset(dataset)) = self.file.dereference(reference) else { return Ok(()) };
+        if reference.attribute().is_some() || matches!(dataset.datatype(), Datatype::Reference(_)) {
+            return Ok(());
+        }
+        writeln!(self.out, "{:indent$}DATA {{", "")?;
+        let shown = self.dataset_values(&dataset, indent + INDENT);
+        writeln!(self.out, "{:indent$}}}", "")?;
+        shown
     }
 
     /// The numbered blocks or points of a region.

@@ -113,9 +113,13 @@ impl XmlDumper<'_> {
     }
 
     fn enumeration(&mut self, enumeration: &Enumeration) -> Result<()> {
-        self.open(&format!("EnumType Nelems=\"{}\"", enumeration.members().count()))?;
+        self.tag(&format!("<{{}}EnumType Nelems=\"{}\">", enumeration.members().count()))?;
         let base = Datatype::Integer(enumeration.base.clone());
-        self.nested_type(&base)?;
+        // h5dump sets the type of the numbers in no further than the enumeration.
+        self.tag("<{}DataType>")?;
+        self.print_type(&base)?;
+        self.tag("</{}DataType>")?;
+        self.indent += INDENT;
         let renderer = Renderer::new(&base)?;
         for (name, bytes) in enumeration.members() {
             let mut value = String::new();
