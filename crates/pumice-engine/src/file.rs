@@ -137,7 +137,7 @@ impl File {
             space,
             marked,
             low,
-            high: options.newest_version.unwrap_or(LibraryVersion::LATEST),
+            high: options.newest_version.unwrap_or(LibraryVersion::DRAFT),
             options: *options,
             heap,
             shared_heaps,

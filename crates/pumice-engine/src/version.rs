@@ -32,11 +32,17 @@ pub enum LibraryVersion {
     V114,
     /// 2.0.
     V200,
+    /// The draft of 2.3, whose bound libhdf5 calls `H5F_LIBVER_V300`: filters keep what was asked of them in words.
+    /// No release reads that yet, so that only who asks for it gets it.
+    V300,
 }
 
 impl LibraryVersion {
-    /// The newest release known.
+    /// The newest release.
     pub const LATEST: Self = Self::V200;
+
+    /// The newest form known, of a release that is to come.
+    pub const DRAFT: Self = Self::V300;
 
     /// The version of a new file's superblock.
     pub(crate) fn superblock(self) -> u8 {
@@ -62,6 +68,14 @@ impl LibraryVersion {
             0..=3 => Self::V18,
             4 => Self::V112,
             _ => Self::V200,
+        }
+    }
+
+    /// The first release that reads filter pipelines of dense datasets of this version.
+    pub(crate) fn of_pipeline(version: u8) -> Self {
+        match version {
+            0..=2 => Self::V18,
+            _ => Self::V300,
         }
     }
 
@@ -121,7 +135,7 @@ pub struct CreateOptions {
     /// The oldest release that is to read new objects. For a file that is there, what its superblock
     /// was made for, unless set.
     pub library_version: Option<LibraryVersion>,
-    /// The newest release whose forms new objects may have, if not the newest known.
+    /// The newest release whose forms new objects may have, if not the newest known, drafts included.
     pub newest_version: Option<LibraryVersion>,
     /// Bytes before the superblock that are the user's: 0, or a power of two from 512 on.
     pub user_block: u64,

@@ -332,7 +332,8 @@ mod tests {
     #[test]
     fn a_filter_that_makes_more_than_it_says_is_skipped_or_an_error() {
         for optional in [true, false] {
-            let first = FilterSpec { id: 300, optional, name: None, parameters: Vec::new() };
+            let first =
+                FilterSpec { id: 300, optional, name: None, config: None, parameters: Vec::new() };
             let second = FilterSpec::shuffle(2);
             let mut pipeline = Pipeline::new(vec![second.clone(), second.clone()]).unwrap();
             pipeline.specs[0] = first;

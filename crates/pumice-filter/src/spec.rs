@@ -17,6 +17,9 @@ pub struct FilterSpec {
     pub optional: bool,
     /// A name for people; ids below 256 are stored without.
     pub name: Option<String>,
+    /// What somebody has asked of the filter in words, such as "level = 6", if the file keeps it: HDF5 2.3's draft does.
+    /// Nothing follows from it; the parameters say the same.
+    pub config: Option<String>,
     /// What the filter's encoder and decoder are given.
     pub parameters: Vec<u32>,
 }
@@ -27,23 +30,41 @@ const GIVEN_PARAMETERS: usize = 2;
 impl FilterSpec {
     /// Groups the bytes of equal significance of elements of `element_size` bytes.
     pub fn shuffle(element_size: u32) -> Self {
-        Self { id: registry::SHUFFLE, optional: true, name: None, parameters: vec![element_size] }
+        Self {
+            id: registry::SHUFFLE,
+            optional: true,
+            name: None,
+            config: None,
+            parameters: vec![element_size],
+        }
     }
 
     /// Compresses with zlib's format at `level` 0 to 9.
     pub fn deflate(level: u32) -> Self {
-        Self { id: registry::DEFLATE, optional: true, name: None, parameters: vec![level] }
+        Self {
+            id: registry::DEFLATE,
+            optional: true,
+            name: None,
+            config: None,
+            parameters: vec![level],
+        }
     }
 
     /// Appends a checksum. Never optional, as in libhdf5.
     pub fn fletcher32() -> Self {
-        Self { id: registry::FLETCHER32, optional: false, name: None, parameters: Vec::new() }
+        Self {
+            id: registry::FLETCHER32,
+            optional: false,
+            name: None,
+            config: None,
+            parameters: Vec::new(),
+        }
     }
 
     /// Compresses with Zstandard at `level` 1 to 22 (3 is its default).
     pub fn zstd(level: u32) -> Self {
         let name = Some("zstd".to_owned());
-        Self { id: registry::ZSTD, optional: true, name, parameters: vec![level] }
+        Self { id: registry::ZSTD, optional: true, name, config: None, parameters: vec![level] }
     }
 
     /// Compresses numbers by Rice coding, in blocks of `block` samples: an even number of at most
@@ -128,19 +149,19 @@ impl FilterSpec {
     /// Rewrites references into the heap of a structured chunk as counts; see [`references`].
     pub fn references() -> Self {
         let name = Some(references::NAME.to_owned());
-        Self { id: references::ID, optional: true, name, parameters: Vec::new() }
+        Self { id: references::ID, optional: true, name, config: None, parameters: Vec::new() }
     }
 
     /// Rewrites the heap of a structured chunk as lengths and bytes; see [`heap`].
     pub fn heap() -> Self {
         let name = Some(heap::NAME.to_owned());
-        Self { id: heap::ID, optional: true, name, parameters: Vec::new() }
+        Self { id: heap::ID, optional: true, name, config: None, parameters: Vec::new() }
     }
 
     /// Rewrites the cell locations of a sparse chunk (section 0) compactly; see [`location`].
     pub fn location() -> Self {
         let name = Some(location::NAME.to_owned());
-        Self { id: location::ID, optional: true, name, parameters: Vec::new() }
+        Self { id: location::ID, optional: true, name, config: None, parameters: Vec::new() }
     }
 
     /// The specification to store for a new dataset: some filters record what they need to know of
@@ -160,7 +181,7 @@ impl FilterSpec {
     /// An optional filter under its registered name, which files store for ids above 255.
     fn named(id: u16, parameters: Vec<u32>) -> Self {
         let name = registry::registered_name(id).filter(|_| id > 255).map(str::to_owned);
-        Self { id, optional: true, name, parameters }
+        Self { id, optional: true, name, config: None, parameters }
     }
 }
 

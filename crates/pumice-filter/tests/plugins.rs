@@ -61,7 +61,8 @@ fn a_plugin_is_found_by_its_id_and_runs_both_ways() {
     let filter = find(311).expect("the plugin is in the folder");
     assert_eq!((filter.id(), filter.name()), (311, "adds"));
 
-    let adds = |optional| FilterSpec { id: 311, optional, name: None, parameters: vec![3] };
+    let adds =
+        |optional| FilterSpec { id: 311, optional, name: None, config: None, parameters: vec![3] };
     let pipeline = Pipeline::new(vec![adds(false), FilterSpec::fletcher32()]).unwrap();
     let (stored, mask) = pipeline.encode(vec![1, 2, 253]).unwrap();
     assert_eq!((&stored[..4], mask), (&[4, 5, 0, 7][..], 0));

@@ -318,10 +318,13 @@ impl Message {
 }
 
 fn decode_pipeline(body: &[u8], context: &Context) -> Result<Message, DecodeError> {
-    if body.first() == Some(&crate::structured::PIPELINE_VERSION_IN_FILTER_MESSAGE) {
-        let pipeline = StructuredPipeline::decode_in_pipeline(body, context)?;
+    if body.first() == Some(&crate::structured::PIPELINE_VERSION_IN_FILTER_MESSAGE)
+        && let Ok(pipeline) = StructuredPipeline::decode_in_pipeline(body, context)
+        && pipeline.sections.iter().all(|section| !section.filters.is_empty())
+    {
         return Ok(Message::StructuredPipeline(pipeline));
     }
+    // As dense datasets have it, which only the layout says for certain: hardly anything is both.
     Pipeline::decode(body, context).map(Message::Pipeline)
 }
 

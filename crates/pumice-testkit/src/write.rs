@@ -108,6 +108,7 @@ fn library_version(name: &Value) -> Option<LibraryVersion> {
         "v112" => LibraryVersion::V112,
         "v114" => LibraryVersion::V114,
         "v200" => LibraryVersion::V200,
+        "v300" => LibraryVersion::V300,
         _ => return None,
     })
 }
@@ -266,7 +267,7 @@ fn filters(list: &Value) -> Result<Vec<FilterSpec>> {
             let id = filter["id"].as_u64().context("no filter id")? as u16;
             let parameters = numbers(&filter["parameters"])?.iter().map(|&n| n as u32).collect();
             let optional = filter["optional"].as_bool().unwrap_or(true);
-            Ok(FilterSpec { id, optional, name: None, parameters })
+            Ok(FilterSpec { id, optional, name: None, config: None, parameters })
         })
         .collect()
 }

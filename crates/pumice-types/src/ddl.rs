@@ -255,8 +255,16 @@ fn float_name(float: &Float) -> Option<&'static str> {
         (Float::bfloat16(Big), "H5T_FLOAT_BFLOAT16BE"),
         (Float::ieee(1, Little, 4, 3), "H5T_FLOAT_F8E4M3"),
         (Float::ieee(1, Little, 5, 2), "H5T_FLOAT_F8E5M2"),
+        (narrow(6, 2, 3), "H5T_FLOAT_F6E2M3"),
+        (narrow(6, 3, 2), "H5T_FLOAT_F6E3M2"),
+        (narrow(4, 2, 1), "H5T_FLOAT_F4E2M1"),
     ];
     named.iter().find(|(known, _)| known == float).map(|(_, name)| *name)
+}
+
+/// A float of a few bits of one byte.
+fn narrow(bits: u16, exponent: u8, mantissa: u8) -> Float {
+    Float { precision: bits, ..Float::ieee(1, ByteOrder::Little, exponent, mantissa) }
 }
 
 /// A VAX float has its binary point one place further left: its bias is larger by two.

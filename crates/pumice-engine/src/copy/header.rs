@@ -249,16 +249,15 @@ impl Copier<'_> {
     fn pipeline(&self, file: &Arc<File>, from: &Object, raw: &RawMessage) -> Result<RawMessage> {
         if from.has(kind::DATATYPE) {
             let stored = object_datatype(file, from)?;
-            let (sizes, era) = (self.target.superblock().sizes, self.target.era());
             if (self.resizes(file, &stored) || self.recounts(file, &stored))
                 && let Some(message) =
-                    refitted(file, from, &self.sized(file, &stored)?, sizes, era)?
+                    refitted(file, from, &self.sized(file, &stored)?, &self.target)?
             {
                 return Ok(message);
             }
         }
         let copy = self.as_it_is(file, raw)?;
-        Ok(named(&copy, &context(file, &copy))?.unwrap_or(copy))
+        Ok(named(file, from, &copy, &self.target)?.unwrap_or(copy))
     }
 
     /// The mapping of a virtual dataset, in the target's heap.

@@ -5,13 +5,14 @@ use crate::Result;
 use crate::file::File;
 use crate::object::Object;
 use crate::shared::context;
+use crate::version::LibraryVersion;
 use pumice_filter::{DatasetFacts, FilterSpec, Pipeline, registered_name};
+use pumice_format::Sizes;
 use pumice_format::messages::{
     self, Era, FilterDescription, Layout, SectionPipeline, StructuredPipeline, kind,
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
-use pumice_format::{Context, Sizes};
 use pumice_types::Datatype;
 
 /// Filters from this number on are not HDF5's own, and have names in the file.
@@ -89,15 +90,15 @@ impl Filters {
         self.sections.iter().all(Vec::is_empty)
     }
 
-    /// The message that describes them, if there are any.
-    pub(super) fn message(&self, era: Era) -> Result<Option<RawMessage>> {
+    /// The message that describes them in a file, if there are any.
+    pub(super) fn message(&self, file: &File) -> Result<Option<RawMessage>> {
         if self.is_empty() {
             return Ok(None);
         }
         let mut body = Vec::new();
         if !self.structured {
             let filters = self.sections.iter().flatten().map(description_of).collect();
-            messages::Pipeline { filters }.encode_for(era, &mut body)?;
+            encode_for(file, messages::Pipeline { filters }, &mut body)?;
             return Ok(Some(RawMessage::new(kind::PIPELINE, MESSAGE_CONSTANT, body)));
         }
         let mut sections = Vec::new();
@@ -112,19 +113,31 @@ impl Filters {
     }
 }
 
-/// The message of a dataset's filters as it is to be with elements of another type, in a file of other widths, where
-/// that makes a difference.
+/// Appends the body of a pipeline message as a file is to have it. What was asked of filters in words is kept where the
+/// newest release that the file is for knows of it.
+fn encode_for(file: &File, pipeline: messages::Pipeline, body: &mut Vec<u8>) -> Result<()> {
+    let needed = LibraryVersion::of_pipeline(3);
+    let asked = pipeline.has_config() && file.require_version(needed, "a filter").is_ok();
+    match asked || file.library_version() >= needed {
+        true => pipeline.encode_with_configs(body)?,
+        false => pipeline.encode_for(file.era(), body)?,
+    }
+    Ok(())
+}
+
+/// The message of a dataset's filters as it is to be in another file, with elements of another type, where that makes
+/// a difference.
 pub(crate) fn refitted(
     file: &File,
     object: &Object,
     datatype: &Datatype,
-    sizes: Sizes,
-    era: Era,
+    target: &File,
 ) -> Result<Option<RawMessage>> {
     let Some(raw) = optional(file, object, kind::LAYOUT)? else { return Ok(None) };
     let layout = Layout::decode(&raw.body, &context(file, &raw))?;
     let mut filters = Filters::read(file, object, &layout)?;
-    if filters.refit(datatype, &layout, sizes)? { filters.message(era) } else { Ok(None) }
+    let sizes = target.superblock().sizes;
+    if filters.refit(datatype, &layout, sizes)? { filters.message(target) } else { Ok(None) }
 }
 
 /// The filters of a pipeline message, ready to run.
@@ -137,6 +150,7 @@ fn spec_of(description: &FilterDescription) -> FilterSpec {
         id: description.id,
         optional: description.is_optional(),
         name: description.name.clone(),
+        config: description.config.clone(),
         parameters: description.parameters.clone(),
     }
 }
@@ -145,6 +159,7 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     let mut description = FilterDescription::new(spec.id, &spec.parameters);
     description.flags = u16::from(spec.optional);
     description.name.clone_from(&spec.name);
+    description.config.clone_from(&spec.config);
     name(&mut description);
     description
 }
@@ -159,24 +174,37 @@ fn name(filter: &mut FilterDescription) -> bool {
     true
 }
 
-/// The message of a dataset's filters with the names that it lacks; none if it lacks none.
-pub(crate) fn named(raw: &RawMessage, context: &Context) -> Result<Option<RawMessage>> {
+/// The message of a dense dataset's filters with the names that it lacks, and as another file is to have it; none if it
+/// lacks none, and may stay as it is.
+pub(crate) fn named(
+    file: &File,
+    object: &Object,
+    raw: &RawMessage,
+    target: &File,
+) -> Result<Option<RawMessage>> {
+    let version = raw.body.first().copied().unwrap_or(0);
+    if raw.kind != kind::PIPELINE
+        || !(1..=3).contains(&version)
+        || version == 3 && is_structured(file, object)?
+    {
+        return Ok(None);
+    }
+    let mut pipeline = messages::Pipeline::decode(&raw.body, &context(file, raw))?;
     let mut body = Vec::new();
-    if raw.kind != kind::PIPELINE {
-        return Ok(None);
-    }
-    let Some(era) = raw.body.first().and_then(|version| match version {
-        1 => Some(Era::Old),
-        2 => Some(Era::New),
-        _ => None,
-    }) else {
-        return Ok(None);
-    };
-    let mut pipeline = messages::Pipeline::decode(&raw.body, context)?;
     // All of them, not up to the first.
-    if pipeline.filters.iter_mut().filter_map(|filter| name(filter).then_some(())).count() == 0 {
-        return Ok(None);
+    let named = pipeline.filters.iter_mut().filter_map(|filter| name(filter).then_some(())).count();
+    match version {
+        3 => encode_for(target, pipeline, &mut body)?,
+        _ if named == 0 => return Ok(None),
+        1 => pipeline.encode_for(Era::Old, &mut body)?,
+        _ => pipeline.encode_for(Era::New, &mut body)?,
     }
-    pipeline.encode_for(era, &mut body)?;
     Ok(Some(RawMessage::new(raw.kind, raw.flags, body)))
+}
+
+/// Whether a dataset has structured chunks, whose filters may be in a pipeline message, too.
+fn is_structured(file: &File, object: &Object) -> Result<bool> {
+    let Some(raw) = optional(file, object, kind::LAYOUT)? else { return Ok(false) };
+    let layout = Layout::decode(&raw.body, &context(file, &raw))?;
+    Ok(matches!(layout, Layout::Structured { .. }))
 }

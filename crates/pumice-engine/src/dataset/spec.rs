@@ -231,7 +231,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
     if era == Era::Old && fill.encode_old(&mut old)? {
         messages.push(RawMessage::new(kind::FILL_VALUE_OLD, MESSAGE_CONSTANT, old));
     }
-    messages.extend(filters.message(era)?);
+    messages.extend(filters.message(file)?);
     if let LayoutSpec::External { files } = &spec.layout {
         messages.push(external::message(file, files, &spec.extent, &spec.datatype)?);
     }

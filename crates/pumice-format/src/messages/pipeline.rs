@@ -1,11 +1,12 @@
-//! The filter pipeline message (0x000B), versions 1 and 2; version 2 is written.
+//! The filter pipeline message (0x000B), versions 1 to 3; version 2 is written, and the others where they are asked for.
 //!
-//! Its version 3 is the per-section form of structured chunks:
+//! Version 3 is HDF5 2.3's draft. In a dataset of structured chunks, the same number means their per-section form:
 //! [`StructuredPipeline`](super::StructuredPipeline).
 //!
 //! ```text
 //! version 1: 01 | count | 6 reserved | filters, with name length always and 8-byte padding
 //! version 2: 02 | count | filters
+//! version 3: 03 | count | filters, each followed by a length u16 and as many bytes of text
 //! filter:    id u16 | [name length u16, if id >= 256] | flags u16 | parameters u16 | name | u32...
 //! ```
 
@@ -21,6 +22,8 @@ const STRUCTURE: &str = "filter pipeline message";
 const MAX_FILTERS: u8 = 32;
 /// Filters below this number are HDF5's own, and their names are not stored.
 const FIRST_NAMED: u16 = 256;
+/// The first version with what was asked of filters in words.
+const CONFIGS: u8 = 3;
 
 /// The name of a filter that is HDF5's own.
 fn own_name(id: u16) -> Option<&'static str> {
@@ -42,6 +45,8 @@ pub struct FilterDescription {
     pub flags: u16,
     /// The filter's name, for filters that are not HDF5's own.
     pub name: Option<String>,
+    /// What was asked of the filter in words, from which its parameters follow; version 3 has it.
+    pub config: Option<String>,
     /// The filter's parameters ("client data").
     pub parameters: Vec<u32>,
 }
@@ -49,7 +54,7 @@ pub struct FilterDescription {
 impl FilterDescription {
     /// A mandatory filter without name.
     pub fn new(id: u16, parameters: &[u32]) -> Self {
-        Self { id, flags: 0, name: None, parameters: parameters.to_vec() }
+        Self { id, flags: 0, name: None, config: None, parameters: parameters.to_vec() }
     }
 
     /// Whether the filter may be skipped for a chunk that it cannot handle.
@@ -78,7 +83,10 @@ impl FilterDescription {
         if version == 1 && count % 2 != 0 {
             reader.skip(4)?;
         }
-        Ok(Self { id, flags, name, parameters })
+        let length = if version >= CONFIGS { reader.u16()? } else { 0 };
+        let config = lossy(until_null(reader.take(usize::from(length))?));
+        let config = Some(config).filter(|config| !config.is_empty());
+        Ok(Self { id, flags, name, config, parameters })
     }
 
     /// Appends a version 1 description: padded, with the name of every filter that has one.
@@ -96,6 +104,18 @@ impl FilterDescription {
             out.put_u32(*parameter);
         }
         out.put_zeros(4 * (self.parameters.len() % 2));
+        Ok(())
+    }
+
+    /// Appends a version 3 description.
+    fn encode_with_config(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        self.encode(out)?;
+        let config = self.config.as_deref().unwrap_or_default();
+        out.put_uint(
+            fits(STRUCTURE, "length of a filter's configuration", 0xFFFF, config.len())?,
+            2,
+        );
+        out.put_bytes(config.as_bytes());
         Ok(())
     }
 
@@ -166,15 +186,15 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Decodes the body of a message of version 1 or 2.
+    /// Decodes the body of a message of a dataset that has no structured chunks.
     pub fn decode(bytes: &[u8], context: &Context) -> Result<Self, DecodeError> {
         let mut reader = context.reader(STRUCTURE, bytes);
         let start = reader.clone();
         let [version, count] = reader.array()?;
         match version {
             1 => reader.skip(6)?,
-            2 => {}
-            version => return Err(start.error("version 1 or 2", version)),
+            2 | CONFIGS => {}
+            version => return Err(start.error("version 1 to 3", version)),
         }
         Ok(Self { filters: decode_filters(&mut reader, count, version)? })
     }
@@ -189,6 +209,32 @@ impl Pipeline {
         out.put_bytes(&[1, count]);
         out.put_zeros(6);
         self.filters.iter().try_for_each(|filter| filter.encode_old(out))
+    }
+
+    /// Whether a filter has what was asked of it in words.
+    pub fn has_config(&self) -> bool {
+        self.filters.iter().any(|filter| filter.config.is_some())
+    }
+
+    /// Appends the body of a message in version 3, which keeps what was asked of filters in words.
+    ///
+    /// ```
+    /// use pumice_format::Context;
+    /// use pumice_format::messages::{FilterDescription, Pipeline};
+    ///
+    /// let config = Some("level = 6".to_owned());
+    /// let deflate = FilterDescription { config, ..FilterDescription::new(1, &[6]) };
+    /// let pipeline = Pipeline { filters: vec![deflate] };
+    /// let mut bytes = Vec::new();
+    /// pipeline.encode_with_configs(&mut bytes)?;
+    /// assert_eq!(Pipeline::decode(&bytes, &Context::default())?, pipeline);
+    /// # Ok::<(), pumice_format::FormatError>(())
+    /// ```
+    pub fn encode_with_configs(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let limit = u64::from(MAX_FILTERS);
+        let count = fits(STRUCTURE, "number of filters", limit, self.filters.len())? as u8;
+        out.put_bytes(&[CONFIGS, count]);
+        self.filters.iter().try_for_each(|filter| filter.encode_with_config(out))
     }
 
     /// Appends the body of a message in version 2.
@@ -233,6 +279,33 @@ mod tests {
         assert_eq!(bytes[..16], expected);
         assert_eq!(&bytes[16..], b"zstd\0");
         assert_eq!(Pipeline::decode(&bytes, &Context::default()).unwrap(), pipeline);
+    }
+
+    #[test]
+    fn version_3_has_a_text_behind_the_parameters_of_each_filter() {
+        let mut bytes = vec![3, 2];
+        bytes.put_bytes(&[1, 0, 1, 0, 1, 0, 6, 0, 0, 0, 9, 0]);
+        bytes.put_bytes(b"level = 6");
+        bytes.put_bytes(&[15, 125, 5, 0, 0, 0, 0, 0]);
+        bytes.put_bytes(b"zstd\0");
+        bytes.put_bytes(&[0, 0]);
+        let pipeline = Pipeline::decode(&bytes, &Context::default()).unwrap();
+        let config = Some("level = 6".to_owned());
+        let deflate = FilterDescription { flags: 1, config, ..FilterDescription::new(1, &[6]) };
+        let zstd =
+            FilterDescription { name: Some("zstd".into()), ..FilterDescription::new(32015, &[]) };
+        assert_eq!(pipeline.filters, [deflate, zstd]);
+        let mut again = Vec::new();
+        pipeline.encode_with_configs(&mut again).unwrap();
+        assert_eq!(again, bytes);
+        for end in 2..bytes.len() {
+            assert!(Pipeline::decode(&bytes[..end], &Context::default()).is_err(), "{end}");
+        }
+        let long = FilterDescription {
+            config: Some("x".repeat(1 << 16)),
+            ..FilterDescription::new(1, &[])
+        };
+        assert!(Pipeline { filters: vec![long] }.encode_with_configs(&mut again).is_err());
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn texts(round: i32) -> Vec<String> {
 
 fn make(file: &File) {
     let _ = pumice::register_filter(Box::new(Choosy));
-    let choosy = FilterSpec { id: 283, optional: false, name: None, parameters: vec![] };
+    let choosy =
+        FilterSpec { id: 283, optional: false, name: None, config: None, parameters: vec![] };
     let numbers = || file.new_dataset::<i32>().shape([30]).chunk([10]);
     numbers().filter(choosy).create("refused").unwrap().write(.., &[0; 30]).unwrap();
     numbers().sparse().create("sparse").unwrap().write(.., &[0; 30]).unwrap();

@@ -20,6 +20,11 @@ fn numbers_have_their_standard_names() {
         (Datatype::f32_le(), "H5T_IEEE_F32LE"),
         (Datatype::f64_be(), "H5T_IEEE_F64BE"),
         (Datatype::bf16_le(), "H5T_FLOAT_BFLOAT16LE"),
+        (narrow(8, 4, 3), "H5T_FLOAT_F8E4M3"),
+        (narrow(8, 5, 2), "H5T_FLOAT_F8E5M2"),
+        (narrow(6, 2, 3), "H5T_FLOAT_F6E2M3"),
+        (narrow(6, 3, 2), "H5T_FLOAT_F6E3M2"),
+        (narrow(4, 2, 1), "H5T_FLOAT_F4E2M1"),
         (Bitfield::new(8, ByteOrder::Big).into(), "H5T_STD_B64BE"),
         (Complex { base: Float::single(ByteOrder::Little) }.into(), "H5T_COMPLEX_IEEE_F32LE"),
         (
@@ -30,6 +35,11 @@ fn numbers_have_their_standard_names() {
     for (datatype, name) in names {
         assert_eq!(datatype.to_string(), name);
     }
+}
+
+/// A float of a few bits of a byte, as HDF5 2.0 has them.
+fn narrow(precision: u16, exponent: u8, mantissa: u8) -> Datatype {
+    Float { precision, ..Float::ieee(1, ByteOrder::Little, exponent, mantissa) }.into()
 }
 
 #[test]

@@ -314,7 +314,8 @@ fn an_opened_dataset_tells_how_it_was_made() {
 fn filters_run_when_chunks_are_flushed_not_when_they_are_written() {
     pumice::register_filter(Box::new(Failing)).unwrap();
     let file = File::in_memory().unwrap();
-    let failing = FilterSpec { id: 278, optional: false, name: None, parameters: vec![] };
+    let failing =
+        FilterSpec { id: 278, optional: false, name: None, config: None, parameters: vec![] };
     let builder = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse();
     let dataset = builder.section_filter(Section::Values, failing).create("d").unwrap();
     dataset.write(0..5, &[1, 2, 3, 4, 5]).unwrap();
@@ -409,7 +410,8 @@ fn a_registered_filter_chooses_its_parameters_and_runs_at_flush_and_at_the_first
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("registered.h5");
     let file = File::create(&path).unwrap();
-    let adding = FilterSpec { id: 277, optional: false, name: None, parameters: vec![9] };
+    let adding =
+        FilterSpec { id: 277, optional: false, name: None, config: None, parameters: vec![9] };
     let builder = file.new_dataset::<i32>().shape([50]).chunk([5]).sparse().no_filters();
     let builder = builder.section_filter(Section::Values, adding);
     let dataset = builder.create("d").unwrap();
@@ -437,7 +439,8 @@ fn a_registered_filter_chooses_its_parameters_and_runs_at_flush_and_at_the_first
 #[test]
 fn an_optional_filter_that_nobody_has_is_skipped_and_masked() {
     let file = File::in_memory().unwrap();
-    let nobody = FilterSpec { id: 77, optional: true, name: None, parameters: vec![] };
+    let nobody =
+        FilterSpec { id: 77, optional: true, name: None, config: None, parameters: vec![] };
     let builder = file.new_dataset::<i32>().shape([50]).chunk([50]).sparse().no_filters();
     let builder = builder.section_filter(Section::Values, nobody);
     let dataset = builder.section_filter(Section::Values, FilterSpec::deflate(6));

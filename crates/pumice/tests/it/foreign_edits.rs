@@ -88,8 +88,13 @@ fn an_attribute_that_a_longer_name_makes_too_long_for_a_header_is_renamed() {
 #[test]
 fn filters_of_others_have_names_in_the_file() {
     // libhdf5 would write the name into copies of messages without room for it.
-    let nameless =
-        FilterSpec { id: 32_000, optional: true, name: None, parameters: vec![4, 261, 80] };
+    let nameless = FilterSpec {
+        id: 32_000,
+        optional: true,
+        name: None,
+        config: None,
+        parameters: vec![4, 261, 80],
+    };
     for version in [LibraryVersion::V18, LibraryVersion::V110] {
         let (store, file) = created(version);
         let builder = file.new_dataset::<f64>().shape([100]).chunk([10]);

@@ -23,6 +23,7 @@ mod early;
 mod emptied;
 mod examples;
 mod external_links;
+mod filter_configs;
 mod fixed_members;
 mod foreign_edits;
 mod heap_room;

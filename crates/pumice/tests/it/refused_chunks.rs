@@ -83,12 +83,12 @@ impl Filter for Switched {
 fn choosy() -> FilterSpec {
     // Each test may be the first.
     let _ = pumice::register_filter(Box::new(Choosy));
-    FilterSpec { id: 281, optional: false, name: None, parameters: vec![] }
+    FilterSpec { id: 281, optional: false, name: None, config: None, parameters: vec![] }
 }
 
 fn switched() -> FilterSpec {
     let _ = pumice::register_filter(Box::new(Switched));
-    FilterSpec { id: 282, optional: false, name: None, parameters: vec![] }
+    FilterSpec { id: 282, optional: false, name: None, config: None, parameters: vec![] }
 }
 
 fn numbers(file: &File) -> DatasetBuilder {

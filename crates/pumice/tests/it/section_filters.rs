@@ -346,7 +346,13 @@ fn what_filters_shrink_to_almost_nothing_comes_back() {
 #[test]
 fn a_filter_that_nobody_has_is_refused_when_the_dataset_is_made_unless_it_is_optional() {
     let file = File::in_memory().unwrap();
-    let of = |id: u16, optional: bool| FilterSpec { id, optional, name: None, parameters: vec![] };
+    let of = |id: u16, optional: bool| FilterSpec {
+        id,
+        optional,
+        name: None,
+        config: None,
+        parameters: vec![],
+    };
     let numbers = |chunked: bool| {
         let new = file.new_dataset::<i32>().shape([40, 40]).chunk([10, 10]);
         if chunked { new } else { new.sparse() }

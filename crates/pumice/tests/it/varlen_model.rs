@@ -202,7 +202,13 @@ fn create(
             .dont_filter_partial_chunks(),
         // Optional filters that nobody has are skipped in every section.
         2 if random.one_in(2) => builder
-            .filter(FilterSpec { id: 77, optional: true, name: None, parameters: vec![] })
+            .filter(FilterSpec {
+                id: 77,
+                optional: true,
+                name: None,
+                config: None,
+                parameters: vec![],
+            })
             .lzf(),
         _ => builder,
     };

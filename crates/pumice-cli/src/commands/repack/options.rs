@@ -362,7 +362,8 @@ fn version(bound: u8) -> LibraryVersion {
         2 => LibraryVersion::V110,
         3 => LibraryVersion::V112,
         4 => LibraryVersion::V114,
-        _ => LibraryVersion::V200,
+        5 => LibraryVersion::V200,
+        _ => LibraryVersion::V300,
     }
 }
 

@@ -355,7 +355,7 @@ fn user_defined(text: &str) -> Result<FilterSpec> {
     ensure!(*count as usize == parameters.len(), "incorrect number of compression parameters");
     let id = u16::try_from(*id).context("a filter number above 65535")?;
     let parameters = parameters.to_vec();
-    Ok(FilterSpec { id, optional: flag % 2 == 1, name: None, parameters })
+    Ok(FilterSpec { id, optional: flag % 2 == 1, name: None, config: None, parameters })
 }
 
 fn layout_request(text: &str) -> Result<LayoutRequest> {

@@ -345,6 +345,7 @@ fn user_defined(words: &[String]) -> Result<FilterSpec> {
         id: id.context("a filter without a number")?,
         optional: true,
         name: name.filter(|name| !name.is_empty()),
+        config: None,
         parameters: parameters.context("the parameters of a filter")?,
     })
 }
