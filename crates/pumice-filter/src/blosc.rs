@@ -13,7 +13,7 @@
 //!
 //! This is our own code instead of the C library: no C compiler, and bounds that hold for any bytes.
 
-mod codec;
+pub(crate) mod codec;
 
 use self::codec::Codec;
 use crate::bitshuffle::{from_rows, spare_for, to_rows};
@@ -321,7 +321,7 @@ impl Header {
                 rows.extend_from_slice(bytes);
                 continue;
             }
-            codec.decompress(bytes, each, stream)?;
+            codec.decompress(NAME, bytes, each, stream)?;
             if stream.len() != each {
                 let expected = format!("a stream of {each} bytes");
                 return Err(FilterError::corrupt(NAME, expected, stream.len()));

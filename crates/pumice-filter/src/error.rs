@@ -8,9 +8,9 @@ use std::fmt;
 /// ```
 /// use pumice_filter::{FilterSpec, Pipeline};
 ///
-/// let zfp = FilterSpec { id: 32013, optional: false, name: None, parameters: vec![] };
-/// let error = Pipeline::new(vec![zfp])?.decode(vec![1, 2, 3], 0, 100).unwrap_err();
-/// assert!(error.to_string().starts_with("filter 32013 (zfp) is not available"));
+/// let sz = FilterSpec { id: 32017, optional: false, name: None, config: None, parameters: vec![] };
+/// let error = Pipeline::new(vec![sz])?.decode(vec![1, 2, 3], 0, 100).unwrap_err();
+/// assert!(error.to_string().starts_with("filter 32017 (sz) is not available"));
 /// # Ok::<(), pumice_filter::FilterError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -20,7 +20,9 @@
 //! | 32001 | [blosc](FilterSpec::blosc) | shuffled blocks through one of six codecs |
 //! | 32004 | [lz4](FilterSpec::lz4) | LZ4 blocks |
 //! | 32008 | [bitshuffle](FilterSpec::bitshuffle) | groups the bits of equal significance; LZ4 or Zstandard |
+//! | 32013 | zfp | numbers in blocks, with or without loss, read only |
 //! | 32015 | [zstd](FilterSpec::zstd) | Zstandard frames |
+//! | 32026 | blosc2 | frames of shuffled blocks, read only |
 //!
 //! With the feature `plugins`, other filters are looked for among the shared libraries of
 //! `HDF5_PLUGIN_PATH`, as libhdf5 does.
@@ -47,6 +49,7 @@
 mod bits;
 mod bitshuffle;
 mod blosc;
+mod blosc2;
 mod bzip2;
 mod deflate;
 mod error;
@@ -73,6 +76,7 @@ mod shuffle;
 mod spec;
 mod stream;
 mod szip;
+mod zfp;
 mod zstandard;
 
 pub use error::FilterError;

@@ -5,6 +5,7 @@
 
 use crate::bitshuffle::Bitshuffle;
 use crate::blosc::Blosc;
+use crate::blosc2::Blosc2;
 use crate::bzip2::Bzip2;
 use crate::deflate::Deflate;
 use crate::fletcher32::Fletcher32;
@@ -17,6 +18,7 @@ use crate::references::References;
 use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
 use crate::szip::Szip;
+use crate::zfp::Zfp;
 use crate::zstandard::Zstandard;
 use crate::{Filter, FilterError, heap, location, references};
 use std::sync::{PoisonError, RwLock};
@@ -32,7 +34,9 @@ pub(crate) const LZF: u16 = 32000;
 pub(crate) const BLOSC: u16 = 32001;
 pub(crate) const LZ4: u16 = 32004;
 pub(crate) const BITSHUFFLE: u16 = 32008;
+pub(crate) const ZFP: u16 = 32013;
 pub(crate) const ZSTD: u16 = 32015;
+pub(crate) const BLOSC2: u16 = 32026;
 
 /// Filters of the program.
 static REGISTERED: RwLock<Vec<&'static dyn Filter>> = RwLock::new(Vec::new());
@@ -93,7 +97,7 @@ fn own(registered: &[&'static dyn Filter], id: u16) -> Option<&'static dyn Filte
 ///
 /// ```
 /// assert_eq!(pumice_filter::find(1).unwrap().name(), "deflate");
-/// assert!(pumice_filter::find(32013).is_none(), "zfp is not built in");
+/// assert!(pumice_filter::find(32017).is_none(), "sz is not built in");
 /// ```
 pub fn find(id: u16) -> Option<&'static dyn Filter> {
     let registered = || own(&REGISTERED.read().unwrap_or_else(PoisonError::into_inner), id);
@@ -116,7 +120,9 @@ fn built_in(id: u16) -> Option<&'static dyn Filter> {
         BLOSC => Some(&Blosc),
         LZ4 => Some(&Lz4),
         BITSHUFFLE => Some(&Bitshuffle),
+        ZFP => Some(&Zfp),
         ZSTD => Some(&Zstandard),
+        BLOSC2 => Some(&Blosc2),
         _ => None,
     }
 }
@@ -129,6 +135,23 @@ fn plugin(id: u16) -> Option<&'static dyn Filter> {
 #[cfg(not(feature = "plugins"))]
 fn plugin(_id: u16) -> Option<&'static dyn Filter> {
     None
+}
+
+/// Encodes by the plugin of a filter that is only decoded here.
+pub(crate) fn encode_by_plugin(
+    filter: &dyn Filter,
+    parameters: &[u32],
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
+    match plugin(filter.id()) {
+        Some(plugin) => plugin.encode(parameters, input, out),
+        None => Err(FilterError::encode(
+            filter.name(),
+            "only reading is built in: choose another filter, for example zstd behind shuffle, or build with the \
+             feature `plugins` and put the filter's HDF5 plugin into a folder of HDF5_PLUGIN_PATH",
+        )),
+    }
 }
 
 /// The name that is registered for a filter id, whether or not the filter is built in.
@@ -168,7 +191,7 @@ const NAMES: [(u16, &str); 40] = [
     (32010, "lpc-rice"),
     (32011, "ccsds-123"),
     (32012, "jpeg-ls"),
-    (32013, "zfp"),
+    (ZFP, "zfp"),
     (32014, "fpzip"),
     (ZSTD, "zstd"),
     (32016, "b3d"),
@@ -181,7 +204,7 @@ const NAMES: [(u16, &str); 40] = [
     (32023, "granular bitround"),
     (32024, "sz3"),
     (32025, "delta-rice"),
-    (32026, "blosc2"),
+    (BLOSC2, "blosc2"),
     (32027, "flac"),
     (32028, "h5z-sperr"),
 ];
@@ -201,7 +224,7 @@ mod tests {
     #[test]
     fn every_built_in_filter_is_found_under_its_own_id_and_name() {
         let built_in: Vec<_> = (0..=u16::MAX).filter_map(|id| Some((id, find(id)?))).collect();
-        assert_eq!(built_in.len(), 15);
+        assert_eq!(built_in.len(), 17);
         for (id, filter) in built_in {
             assert_eq!(filter.id(), id);
             assert_eq!(registered_name(id), Some(filter.name()));

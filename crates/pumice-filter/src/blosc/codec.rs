@@ -1,4 +1,4 @@
-//! The codecs inside Blosc: BloscLZ and Snappy are our own, the others those of the filters of the
+//! The codecs inside Blosc and Blosc2: BloscLZ and Snappy are our own, the others those of the filters of the
 //! same name.
 
 use super::NAME;
@@ -9,7 +9,7 @@ use crate::{Filter, FilterError, scratch};
 use lz4_flex::block as lz4;
 
 #[derive(Clone, Copy)]
-pub(super) enum Codec {
+pub(crate) enum Codec {
     BloscLz,
     Lz4,
     Snappy,
@@ -19,23 +19,23 @@ pub(super) enum Codec {
 
 impl Codec {
     /// The codec of a filter's parameter.
-    pub(super) fn of_parameter(number: u32) -> Option<Self> {
+    pub(crate) fn of_parameter(number: u32) -> Option<Self> {
         let all = [Self::BloscLz, Self::Lz4, Self::Lz4, Self::Snappy, Self::Zlib, Self::Zstd];
         all.get(number as usize).copied()
     }
 
     /// The codec of a chunk's flags.
-    pub(super) fn of_format(number: u8) -> Option<Self> {
+    pub(crate) fn of_format(number: u8) -> Option<Self> {
         let all = [Self::BloscLz, Self::Lz4, Self::Snappy, Self::Zlib, Self::Zstd];
         all.get(usize::from(number)).copied()
     }
 
     /// Its number in a chunk's flags.
-    pub(super) fn format(self) -> u8 {
+    pub(crate) fn format(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn compress(
+    pub(crate) fn compress(
         self,
         level: u32,
         input: &[u8],
@@ -70,35 +70,38 @@ impl Codec {
     }
 
     /// Replaces `out` by what `input` encodes, at most `length` bytes.
-    pub(super) fn decompress(
+    pub(crate) fn decompress(
         self,
+        filter: &'static str,
         input: &[u8],
         length: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         if matches!(self, Self::BloscLz | Self::Snappy) {
-            scratch::room(NAME, out, length)?;
+            scratch::room(filter, out, length)?;
         }
         match self {
             Self::BloscLz => {
-                blosclz_decompress(input, length, out).ok_or_else(|| damaged("BloscLZ"))
+                blosclz_decompress(input, length, out).ok_or_else(|| damaged(filter, "BloscLZ"))
             }
             Self::Lz4 => {
-                scratch::size(NAME, out, length)?;
+                scratch::size(filter, out, length)?;
                 let len = lz4::decompress_into(input, out)
-                    .map_err(|error| FilterError::corrupt(NAME, "an LZ4 block", error))?;
+                    .map_err(|error| FilterError::corrupt(filter, "an LZ4 block", error))?;
                 out.truncate(len);
                 Ok(())
             }
-            Self::Snappy => snappy_decompress(input, length, out).ok_or_else(|| damaged("Snappy")),
+            Self::Snappy => {
+                snappy_decompress(input, length, out).ok_or_else(|| damaged(filter, "Snappy"))
+            }
             Self::Zlib => Deflate.decode(&[], input, length, out),
             Self::Zstd => Zstandard.decode(&[], input, length, out),
         }
     }
 }
 
-fn damaged(codec: &str) -> FilterError {
-    FilterError::corrupt(NAME, format!("a {codec} stream"), "other bytes")
+fn damaged(filter: &'static str, codec: &str) -> FilterError {
+    FilterError::corrupt(filter, format!("a {codec} stream"), "other bytes")
 }
 
 /// Distances that fit the short form; longer ones have two bytes more.
@@ -270,9 +273,9 @@ mod tests {
             let (mut packed, mut back) = (Vec::new(), Vec::new());
             codec.compress(5, &data, &mut packed).unwrap();
             assert!(packed.len() < 24_000, "{number}: {}", packed.len());
-            codec.decompress(&packed, data.len(), &mut back).unwrap();
+            codec.decompress(NAME, &packed, data.len(), &mut back).unwrap();
             assert!(back == data, "{number}");
-            assert!(codec.decompress(&packed, data.len() - 1, &mut back).is_err());
+            assert!(codec.decompress(NAME, &packed, data.len() - 1, &mut back).is_err());
         }
     }
 }

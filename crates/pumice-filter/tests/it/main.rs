@@ -9,5 +9,6 @@ mod many_runs;
 #[cfg(target_os = "linux")]
 mod memory;
 mod pipeline;
+mod read_only;
 mod vectors;
 mod visited_cells;
