@@ -84,7 +84,8 @@ impl<K: Clone + Eq> Course<K> {
 
 impl<L: Layout> ChunkCache<L> {
     /// Loads chunks that will be read soon. Says whether that has begun: it is not waited for, and
-    /// without an idle thread nothing happens; a cache without threads loads them at once.
+    /// without an idle thread nothing happens; a cache without threads loads them at once. Of a dataset
+    /// that goes past the cache, nothing is ever loaded.
     ///
     /// They take room that is free, and others leave for them until what was loaded ahead and not
     /// used yet takes a quarter of the cache; then the rest is not loaded.
@@ -97,6 +98,9 @@ impl<L: Layout> ChunkCache<L> {
     /// ```
     pub fn prefetch(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
         let Ok(member) = self.member(dataset) else { return false };
+        if member.layout.bypass() || member.goes_direct() {
+            return false;
+        }
         let keys: Keys<L::Key> = keys.into_iter().collect();
         if self.shared.executor().threads() > 1 {
             return self.load_ahead(member, keys);
@@ -107,8 +111,12 @@ impl<L: Layout> ChunkCache<L> {
 
     /// Says which chunks will be read next, in their order: the policy keeps them rather than
     /// others, and idle threads load them a little ahead of the reads. Replaces what was said before.
-    pub fn will_read(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) {
-        let Ok(member) = self.member(dataset) else { return };
+    /// Says whether that is of any use: not if the dataset goes past the cache.
+    pub fn will_read(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
+        let Ok(member) = self.member(dataset) else { return false };
+        if member.layout.bypass() || member.goes_direct() {
+            return false;
+        }
         let keys: VecDeque<_> = keys.into_iter().collect();
         let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
         self.shared.budget.expect(member.id, &identities);
@@ -116,12 +124,14 @@ impl<L: Layout> ChunkCache<L> {
         if self.follows(member, 0) {
             self.follow(member, &[]);
         }
+        true
     }
 
     /// Whether a read of so many chunks leaves room for work ahead.
     pub(crate) fn follows(&self, member: &Member<L>, chunks: usize) -> bool {
         let random = member.options().hint == Hint::Random;
-        chunks <= SMALL && !random && !member.goes_direct() && self.shared.executor().threads() > 1
+        let kept = !member.layout.bypass() && !member.goes_direct();
+        chunks <= SMALL && !random && kept && self.shared.executor().threads() > 1
     }
 
     /// Loads ahead what a read of `now`, which is followed, lets expect.

@@ -4,6 +4,7 @@
 //! replacing references, before the gate (taken for reading by every transfer, for writing by a resize), before
 //! anything in the cache, the index or the object header.
 
+mod ahead;
 mod cells;
 mod describe;
 mod direct;
@@ -24,7 +25,7 @@ mod virtuality;
 
 pub use cells::Columns;
 pub(crate) use filters::{named, pipeline_of, refitted};
-pub use many::{ManyRead, ManyWrite, read_many, write_many};
+pub use many::{ManyRead, ManyWrite, ReadInto, WriteFrom, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;
 pub(crate) use spec::lacks_unlimited;

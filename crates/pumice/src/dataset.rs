@@ -1,5 +1,6 @@
 //! Datasets: read, write, ask, erase, resize.
 
+mod ahead;
 pub(crate) mod creation;
 mod defined;
 mod enumerated;

@@ -1,34 +1,49 @@
-//! Several datasets in one call, and reading ahead.
+//! Several datasets in one call.
 
 use crate::Result;
 use crate::dataset::Dataset;
 use crate::dataset::steady::in_one_extent_each;
 use crate::select::Select;
+use crate::transfer::Transfer;
+use pumice_engine::Error;
 use pumice_engine::buffer::Output;
-use pumice_engine::dataset::{ManyRead, ManyWrite, read_many, write_many};
-use pumice_types::{Datatype, Element};
+use pumice_engine::dataset::{
+    ManyRead, ManyWrite, ReadInto, TransferOptions, WriteFrom, read_many, write_many,
+};
+use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
+use std::borrow::Cow;
 
 /// Reads of several datasets that are done together: no write of any of them comes between, and
 /// what lies together in the file is read together.
 ///
+/// Datasets may be of any layout and any datatype, and of several files of one
+/// [`Context`](crate::Context). A virtual dataset has no data of its own: it is read before the others, for itself,
+/// and writes to its sources may come in between.
+///
 /// ```
-/// # let file = pumice::File::in_memory()?;
+/// use pumice::{File, ReadMany, Strings, WriteMany};
+///
+/// let file = File::in_memory()?;
 /// let one = file.new_dataset::<u8>().shape([4]).chunk([2]).create("one")?;
 /// let two = file.new_dataset::<u8>().shape([4]).chunk([2]).create("two")?;
-/// let mut writes = pumice::WriteMany::new();
+/// let names = file.new_strings().shape([2]).create("names")?;
+/// let mut writes = WriteMany::new();
 /// writes.add(&one, .., &[1u8; 4])?.add(&two, 1..3, &[2u8; 2])?;
+/// writes.add_strings(&names, .., &["sea", "sun"])?;
 /// writes.run()?;
 ///
-/// let (mut first, mut second) = ([0u8; 2], [0u8; 4]);
-/// let mut reads = pumice::ReadMany::new();
+/// let (mut first, mut second, mut texts) = ([0u8; 2], [0u8; 4], Strings::default());
+/// let mut reads = ReadMany::new();
 /// reads.add(&one, 0..2, &mut first)?.add(&two, .., &mut second)?;
+/// reads.add_strings(&names, .., &mut texts)?;
 /// reads.run()?;
 /// assert_eq!((first, second), ([1, 1], [0, 2, 2, 0]));
+/// assert_eq!(texts, ["sea", "sun"]);
 /// # Ok::<(), pumice::Error>(())
 /// ```
 #[derive(Default)]
 pub struct ReadMany<'a> {
-    reads: Vec<Part<'a, &'a mut [u8]>>,
+    reads: Vec<Part<'a, Into<'a>>>,
 }
 
 /// What is read or written of one dataset.
@@ -36,19 +51,23 @@ struct Part<'a, B> {
     dataset: &'a Dataset,
     /// Becomes a selection of the extent that the dataset has when it is used.
     selection: Box<dyn Select + Send + 'a>,
-    memory_type: Datatype,
     buffer: B,
 }
 
+/// Where a read goes.
+enum Into<'a> {
+    Elements { datatype: Datatype, buffer: &'a mut [u8], options: TransferOptions },
+    Heaped { found: Heaped, deliver: Deliver<'a> },
+}
+
+/// Takes what was read, in the dataset's type.
+type Deliver<'a> = Box<dyn FnMut(&Datatype, Heaped) -> Result<()> + Send + 'a>;
+
 impl<'a, B> Part<'a, B> {
-    fn new<T: Element>(
-        dataset: &'a Dataset,
-        selection: impl Select + Send + 'a,
-        buffer: B,
-    ) -> Result<Self> {
+    fn new(dataset: &'a Dataset, selection: impl Select + Send + 'a, buffer: B) -> Result<Self> {
         // What cannot be selected is told now.
         dataset.selection(&selection)?;
-        Ok(Self { dataset, selection: Box::new(selection), memory_type: T::datatype(), buffer })
+        Ok(Self { dataset, selection: Box::new(selection), buffer })
     }
 }
 
@@ -71,8 +90,111 @@ impl<'a> ReadMany<'a> {
         selection: impl Select + Send + 'a,
         buffer: &'a mut [T],
     ) -> Result<&mut Self> {
+        self.add_with(dataset, selection, buffer, &Transfer::default())
+    }
+
+    /// As [`add`](Self::add), in the way that `transfer` says.
+    ///
+    /// ```
+    /// use pumice::{File, ReadMany, Selection, Transfer};
+    ///
+    /// let file = File::in_memory()?;
+    /// let heat = file.new_dataset::<i16>().shape([2]).create("fahrenheit")?;
+    /// heat.write(.., &[32i16, 212])?;
+    /// let (celsius, mut buffer) = (Transfer::new().transform("(5.0/9)*(x-32)")?, [7.0f64; 4]);
+    /// let places = Selection::hyperslab(&[1], &[2], &[2], &[1])?;
+    /// let mut reads = ReadMany::new();
+    /// reads.add_with(&heat, .., &mut buffer, &celsius.memory(places, [4]))?;
+    /// reads.run()?;
+    /// assert_eq!(buffer, [7.0, 0.0, 7.0, 100.0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn add_with<T: Element>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        buffer: &'a mut [T],
+        transfer: &Transfer,
+    ) -> Result<&mut Self> {
         let buffer = bytemuck::cast_slice_mut(buffer);
-        self.reads.push(Part::new::<T>(dataset, selection, buffer)?);
+        self.add_as(dataset, selection, &T::datatype(), buffer, transfer)
+    }
+
+    /// Adds a read into packed elements of any datatype that the dataset's converts to.
+    pub fn add_as(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        datatype: &Datatype,
+        buffer: &'a mut [u8],
+        transfer: &Transfer,
+    ) -> Result<&mut Self> {
+        let (datatype, options) = (datatype.clone(), transfer.0.clone());
+        let into = Into::Elements { datatype, buffer, options };
+        self.reads.push(Part::new(dataset, selection, into)?);
+        Ok(self)
+    }
+
+    /// Adds a read of strings of variable or fixed length. Null gives an empty string.
+    pub fn add_strings(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        strings: &'a mut Strings,
+    ) -> Result<&mut Self> {
+        self.add_delivered(dataset, selection, move |datatype, heaped| {
+            *strings = Strings::from_heaped(datatype, heaped)?;
+            Ok(())
+        })
+    }
+
+    /// Adds a read of sequences of variable length, their values converted to `T`. Null gives an empty one.
+    pub fn add_sequences<T: Element + Send>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        sequences: &'a mut Sequences<T>,
+    ) -> Result<&mut Self> {
+        self.add_delivered(dataset, selection, move |datatype, heaped| {
+            *sequences = Sequences::from_heaped(datatype, &heaped)?;
+            Ok(())
+        })
+    }
+
+    /// Adds a read of elements of any datatype, however nested, as owned values.
+    pub fn add_values(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        values: &'a mut Vec<Value>,
+    ) -> Result<&mut Self> {
+        self.add_delivered(dataset, selection, move |datatype, heaped| {
+            *values = heaped.values(datatype)?;
+            Ok(())
+        })
+    }
+
+    /// Adds a read of elements in the dataset's own type, with everything that they refer to.
+    pub fn add_heaped(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        heaped: &'a mut Heaped,
+    ) -> Result<&mut Self> {
+        self.add_delivered(dataset, selection, move |_, found| {
+            *heaped = found;
+            Ok(())
+        })
+    }
+
+    fn add_delivered(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        deliver: impl FnMut(&Datatype, Heaped) -> Result<()> + Send + 'a,
+    ) -> Result<&mut Self> {
+        let into = Into::Heaped { found: Heaped::default(), deliver: Box::new(deliver) };
+        self.reads.push(Part::new(dataset, selection, into)?);
         Ok(self)
     }
 
@@ -80,23 +202,61 @@ impl<'a> ReadMany<'a> {
     pub fn run(mut self) -> Result<()> {
         in_one_extent_each(&datasets(&self.reads), || {
             let reads = self.reads.iter_mut().map(|part| {
-                Ok(ManyRead {
-                    dataset: &part.dataset.state,
-                    selection: part.dataset.selection(&part.selection)?,
-                    memory_type: part.memory_type.clone(),
-                    output: Output::new(part.buffer),
-                })
+                let into = match &mut part.buffer {
+                    Into::Elements { datatype, buffer, options } => ReadInto::Elements {
+                        memory_type: datatype.clone(),
+                        output: Output::new(buffer),
+                        options,
+                    },
+                    Into::Heaped { found, .. } => ReadInto::Heaped(found),
+                };
+                let selection = part.dataset.selection(&part.selection)?;
+                Ok(ManyRead { dataset: &part.dataset.state, selection, into })
             });
             read_many(reads.collect::<Result<Vec<_>>>()?)
+        })?;
+        self.reads.into_iter().try_for_each(|part| match part.buffer {
+            Into::Elements { .. } => Ok(()),
+            Into::Heaped { found, mut deliver } => {
+                part.dataset.at(deliver(part.dataset.datatype(), found))
+            }
         })
     }
 }
 
 /// Writes to several datasets that are done together: nobody sees some of them and not the others.
 /// See [`ReadMany`] for an example.
+///
+/// A virtual dataset has no data of its own: it is written before the others, for itself. Selections and buffers are checked
+/// before anything is written.
 #[derive(Default)]
 pub struct WriteMany<'a> {
-    writes: Vec<Part<'a, &'a [u8]>>,
+    writes: Vec<Part<'a, From<'a>>>,
+}
+
+/// Where a write comes from.
+enum From<'a> {
+    Elements { datatype: Datatype, bytes: Cow<'a, [u8]>, options: TransferOptions },
+    Heaped(Cow<'a, Heaped>),
+    Strings(Cow<'a, Strings>),
+    Lists { offsets: &'a [u64], heap: Vec<u8> },
+}
+
+impl From<'_> {
+    fn source(&self) -> WriteFrom<'_> {
+        match self {
+            From::Elements { datatype, bytes, options } => {
+                WriteFrom::Elements { memory_type: datatype.clone(), bytes, options }
+            }
+            From::Heaped(heaped) => {
+                WriteFrom::Heaped { elements: &heaped.elements, heap: &heaped.heap }
+            }
+            From::Strings(strings) => {
+                WriteFrom::Lists { offsets: strings.offsets(), heap: strings.bytes() }
+            }
+            From::Lists { offsets, heap } => WriteFrom::Lists { offsets, heap },
+        }
+    }
 }
 
 impl<'a> WriteMany<'a> {
@@ -113,9 +273,131 @@ impl<'a> WriteMany<'a> {
         selection: impl Select + Send + 'a,
         values: &'a [T],
     ) -> Result<&mut Self> {
-        dataset.make_room()?;
+        self.add_with(dataset, selection, values, &Transfer::default())
+    }
+
+    /// As [`add`](Self::add), in the way that `transfer` says.
+    pub fn add_with<T: Element>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        values: &'a [T],
+        transfer: &Transfer,
+    ) -> Result<&mut Self> {
         let bytes = bytemuck::cast_slice(values);
-        self.writes.push(Part::new::<T>(dataset, selection, bytes)?);
+        self.add_as(dataset, selection, &T::datatype(), bytes, transfer)
+    }
+
+    /// Adds a write of packed elements of any datatype that converts to the dataset's.
+    pub fn add_as(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        datatype: &Datatype,
+        bytes: &'a [u8],
+        transfer: &Transfer,
+    ) -> Result<&mut Self> {
+        let (datatype, options) = (datatype.clone(), transfer.0.clone());
+        let bytes = Cow::Borrowed(bytes);
+        self.push(dataset, selection, From::Elements { datatype, bytes, options })
+    }
+
+    /// Adds a write of strings of variable or fixed length.
+    pub fn add_strings<S: AsRef<[u8]>>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        strings: &[S],
+    ) -> Result<&mut Self> {
+        self.add_text(dataset, selection, Cow::Owned(strings.iter().collect()))
+    }
+
+    /// As [`add_strings`](Self::add_strings), from one buffer, which is not copied unless they are of a fixed
+    /// length.
+    pub fn add_packed_strings(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        strings: &'a Strings,
+    ) -> Result<&mut Self> {
+        self.add_text(dataset, selection, Cow::Borrowed(strings))
+    }
+
+    fn add_text(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        strings: Cow<'a, Strings>,
+    ) -> Result<&mut Self> {
+        let from = match dataset.fixed_strings(&strings)? {
+            Some(elements) => From::Elements {
+                datatype: dataset.datatype().clone(),
+                bytes: Cow::Owned(elements),
+                options: TransferOptions::default(),
+            },
+            None => From::Strings(strings),
+        };
+        self.push(dataset, selection, from)
+    }
+
+    /// Adds a write of sequences, their values converted to the file's type.
+    ///
+    /// ```
+    /// use pumice::{Datatype, File, ReadMany, Sequences, WriteMany};
+    ///
+    /// let file = File::in_memory()?;
+    /// let walks = file.new_sequences(Datatype::i16_le()).shape([100]).sparse().create("walks")?;
+    /// let two: Sequences<i32> = [vec![1, 2, 3], vec![]].into_iter().collect();
+    /// let mut writes = WriteMany::new();
+    /// writes.add_sequences(&walks, 7..9, &two)?;
+    /// writes.run()?;
+    ///
+    /// let mut found = Sequences::<i64>::default();
+    /// let mut reads = ReadMany::new();
+    /// reads.add_sequences(&walks, 6..9, &mut found)?;
+    /// reads.run()?;
+    /// assert_eq!((found.len(), &found[1]), (3, &[1, 2, 3][..]));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn add_sequences<T: Element>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        sequences: &'a Sequences<T>,
+    ) -> Result<&mut Self> {
+        let heap = dataset.sequence_values(sequences)?;
+        self.push(dataset, selection, From::Lists { offsets: sequences.offsets(), heap })
+    }
+
+    /// Adds a write of values of any datatype, however nested.
+    pub fn add_values(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        values: &[Value],
+    ) -> Result<&mut Self> {
+        let heaped = Heaped::from_values(dataset.datatype(), values).map_err(Error::from);
+        self.push(dataset, selection, From::Heaped(Cow::Owned(dataset.at(heaped)?)))
+    }
+
+    /// Adds a write of elements of the dataset's own type with everything that they refer to.
+    pub fn add_heaped(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        values: &'a Heaped,
+    ) -> Result<&mut Self> {
+        self.push(dataset, selection, From::Heaped(Cow::Borrowed(values)))
+    }
+
+    fn push(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        from: From<'a>,
+    ) -> Result<&mut Self> {
+        dataset.make_room()?;
+        self.writes.push(Part::new(dataset, selection, from)?);
         Ok(self)
     }
 
@@ -123,52 +405,11 @@ impl<'a> WriteMany<'a> {
     pub fn run(self) -> Result<()> {
         in_one_extent_each(&datasets(&self.writes), || {
             let writes = self.writes.iter().map(|part| {
-                Ok(ManyWrite {
-                    dataset: &part.dataset.state,
-                    selection: part.dataset.selection(&part.selection)?,
-                    memory_type: part.memory_type.clone(),
-                    bytes: part.buffer,
-                })
+                let selection = part.dataset.selection(&part.selection)?;
+                let from = part.buffer.source();
+                Ok(ManyWrite { dataset: &part.dataset.state, selection, from })
             });
             write_many(writes.collect::<Result<Vec<_>>>()?)
-        })
-    }
-}
-
-impl Dataset {
-    /// Loads what is selected into the cache, on an idle thread if there is one: a read that comes
-    /// later finds it there. Says whether that has begun.
-    ///
-    /// ```
-    /// # let file = pumice::File::in_memory()?;
-    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("a")?;
-    /// dataset.prefetch(50..70)?;
-    /// # Ok::<(), pumice::Error>(())
-    /// ```
-    pub fn prefetch(&self, selection: impl Select) -> Result<bool> {
-        self.selected(selection, |selection, _| self.state.prefetch(selection))
-    }
-
-    /// Says what will be read next, selection by selection: the cache keeps those chunks rather than
-    /// others, and idle threads load them a little ahead of the reads. Replaces what was said
-    /// before; nothing is promised, and nothing else changes.
-    ///
-    /// ```
-    /// # let file = pumice::File::in_memory()?;
-    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("a")?;
-    /// // Batches in the order in which they were drawn.
-    /// let batches = [40..50, 0..10, 70..80];
-    /// dataset.will_read(batches.clone())?;
-    /// for batch in batches {
-    ///     dataset.read::<u8>(batch)?;
-    /// }
-    /// # Ok::<(), pumice::Error>(())
-    /// ```
-    pub fn will_read<S: Select>(&self, selections: impl IntoIterator<Item = S>) -> Result<()> {
-        let selections: Vec<S> = selections.into_iter().collect();
-        self.in_one_extent(|dims| {
-            let selections = selections.iter().map(|selection| selection.select(dims));
-            self.state.will_read(&selections.collect::<Result<Vec<_>>>()?)
         })
     }
 }

@@ -109,7 +109,7 @@ impl Player<'_> {
         let hint = hints[self.random.below(4)];
         match self.random.below(3) {
             0 => drop(cache.prefetch(dataset, chunks)),
-            1 => cache.will_read(dataset, chunks),
+            1 => drop(cache.will_read(dataset, chunks)),
             _ => {
                 let direct = self.bench.toy.direct && self.random.below(2) == 0;
                 dataset.set_options(DatasetOptions::default().hint(hint).direct(direct));

@@ -1,11 +1,17 @@
-//! Several datasets in one request of the cache, and loading ahead.
+//! Several datasets in one request of the cache.
+//!
+//! A virtual dataset has no chunks: it goes before the others, for itself. Elements that refer to the global heap are
+//! written after what they refer to, and followed when they have been read.
 
 use super::{DatasetState, transfer::TransferOptions};
-use crate::Result;
 use crate::buffer::Output;
+use crate::global_heap::Reading;
+use crate::layout::request::Piece;
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
-use pumice_space::Selection;
-use pumice_types::{Conversion, Datatype};
+use crate::{Error, Result};
+use pumice_space::{ChunkPart, Dims, Plan, Selection};
+use pumice_types::{Conversion, Datatype, Heaped, references};
+use std::borrow::Cow;
 
 /// A read, to be done with others.
 pub struct ManyRead<'a> {
@@ -13,10 +19,23 @@ pub struct ManyRead<'a> {
     pub dataset: &'a DatasetState,
     /// Which cells.
     pub selection: Selection,
-    /// As what.
-    pub memory_type: Datatype,
-    /// Whereto.
-    pub output: Output<'a>,
+    /// Whereto, and as what.
+    pub into: ReadInto<'a>,
+}
+
+/// Where a read puts what it finds.
+pub enum ReadInto<'a> {
+    /// Elements of a datatype.
+    Elements {
+        /// As what.
+        memory_type: Datatype,
+        /// Whereto.
+        output: Output<'a>,
+        /// How.
+        options: &'a TransferOptions,
+    },
+    /// Elements of the file's type with everything that they refer to.
+    Heaped(&'a mut Heaped),
 }
 
 /// A write, to be done with others.
@@ -25,71 +44,306 @@ pub struct ManyWrite<'a> {
     pub dataset: &'a DatasetState,
     /// Which cells.
     pub selection: Selection,
-    /// What the bytes are.
-    pub memory_type: Datatype,
     /// The values.
-    pub bytes: &'a [u8],
+    pub from: WriteFrom<'a>,
+}
+
+/// Where a write takes values from.
+#[derive(Clone)]
+pub enum WriteFrom<'a> {
+    /// Elements of a datatype.
+    Elements {
+        /// What the bytes are.
+        memory_type: Datatype,
+        /// The values.
+        bytes: &'a [u8],
+        /// How.
+        options: &'a TransferOptions,
+    },
+    /// Elements of the file's type, which refer to a heap.
+    Heaped {
+        /// The elements.
+        elements: &'a [u8],
+        /// What they refer to.
+        heap: &'a [u8],
+    },
+    /// Strings or sequences one after another: each from one of the offsets to the next.
+    Lists {
+        /// Where each begins, counted in values of the file's type, and where the last ends.
+        offsets: &'a [u64],
+        /// The values.
+        heap: &'a [u8],
+    },
 }
 
 /// Does all reads as one request: no write of any of the datasets comes between them. Virtual datasets
 /// come first, each for itself: their data are those of others.
-pub fn read_many(reads: Vec<ManyRead<'_>>) -> Result<()> {
-    let (lent, reads): (Vec<_>, Vec<_>) = reads
-        .into_iter()
-        .partition(|read| matches!(read.dataset.layout.storage, Storage::Virtual(_)));
-    for ManyRead { dataset, selection, memory_type, output } in lent {
-        dataset.read(&selection, &memory_type, output)?;
-    }
+pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
+    let lent = reads.extract_if(.., |read| read.dataset.is_virtual());
+    lent.into_iter().try_for_each(ManyRead::alone)?;
     let datasets = distinct(reads.iter().map(|read| read.dataset));
+    let _in_hand = in_hand(&datasets);
     let _no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
-    let options = TransferOptions::default();
-    let (mut plans, mut targets) = (Vec::new(), Vec::new());
-    for ManyRead { dataset, selection, memory_type, output } in reads {
-        let dims = dataset.dims();
-        let size = output.len();
-        if dataset.check_with(&selection, &dims, &memory_type, size, &options)? == 0 {
-            continue;
-        }
-        let conversion = Conversion::new(&dataset.datatype, &memory_type)?;
-        let target = Target::new(output, conversion, dataset.layout.geometry.fill())?;
-        targets.push(target.members(dataset.lacks_parts(&memory_type)));
-        plans.push((dataset, dataset.parts(&selection, &dims, &options)?));
+    let mut planned = Vec::with_capacity(reads.len());
+    for read in reads {
+        planned.extend(read.plan()?);
     }
-    let Some((first, _)) = plans.first() else { return Ok(()) };
+    let mut targets = Vec::with_capacity(planned.len());
+    for read in &mut planned {
+        targets.push((read.dataset, read.parts.take(), read.place.target(read.dataset)?));
+    }
+    let Some((first, ..)) = targets.first() else { return Ok(()) };
     let cache = first.cache().clone();
-    cache.read_many(plans.into_iter().zip(&targets).map(|((dataset, parts), target)| {
-        let request = move |part: pumice_space::ChunkPart| {
+    cache.read_many(targets.iter_mut().map(|(dataset, parts, target)| {
+        let target = &*target;
+        let request = move |part: ChunkPart| {
             (part.chunk.clone(), ReadRequest::Values { part, target })
         };
-        (&dataset.cached, parts.map(request))
-    }))
+        (&dataset.cached, parts.take().into_iter().flatten().map(request))
+    }))?;
+    let pieces: Vec<_> = targets.into_iter().map(|(.., target)| target.into_pieces()).collect();
+    planned.into_iter().zip(pieces).try_for_each(|(read, pieces)| read.finish(pieces))
 }
 
-/// Does all writes as one request: nobody sees some of them and not the others.
-pub fn write_many(writes: Vec<ManyWrite<'_>>) -> Result<()> {
+/// A read that has been checked.
+struct PlannedRead<'a> {
+    dataset: &'a DatasetState,
+    parts: Option<Plan>,
+    place: Place<'a>,
+}
+
+/// Where a read goes at first.
+enum Place<'a> {
+    /// Where it belongs.
+    Elements(Datatype, Option<Output<'a>>, &'a TransferOptions),
+    /// Elements as the file has them, and where they belong with what they refer to.
+    Heaped(Vec<u8>, &'a mut Heaped),
+}
+
+impl<'a> ManyRead<'a> {
+    fn alone(self) -> Result<()> {
+        match self.into {
+            ReadInto::Elements { memory_type, output, options } => {
+                self.dataset.read_with(&self.selection, &memory_type, output, options)
+            }
+            ReadInto::Heaped(heaped) => {
+                *heaped = self.dataset.read_heaped(&self.selection)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Checks the read; `None` if nothing is selected.
+    fn plan(self) -> Result<Option<PlannedRead<'a>>> {
+        let ManyRead { dataset, selection, into } = self;
+        let dims = dataset.dims();
+        let plain = TransferOptions::default();
+        let (count, options, place) = match into {
+            ReadInto::Elements { memory_type, output, options } => {
+                let size = output.len();
+                let count = dataset.check_with(&selection, &dims, &memory_type, size, options)?;
+                (count, options, Place::Elements(memory_type, Some(output), options))
+            }
+            ReadInto::Heaped(heaped) => {
+                selection.check(&dims)?;
+                let count = dataset.count(&selection, &dims);
+                *heaped = Heaped::default();
+                (count, &plain, Place::Heaped(dataset.buffer(count)?, heaped))
+            }
+        };
+        if count == 0 {
+            return Ok(None);
+        }
+        let parts = Some(dataset.parts(&selection, &dims, options)?);
+        Ok(Some(PlannedRead { dataset, parts, place }))
+    }
+}
+
+impl Place<'_> {
+    fn target<'t>(&'t mut self, dataset: &'t DatasetState) -> Result<Target<'t>> {
+        match self {
+            Place::Elements(memory_type, output, options) => {
+                let output = output.take().ok_or_else(|| Error::Internal("no output".into()))?;
+                dataset.target(memory_type, output, options)
+            }
+            Place::Heaped(elements, _) => {
+                let datatype = &dataset.datatype;
+                let conversion = Conversion::new(datatype, datatype)?;
+                let output = Output::zeroed(elements);
+                match &dataset.layout.storage {
+                    Storage::VariableLength(structured, _) => {
+                        Target::heaped(output, conversion, structured.fill())
+                    }
+                    _ => Target::new(output, conversion, dataset.layout.geometry.fill()),
+                }
+            }
+        }
+    }
+}
+
+impl PlannedRead<'_> {
+    /// Puts together what has been read.
+    fn finish(self, pieces: Vec<Piece>) -> Result<()> {
+        let Place::Heaped(elements, heaped) = self.place else { return Ok(()) };
+        *heaped = match &self.dataset.layout.storage {
+            Storage::VariableLength(..) => self.dataset.join(elements, pieces)?,
+            _ => self.dataset.follow(elements)?,
+        };
+        Ok(())
+    }
+}
+
+/// Does all writes as one request: nobody sees some of them and not the others. Virtual datasets come first, each
+/// for itself: their data are those of others. Nothing is written if a selection or a buffer is wrong.
+pub fn write_many(mut writes: Vec<ManyWrite<'_>>) -> Result<()> {
     let datasets = distinct(writes.iter().map(|write| write.dataset));
     datasets.iter().try_for_each(|dataset| dataset.begin_write())?;
-    let _no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
-    let options = TransferOptions::default();
-    let (mut plans, mut sources) = (Vec::new(), Vec::new());
-    for ManyWrite { dataset, selection, memory_type, bytes } in writes {
-        let dims = dataset.dims();
-        if dataset.check_with(&selection, &dims, &memory_type, bytes.len(), &options)? == 0 {
-            continue;
-        }
-        dataset.check_reach(&selection, &dims)?;
-        let source = Source::new(bytes, Conversion::new(&memory_type, &dataset.datatype)?);
-        sources.push(source.members(dataset.lacks_parts(&memory_type)));
-        plans.push((dataset, dataset.parts(&selection, &dims, &options)?));
+    let mut counts = Vec::with_capacity(writes.len());
+    for write in &mut writes {
+        counts.push(write.check()?);
     }
-    let Some((first, _)) = plans.first() else { return Ok(()) };
-    let cache = first.cache().clone();
-    cache.write_many(plans.into_iter().zip(&sources).map(|((dataset, parts), source)| {
-        let request = move |part: pumice_space::ChunkPart| {
+    let mut counts = counts.into_iter();
+    writes.retain(|_| counts.next() != Some(0));
+    let lent = writes.extract_if(.., |write| write.dataset.is_virtual());
+    lent.into_iter().try_for_each(ManyWrite::alone)?;
+
+    let renewing = distinct(writes.iter().filter(|write| write.renews()).map(|w| w.dataset));
+    let _one_at_a_time: Vec<_> = renewing.iter().map(|dataset| dataset.replacing()).collect();
+    let _in_hand = in_hand(&renewing);
+    let renewals = writes.iter().map(ManyWrite::renew).collect::<Result<Vec<_>>>()?;
+
+    let datasets = distinct(writes.iter().map(|write| write.dataset));
+    let no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
+    let mut plans = Vec::with_capacity(writes.len());
+    for (write, renewal) in writes.iter().zip(&renewals) {
+        plans.push(write.plan(renewal.as_ref())?);
+    }
+    let Some(first) = writes.first() else { return Ok(()) };
+    let cache = first.dataset.cache().clone();
+    cache.write_many(writes.iter().zip(&mut plans).map(|(write, (parts, source))| {
+        let source = &*source;
+        let request = move |part: ChunkPart| {
             (part.chunk.clone(), WriteRequest::Values { part, source })
         };
-        (&dataset.cached, parts.map(request))
-    }))
+        (&write.dataset.cached, parts.take().into_iter().flatten().map(request))
+    }))?;
+    drop(no_resize);
+    let renewals = writes.iter().zip(renewals);
+    renewals.filter_map(|(write, renewal)| Some((write.dataset, renewal?))).try_for_each(
+        |(dataset, Renewal { selection, dims, old, .. })| {
+            dataset.leave_references(&selection, &dims, old)
+        },
+    )
+}
+
+/// References that cells have, and those that they get.
+struct Renewal {
+    selection: Selection,
+    dims: Dims,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+impl ManyWrite<'_> {
+    /// Checks selection and buffer, and says how many cells there are.
+    fn check(&mut self) -> Result<u64> {
+        let (dataset, dims) = (self.dataset, self.dataset.dims());
+        let plain = TransferOptions::default();
+        if let WriteFrom::Lists { offsets, heap } = self.from {
+            dataset.lists(offsets, heap)?;
+        }
+        let count = match &self.from {
+            WriteFrom::Elements { memory_type, bytes, options } => {
+                dataset.check_with(&self.selection, &dims, memory_type, bytes.len(), options)?
+            }
+            WriteFrom::Heaped { elements, .. } => {
+                let datatype = &dataset.datatype;
+                dataset.check_with(&self.selection, &dims, datatype, elements.len(), &plain)?
+            }
+            WriteFrom::Lists { offsets, .. } => {
+                let (lists, datatype) = (offsets.len().saturating_sub(1), &dataset.datatype);
+                let bytes = lists.saturating_mul(datatype.size());
+                dataset.check_with(&self.selection, &dims, datatype, bytes, &plain)?
+            }
+        };
+        if count > 0 && !dataset.is_virtual() {
+            dataset.check_reach(&self.selection, &dims)?;
+        }
+        Ok(count)
+    }
+
+    fn alone(self) -> Result<()> {
+        let ManyWrite { dataset, selection, from } = self;
+        match from {
+            WriteFrom::Elements { memory_type, bytes, options } => {
+                dataset.write_with(&selection, &memory_type, bytes, options)
+            }
+            WriteFrom::Heaped { elements, heap } => {
+                dataset.write_heaped(&selection, elements, heap)
+            }
+            WriteFrom::Lists { offsets, heap } => dataset.write_lists(&selection, offsets, heap),
+        }
+    }
+
+    /// Whether elements get other references to the global heap.
+    fn renews(&self) -> bool {
+        let heaped = !matches!(self.from, WriteFrom::Elements { .. });
+        let structured = matches!(self.dataset.layout.storage, Storage::VariableLength(..));
+        heaped && self.dataset.datatype.has_varlen() && !structured
+    }
+
+    /// Stores what elements refer to, if that is in the global heap.
+    fn renew(&self) -> Result<Option<Renewal>> {
+        if !self.renews() {
+            return Ok(None);
+        }
+        let dataset = self.dataset;
+        let (elements, heap) = match self.from {
+            WriteFrom::Heaped { elements, heap } => (Cow::Borrowed(elements), heap),
+            WriteFrom::Lists { offsets, heap } => {
+                let lists = dataset.lists(offsets, heap)?;
+                (Cow::Owned(references(offsets, lists.base, lists.size)?), heap)
+            }
+            WriteFrom::Elements { .. } => return Ok(None),
+        };
+        let (selection, elements) = match dataset.last_values(&self.selection, &elements)? {
+            Some((selection, elements)) => (selection, Cow::Owned(elements)),
+            None => (self.selection.clone(), elements),
+        };
+        let dims = dataset.dims();
+        let (old, new) = dataset.renew_references(&selection, &dims, &elements, heap)?;
+        Ok(Some(Renewal { selection, dims, old, new }))
+    }
+
+    /// Which cells come from where.
+    fn plan<'s>(&'s self, renewal: Option<&'s Renewal>) -> Result<(Option<Plan>, Source<'s>)> {
+        let (dataset, dims) = (self.dataset, self.dataset.dims());
+        let (datatype, plain) = (&dataset.datatype, TransferOptions::default());
+        let itself = || Conversion::new(datatype, datatype);
+        let (selection, options, source) = match (renewal, &self.from) {
+            (Some(Renewal { selection, new, .. }), _) => {
+                (selection, &plain, Source::new(new, itself()?))
+            }
+            (None, WriteFrom::Elements { memory_type, bytes, options }) => {
+                (&self.selection, *options, dataset.source(memory_type, bytes, options)?)
+            }
+            (None, WriteFrom::Heaped { elements, heap }) => {
+                let source = match datatype.has_varlen() {
+                    true => Source::heaped(elements, itself()?, heap),
+                    false => Source::new(elements, itself()?),
+                };
+                (&self.selection, &plain, source)
+            }
+            (None, WriteFrom::Lists { offsets, heap }) => {
+                let source = Source::lists(dataset.lists(offsets, heap)?, itself()?, heap);
+                (&self.selection, &plain, source)
+            }
+        };
+        // The extent may have changed since this was checked.
+        selection.check(&dims)?;
+        dataset.check_reach(selection, &dims)?;
+        Ok((Some(dataset.parts(selection, &dims, options)?), source))
+    }
 }
 
 /// Each dataset once, in an order that is the same for all callers.
@@ -100,32 +354,14 @@ fn distinct<'a>(datasets: impl Iterator<Item = &'a DatasetState>) -> Vec<&'a Dat
     datasets
 }
 
-impl DatasetState {
-    /// Says which cells will be read, in this order.
-    pub fn will_read(&self, selections: &[Selection]) -> Result<()> {
-        let _no_resize = self.gate();
-        let dims = self.dims();
-        let mut chunks = Vec::new();
-        for selection in selections {
-            selection.check(&dims)?;
-            if self.count(selection, &dims) > 0 {
-                let parts = self.parts(selection, &dims, &TransferOptions::default())?;
-                chunks.extend(parts.map(|part| part.chunk));
-            }
-        }
-        self.cache().will_read(&self.cached, chunks);
-        Ok(())
-    }
+/// As long as these live, references to the global heap that are read lead to what they led to.
+fn in_hand<'a>(datasets: &[&'a DatasetState]) -> Vec<Reading<'a>> {
+    let referring = datasets.iter().filter(|dataset| dataset.uses_global_heap());
+    referring.map(|dataset| dataset.heap.reading()).collect()
+}
 
-    /// Loads the chunks of the selected cells; says whether that has begun.
-    pub fn prefetch(&self, selection: &Selection) -> Result<bool> {
-        let _no_resize = self.gate();
-        let dims = self.dims();
-        selection.check(&dims)?;
-        if self.count(selection, &dims) == 0 {
-            return Ok(false);
-        }
-        let parts = self.parts(selection, &dims, &TransferOptions::default())?;
-        Ok(self.cache().prefetch(&self.cached, parts.map(|part| part.chunk)))
+impl DatasetState {
+    fn is_virtual(&self) -> bool {
+        matches!(self.layout.storage, Storage::Virtual(_))
     }
 }

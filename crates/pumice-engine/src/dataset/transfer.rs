@@ -65,20 +65,7 @@ impl DatasetState {
         if self.check_with(selection, &dims, memory_type, size, options)? == 0 {
             return Ok(());
         }
-        if let Some((places, shape)) = &options.memory
-            && places.check(shape).is_ok()
-            && places.as_points().is_some_and(|points| repeats(points, shape))
-        {
-            // Two threads must never write to one place.
-            let what = "a read cannot go to points in memory of which one repeats";
-            return Err(Error::Invalid(what.into()));
-        }
-        let mut conversion = Conversion::new(&self.datatype, memory_type)?;
-        if let Some(transform) = &options.transform {
-            conversion = conversion.then(transform, memory_type)?;
-        }
-        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
-        let target = &target.unverified(options.unverified).members(self.lacks_parts(memory_type));
+        let target = &self.target(memory_type, output, options)?;
         if let Storage::Virtual(sources) = &self.layout.storage {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
@@ -112,15 +99,48 @@ impl DatasetState {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.write(&self.layout.geometry, memory_type, &segments, bytes, options);
         }
-        let mut conversion = Conversion::new(memory_type, &self.datatype)?;
-        if let Some(transform) = &options.transform {
-            conversion = conversion.after(transform, memory_type)?;
-        }
-        let source = &Source::new(bytes, conversion).members(self.lacks_parts(memory_type));
+        let source = &self.source(memory_type, bytes, options)?;
         let parts = self.parts(selection, &dims, options)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
         self.cache().write(&self.cached, requests)
+    }
+
+    /// Where a read puts elements of `memory_type`.
+    pub(super) fn target<'a>(
+        &'a self,
+        memory_type: &Datatype,
+        output: Output<'a>,
+        options: &TransferOptions,
+    ) -> Result<Target<'a>> {
+        if let Some((places, shape)) = &options.memory
+            && places.check(shape).is_ok()
+            && places.as_points().is_some_and(|points| repeats(points, shape))
+        {
+            // Two threads must never write to one place.
+            let what = "a read cannot go to points in memory of which one repeats";
+            return Err(Error::Invalid(what.into()));
+        }
+        let mut conversion = Conversion::new(&self.datatype, memory_type)?;
+        if let Some(transform) = &options.transform {
+            conversion = conversion.then(transform, memory_type)?;
+        }
+        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
+        Ok(target.unverified(options.unverified).members(self.lacks_parts(memory_type)))
+    }
+
+    /// Where a write takes elements of `memory_type` from.
+    pub(super) fn source<'a>(
+        &self,
+        memory_type: &Datatype,
+        bytes: &'a [u8],
+        options: &TransferOptions,
+    ) -> Result<Source<'a>> {
+        let mut conversion = Conversion::new(memory_type, &self.datatype)?;
+        if let Some(transform) = &options.transform {
+            conversion = conversion.after(transform, memory_type)?;
+        }
+        Ok(Source::new(bytes, conversion).members(self.lacks_parts(memory_type)))
     }
 
     /// Whether elements have parts of variable length, and not in memory: members of fixed size are all that
@@ -448,7 +468,11 @@ impl DatasetState {
 
     /// The chunks that a selection touches and that may hold something, each with the selected
     /// cells in it.
-    fn touched(&self, selection: &Selection, dims: &Dims) -> Result<Vec<(Dims, Selection)>> {
+    pub(super) fn touched(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+    ) -> Result<Vec<(Dims, Selection)>> {
         if self.count(selection, dims) == 0 {
             return Ok(Vec::new());
         }

@@ -77,7 +77,7 @@ impl DatasetState {
 
     /// Puts pieces of heap together, in the order of the elements: chunks come in any order, but who
     /// reads strings wants them one after another.
-    fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Piece>) -> Result<Heaped> {
+    pub(super) fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Piece>) -> Result<Heaped> {
         if pieces.len() <= 1 {
             let heap = pieces.pop().map(|piece| piece.bytes);
             return Ok(Heaped { elements, heap: heap.unwrap_or_default() });
@@ -126,14 +126,7 @@ impl DatasetState {
     /// byte are refused.
     pub fn write_lists(&self, selection: &Selection, offsets: &[u64], heap: &[u8]) -> Result<()> {
         self.medium().require_writable()?;
-        let Datatype::VarLen(VarLen { base, size, kind }) = &self.datatype else {
-            return Err(Error::Invalid(format!("{} is no sequence", self.datatype)));
-        };
-        if matches!(kind, VarLenKind::String { .. }) && self.has_null(heap) {
-            let what = "a string with a null byte, which HDF5 takes for its end";
-            return Err(Error::Invalid(what.into()));
-        }
-        let lists = Lists { offsets, base: base.size(), size: *size };
+        let lists = self.lists(offsets, heap)?;
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             let elements = references(offsets, lists.base, lists.size)?;
             return self.write_references(selection, &elements, heap);
@@ -141,6 +134,18 @@ impl DatasetState {
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let bytes = lists.len().saturating_mul(self.datatype.size());
         self.write_from(selection, bytes, &Source::lists(lists, conversion, heap))
+    }
+
+    /// Strings or sequences that lie one after another, if the dataset takes such.
+    pub(super) fn lists<'a>(&self, offsets: &'a [u64], heap: &[u8]) -> Result<Lists<'a>> {
+        let Datatype::VarLen(VarLen { base, size, kind }) = &self.datatype else {
+            return Err(Error::Invalid(format!("{} is no sequence", self.datatype)));
+        };
+        if matches!(kind, VarLenKind::String { .. }) && self.has_null(heap) {
+            let what = "a string with a null byte, which HDF5 takes for its end";
+            return Err(Error::Invalid(what.into()));
+        }
+        Ok(Lists { offsets, base: base.size(), size: *size })
     }
 
     /// Whether there is a null byte; on all threads, as there may be much text.
@@ -179,17 +184,8 @@ impl DatasetState {
         if count == 0 {
             return Ok(());
         }
-        if let Some((rank, points)) = selection.as_points()
-            && let Some(last) = last_of_each(rank, points)
-        {
-            // What another value of the same write takes the place of must not be stored, and what the
-            // cell referred to before is given back once.
-            let size = self.datatype.size();
-            let elements: Vec<&[u8]> =
-                last.iter().map(|&at| &elements[at * size..(at + 1) * size]).collect();
-            let points = last.iter().flat_map(|&at| &points[at * rank..(at + 1) * rank]).copied();
-            let selection = Selection::points(rank, points.collect())?;
-            return self.write_references(&selection, &elements.concat(), heap);
+        if let Some((selection, elements)) = self.last_values(selection, elements)? {
+            return self.write_references(&selection, &elements, heap);
         }
         if let Storage::Virtual(sources) = &self.layout.storage {
             let (all, shape) = (Selection::all(), selection.shape(&dims));
@@ -200,6 +196,22 @@ impl DatasetState {
         self.check_reach(selection, &dims)?;
         let _one_at_a_time = self.replacing();
         self.replace_references(selection, &dims, elements, heap)
+    }
+
+    /// Each cell once with its last value, if a list of points names some more often: what another value of the
+    /// same write takes the place of must not be stored, and what the cell referred to before is given back once.
+    pub(super) fn last_values(
+        &self,
+        selection: &Selection,
+        elements: &[u8],
+    ) -> Result<Option<(Selection, Vec<u8>)>> {
+        let Some((rank, points)) = selection.as_points() else { return Ok(None) };
+        let Some(last) = last_of_each(rank, points) else { return Ok(None) };
+        let size = self.datatype.size();
+        let elements: Vec<&[u8]> =
+            last.iter().map(|&at| &elements[at * size..(at + 1) * size]).collect();
+        let points = last.iter().flat_map(|&at| &points[at * rank..(at + 1) * rank]).copied();
+        Ok(Some((Selection::points(rank, points.collect())?, elements.concat())))
     }
 
     /// Keeps others from replacing what elements refer to: each finds what the one before has left.
@@ -216,6 +228,22 @@ impl DatasetState {
         heap: &[u8],
     ) -> Result<()> {
         let _reading = self.heap.reading();
+        let (old, new) = self.renew_references(selection, dims, elements, heap)?;
+        // If this fails, some cells may refer to what is new and others to what is old: neither is given back.
+        // Only space is lost.
+        self.write(selection, &self.datatype, &new)?;
+        self.leave_references(selection, dims, old)
+    }
+
+    /// Stores what elements refer to. Gives the references that the cells have, and those that they are to get;
+    /// the caller holds that references are in hand.
+    pub(super) fn renew_references(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        elements: &[u8],
+        heap: &[u8],
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut old = self.buffer(self.count(selection, dims))?;
         self.read(selection, &self.datatype, Output::zeroed(&mut old))?;
         if self.heap.knows_no_room() {
@@ -223,9 +251,16 @@ impl DatasetState {
         }
         let mut new = elements.to_vec();
         self.heap.store(&self.datatype, &mut new, heap)?;
-        // If this fails, some cells may refer to what is new and others to what is old: neither is given back.
-        // Only space is lost.
-        self.write(selection, &self.datatype, &new)?;
+        Ok((old, new))
+    }
+
+    /// Gives back what cells have referred to that have others now.
+    pub(super) fn leave_references(
+        &self,
+        selection: &Selection,
+        dims: &Dims,
+        old: Vec<u8>,
+    ) -> Result<()> {
         if self.discard(old)? {
             self.note_overwritten(selection, dims);
         }

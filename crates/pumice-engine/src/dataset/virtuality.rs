@@ -5,6 +5,7 @@
 //! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
 //! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
 
+mod ahead;
 mod endless;
 mod write;
 

@@ -55,18 +55,24 @@ impl Dataset {
     /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied
     /// unless they are of a fixed length.
     pub fn write_packed_strings(&self, selection: impl Select, strings: &Strings) -> Result<()> {
-        match self.datatype() {
-            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {}
-            Datatype::String(string) => {
-                let elements = self.at(strings.to_fixed(string).map_err(Error::from))?;
-                return self.write_bytes(selection, &elements);
-            }
-            other => return self.at(Err(Error::Invalid(format!("{other} is no string")))),
+        if let Some(elements) = self.fixed_strings(strings)? {
+            return self.write_bytes(selection, &elements);
         }
         self.make_room()?;
         self.selected(selection, |selection, _| {
             self.state.write_lists(selection, strings.offsets(), strings.bytes())
         })
+    }
+
+    /// Strings as elements, if those of the dataset are of a fixed length.
+    pub(crate) fn fixed_strings(&self, strings: &Strings) -> Result<Option<Vec<u8>>> {
+        match self.datatype() {
+            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => Ok(None),
+            Datatype::String(string) => {
+                self.at(strings.to_fixed(string).map(Some).map_err(Error::from))
+            }
+            other => self.at(Err(Error::Invalid(format!("{other} is no string")))),
+        }
     }
 
     /// Writes sequences to the selected cells, their values converted to the file's type.
@@ -87,6 +93,15 @@ impl Dataset {
         selection: impl Select,
         sequences: &Sequences<T>,
     ) -> Result<()> {
+        let heap = self.sequence_values(sequences)?;
+        self.make_room()?;
+        self.selected(selection, |selection, _| {
+            self.state.write_lists(selection, sequences.offsets(), &heap)
+        })
+    }
+
+    /// The values of sequences in the file's type.
+    pub(crate) fn sequence_values<T: Element>(&self, sequences: &Sequences<T>) -> Result<Vec<u8>> {
         let varlen = match self.datatype() {
             Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => varlen,
             other => return self.at(Err(Error::Invalid(format!("{other} is no sequence")))),
@@ -98,11 +113,7 @@ impl Dataset {
             conversion.convert(bytemuck::cast_slice(sequences.values()), &mut heap)?;
             Ok(heap)
         };
-        let heap = self.at(convert())?;
-        self.make_room()?;
-        self.selected(selection, |selection, _| {
-            self.state.write_lists(selection, sequences.offsets(), &heap)
-        })
+        self.at(convert())
     }
 
     /// Writes values of any datatype, however nested.
