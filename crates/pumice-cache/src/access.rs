@@ -4,6 +4,7 @@ use crate::budget::{Need, Visit};
 use crate::cache::Shared;
 use crate::layout::{Direct, Intent, Layout, Outcome, Part, Stored};
 use crate::moves::Moves;
+use crate::reach::Reach;
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
 use crate::stats::Reason;
@@ -35,6 +36,11 @@ pub(crate) trait Access<L: Layout>: Send {
     /// Whether a chunk that is stored so can be handled past the cache.
     fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool;
 
+    /// The memory that it takes to handle such a chunk past the cache.
+    fn direct_bytes(&self, _layout: &L, _key: &L::Key, _stored: &Stored<L::Tag>) -> u64 {
+        0
+    }
+
     /// Goes past the cache if the layout can, or names what has to move for it.
     fn direct<'r>(
         &'r mut self,
@@ -43,6 +49,11 @@ pub(crate) trait Access<L: Layout>: Send {
         stored: Option<&Stored<L::Tag>>,
         moves: &mut Moves<'r>,
     ) -> Result<Direct, L::Error>;
+
+    /// What it touches of the chunk of a layout that goes past the cache; `None`: all of it.
+    fn reach(&self, _layout: &L, _key: &L::Key) -> Option<Reach> {
+        None
+    }
 
     /// Handles the stored bytes of a chunk that will not be kept, if the layout can.
     fn stored(
@@ -120,6 +131,10 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         layout.can_read_direct(key, stored, &self.0)
     }
 
+    fn direct_bytes(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> u64 {
+        layout.direct_read_bytes(key, stored, &self.0)
+    }
+
     fn direct<'r>(
         &'r mut self,
         layout: &L,
@@ -128,6 +143,10 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         moves: &mut Moves<'r>,
     ) -> Result<Direct, L::Error> {
         layout.direct_read(key, stored, &mut self.0, &mut moves.reads)
+    }
+
+    fn reach(&self, layout: &L, key: &L::Key) -> Option<Reach> {
+        layout.read_reach(key, &self.0)
     }
 
     fn stored(
@@ -252,6 +271,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         layout.can_write_direct(key, stored, &self.0)
     }
 
+    fn direct_bytes(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> u64 {
+        layout.direct_write_bytes(key, stored, &self.0)
+    }
+
     fn direct<'r>(
         &'r mut self,
         layout: &L,
@@ -260,6 +283,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         moves: &mut Moves<'r>,
     ) -> Result<Direct, L::Error> {
         layout.direct_write(key, stored, &mut self.0, &mut moves.writes)
+    }
+
+    fn reach(&self, layout: &L, key: &L::Key) -> Option<Reach> {
+        layout.write_reach(key, &self.0)
     }
 
     fn absent(&mut self, _layout: &L, _key: &L::Key) -> Result<(), L::Error> {

@@ -9,7 +9,8 @@ use crate::access::Access;
 use crate::cache::Shared;
 use crate::layout::Layout;
 use crate::member::Member;
-use crate::order::{Keys, Kind, Order, Place};
+use crate::order::{Entry, Keys, Kind, Order, Place};
+use crate::reach::Reach;
 use crate::request::{Item, runs};
 use crate::sync::Arc;
 
@@ -59,7 +60,7 @@ impl<L: Layout> Shared<L> {
     ) -> Result<(), L::Error> {
         let mut members = members.to_vec();
         members.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        let entries = members.iter().map(|member| (&member.order, kind, Keys::new()));
+        let entries = members.iter().map(|member| Entry::of(&member.order, kind));
         let _places = Order::enter_all(entries.collect());
         self.run_batches(items)
     }
@@ -91,8 +92,25 @@ pub(crate) fn keys<L: Layout, A>(items: &[Item<'_, L, A>]) -> Keys<L::Key> {
     items.iter().map(|item| item.key.clone()).collect()
 }
 
+/// What a request of one dataset touches, if its layout goes past the cache and can say so.
+pub(crate) fn reach<L: Layout, A: Access<L>>(items: &[Item<'_, L, A>]) -> Option<Reach> {
+    let (first, others) = items.split_first().filter(|(first, _)| first.member.layout.bypass())?;
+    let reach = |item: &Item<'_, L, A>| item.access.reach(&item.member.layout, &item.key);
+    // Places of several chunks would be taken for those of one.
+    if others.iter().any(|other| other.key != first.key) {
+        return None;
+    }
+    others.iter().try_fold(reach(first)?, |all, other| Some(all.join(reach(other)?)))
+}
+
 /// A place in the order of each dataset.
-fn enter_all<'m, L: Layout, A>(kind: Kind, items: &[Item<'m, L, A>]) -> Vec<Place<'m, L::Key>> {
-    let entry = |same: &[Item<'m, L, A>]| (&same[0].member.order, kind, keys(same));
+fn enter_all<'m, L: Layout, A: Access<L>>(
+    kind: Kind,
+    items: &[Item<'m, L, A>],
+) -> Vec<Place<'m, L::Key>> {
+    let entry = |same: &[Item<'m, L, A>]| {
+        let (order, keys, reach) = (&same[0].member.order, keys(same), reach(same));
+        Entry { order, kind, keys, reach }
+    };
     Order::enter_all(runs(items).map(entry).collect())
 }

@@ -4,7 +4,7 @@ use crate::absent::Absent;
 use crate::access::{Reading, Writing};
 use crate::adaptive::{Adaptive, Surroundings};
 use crate::admission::Admission;
-use crate::batches::{keys, take};
+use crate::batches::{keys, reach, take};
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
@@ -13,7 +13,7 @@ use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
 use crate::layout::Layout;
 use crate::member::Member;
-use crate::order::{Keys, Kind, Order};
+use crate::order::{Entry, Keys, Kind, Order};
 use crate::refused::Refused;
 use crate::request::Item;
 use crate::shield::shield;
@@ -139,7 +139,7 @@ impl<L: Layout> ChunkCache<L> {
         }
         let keys = keys(&items);
         let small = if self.follows(member, keys.len()) { keys.clone() } else { Keys::new() };
-        let place = member.order.enter(Kind::Read, keys);
+        let place = member.order.enter_reaching(Kind::Read, keys, reach(&items));
         // One chunk leaves threads idle, which can load the next ones meanwhile.
         if let [_] = &*small {
             self.follow(member, &small);
@@ -289,7 +289,7 @@ impl<L: Layout> ChunkCache<L> {
     /// left as it is and the error tells which: flush or close the dataset, then try again.
     pub fn destroy(&self) -> Result<(), L::Error> {
         let members = self.shared.open_members()?;
-        let entries = members.iter().map(|member| (&member.order, Kind::Exclusive, Keys::new()));
+        let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Exclusive));
         let _places = Order::enter_all(entries.collect());
         for member in &members {
             let dirty = self.shared.budget.dirty_among(self.shared.budget.slots(member));
@@ -473,7 +473,7 @@ impl<L: Layout> Shared<L> {
 
     /// Flushes datasets, which are in their order.
     fn flush(&self, members: &[Arc<Member<L>>], evict: bool) -> Result<(), L::Error> {
-        let entries = members.iter().map(|member| (&member.order, Kind::Flush, Keys::new()));
+        let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Flush));
         let _places = Order::enter_all(entries.collect());
         self.flush_members(members, evict)
     }

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::CacheError;
+use crate::{CacheError, Reach};
 
 /// How one kind of storage looks up, reads, decodes, changes, encodes and stores its chunks.
 ///
@@ -205,6 +205,29 @@ pub trait Layout: Send + Sync + 'static {
         Ok(Direct::Impossible)
     }
 
+    /// About how many bytes of memory of its own [`direct_read`](Layout::direct_read) takes while it serves a read
+    /// of a chunk that is stored so.
+    fn direct_read_bytes(
+        &self,
+        key: &Self::Key,
+        stored: &Stored<Self::Tag>,
+        request: &Self::Read<'_>,
+    ) -> u64 {
+        let _ = (key, stored, request);
+        0
+    }
+
+    /// The same of [`direct_write`](Layout::direct_write).
+    fn direct_write_bytes(
+        &self,
+        key: &Self::Key,
+        stored: &Stored<Self::Tag>,
+        request: &Self::Write<'_>,
+    ) -> u64 {
+        let _ = (key, stored, request);
+        0
+    }
+
     /// Serves a read from the stored bytes of a chunk that will not be kept, without making a chunk of
     /// them; `false`: not possible, and the chunk has to be decoded.
     ///
@@ -289,6 +312,22 @@ pub trait Layout: Send + Sync + 'static {
     /// only keeps the order of requests.
     fn bypass(&self) -> bool {
         false
+    }
+
+    /// What a read touches of a chunk, if the layout [bypasses](Layout::bypass) the cache: it waits only
+    /// for writes that it meets there. `None`: for all of the chunk.
+    ///
+    /// A read or write that says so must not be refused by [`direct_read`](Layout::direct_read) or
+    /// [`direct_write`](Layout::direct_write).
+    fn read_reach(&self, key: &Self::Key, request: &Self::Read<'_>) -> Option<Reach> {
+        let _ = (key, request);
+        None
+    }
+
+    /// What a write touches of a chunk, likewise: it waits only for reads and writes that it meets.
+    fn write_reach(&self, key: &Self::Key, request: &Self::Write<'_>) -> Option<Reach> {
+        let _ = (key, request);
+        None
     }
 }
 

@@ -8,8 +8,8 @@
 //! What it promises:
 //!
 //! - **Order.** Requests of a dataset that overlap and include a write act as if run one after
-//!   another, in the order in which they were made. Overlap is judged by chunk. Nobody sees half
-//!   of a write. [`ChunkCache::exclusive`] holds back a dataset's requests while its shape changes.
+//!   another, in the order in which they were made. Overlap is judged by chunk, or by
+//!   [`Reach`] where a layout goes past the cache. Nobody sees half of a write. [`ChunkCache::exclusive`] holds back a dataset's requests while its shape changes.
 //! - **Budget.** Between requests, chunks take at most the resident limit; while requests run, all
 //!   that is held takes at most the active limit, but for one chunk that alone is larger. Layouts
 //!   help with estimates; where those are too low, the limits are exceeded by the difference until
@@ -162,6 +162,7 @@ mod perches;
 mod perches;
 mod plan;
 mod policy;
+mod reach;
 mod refused;
 mod request;
 mod shield;
@@ -185,6 +186,7 @@ pub use layout::{
     StoreId, Stored,
 };
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
+pub use reach::Reach;
 pub use refused::Refused;
 pub use stats::Stats;
 pub use stored::StoredChunk;

@@ -12,6 +12,10 @@
 //! | flush     | writes, exclusives                      |
 //! | exclusive | everything                              |
 //!
+//! A dataset whose layout goes past the cache is one chunk. There a request brings the places that it
+//! [reaches](Reach), and is in the way only of those that meet it in one of them; it is compared with all that
+//! are inside, which are few.
+//!
 //! A request of several datasets takes its places in all their orders in one step, under all their
 //! locks. So every request still has one moment at which it entered, everywhere at once, and waits
 //! only for those that entered before that moment.
@@ -29,6 +33,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use crate::reach::Reach;
 use crate::sync::{Arc, AtomicU32, Condvar, Mutex, MutexGuard, Ordering};
 
 /// Claims are counted by hash in so many places; a collision only makes a read take its turn.
@@ -64,6 +69,8 @@ struct State<K> {
     /// The requests inside that use a chunk, except for reads that are not indexed.
     chunks: HashMap<K, Uses, FixedState>,
     writes: usize,
+    /// The reads and writes inside that say what they reach.
+    reaching: usize,
     flushes: SmallVec<[u64; 1]>,
     /// The last exclusive inside: later requests need wait for no earlier one.
     exclusive: Option<u64>,
@@ -74,6 +81,8 @@ struct State<K> {
 struct Request<K> {
     kind: Kind,
     keys: Keys<K>,
+    /// What it touches of the dataset's one chunk; it is never indexed then.
+    reach: Option<Reach>,
     indexed: bool,
     /// How many of those in its way are still inside; one may count several times.
     blocked: usize,
@@ -96,6 +105,21 @@ pub(crate) struct Place<'o, K: Clone + Eq + Hash> {
     id: u64,
 }
 
+/// What takes a place in one of several orders.
+pub(crate) struct Entry<'o, K> {
+    pub(crate) order: &'o Order<K>,
+    pub(crate) kind: Kind,
+    pub(crate) keys: Keys<K>,
+    pub(crate) reach: Option<Reach>,
+}
+
+impl<'o, K> Entry<'o, K> {
+    /// One that names no chunks.
+    pub(crate) fn of(order: &'o Order<K>, kind: Kind) -> Self {
+        Entry { order, kind, keys: Keys::new(), reach: None }
+    }
+}
+
 impl<K: Clone + Eq + Hash> Order<K> {
     /// Hashes as `hasher` does.
     pub(crate) fn new(hasher: FixedState) -> Self {
@@ -104,6 +128,7 @@ impl<K: Clone + Eq + Hash> Order<K> {
             requests: HashMap::default(),
             chunks: HashMap::with_hasher(hasher.clone()),
             writes: 0,
+            reaching: 0,
             flushes: SmallVec::new(),
             exclusive: None,
             closed: false,
@@ -127,9 +152,19 @@ impl<K: Clone + Eq + Hash> Order<K> {
 
     /// Takes a place and waits until everything in the way has left.
     pub(crate) fn enter(&self, kind: Kind, keys: Keys<K>) -> Place<'_, K> {
+        self.enter_reaching(kind, keys, None)
+    }
+
+    /// As [`enter`](Self::enter), of a request that says what it reaches.
+    pub(crate) fn enter_reaching(
+        &self,
+        kind: Kind,
+        keys: Keys<K>,
+        reach: Option<Reach>,
+    ) -> Place<'_, K> {
         let mut state = self.state.lock();
         // Made before waiting: a panic must not leave the request inside for ever.
-        let place = self.take_place(&mut state, kind, keys);
+        let place = self.take_place(&mut state, kind, keys, reach);
         Self::wait(state, place.id);
         place
     }
@@ -138,10 +173,11 @@ impl<K: Clone + Eq + Hash> Order<K> {
     pub(crate) fn try_enter(&self, keys: Keys<K>) -> Option<Place<'_, K>> {
         let mut state = self.state.lock();
         let written = |key| state.chunks.get(key).is_some_and(|uses| uses.write.is_some());
-        if state.closed || state.exclusive.is_some() || keys.iter().any(written) {
+        let kept_out = state.closed || state.exclusive.is_some() || state.reaching > 0;
+        if kept_out || keys.iter().any(written) {
             return None;
         }
-        Some(self.take_place(&mut state, Kind::Read, keys))
+        Some(self.take_place(&mut state, Kind::Read, keys, None))
     }
 
     /// Refuses those who need not have a place from now on.
@@ -153,23 +189,30 @@ impl<K: Clone + Eq + Hash> Order<K> {
     ///
     /// They are to be named once each, and by all callers in the same sequence. All of them are
     /// locked at once, so of two such requests one is the earlier wherever they meet.
-    pub(crate) fn enter_all<'o>(entries: Vec<(&'o Order<K>, Kind, Keys<K>)>) -> Vec<Place<'o, K>> {
-        let mut states: Vec<_> = entries.iter().map(|(order, ..)| order.state.lock()).collect();
+    pub(crate) fn enter_all<'o>(entries: Vec<Entry<'o, K>>) -> Vec<Place<'o, K>> {
+        let mut states: Vec<_> = entries.iter().map(|entry| entry.order.state.lock()).collect();
         let taken = entries.into_iter().zip(&mut states);
-        let places: Vec<_> =
-            taken.map(|((order, kind, keys), state)| order.take_place(state, kind, keys)).collect();
+        let take = |(entry, state): (Entry<'o, K>, &mut MutexGuard<'o, State<K>>)| {
+            entry.order.take_place(state, entry.kind, entry.keys, entry.reach)
+        };
+        let places: Vec<_> = taken.map(take).collect();
         drop(states);
         places.iter().for_each(|place| Self::wait(place.order.state.lock(), place.id));
         places
     }
 
-    fn take_place<'o>(&'o self, state: &mut State<K>, kind: Kind, keys: Keys<K>) -> Place<'o, K> {
+    fn take_place<'o>(
+        &'o self,
+        state: &mut State<K>,
+        kind: Kind,
+        keys: Keys<K>,
+        reach: Option<Reach>,
+    ) -> Place<'o, K> {
         let id = state.next;
         state.next += 1;
         self.claim(kind, &keys);
-        let request =
-            Request { kind, keys, indexed: false, blocked: 0, followers: Vec::new(), wake: None };
-        state.enter(id, request);
+        let (indexed, blocked, followers) = (false, 0, Vec::new());
+        state.enter(id, Request { kind, keys, reach, indexed, blocked, followers, wake: None });
         Place { order: self, id }
     }
 
@@ -220,7 +263,9 @@ impl<K: Clone + Eq + Hash> State<K> {
         if let Some(exclusive) = self.exclusive {
             self.put_in_way(exclusive, id, &mut request);
         }
+        let reaches = request.reach.is_some() || self.reaching > 0;
         match request.kind {
+            Kind::Read | Kind::Write if reaches => self.enter_reaching(id, &mut request),
             Kind::Read if self.writes == 0 => {}
             Kind::Read => self.index_read(id, &mut request),
             Kind::Write => self.enter_write(id, &mut request),
@@ -253,6 +298,32 @@ impl<K: Clone + Eq + Hash> State<K> {
         for earlier in self.requests.values_mut().filter(|other| which(other)) {
             earlier.followers.push(id);
             request.blocked += 1;
+        }
+    }
+
+    /// Makes a read or a write wait for all that it meets.
+    fn enter_reaching(&mut self, id: u64, request: &mut Request<K>) {
+        let kind = request.kind;
+        match request.reach.take() {
+            Some(reach) => {
+                // Reads are in no other's way.
+                if kind == Kind::Write || self.writes > 0 {
+                    self.put_all_in_way(id, request, |other| other.meets(kind, Some(&reach)));
+                }
+                self.reaching += 1;
+                self.writes += usize::from(kind == Kind::Write);
+                request.reach = Some(reach);
+            }
+            // It does not say what it reaches.
+            None => {
+                self.put_all_in_way(id, request, |other| {
+                    other.reach.is_some() && other.meets(kind, None)
+                });
+                match kind {
+                    Kind::Write => self.enter_write(id, request),
+                    _ => self.index_read(id, request),
+                }
+            }
         }
     }
 
@@ -293,7 +364,8 @@ impl<K: Clone + Eq + Hash> State<K> {
     /// Enters the reads that have only left their keys; none of them waits for a write.
     fn index_all_reads(&mut self) {
         let State { requests, chunks, .. } = self;
-        let late = requests.iter_mut().filter(|(_, r)| r.kind == Kind::Read && !r.indexed);
+        let late = |read: &Request<K>| !read.indexed && read.reach.is_none();
+        let late = requests.iter_mut().filter(|(_, read)| read.kind == Kind::Read && late(read));
         for (&id, read) in late {
             read.indexed = true;
             for key in &read.keys {
@@ -309,6 +381,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             Kind::Flush => self.flushes.retain(|flush| *flush != id),
             Kind::Exclusive => self.exclusive = self.exclusive.filter(|last| *last != id),
         }
+        self.reaching -= usize::from(request.reach.is_some());
         if request.indexed {
             request.keys.iter().for_each(|key| self.forget_use(key, id));
         }
@@ -330,6 +403,23 @@ impl<K: Clone + Eq + Hash> State<K> {
         uses.reads.retain(|read| *read != id);
         if uses.write.is_none() && uses.reads.is_empty() {
             self.chunks.remove(key);
+        }
+    }
+}
+
+impl<K> Request<K> {
+    /// Whether a later read or write of some places has to wait for this one; `None`: of all.
+    fn meets(&self, later: Kind, reach: Option<&Reach>) -> bool {
+        match (self.kind, later) {
+            (Kind::Read, Kind::Read) | (Kind::Flush, Kind::Read) => false,
+            (Kind::Flush, _) => true,
+            // The last of them is in everybody's way as it is.
+            (Kind::Exclusive, _) => false,
+            (kind, _) => match (&self.reach, reach) {
+                (Some(own), Some(other)) if kind == later => own.collides(other),
+                (Some(own), Some(other)) => own.meets(other),
+                _ => true,
+            },
         }
     }
 }

@@ -328,9 +328,13 @@ fn estimate<'m, L: Layout, A: Access<L>>(
     let transient = stays > resident_limit
         || member.goes_direct()
         || !item.access.worth_keeping(layout, key, created);
-    let straight = |stored| item.access.can_go_direct(layout, key, stored);
-    if transient && !item.refused && step.stored().is_some_and(straight) {
-        return Task { transient, direct: true, ..Task::new(item, step) };
+    let straight = |stored: &&Stored<L::Tag>| item.access.can_go_direct(layout, key, stored);
+    if transient
+        && !item.refused
+        && let Some(stored) = step.stored().filter(straight)
+    {
+        let estimate = item.access.direct_bytes(layout, key, stored).min(LARGEST);
+        return Task { estimate, transient, direct: true, ..Task::new(item, step) };
     }
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.

@@ -12,7 +12,7 @@ use crate::budget::{Reservation, Saving};
 use crate::cache::Shared;
 use crate::layout::{Encoded, Layout, Placement, Put};
 use crate::member::Member;
-use crate::order::{Keys, Kind, Order};
+use crate::order::{Entry, Kind, Order};
 use crate::refused::{Refused, Saved};
 use crate::shield::shield;
 use crate::slot::{Body, Slot};
@@ -216,7 +216,7 @@ impl<L: Layout> Shared<L> {
         &self,
         members: &[Arc<Member<L>>],
     ) -> Result<Vec<Refused<L>>, L::Error> {
-        let entries = members.iter().map(|member| (&member.order, Kind::Flush, Keys::new()));
+        let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Flush));
         let _places = Order::enter_all(entries.collect());
         self.save_members(members, false).apart()
     }

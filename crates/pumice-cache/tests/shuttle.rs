@@ -363,6 +363,51 @@ fn threads_whose_requests_go_direct_by_extents_find_their_cells_as_they_left_the
     });
 }
 
+#[test]
+fn requests_past_the_cache_are_whole_where_they_meet() {
+    check(|| {
+        let toy = Toy { direct: true, bypass: true, reaches: true, ..Toy::new(CELLS) };
+        let bench = Bench::new(Config::default(), toy);
+        bench.toy.store([0], |_, _| 0);
+        // Two pieces each, which go one after another.
+        let write = |value: u8| {
+            let data = [value; 4];
+            let parts = [0, 20].map(|start| (0, Write::Put { start, data: &data }));
+            bench.cache.write(&bench.dataset, parts).unwrap();
+        };
+        let read = || {
+            let mut found = [[0; 4]; 2];
+            let parts = [0, 20].into_iter().zip(&mut found);
+            let parts = parts.map(|(start, out)| (0, Read::Values { start, out }));
+            bench.cache.read(&bench.dataset, parts).unwrap();
+            found
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| write(1));
+            scope.spawn(|| {
+                write(2);
+                let found = read();
+                assert!(found == [[1; 4]; 2] || found == [[2; 4]; 2], "{found:?}");
+            });
+            scope.spawn(|| {
+                let found = read();
+                assert!(found[0] == found[1], "{found:?}");
+                assert!(found[0].iter().all(|value| *value == found[0][0]), "{found:?}");
+            });
+            // Between the pieces, and in nobody's way.
+            scope.spawn(|| {
+                bench.put(0, 4, &[9; 16]).unwrap();
+                let mut own = [0; 16];
+                let read = Read::Values { start: 4, out: &mut own };
+                bench.cache.read(&bench.dataset, [(0, read)]).unwrap();
+                assert_eq!(own, [9; 16]);
+            });
+            scope.spawn(|| drop(bench.cache.exclusive(&bench.dataset)));
+        });
+        assert_eq!(bench.get(0).unwrap()[4..20], [9; 16]);
+    });
+}
+
 /// Does a few things to cell `own` of two chunks.
 fn play(bench: &Bench, own: usize) {
     let mut model = [FILL; 2];

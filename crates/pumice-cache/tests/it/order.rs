@@ -437,3 +437,96 @@ fn a_read_of_very_many_chunks_holds_back_writes_but_no_reads() {
         write.recv().unwrap();
     });
 }
+
+/// A cache with a dataset that goes past it and says which cells its requests touch; the first callback of
+/// some name waits at a gate.
+fn reaching(callback: &'static str) -> (Bench, Arc<Gate>) {
+    let toy = Toy { direct: true, bypass: true, reaches: true, ..Toy::new(64) };
+    let bench = Bench::new(Config::default(), toy);
+    bench.toy.store([0], |_, _| 1);
+    let gate = Arc::new(Gate::default());
+    let (there, first) = (Arc::clone(&gate), Mutex::new(true));
+    bench.toy.set_hook(move |name, _| {
+        if name == callback && std::mem::take(&mut *first.lock().unwrap()) {
+            there.pass();
+        }
+        Ok(())
+    });
+    (bench, gate)
+}
+
+/// Reads cells of the first chunk.
+fn cells(bench: &Bench, start: usize, len: usize) -> Vec<u8> {
+    let mut out = vec![0; len];
+    let read = Read::Values { start, out: &mut out };
+    bench.cache.read(&bench.dataset, [(0, read)]).unwrap();
+    out
+}
+
+#[test]
+fn requests_past_the_cache_wait_for_those_alone_that_they_meet() {
+    let (bench, gate) = reaching("direct_write");
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.put(0, 10, &[2; 10]).unwrap());
+        gate.wait_for_visitor();
+        let (_, apart) = beside(scope, || {
+            bench.put(0, 20, &[3; 10]).unwrap();
+            bench.put(0, 0, &[3; 10]).unwrap();
+            (cells(&bench, 0, 10), cells(&bench, 20, 44))
+        });
+        let apart = apart.recv_timeout(LONG).expect("nobody is in its way");
+        assert_eq!(apart, (vec![3; 10], [vec![3; 10], vec![1; 34]].concat()));
+        let (_, read) = beside(scope, || cells(&bench, 0, 11));
+        let (_, write) = beside(scope, || bench.put(0, 19, &[4; 2]).unwrap());
+        assert!(read.recv_timeout(MOMENT).is_err() && write.recv_timeout(MOMENT).is_err());
+        // One that meets the waiting write waits with it; one that meets nobody does not.
+        let (_, behind) = beside(scope, || cells(&bench, 20, 2));
+        assert!(behind.recv_timeout(MOMENT).is_err());
+        let (_, beyond) = beside(scope, || cells(&bench, 21, 2));
+        assert_eq!(beyond.recv_timeout(LONG).expect("nobody is in its way"), [3, 3]);
+        gate.open();
+        first.recv().unwrap();
+        write.recv().unwrap();
+        assert_eq!(read.recv().unwrap(), [[3; 10].as_slice(), &[2]].concat());
+        assert_eq!(behind.recv().unwrap(), [4, 3]);
+    });
+}
+
+#[test]
+fn a_write_past_the_cache_waits_for_reads_that_it_meets() {
+    let (bench, gate) = reaching("direct_read");
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || cells(&bench, 0, 8));
+        gate.wait_for_visitor();
+        bench.put(0, 8, &[5; 8]).unwrap();
+        assert_eq!(cells(&bench, 4, 8), [1, 1, 1, 1, 5, 5, 5, 5], "reads do not wait for reads");
+        let (_, write) = beside(scope, || bench.put(0, 7, &[6]).unwrap());
+        assert!(write.recv_timeout(MOMENT).is_err());
+        gate.open();
+        assert_eq!(first.recv().unwrap(), [1; 8]);
+        write.recv().unwrap();
+    });
+}
+
+#[test]
+fn flushes_and_sole_use_wait_for_all_that_go_past_the_cache() {
+    let (bench, gate) = reaching("direct_write");
+    thread::scope(|scope| {
+        let (_, first) = beside(scope, || bench.put(0, 0, &[2; 4]).unwrap());
+        gate.wait_for_visitor();
+        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        assert!(flush.recv_timeout(MOMENT).is_err());
+        let (_, later) = beside(scope, || bench.put(0, 60, &[2; 4]).unwrap());
+        assert!(later.recv_timeout(MOMENT).is_err(), "a flush holds back later writes");
+        let (_, sole) = beside(scope, || drop(bench.cache.exclusive(&bench.dataset)));
+        assert!(sole.recv_timeout(MOMENT).is_err());
+        let (_, last) = beside(scope, || cells(&bench, 30, 1));
+        assert!(last.recv_timeout(MOMENT).is_err(), "sole use holds back reads");
+        gate.open();
+        first.recv().unwrap();
+        flush.recv().unwrap();
+        later.recv().unwrap();
+        sole.recv().unwrap();
+        last.recv().unwrap();
+    });
+}

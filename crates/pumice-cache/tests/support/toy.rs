@@ -77,6 +77,8 @@ pub struct Toy {
     pub direct: bool,
     /// Whether direct requests name the extents that have to move.
     pub extents: bool,
+    /// Whether requests that go past the cache say which cells they touch.
+    pub reaches: bool,
     pub can_drop_values: bool,
     pub living: Arc<Living>,
     /// Extra bytes that a chunk allocates until it is condensed.
@@ -139,6 +141,7 @@ impl Toy {
             bypass: false,
             direct: false,
             extents: false,
+            reaches: false,
             can_drop_values: true,
             living: Arc::default(),
             slack: 0,
@@ -222,6 +225,10 @@ impl Toy {
         let disk = self.disk();
         disk.index.keys().filter(|(toy, _)| *toy == self.id).map(|(_, key)| *key).collect()
     }
+}
+
+fn reach(start: usize, len: usize) -> Reach {
+    Reach::of([start as u64..(start + len) as u64])
 }
 
 impl Disk {
@@ -564,6 +571,20 @@ impl Layout for Toy {
 
     fn bypass(&self) -> bool {
         self.bypass
+    }
+
+    fn read_reach(&self, _: &u64, read: &Read<'_>) -> Option<Reach> {
+        self.reaches.then(|| match read {
+            Read::Values { start, out } => reach(*start, out.len()),
+            Read::Defined(_) => reach(0, self.cells),
+        })
+    }
+
+    fn write_reach(&self, _: &u64, write: &Write<'_>) -> Option<Reach> {
+        self.reaches.then(|| match *write {
+            Write::Put { start, data } => reach(start, data.len()),
+            Write::Erase { start, len } => reach(start, len),
+        })
     }
 }
 

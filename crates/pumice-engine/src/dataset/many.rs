@@ -96,9 +96,8 @@ pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
     let cache = first.cache().clone();
     cache.read_many(targets.iter_mut().map(|(dataset, parts, target)| {
         let target = &*target;
-        let request = move |part: ChunkPart| {
-            (part.chunk.clone(), ReadRequest::Values { part, target })
-        };
+        let request =
+            move |part: ChunkPart| (part.chunk.clone(), ReadRequest::Values { part, target });
         (&dataset.cached, parts.take().into_iter().flatten().map(request))
     }))?;
     let pieces: Vec<_> = targets.into_iter().map(|(.., target)| target.into_pieces()).collect();
@@ -222,9 +221,8 @@ pub fn write_many(mut writes: Vec<ManyWrite<'_>>) -> Result<()> {
     let cache = first.dataset.cache().clone();
     cache.write_many(writes.iter().zip(&mut plans).map(|(write, (parts, source))| {
         let source = &*source;
-        let request = move |part: ChunkPart| {
-            (part.chunk.clone(), WriteRequest::Values { part, source })
-        };
+        let request =
+            move |part: ChunkPart| (part.chunk.clone(), WriteRequest::Values { part, source });
         (&write.dataset.cached, parts.take().into_iter().flatten().map(request))
     }))?;
     drop(no_resize);

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{Error, Result};
 use pumice_cache::{
-    Direct, Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, StoreId,
-    Stored,
+    Direct, Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Reach,
+    StoreId, Stored,
 };
 use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
@@ -384,13 +384,42 @@ impl Layout for DatasetLayout {
                 // Elements that refer to something may have to wait, and chunks wait as a whole.
                 table.is_in_place() && !table.refers() && dense.is_plain(key, stored)
             }
+            (Storage::Sparse(sparse, table), _) => sparse.can_write_direct(table, key, request),
             _ => false,
+        }
+    }
+
+    fn direct_read_bytes(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &ReadRequest<'_>,
+    ) -> u64 {
+        match &self.storage {
+            Storage::Sparse(sparse, _) if !sparse.can_read_whole(key, stored, request) => {
+                sparse.part_bytes(stored)
+            }
+            _ => 0,
+        }
+    }
+
+    fn direct_write_bytes(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &WriteRequest<'_>,
+    ) -> u64 {
+        match &self.storage {
+            Storage::Sparse(sparse, _) => {
+                sparse.part_bytes(stored).saturating_add(self.growth(key, request, false))
+            }
+            _ => 0,
         }
     }
 
     fn direct_write<'r>(
         &self,
-        _key: &Dims,
+        key: &Dims,
         stored: Option<&Stored<ChunkRecord>>,
         request: &'r mut WriteRequest<'_>,
         extents: &mut Vec<Put<'r>>,
@@ -401,6 +430,9 @@ impl Layout for DatasetLayout {
             }
             (Storage::Dense(dense, table), Some(stored)) => {
                 dense.direct_write(table, stored, request, extents)
+            }
+            (Storage::Sparse(sparse, table), Some(stored)) => {
+                sparse.direct_write(table, key, stored, request)
             }
             _ => Ok(Direct::Impossible),
         }
@@ -480,6 +512,24 @@ impl Layout for DatasetLayout {
 
     fn bypass(&self) -> bool {
         matches!(self.storage, Storage::Contiguous(_) | Storage::External(_))
+    }
+
+    fn read_reach(&self, _key: &Dims, request: &ReadRequest<'_>) -> Option<Reach> {
+        match &self.storage {
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                contiguous.read_reach(request)
+            }
+            _ => None,
+        }
+    }
+
+    fn write_reach(&self, _key: &Dims, request: &WriteRequest<'_>) -> Option<Reach> {
+        match &self.storage {
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                contiguous.write_reach(request)
+            }
+            _ => None,
+        }
     }
 }
 

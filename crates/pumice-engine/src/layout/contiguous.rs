@@ -1,8 +1,9 @@
 //! The contiguous and compact layouts: all elements in one piece, in the file or in the object
 //! header.
 //!
-//! The whole dataset is one chunk that the cache never holds: requests pass through it, in order,
-//! straight between the file and the caller's buffer. Space is allocated by the first write.
+//! The whole dataset is one chunk that the cache never holds: requests pass through it, straight between the file
+//! and the caller's buffer. Those that have a cell in common, a write among them, do so in order; others at the
+//! same time. Space is allocated by the first write.
 //!
 //! Elements that refer to the global heap are another matter: what they refer to is in the file only with
 //! the next commit, and a program that ends before it must leave the old ones. So the file *holds* all elements of
@@ -11,12 +12,12 @@
 
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
-use super::stretch::{PIECE, Stretch, beyond};
+use super::stretch::{self, PIECE, Stretch, beyond};
 use crate::medium::{MOST_HELD, Medium};
 use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
-use pumice_cache::{Direct, Fetch, Put};
-use pumice_space::{CellSet, Segment, Selection};
+use pumice_cache::{Direct, Fetch, Put, Reach};
+use pumice_space::{CellSet, ChunkPart, Segment, Selection};
 use pumice_store::{JoinedStore, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -145,6 +146,53 @@ impl Contiguous {
         &self.medium
     }
 
+    /// The cells that a read looks at.
+    pub(super) fn read_reach(&self, request: &ReadRequest<'_>) -> Option<Reach> {
+        match request {
+            ReadRequest::Values { part, .. } => {
+                Some(self.bounded(stretch::reach(part.segments(self.geometry.chunk())), part))
+            }
+            ReadRequest::Defined { .. } => Some(Reach::of([])),
+            ReadRequest::DefinedValues { cells, .. } => Some(self.selected(cells)),
+            ReadRequest::Points { .. }
+            | ReadRequest::Cells { .. }
+            | ReadRequest::DefinedHeaped { .. } => None,
+        }
+    }
+
+    /// The cells that a write changes, and those that it puts back as they were.
+    pub(super) fn write_reach(&self, request: &WriteRequest<'_>) -> Option<Reach> {
+        match request {
+            WriteRequest::Values { part, source } => {
+                let element = self.geometry.element_size();
+                let stretch = Stretch::new(&self.medium, 0, element);
+                let segments = || part.segments(self.geometry.chunk());
+                Some(self.bounded(stretch.write_reach(segments, source), part))
+            }
+            WriteRequest::Erase { cells } => Some(self.selected(cells)),
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
+            | WriteRequest::ErasePoints { .. } => None,
+        }
+    }
+
+    /// The same with the box that the cells of a part lie in, if they are many.
+    fn bounded(&self, reach: Reach, part: &ChunkPart) -> Reach {
+        let dims = self.geometry.chunk();
+        match reach.is_coarse() {
+            true => within(reach, &part.cells(dims), dims),
+            false => reach,
+        }
+    }
+
+    fn selected(&self, cells: &Selection) -> Reach {
+        let dims = self.geometry.chunk();
+        let runs = cells.runs(dims).map(|run| run.start..run.start.saturating_add(run.len));
+        let reach = Reach::of(runs);
+        if reach.is_coarse() { within(reach, cells, dims) } else { reach }
+    }
+
     /// Answers a read, or names the bytes that answer it.
     pub fn read<'r>(
         &self,
@@ -190,7 +238,7 @@ impl Contiguous {
         let address = match &*self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
-                    target.place(segment.memory, within(data, &segment, element)?)?;
+                    target.place(segment.memory, inside(data, &segment, element)?)?;
                 }
                 return Ok(Direct::Done { bytes: 0 });
             }
@@ -277,7 +325,7 @@ impl Contiguous {
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 for segment in segments() {
-                    let place = within_mut(data, &segment, element)?;
+                    let place = inside_mut(data, &segment, element)?;
                     source.copy_to(segment.memory, segment.len, place)?;
                 }
                 return Ok(Direct::Done { bytes: 0 });
@@ -308,7 +356,7 @@ impl Contiguous {
         let address = match &mut *self.lock() {
             Place::Compact(data) => {
                 let len = (bytes.len() / element.max(1)) as u64;
-                let place = within_mut(data, &Segment { cell, memory: 0, len }, element)?;
+                let place = inside_mut(data, &Segment { cell, memory: 0, len }, element)?;
                 place.copy_from_slice(bytes);
                 return Ok(());
             }
@@ -357,6 +405,12 @@ impl Contiguous {
     }
 }
 
+/// A reach in the box that cells lie in.
+fn within(reach: Reach, cells: &Selection, dims: &[u64]) -> Reach {
+    let Some((first, last)) = cells.bounds(dims) else { return reach };
+    reach.within(first.into_iter().zip(last))
+}
+
 fn no_space() -> Error {
     Error::Internal("no space for the data".into())
 }
@@ -366,12 +420,12 @@ fn range(segment: &Segment, element: usize) -> std::ops::Range<usize> {
     start..start + segment.len as usize * element
 }
 
-fn within<'d>(data: &'d [u8], segment: &Segment, element: usize) -> Result<&'d [u8]> {
+fn inside<'d>(data: &'d [u8], segment: &Segment, element: usize) -> Result<&'d [u8]> {
     let found = data.get(range(segment, element));
     found.ok_or_else(|| Error::Internal("compact data too short".into()))
 }
 
-fn within_mut<'d>(data: &'d mut [u8], segment: &Segment, element: usize) -> Result<&'d mut [u8]> {
+fn inside_mut<'d>(data: &'d mut [u8], segment: &Segment, element: usize) -> Result<&'d mut [u8]> {
     let found = data.get_mut(range(segment, element));
     found.ok_or_else(|| Error::Internal("compact data too short".into()))
 }

@@ -7,6 +7,7 @@
 //! Filters are the business of [`Pipeline`]; where the first of section 0 is the location filter, it
 //! goes straight between the stored form and a `CellSet`.
 
+mod partial;
 mod reading;
 
 use super::announced;

@@ -6,15 +6,16 @@
 //! piece lies in one in file and memory, it goes straight from one to the other.
 //!
 //! Nothing here is kept from one call to the next. Writing rewrites bytes between close cells with
-//! what they were: the caller keeps other writes of the stretch away meanwhile.
+//! what they were: the caller keeps other writes of these bytes away meanwhile
+//! ([`Stretch::write_reach`]).
 
 use super::request::{Source, Target};
 use crate::medium::Medium;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
-use pumice_cache::{Direct, Fetch, Put};
+use pumice_cache::{Direct, Fetch, Put, Reach};
 use pumice_filter::scratch;
-use pumice_space::Segment;
+use pumice_space::{Run, Segment};
 use pumice_store::{ReadOp, WriteOp};
 
 /// Cells move together if what lies between them is no larger than this.
@@ -79,8 +80,48 @@ impl<'m> Stretch<'m> {
         (count <= 1 || cells * self.element / count as u64 >= WORTH_A_PIECE).then_some(count)
     }
 
+    /// Reads runs of cells, which ascend, one after another into `values`.
+    pub(super) fn gather(&self, runs: impl Iterator<Item = Run>, values: &mut [u8]) -> Result<()> {
+        let mut buffer = Buffer::default();
+        self.in_windows(packed(runs), true, |window| match window {
+            [alone] => self.read_bytes(alone.cell, &mut values[self.in_memory(alone)]),
+            [first, .., last] => {
+                let (start, end) = (first.cell, last.cell + last.len);
+                let bytes = buffer.sized(((end - start) * self.element) as usize);
+                self.read_bytes(start, bytes)?;
+                for segment in window {
+                    let found = &bytes[self.within(start, segment)];
+                    values[self.in_memory(segment)].copy_from_slice(found);
+                }
+                Ok(())
+            }
+            [] => Ok(()),
+        })?;
+        Ok(())
+    }
+
+    /// Writes `values`, one after another, to runs of cells, which ascend.
+    pub(super) fn scatter(&self, runs: impl Iterator<Item = Run>, values: &[u8]) -> Result<()> {
+        let mut buffer = Buffer::default();
+        self.in_windows(packed(runs), true, |window| match window {
+            [alone] => self.write_bytes(alone.cell, &values[self.in_memory(alone)]),
+            [first, .., last] => {
+                let (start, end) = (first.cell, last.cell + last.len);
+                let bytes = buffer.sized(((end - start) * self.element) as usize);
+                self.read_bytes(start, bytes)?;
+                for segment in window {
+                    let place = &mut bytes[self.within(start, segment)];
+                    place.copy_from_slice(&values[self.in_memory(segment)]);
+                }
+                self.write_bytes(start, bytes)
+            }
+            [] => Ok(()),
+        })?;
+        Ok(())
+    }
+
     /// Reads cells to their places in memory, and returns the number of bytes.
-    fn read_in_windows(
+    pub(super) fn read_in_windows(
         &self,
         segments: impl Iterator<Item = Segment>,
         target: &Target<'_>,
@@ -126,6 +167,30 @@ impl<'m> Stretch<'m> {
             return Ok(Direct::Extents);
         }
         self.write_in_windows(segments(), source).map(|bytes| Direct::Done { bytes })
+    }
+
+    /// What a [write](Self::write) touches, in cells: it may put back what lies between them as it was.
+    pub(super) fn write_reach<S: Iterator<Item = Segment>>(
+        &self,
+        segments: impl Fn() -> S,
+        source: &Source<'_>,
+    ) -> Reach {
+        let reach = reach(segments());
+        let straight = self.pieces_to_move(segments(), source.is_noop()).is_some();
+        match straight || !self.has_near_cells(segments()) {
+            true => reach,
+            false => reach.rewriting(GAP / self.element.max(1)),
+        }
+    }
+
+    /// Whether something lies between cells that move together.
+    fn has_near_cells(&self, mut segments: impl Iterator<Item = Segment>) -> bool {
+        let mut end: Option<u64> = None;
+        segments.any(|segment| {
+            let before = end.replace(segment.cell + segment.len);
+            let hole = before.and_then(|before| segment.cell.checked_sub(before));
+            hole.is_some_and(|hole| hole > 0 && hole.saturating_mul(self.element) <= GAP)
+        })
     }
 
     /// Writes cells from their places in memory, and returns the number of bytes.
@@ -236,6 +301,12 @@ impl<'m> Stretch<'m> {
         from..from + (segment.len * self.element) as usize
     }
 
+    /// The bytes of a segment among elements one after another.
+    fn in_memory(&self, segment: &Segment) -> std::ops::Range<usize> {
+        let start = (segment.memory * self.element) as usize;
+        start..start + (segment.len * self.element) as usize
+    }
+
     pub(super) fn read_bytes(&self, cell: u64, buffer: &mut [u8]) -> Result<()> {
         self.medium.fetch(&mut [ReadOp { offset: self.at(cell)?, buffer }])
     }
@@ -250,6 +321,20 @@ impl<'m> Stretch<'m> {
         let end = offset.and_then(|offset| self.address.checked_add(offset));
         end.ok_or_else(|| beyond(self.address, u64::MAX))
     }
+}
+
+/// Runs of cells that are one after another in memory.
+fn packed(runs: impl Iterator<Item = Run>) -> impl Iterator<Item = Segment> {
+    runs.scan(0, |next, run| {
+        let memory = *next;
+        *next += run.len;
+        Some(Segment { cell: run.start, memory, len: run.len })
+    })
+}
+
+/// The cells of segments.
+pub(super) fn reach(segments: impl Iterator<Item = Segment>) -> Reach {
+    Reach::of(segments.map(|segment| segment.cell..segment.cell.saturating_add(segment.len)))
 }
 
 pub(crate) fn beyond(address: u64, length: u64) -> Error {

@@ -67,7 +67,9 @@ impl Dataset {
     /// Strings as elements, if those of the dataset are of a fixed length.
     pub(crate) fn fixed_strings(&self, strings: &Strings) -> Result<Option<Vec<u8>>> {
         match self.datatype() {
-            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => Ok(None),
+            Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {
+                Ok(None)
+            }
             Datatype::String(string) => {
                 self.at(strings.to_fixed(string).map(Some).map_err(Error::from))
             }

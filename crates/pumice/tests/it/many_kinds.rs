@@ -127,10 +127,14 @@ fn sequences_values_and_elements_with_their_heap_go_together() -> Result<()> {
     let tags = Datatype::varlen(Datatype::varlen_string(16), 16);
     let photo = Datatype::compound([("id", Datatype::i32_le()), ("tags", tags)]);
     let new = || file.new_dataset_of(photo.clone()).shape([6]);
-    let photos =
-        [new().create("c")?, new().chunk([4]).variable_length().create("v")?, new().chunk([4]).sparse().create("s")?];
+    let photos = [
+        new().create("c")?,
+        new().chunk([4]).variable_length().create("v")?,
+        new().chunk([4]).sparse().create("s")?,
+    ];
     let walks = |name: &str| file.new_sequences(Datatype::i16_be()).shape([6]).create(name);
-    let walks = [walks("w")?, file.new_sequences(Datatype::i16_le()).shape([6]).sparse().create("ws")?];
+    let walks =
+        [walks("w")?, file.new_sequences(Datatype::i16_le()).shape([6]).sparse().create("ws")?];
     let value = |id: i128| {
         let tags = Value::Sequence(vec!["sea".into(), "sun".into()]);
         Value::Compound(vec![("id".into(), Value::Integer(id)), ("tags".into(), tags)])
@@ -220,7 +224,8 @@ fn checksums_that_are_not_to_be_compared_are_not() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.h5");
     let file = File::create(&path)?;
-    let new = |name: &str| file.new_dataset::<u16>().shape([9]).chunk([9]).fletcher32().create(name);
+    let new =
+        |name: &str| file.new_dataset::<u16>().shape([9]).chunk([9]).fletcher32().create(name);
     new("bad")?.write(4..6, &[0xABCD_u16, 0x1234])?;
     new("good")?.write(4..6, &[1u16, 2])?;
     file.close()?;

@@ -1,7 +1,7 @@
 //! Reads of sparse chunks: from those in the cache, from stored ones that are not kept, and from those that are not
 //! stored.
 
-use super::{Sparse, sections};
+use super::{Sparse, decode_locations, sections};
 use crate::Result;
 use crate::layout::RECYCLED;
 use crate::layout::dense::is_unverified;
@@ -11,10 +11,14 @@ use crate::layout::sparse_chunk::SparseChunk;
 use crate::layout::sparse_points;
 use crate::layout::table::ChunkTable;
 use pumice_cache::{Direct, Part, Stored};
+use pumice_filter::location::CellVisitor;
 use pumice_filter::scratch;
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Dims, Run, Selection};
 use pumice_store::ReadOp;
+
+/// So many runs are shown to a visitor at once.
+const SHOWN: usize = 1024;
 
 impl Sparse {
     /// Answers a read from a resident chunk; its log is merged unless few cells are asked for.
@@ -92,8 +96,18 @@ impl Sparse {
         }
     }
 
-    /// Whether all cells of a chunk are asked for and its values are stored as they are.
+    /// Whether the values of a chunk are stored as they are and a read takes some or all of them.
     pub fn can_read_direct(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &ReadRequest<'_>,
+    ) -> bool {
+        self.can_read_whole(key, stored, request) || self.can_read_part(key, request)
+    }
+
+    /// Whether all cells of a chunk are asked for and its values are stored as they are.
+    pub fn can_read_whole(
         &self,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
@@ -103,7 +117,7 @@ impl Sparse {
             return false;
         };
         let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
-        if !all || !self.pipelines(key).1.is_empty() {
+        if !all || !self.is_plain(key) {
             return false;
         }
         let Ok((locations, values)) = sections(&stored.tag) else { return false };
@@ -111,7 +125,7 @@ impl Sparse {
         Some(values.1) == wanted && locations.1 <= RECYCLED
     }
 
-    /// Reads all cells of a chunk that is not in the cache and whose values are stored as they are: the
+    /// Reads cells of a chunk that is not in the cache and whose values are stored as they are. If all are wanted, the
     /// file gives them straight to their place.
     pub fn direct_read(
         &self,
@@ -120,6 +134,9 @@ impl Sparse {
         stored: &Stored<ChunkRecord>,
         request: &mut ReadRequest<'_>,
     ) -> Result<Direct> {
+        if !self.can_read_whole(key, stored, request) {
+            return self.read_part(table, key, stored, request);
+        }
         let ReadRequest::Cells { place: Some(place), sink, .. } = request else {
             return Ok(Direct::Impossible);
         };
@@ -131,7 +148,7 @@ impl Sparse {
             let first = ReadOp { offset: at, buffer: &mut head };
             table.medium().fetch(&mut [first, ReadOp { offset: behind, buffer: room }])
         })?;
-        let placed = read && self.place_cells(key, &head, &locations.0, request)?;
+        let placed = read && self.place_cells(key, &head, &locations.0, record, request)?;
         scratch::give(head);
         Ok(if placed { Direct::Done { bytes: stored.len } } else { Direct::Impossible })
     }
@@ -142,17 +159,19 @@ impl Sparse {
         key: &Dims,
         bytes: &[u8],
         section: &SectionRecord,
+        record: &ChunkRecord,
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
         let ReadRequest::Cells { origin, place: Some(place), sink, taken, .. } = request else {
             return Ok(false);
         };
-        if bytes.is_empty() {
-            return Ok(false);
-        }
         let (dims, total) = (self.geometry.chunk(), self.geometry.cells_per_chunk());
         let pipeline = self.pipelines(key).0;
         let received = sink.receive(place.clone(), dims, origin, &mut |visitor| {
+            if bytes.is_empty() || !pipeline.begins_with_location() {
+                let cells = decode_locations(&self.geometry, pipeline, bytes, section, record)?;
+                return Ok(show(&cells, dims, visitor));
+            }
             let (mask, unfiltered) = (section.filter_mask, section.unfiltered);
             Ok(pipeline.visit_cells(bytes, mask, unfiltered, total, visitor)?)
         })?;
@@ -204,7 +223,7 @@ impl Sparse {
                 scratch::give(decoded);
             }
         }
-        self.place_cells(key, head, &locations.0, request)
+        self.place_cells(key, head, &locations.0, record, request)
     }
 
     /// Answers a read from a chunk that is not stored: nothing is defined there.
@@ -220,6 +239,28 @@ impl Sparse {
             | ReadRequest::DefinedHeaped { .. } => {}
         }
         Ok(())
+    }
+}
+
+/// Shows cells of a chunk of shape `dims` to a visitor; whether it has taken them.
+fn show(cells: &CellSet, dims: &[u64], visitor: &mut dyn CellVisitor) -> bool {
+    if !visitor.begin(dims) {
+        return false;
+    }
+    if let Some(list) = cells.as_list() {
+        return visitor.cells(list);
+    }
+    let mut some = Vec::with_capacity(SHOWN);
+    let mut runs = cells.runs();
+    loop {
+        some.clear();
+        some.extend(runs.by_ref().take(SHOWN).map(|run| [run.start, run.end()]));
+        if some.is_empty() {
+            return true;
+        }
+        if !visitor.runs(&some) {
+            return false;
+        }
     }
 }
 
