@@ -2,7 +2,7 @@
 
 use crate::walker::{self, Visitor};
 use anyhow::Result;
-use pumice::{CommittedDatatype, Dataset, Error, File, Group};
+use pumice::{CommittedDatatype, Dataset, Error, File, Group, ObjectPath};
 use std::collections::{HashMap, HashSet};
 
 /// What an object with a path is.
@@ -16,9 +16,9 @@ pub(crate) enum Kind {
 /// The first path of every object of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Atlas {
-    objects: HashMap<u64, (Kind, String)>,
+    objects: HashMap<u64, (Kind, ObjectPath)>,
     /// Committed datatypes and the first dataset that has each, in the order of the walk.
-    types: Vec<(u64, String)>,
+    types: Vec<(u64, ObjectPath)>,
     known: HashSet<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Atlas {
 
     /// The path of the object at an address.
     pub(crate) fn path(&self, address: u64) -> Option<&str> {
-        self.objects.get(&address).map(|(_, path)| path.as_str())
+        self.objects.get(&address).map(|(_, path)| &**path)
     }
 
     /// What the object at an address is.
@@ -44,28 +44,28 @@ impl Atlas {
     /// Committed datatypes that have no path any more, each with a dataset that it is the type of.
     pub(crate) fn nameless_types(&self) -> impl Iterator<Item = (u64, &str)> {
         let nameless = self.types.iter().filter(|(address, _)| self.path(*address).is_none());
-        nameless.map(|(address, path)| (*address, path.as_str()))
+        nameless.map(|(address, path)| (*address, &**path))
     }
 }
 
 impl Visitor for Atlas {
-    fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
-        self.objects.insert(group.address(), (Kind::Group, path.to_owned()));
+    fn enter_group(&mut self, _path: &str, group: &Group) -> Result<bool> {
+        self.objects.insert(group.address(), (Kind::Group, group.object_path().clone()));
         Ok(true)
     }
 
-    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        self.objects.insert(dataset.address(), (Kind::Dataset, path.to_owned()));
+    fn dataset(&mut self, _path: &str, dataset: &Dataset) -> Result<()> {
+        self.objects.insert(dataset.address(), (Kind::Dataset, dataset.object_path().clone()));
         if let Some(committed) = dataset.committed_datatype()
             && self.known.insert(committed)
         {
-            self.types.push((committed, path.to_owned()));
+            self.types.push((committed, dataset.object_path().clone()));
         }
         Ok(())
     }
 
-    fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
-        self.objects.insert(datatype.address(), (Kind::Datatype, path.to_owned()));
+    fn datatype(&mut self, _path: &str, datatype: &CommittedDatatype) -> Result<()> {
+        self.objects.insert(datatype.address(), (Kind::Datatype, datatype.object_path().clone()));
         Ok(())
     }
 

@@ -3,11 +3,8 @@
 //! also ends circles. What cannot be read is reported and does not end the walk.
 
 use anyhow::Result;
-use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind};
+use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind, ObjectPath};
 use std::collections::HashMap;
-
-/// Groups nested deeper than this are not entered.
-const MAX_DEPTH: usize = 1024;
 
 /// What an object with a name of its own is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,16 +72,22 @@ pub(crate) fn walk_at(
     order: Order,
     visitor: &mut dyn Visitor,
 ) -> Result<()> {
-    let mut walk = Walk { seen: HashMap::new(), stack: Vec::new(), order, visitor };
-    walk.seen.insert(group.address(), path.to_owned());
-    walk.enter(group.clone(), path.to_owned())?;
+    let start = ObjectPath::from(path.to_owned());
+    let (seen, path) = (HashMap::from([(group.address(), start.clone())]), path.to_owned());
+    let mut walk = Walk { seen, stack: Vec::new(), path, order, visitor };
+    walk.enter(group.clone(), start)?;
     while let Some(level) = walk.stack.last_mut() {
+        walk.path.truncate(level.length);
         if let Some(member) = level.members.next() {
-            let path = join(&level.path, &member.name);
-            let group = level.group.clone();
+            let (group, path) = (level.group.clone(), level.path.child(&member.name));
+            if !walk.path.ends_with('/') {
+                walk.path.push('/');
+            }
+            walk.path.push_str(&member.name);
             walk.member(&group, &member, path)?;
-        } else if let Some(level) = walk.stack.pop() {
-            walk.visitor.leave_group(&level.path)?;
+        } else {
+            walk.visitor.leave_group(&walk.path)?;
+            walk.stack.pop();
         }
     }
     Ok(())
@@ -95,42 +98,38 @@ pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn join(folder: &str, name: &str) -> String {
-    format!("{}/{name}", folder.trim_end_matches('/'))
-}
-
 struct Level {
     group: Group,
-    path: String,
+    path: ObjectPath,
+    /// Bytes of that path.
+    length: usize,
     members: std::vec::IntoIter<Member>,
 }
 
 struct Walk<'a> {
     /// The address of each visited object and the path it was visited by.
-    seen: HashMap<u64, String>,
+    seen: HashMap<u64, ObjectPath>,
     stack: Vec<Level>,
+    /// The path of what is visited. Together, the paths of all groups on the way may be far longer than the file.
+    path: String,
     order: Order,
     visitor: &'a mut dyn Visitor,
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, group: Group, path: String) -> Result<()> {
-        if !self.visitor.enter_group(&path, &group)? {
+    fn enter(&mut self, group: Group, path: ObjectPath) -> Result<()> {
+        if !self.visitor.enter_group(&self.path, &group)? {
             return Ok(());
         }
-        let members = if self.stack.len() < MAX_DEPTH {
-            group.members()
-        } else {
-            Err(Error::Unsupported(format!("groups nested deeper than {MAX_DEPTH}")))
-        };
-        let members = match members {
+        let members = match group.members() {
             Ok(members) => self.sorted(members),
             Err(error) => {
-                self.visitor.failed(&path, error.at(&path))?;
+                self.visitor.failed(&self.path, error.at(&self.path))?;
                 Vec::new()
             }
         };
-        self.stack.push(Level { group, path, members: members.into_iter() });
+        let (length, members) = (self.path.len(), members.into_iter());
+        self.stack.push(Level { group, path, length, members });
         Ok(())
     }
 
@@ -144,42 +143,43 @@ impl Walk<'_> {
         members
     }
 
-    fn member(&mut self, group: &Group, member: &Member, path: String) -> Result<()> {
+    fn member(&mut self, group: &Group, member: &Member, path: ObjectPath) -> Result<()> {
         match &member.kind {
             MemberKind::Group => match group.group(&member.name) {
                 Ok(child) => match self.first_path(child.address(), &path) {
-                    Some(first) => self.visitor.again(&path, Kind::Group, &first),
+                    Some(first) => self.visitor.again(&self.path, Kind::Group, &first),
                     None => self.enter(child, path),
                 },
-                Err(error) => self.visitor.failed(&path, error),
+                Err(error) => self.visitor.failed(&self.path, error),
             },
             MemberKind::Dataset => match group.dataset(&member.name) {
                 Ok(child) => match self.first_path(child.address(), &path) {
-                    Some(first) => self.visitor.again(&path, Kind::Dataset, &first),
-                    None => self.visitor.dataset(&path, &child),
+                    Some(first) => self.visitor.again(&self.path, Kind::Dataset, &first),
+                    None => self.visitor.dataset(&self.path, &child),
                 },
-                Err(error) => self.visitor.failed(&path, error),
+                Err(error) => self.visitor.failed(&self.path, error),
             },
             MemberKind::Datatype => match group.committed_datatype(&member.name) {
                 Ok(child) => match self.first_path(child.address(), &path) {
-                    Some(first) => self.visitor.again(&path, Kind::Datatype, &first),
-                    None => self.visitor.datatype(&path, &child),
+                    Some(first) => self.visitor.again(&self.path, Kind::Datatype, &first),
+                    None => self.visitor.datatype(&self.path, &child),
                 },
-                Err(error) => self.visitor.failed(&path, error),
+                Err(error) => self.visitor.failed(&self.path, error),
             },
             MemberKind::Unreadable(reason) => {
-                self.visitor.failed(&path, Error::Invalid(reason.clone()).at(&path))
+                let error = Error::Invalid(reason.clone()).at(&self.path);
+                self.visitor.failed(&self.path, error)
             }
-            kind => self.visitor.other(&path, kind),
+            kind => self.visitor.other(&self.path, kind),
         }
     }
 
     /// The path an object was seen by before; otherwise notes the present one.
-    fn first_path(&mut self, address: u64, path: &str) -> Option<String> {
+    fn first_path(&mut self, address: u64, path: &ObjectPath) -> Option<String> {
         if let Some(first) = self.seen.get(&address) {
-            return Some(first.clone());
+            return Some(first.to_string());
         }
-        self.seen.insert(address, path.to_owned());
+        self.seen.insert(address, path.clone());
         None
     }
 }

@@ -7,6 +7,7 @@ use crate::object::Object;
 use crate::{Result, attribute, group};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ExternalFiles, Layout, LinkTarget, kind};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Removes a link of a group. An object that no hard link leads to any more is deleted, with
@@ -23,14 +24,27 @@ pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
 /// Takes note that something leads to the object at `address` no more.
 pub fn release(file: &File, address: u64) -> Result<()> {
     let before = file.medium().given_back();
-    let done = release_all(file, address);
+    let done = release_all(file, vec![address], HashSet::new());
     file.note_deleted(file.medium().given_back().saturating_sub(before));
     done
 }
 
-fn release_all(file: &File, address: u64) -> Result<()> {
-    let mut pending = vec![address];
+/// Deletes an object that has waited for nobody to hold it.
+pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
+    let (before, mut pending) = (file.medium().given_back(), Vec::new());
+    let done = delete(file, &file.object(address)?, &mut pending)
+        .and_then(|()| release_all(file, pending, HashSet::from([address])));
+    file.note_deleted(file.medium().given_back().saturating_sub(before));
+    done
+}
+
+/// Releases objects, and what only those led to. A damaged file may lead back to what is `deleted` already, which
+/// is still there to be read until the commit.
+fn release_all(file: &File, mut pending: Vec<u64>, mut deleted: HashSet<u64>) -> Result<()> {
     while let Some(address) = pending.pop() {
+        if deleted.contains(&address) {
+            continue;
+        }
         // What cannot be opened is left where it is: its space cannot be found.
         let Ok(object) = file.object(address) else { continue };
         if object.remove_link()? > 0 {
@@ -39,18 +53,13 @@ fn release_all(file: &File, address: u64) -> Result<()> {
         drop(object);
         match file.is_held(address) {
             true => file.abandon(address),
-            false => delete(file, &file.object(address)?, &mut pending)?,
+            false => {
+                delete(file, &file.object(address)?, &mut pending)?;
+                deleted.insert(address);
+            }
         }
     }
     Ok(())
-}
-
-/// Deletes an object that has waited for nobody to hold it.
-pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
-    let (before, mut pending) = (file.medium().given_back(), Vec::new());
-    delete(file, &file.object(address)?, &mut pending)?;
-    file.note_deleted(file.medium().given_back().saturating_sub(before));
-    pending.into_iter().try_for_each(|address| release(file, address))
 }
 
 /// Deletes an object that nothing leads to, and nothing else.

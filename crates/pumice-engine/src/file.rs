@@ -12,10 +12,12 @@ mod closing;
 mod commit;
 mod create;
 mod datasets;
+mod keeping;
 mod opening;
 mod others;
 mod refused;
 
+pub(crate) use keeping::Kept;
 pub(crate) use opening::find_superblock;
 
 use crate::dataset::{DatasetState, VirtualView};
@@ -46,6 +48,8 @@ pub type Cache = ChunkCache<DatasetLayout>;
 
 /// How many idle objects are remembered.
 const IDLE: usize = 4096;
+
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 /// An open file.
 pub struct File {
@@ -85,6 +89,8 @@ pub struct File {
     place: OnceLock<Place>,
     /// This file, for what outlives a call and must not keep it open.
     this: Weak<File>,
+    /// One that no other file of this process has, or had.
+    number: u64,
 }
 
 /// The objects that are in memory.
@@ -155,6 +161,7 @@ impl File {
             closes: AtomicBool::new(false),
             place,
             this: this.clone(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -233,6 +240,11 @@ impl File {
     /// A handle that does not keep the file open.
     pub(crate) fn weak(&self) -> Weak<Self> {
         self.this.clone()
+    }
+
+    /// One that no other file of this process has, or had.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// What its superblock extension says.

@@ -274,6 +274,11 @@ impl Medium {
         }
     }
 
+    /// Whether the file is a family of files.
+    pub(crate) fn is_family(&self) -> bool {
+        self.store.member_size().is_some()
+    }
+
     fn store_length(&self) -> Result<u64> {
         let length =
             self.store.len().map_err(|source| self.failed("find the file's size", source))?;

@@ -5,6 +5,7 @@
 
 mod chunks;
 mod convert;
+mod cuts;
 mod datatype;
 mod lines;
 mod objects;
@@ -39,6 +40,7 @@ fn run(arguments: &[String]) -> Result<()> {
             let _open = pumice::File::open(file)?;
             write::hold()
         }
+        [command, kind, out] if command == "cuts" => cuts::run(kind, out.as_ref()),
         [command, file, path, out] if command == "bytes" => {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
             Ok(())
@@ -53,7 +55,7 @@ fn run(arguments: &[String]) -> Result<()> {
             "usage: pumice-interop write SPEC.jsonl OUT.h5 | edit SPEC.jsonl FILE.h5 | \
              read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
-             hold FILE.h5 | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
+             hold FILE.h5 | cuts KIND OUTDIR | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
         ),
     }
 }

@@ -1,5 +1,6 @@
 //! Attributes: small named values of groups and datasets.
 
+use crate::ObjectPath;
 use crate::file::Owner;
 use pumice_engine::attribute::{self, NewAttribute, Values};
 use pumice_engine::object::Object;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Attribute {
     owner: Arc<Owner>,
-    path: String,
+    path: ObjectPath,
     inner: attribute::Attribute,
     /// What it is an attribute of, where its elements refer to what the file can lose.
     object: Option<Arc<Object>>,
@@ -41,7 +42,7 @@ pub struct Attribute {
 impl fmt::Debug for Attribute {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, inner, .. } = self;
-        formatter.debug_struct("Attribute").field("path", path).field("inner", inner).finish()
+        formatter.debug_struct("Attribute").field("path", &&**path).field("inner", inner).finish()
     }
 }
 
@@ -56,15 +57,19 @@ impl Attribute {
     fn new(
         owner: &Arc<Owner>,
         object: &Arc<Object>,
-        path: &str,
+        path: &ObjectPath,
         inner: attribute::Attribute,
     ) -> Self {
         let refers = inner.datatype.has_varlen();
         let object = refers.then(|| object.clone());
-        Self { owner: owner.clone(), path: path.into(), inner, object }
+        Self { owner: owner.clone(), path: path.clone(), inner, object }
     }
 
-    pub(crate) fn all(owner: &Arc<Owner>, object: &Arc<Object>, path: &str) -> Result<Vec<Self>> {
+    pub(crate) fn all(
+        owner: &Arc<Owner>,
+        object: &Arc<Object>,
+        path: &ObjectPath,
+    ) -> Result<Vec<Self>> {
         let all = attribute::attributes(&owner.0, object).map_err(|error| error.at(path))?;
         Ok(all.into_iter().map(|inner| Self::new(owner, object, path, inner)).collect())
     }
@@ -72,7 +77,7 @@ impl Attribute {
     pub(crate) fn find(
         owner: &Arc<Owner>,
         object: &Arc<Object>,
-        path: &str,
+        path: &ObjectPath,
         name: &str,
     ) -> Result<Self> {
         match attribute::attribute(&owner.0, object, name).map_err(|error| error.at(path))? {

@@ -1,7 +1,7 @@
 //! Committed datatypes: datatypes with a name of their own, which datasets and attributes share.
 
 use crate::file::Owner;
-use crate::{Attribute, AttributeValue, DatasetBuilder, Group};
+use crate::{Attribute, AttributeValue, DatasetBuilder, Group, ObjectPath};
 use pumice_engine::attribute::NewAttribute;
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
@@ -75,7 +75,7 @@ impl<V: AttributeValue> AttributeValue for CommittedValue<V> {
 #[derive(Clone)]
 pub struct CommittedDatatype {
     object: Arc<Object>,
-    path: String,
+    path: ObjectPath,
     datatype: Datatype,
     /// Last, so that nothing is held any more when the file is closed with it.
     owner: Arc<Owner>,
@@ -86,7 +86,7 @@ impl CommittedDatatype {
         &self.owner
     }
 
-    pub(crate) fn new(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Self> {
+    pub(crate) fn new(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Self> {
         let datatype = attribute::object_datatype(&owner.0, &object);
         let datatype = datatype.map_err(|error| error.at(&path))?;
         Ok(Self { owner, object, path, datatype })
@@ -130,6 +130,11 @@ impl CommittedDatatype {
 
     /// Its path in the file.
     pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }
 

@@ -14,7 +14,7 @@ use crate::Transfer;
 use crate::file::Owner;
 use crate::filters::{Section, SectionFilters};
 use crate::select::Select;
-use crate::{Attribute, AttributeValue};
+use crate::{Attribute, AttributeValue, ObjectPath};
 use pumice_engine::buffer::Output;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::layout::{Place, Storage};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Dataset {
     pub(crate) state: Arc<DatasetState>,
-    path: String,
+    path: ObjectPath,
     /// Last, so that nothing is held any more when the file is closed with it.
     owner: Arc<Owner>,
 }
@@ -58,7 +58,7 @@ pub enum LayoutKind {
 }
 
 impl Dataset {
-    pub(crate) fn new(owner: Arc<Owner>, state: Arc<DatasetState>, path: String) -> Self {
+    pub(crate) fn new(owner: Arc<Owner>, state: Arc<DatasetState>, path: ObjectPath) -> Self {
         Self { owner, state, path }
     }
 
@@ -76,6 +76,11 @@ impl Dataset {
 
     /// Its path in the file.
     pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }
 

@@ -2,7 +2,7 @@
 
 use crate::copy::Copying;
 use crate::file::Owner;
-use crate::{CopyOptions, Dataset, DatasetBuilder, File, Keep, Node, WalkOrder};
+use crate::{CopyOptions, Dataset, DatasetBuilder, File, Keep, Node, ObjectPath, WalkOrder};
 use pumice_engine::copy::{self, Remake};
 use pumice_engine::dataset::{DatasetSpec, DatasetState};
 use pumice_engine::{Error, Result};
@@ -56,9 +56,9 @@ impl File {
     ) -> Result<()> {
         to.changing()?;
         let mut paths = HashMap::new();
-        let _ = self.walk(WalkOrder::Name, |path, node| {
+        let _ = self.walk(WalkOrder::Name, |_, node| {
             if let Ok(Node::Dataset(dataset)) = node {
-                paths.insert(dataset.address(), path.to_owned());
+                paths.insert(dataset.address(), dataset.object_path().clone());
             }
             ControlFlow::<()>::Continue(())
         });
@@ -98,9 +98,9 @@ impl File {
     ) -> Result<()> {
         to.changing()?;
         let mut paths = HashMap::new();
-        let _ = self.walk(WalkOrder::Name, |path, node| {
+        let _ = self.walk(WalkOrder::Name, |_, node| {
             if let Ok(node) = node {
-                paths.entry(node.address()).or_insert_with(|| path.to_owned());
+                paths.entry(node.address()).or_insert_with(|| node.object_path().clone());
             }
             ControlFlow::<()>::Continue(())
         });
@@ -112,7 +112,7 @@ impl File {
 
 struct Salvager<O, F> {
     /// Paths of objects, by address.
-    paths: HashMap<u64, String>,
+    paths: HashMap<u64, ObjectPath>,
     omit: O,
     failed: F,
 }
@@ -140,7 +140,7 @@ where
         if matches!(error.cause(), Error::Io { source, .. } if !lost.contains(&source.kind())) {
             return Err(error);
         }
-        (self.failed)(self.paths.get(&address).map_or("/", String::as_str), error);
+        (self.failed)(self.paths.get(&address).map_or("/", |path| path), error);
         Ok(())
     }
 }
@@ -148,7 +148,7 @@ where
 struct Remaker<C, P> {
     owners: [Arc<Owner>; 2],
     /// Paths of datasets, by address.
-    paths: HashMap<u64, String>,
+    paths: HashMap<u64, ObjectPath>,
     choose: C,
     progress: P,
     /// Which cells copies have, by the address of the original.
@@ -159,8 +159,14 @@ struct Remaker<C, P> {
 
 impl<C, P> Remaker<C, P> {
     fn original(&self, state: &Arc<DatasetState>) -> Dataset {
-        let path = self.paths.get(&state.object().address()).cloned();
-        Dataset::new(self.owners[0].clone(), state.clone(), path.unwrap_or_default())
+        let path = ObjectPath::from(self.path(state));
+        Dataset::new(self.owners[0].clone(), state.clone(), path)
+    }
+
+    /// The path of a dataset, made anew: all of them together may be too long to be kept.
+    fn path(&self, state: &DatasetState) -> String {
+        let path = self.paths.get(&state.object().address());
+        path.map_or(String::new(), |path| path.to_string())
     }
 }
 
@@ -184,7 +190,7 @@ where
 
     fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()> {
         let original = self.original(from);
-        let path = original.path().to_owned();
+        let path = original.object_path().clone();
         let copy = Dataset::new(self.owners[1].clone(), to.clone(), path.clone());
         let keep = self.keep.remove(&from.object().address()).unwrap_or(Keep::Defined);
         let (progress, told) = (&mut self.progress, &mut self.told);
@@ -204,7 +210,7 @@ where
         let told = std::mem::take(&mut self.told);
         let cells = from.dims().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
         let all = cells.saturating_mul(from.datatype().size() as u64);
-        let path = self.paths.get(&from.object().address()).map_or("", String::as_str);
-        (self.progress)(path, all.saturating_sub(told));
+        let path = self.path(from);
+        (self.progress)(&path, all.saturating_sub(told));
     }
 }

@@ -4,6 +4,7 @@ use crate::file::Owner;
 use crate::place::Place;
 use crate::{
     Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
+    ObjectPath,
 };
 use pumice_engine::attribute;
 use pumice_engine::dataset::DatasetState;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Group {
     object: Arc<Object>,
-    path: String,
+    path: ObjectPath,
     /// Last, so that nothing is held any more when the file is closed with it.
     owner: Arc<Owner>,
 }
@@ -90,6 +91,15 @@ impl Node {
         }
     }
 
+    /// Its path in the file.
+    pub fn object_path(&self) -> &ObjectPath {
+        match self {
+            Self::Group(group) => group.object_path(),
+            Self::Dataset(dataset) => dataset.object_path(),
+            Self::Datatype(datatype) => datatype.object_path(),
+        }
+    }
+
     /// The file that it is in: an external link may have led to another.
     pub fn file(&self) -> Result<File> {
         File::of(match self {
@@ -112,7 +122,7 @@ impl Node {
 impl Group {
     pub(crate) fn root(owner: Arc<Owner>) -> Result<Self> {
         let object = owner.0.root().map_err(|error| error.at("/"))?;
-        Ok(Self { owner, object, path: "/".into() })
+        Ok(Self { owner, object, path: ObjectPath::root() })
     }
 
     /// What keeps its file open, and nothing else.
@@ -136,6 +146,11 @@ impl Group {
 
     /// Its path in the file.
     pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }
 
@@ -341,15 +356,8 @@ impl Group {
         Ok((owner, found.object))
     }
 
-    pub(crate) fn child_path(&self, path: &str) -> String {
-        let absolute = path.starts_with('/');
-        let path = path.trim_matches('/');
-        match self.path.as_str() {
-            own if path.is_empty() && !absolute => own.into(),
-            _ if absolute => format!("/{path}"),
-            "/" => format!("/{path}"),
-            own => format!("{own}/{path}"),
-        }
+    pub(crate) fn child_path(&self, path: &str) -> ObjectPath {
+        self.path.child(path)
     }
 
     /// Where what is to be called `path` goes; groups on the way are made.
@@ -409,7 +417,7 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
 }
 
 /// What an object is.
-pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Node> {
+pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Node> {
     match kind_of(&object) {
         MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),
         MemberKind::Dataset => Ok(Node::Dataset(open_dataset(owner, object, path)?)),
@@ -418,7 +426,7 @@ pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Resu
     }
 }
 
-fn open_dataset(owner: Arc<Owner>, object: Arc<Object>, path: String) -> Result<Dataset> {
+fn open_dataset(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Dataset> {
     if kind_of(&object) != MemberKind::Dataset {
         return Err(Error::Invalid("not a dataset".into()).at(&path));
     }

@@ -4,8 +4,8 @@
 //! began. What is made for a place is made by the place, in the group's own file: an address of one file means
 //! nothing in another.
 
-use crate::Group;
 use crate::file::Owner;
+use crate::{Group, ObjectPath};
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result, delete, group};
@@ -17,7 +17,7 @@ pub(crate) struct Place<'a> {
     group: Group,
     name: &'a str,
     /// The path of what comes.
-    pub(crate) path: String,
+    pub(crate) path: ObjectPath,
 }
 
 impl<'a> Place<'a> {

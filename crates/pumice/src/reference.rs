@@ -163,7 +163,7 @@ impl Group {
         let address = reference.address();
         let path = format!("<object at {address:#x}>");
         let object = owner.0.object(address).map_err(|error| error.at(&path))?;
-        crate::group::open(owner, object, path)
+        crate::group::open(owner, object, path.into())
     }
 
     /// The dataset and the elements of it that a reference of this file leads to; all of them if it

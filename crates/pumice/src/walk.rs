@@ -41,11 +41,13 @@ impl Group {
         mut visit: impl FnMut(&str, Result<Node>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut seen = HashSet::from([self.address()]);
-        visit(self.path(), Ok(Node::Group(self.clone())))?;
+        // The path of what is visited.
+        let mut path = self.path().to_owned();
+        visit(&path, Ok(Node::Group(self.clone())))?;
         // Groups on the way to where we are, each with the members that are left. Not recursive: a
         // file may be deeper than a thread's stack.
-        let mut way = vec![(self.clone(), ordered(self, order, &mut visit)?)];
-        while let Some((group, left)) = way.last_mut() {
+        let mut way = vec![(self.clone(), path.len(), ordered(self, &path, order, &mut visit)?)];
+        while let Some((group, length, left)) = way.last_mut() {
             let Some(member) = left.next() else {
                 way.pop();
                 continue;
@@ -53,7 +55,11 @@ impl Group {
             if !is_hard(&member.kind) {
                 continue;
             }
-            let path = format!("{}/{}", group.path().trim_end_matches('/'), member.name);
+            path.truncate(*length);
+            if !path.ends_with('/') {
+                path.push('/');
+            }
+            path.push_str(&member.name);
             let node = group.node(&member.name);
             if node.as_ref().is_ok_and(|node| !seen.insert(node.address())) {
                 continue;
@@ -64,8 +70,8 @@ impl Group {
             };
             visit(&path, node)?;
             if let Some(group) = next {
-                let members = ordered(&group, order, &mut visit)?;
-                way.push((group, members));
+                let members = ordered(&group, &path, order, &mut visit)?;
+                way.push((group, path.len(), members));
             }
         }
         ControlFlow::Continue(())
@@ -97,13 +103,14 @@ fn is_hard(kind: &MemberKind) -> bool {
 /// A group's members; that they cannot be read is an error of the group.
 fn ordered<B>(
     group: &Group,
+    path: &str,
     order: WalkOrder,
     visit: &mut impl FnMut(&str, Result<Node>) -> ControlFlow<B>,
 ) -> ControlFlow<B, std::vec::IntoIter<Member>> {
     let mut members = match group.members() {
         Ok(members) => members,
         Err(error) => {
-            visit(group.path(), Err(error))?;
+            visit(path, Err(error))?;
             Vec::new()
         }
     };

@@ -22,7 +22,7 @@ use anyhow::Result;
 use layout::Layout;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, LayoutKind, MemberKind,
-    Place, PlaceKind, Selection,
+    ObjectPath, Place, PlaceKind, Selection,
 };
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -71,13 +71,14 @@ fn examine(file: &File, length: u64) -> Result<Report> {
         report.length = length.max(space.length.saturating_add(report.user_block));
     }
     file.watch_global_heap();
-    report.places("/", file.places());
+    report.places(file.object_path(), file.places());
     let length = report.length;
     let progress = Progress::new(length, Unit::Bytes);
     let mut checker = Checker { report, progress };
     walker::walk(file, &mut checker)?;
     let mut report = checker.report;
-    report.places("the global heap", Ok(file.global_heap_places()));
+    let heap = ObjectPath::from("the global heap".to_owned());
+    report.places(&heap, Ok(file.global_heap_places()));
     let has = |address, length| file.has_bytes(address, length).unwrap_or(false);
     for (path, problem) in report.layout.problems(length, has) {
         report.problem(&path, &problem);
@@ -114,9 +115,9 @@ impl Report {
     }
 
     /// Takes note of what belongs to an object.
-    fn places(&mut self, path: &str, places: pumice::Result<Vec<Place>>) {
+    fn places(&mut self, path: &ObjectPath, places: pumice::Result<Vec<Place>>) {
         match places {
-            Ok(places) => self.layout.add(path, &places),
+            Ok(places) => self.layout.add(path.clone(), &places),
             Err(error) => self.problem(path, &error.to_string()),
         }
     }
@@ -307,7 +308,7 @@ impl Visitor for Checker {
             self.report.problem(path, "a link without a name");
         }
         self.attributes(path, group.attributes());
-        self.report.places(path, group.places());
+        self.report.places(group.object_path(), group.places());
         Ok(true)
     }
 
@@ -315,7 +316,7 @@ impl Visitor for Checker {
         self.report.datasets += 1;
         self.datatype_names(path, "elements", dataset.datatype());
         self.attributes(path, dataset.attributes());
-        self.report.places(path, dataset.places());
+        self.report.places(dataset.object_path(), dataset.places());
         if let Err(error) = self.elements(path, dataset) {
             self.report.problem(path, &error.to_string());
             self.report.damaged.insert(dataset.address(), path.to_owned());
@@ -326,7 +327,7 @@ impl Visitor for Checker {
     fn datatype(&mut self, path: &str, datatype: &CommittedDatatype) -> Result<()> {
         self.datatype_names(path, "elements", datatype.datatype());
         self.attributes(path, datatype.attributes());
-        self.report.places(path, datatype.places());
+        self.report.places(datatype.object_path(), datatype.places());
         Ok(())
     }
 

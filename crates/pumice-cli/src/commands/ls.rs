@@ -23,6 +23,7 @@ use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, Extent, File, FilterSpec, Group,
     MemberKind, Node, UNLIMITED,
 };
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 
@@ -439,7 +440,11 @@ impl<W: Write> Visitor for Lister<'_, W> {
 }
 
 /// A name as h5ls prints it, so that it can be told from what follows. Letters beyond ASCII stay.
-fn escaped(name: &str) -> String {
+fn escaped(name: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| !matches!(byte, b'"' | b'\\' | b' ') && !byte.is_ascii_control();
+    if name.bytes().all(plain) {
+        return Cow::Borrowed(name);
+    }
     let mut text = String::with_capacity(name.len());
     for letter in name.chars() {
         match letter {
@@ -455,7 +460,7 @@ fn escaped(name: &str) -> String {
             letter => text.push(letter),
         }
     }
-    text
+    Cow::Owned(text)
 }
 
 /// Dimensions in h5ls's manner: the maximum follows where it differs, or always.

@@ -22,7 +22,7 @@ use options::Options;
 use plan::Planner;
 use pumice::{
     CopyOptions, Dataset, Error, File, FileOptions, FileSpaceStrategy, Group, GroupOptions,
-    LibraryVersion, MemberKind,
+    LibraryVersion, MemberKind, ObjectPath,
 };
 use std::fs;
 use std::io::{Read, Write};
@@ -74,7 +74,9 @@ fn target(options: &Options, program: &str) -> Result<Target> {
 /// What is in the input, in the order of h5repack.
 #[derive(Default)]
 struct Table {
-    objects: Vec<(Kind, String)>,
+    objects: Vec<(Kind, ObjectPath)>,
+    /// The groups on the way to what is visited.
+    way: Vec<ObjectPath>,
     /// Bytes of all elements.
     bytes: u64,
     failed: Option<Error>,
@@ -99,34 +101,42 @@ impl Table {
         }
     }
 
-    fn paths(&self, kind: Kind) -> impl Iterator<Item = &str> {
+    fn paths(&self, kind: Kind) -> impl Iterator<Item = String> {
         let of_kind = self.objects.iter().filter(move |(own, _)| *own == kind);
-        of_kind.map(|(_, path)| path.as_str())
+        of_kind.map(|(_, path)| path.to_string())
     }
 }
 
 impl Visitor for Table {
-    fn enter_group(&mut self, path: &str, _group: &Group) -> Result<bool> {
-        self.objects.push((Kind::Group, path.to_owned()));
+    fn enter_group(&mut self, _path: &str, group: &Group) -> Result<bool> {
+        self.objects.push((Kind::Group, group.object_path().clone()));
+        self.way.push(group.object_path().clone());
         Ok(true)
     }
 
-    fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {
-        self.objects.push((Kind::Dataset, path.to_owned()));
+    fn leave_group(&mut self, _path: &str) -> Result<()> {
+        self.way.pop();
+        Ok(())
+    }
+
+    fn dataset(&mut self, _path: &str, dataset: &Dataset) -> Result<()> {
+        self.objects.push((Kind::Dataset, dataset.object_path().clone()));
         let cells = dataset.extent()?.cells().unwrap_or(0);
         self.bytes =
             self.bytes.saturating_add(cells.saturating_mul(dataset.datatype().size() as u64));
         Ok(())
     }
 
-    fn datatype(&mut self, path: &str, _datatype: &pumice::CommittedDatatype) -> Result<()> {
-        self.objects.push((Kind::Datatype, path.to_owned()));
+    fn datatype(&mut self, _path: &str, datatype: &pumice::CommittedDatatype) -> Result<()> {
+        self.objects.push((Kind::Datatype, datatype.object_path().clone()));
         Ok(())
     }
 
     fn other(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
-        if matches!(kind, MemberKind::SoftLink(_) | MemberKind::ExternalLink(..)) {
-            self.objects.push((Kind::Link, path.to_owned()));
+        if matches!(kind, MemberKind::SoftLink(_) | MemberKind::ExternalLink(..))
+            && let Some(group) = self.way.last()
+        {
+            self.objects.push((Kind::Link, group.child(walker::name(path))));
         }
         Ok(())
     }
@@ -281,6 +291,7 @@ fn links(options: &Options, input: &File, file: &File, table: &Table) -> Result<
     }
     let expand = CopyOptions::new().expand_external_links(true).expand_references(true);
     for path in table.paths(Kind::Link) {
+        let path = path.as_str();
         let leads = options.merge && input.node(path).is_ok();
         if leads {
             file.unlink(path)?;

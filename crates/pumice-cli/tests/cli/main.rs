@@ -2,6 +2,7 @@
 
 mod checking;
 mod corpus;
+mod deep;
 mod dumping;
 mod dumping_json;
 mod dumping_sparse;

@@ -10,7 +10,7 @@ mod endless;
 mod write;
 
 use super::DatasetState;
-use crate::file::File;
+use crate::file::{File, Kept};
 use crate::layout::Geometry;
 use crate::layout::dense::zeros;
 use crate::layout::request::{Target, fill_with};
@@ -27,7 +27,7 @@ use pumice_space::{CellSet, ChunkGrid, Dims, Extent, Run, Segment, Selection, UN
 use pumice_types::{Datatype, Heaped, heaped};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How many virtual datasets may lead to each other before that counts as a circle.
 const MAX_NESTING: usize = 16;
@@ -54,12 +54,22 @@ pub struct VirtualView {
 /// Where the elements of a virtual dataset are.
 pub struct Virtual {
     file: Weak<File>,
+    /// The number of that file.
+    number: u64,
     view: VirtualView,
     mappings: Vec<VirtualMapping>,
-    /// Sources in other files that are open, by file and path.
-    sources: Mutex<HashMap<(String, String), Source>>,
+    sources: Mutex<Sources>,
     /// Files of sources that were written to since the last commit.
-    written: Mutex<Vec<Arc<File>>>,
+    written: Mutex<Vec<Kept>>,
+}
+
+/// What is known of sources that were asked for.
+#[derive(Default)]
+struct Sources {
+    /// Sources in other files that are kept open, by file and path.
+    kept: HashMap<(String, String), (Arc<DatasetState>, Kept)>,
+    /// Files that keep this one open, or are this one, by the names that led to them.
+    not_kept: HashMap<String, Weak<File>>,
 }
 
 /// An open source, and the file that it keeps open. What was written to it has been committed; it is closed
@@ -114,7 +124,7 @@ impl Virtual {
     /// A mapping that is stored already.
     pub(super) fn new(file: &File, mappings: Vec<VirtualMapping>) -> Self {
         let (view, sources, written) = (file.virtual_view(), Mutex::default(), Mutex::default());
-        Self { file: file.weak(), view, mappings, sources, written }
+        Self { file: file.weak(), number: file.number(), view, mappings, sources, written }
     }
 
     /// The mappings, as they are stored.
@@ -231,44 +241,70 @@ impl Virtual {
     /// A source, or nothing if it is missing.
     fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
         let key = (file_name.to_owned(), path.to_owned());
-        if let Some(source) = self.kept().get(&key) {
-            return Ok(Some(source.clone()));
+        if let Some((dataset, kept)) = self.sources().kept.get(&key) {
+            return Ok(Some(Source { dataset: dataset.clone(), file: kept.file().clone() }));
         }
-        let Some(own) = self.file.upgrade() else {
-            return Err(Error::Invalid("the file of a virtual dataset is closed".into()));
-        };
-        let here = file_name == ".";
-        let file = match here {
-            true => own,
-            false => match outside::open(&own, file_name, outside::VIRTUAL_FOLDERS) {
-                Ok(file) => file,
-                // What is there but cannot be opened, say because it is locked, is not missing.
-                Err(Error::NotFound(_)) => return Ok(None),
-                Err(error) => return Err(error),
-            },
-        };
-        let found = match group::resolve(&file, &file.root()?, path) {
+        let Some(named) = self.source_file(file_name)? else { return Ok(None) };
+        let found = match group::resolve(&named, &named.root()?, path) {
             Ok(found) => found,
             Err(Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let file = found.file.unwrap_or(file);
+        let file = found.file.unwrap_or_else(|| named.clone());
         let open = || DatasetState::open(&file, &found.object);
         let dataset = file.dataset(found.object.address(), open)?;
         file.close_with_last();
-        let source = Source { dataset, file };
-        // A file that kept itself open would never be closed.
-        if !here {
-            let mut kept = self.kept();
-            if kept.len() >= KEPT {
-                kept.clear();
-            }
-            kept.insert(key, source.clone());
-        }
-        Ok(Some(source))
+        self.keep(key, &dataset, &file, &named);
+        Ok(Some(Source { dataset, file }))
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Source>> {
+    /// The file that a mapping names, or nothing if it is missing.
+    fn source_file(&self, name: &str) -> Result<Option<Arc<File>>> {
+        let Some(own) = self.file.upgrade() else {
+            return Err(Error::Invalid("the file of a virtual dataset is closed".into()));
+        };
+        if name == "." {
+            return Ok(Some(own));
+        }
+        if let Some(file) = self.sources().not_kept.get(name).and_then(Weak::upgrade) {
+            return Ok(Some(file));
+        }
+        match outside::open(&own, name, outside::VIRTUAL_FOLDERS) {
+            Ok(file) => Ok(Some(file)),
+            // What is there but cannot be opened, say because it is locked, is not missing.
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps a source, and its file, for those who ask for it next: unless that file keeps this one open, or is
+    /// this one. Then it keeps the way to the file that was named.
+    fn keep(
+        &self,
+        key: (String, String),
+        dataset: &Arc<DatasetState>,
+        file: &Arc<File>,
+        named: &Arc<File>,
+    ) {
+        let kept = Kept::new(self.number, file);
+        let mut sources = self.sources();
+        let mut before = Sources::default();
+        if sources.kept.len().max(sources.not_kept.len()) >= KEPT {
+            before = std::mem::take(&mut *sources);
+        }
+        match kept {
+            Some(kept) => drop(sources.kept.insert(key, (dataset.clone(), kept))),
+            None if key.0 != "." => {
+                sources.not_kept.insert(key.0, Arc::downgrade(named));
+            }
+            None => {}
+        }
+        // Files may be closed with it.
+        drop(sources);
+        drop(before);
+    }
+
+    fn sources(&self) -> MutexGuard<'_, Sources> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

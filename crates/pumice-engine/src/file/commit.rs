@@ -4,6 +4,7 @@ use super::File;
 use super::refused::{unless_stored, worse};
 use crate::Result;
 use crate::dataset::DatasetState;
+use crate::journal::Durability;
 use crate::layout::DatasetLayout;
 use crate::medium::Snapshot;
 use crate::members::multi;
@@ -12,7 +13,7 @@ use crate::object::Object;
 use pumice_cache::Refused;
 use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
-use pumice_format::superblock::OPEN_FOR_WRITING;
+use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::Scratch;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -85,14 +86,39 @@ impl File {
         // The superblock must not name a symbol table that a root group of today no longer has.
         let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
         self.medium.commit(snapshot, |end, replacing| {
-            let marked = replacing || self.marked.load(Ordering::Relaxed);
-            self.superblock_now(end, root_is_new, marked)
+            let marked = replacing.is_some() || self.marked.load(Ordering::Relaxed);
+            let mut superblock = self.superblock_at(end, root_is_new, marked);
+            if let Some(length) = replacing
+                && superblock.version < 3
+                && self.options.durability != Durability::None
+            {
+                superblock.end_of_file = self.unreached_end(superblock.end_of_file, length);
+            }
+            encoded(&superblock)
         })
+    }
+
+    /// An end that a store of `length` bytes does not reach, for a superblock that has no mark: who does not know of
+    /// the journal takes the file for truncated, and leaves it alone.
+    fn unreached_end(&self, end: u64, length: u64) -> u64 {
+        let behind = length.saturating_add(1);
+        if self.medium.is_family() {
+            // libhdf5 makes members up to there.
+            return behind;
+        }
+        // One byte more or less cannot be half written, and it is the last of the field.
+        let bits = 8 * u32::from(self.superblock.sizes.offset).clamp(1, 8);
+        let low = (1 << (bits - 8)) - 1;
+        (end & low | 0xfe << (bits - 8)).max(behind).min((u64::MAX >> (64 - bits)) - 1)
     }
 
     /// The superblock for a file that ends at `end`, marked as open for writing where there is such
     /// a mark.
     pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
+        encoded(&self.superblock_at(end, root_is_new, marked))
+    }
+
+    fn superblock_at(&self, end: u64, root_is_new: bool, marked: bool) -> Superblock {
         let mut superblock = self.superblock.clone();
         if marked && superblock.version >= 3 {
             superblock.consistency_flags |= OPEN_FOR_WRITING;
@@ -101,10 +127,7 @@ impl File {
         if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
             old.root.scratch = Scratch::None;
         }
-        let mut bytes = Vec::new();
-        // Every version that is decoded can be encoded.
-        let _ = superblock.encode(&mut bytes);
-        bytes
+        superblock
     }
 
     /// Marks the file as open for writing, or no longer; nothing may have changed since the last
@@ -203,4 +226,11 @@ impl File {
     pub(super) fn open_datasets(&self) -> Vec<Arc<DatasetState>> {
         self.datasets().values().cloned().collect()
     }
+}
+
+fn encoded(superblock: &Superblock) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Every version that is decoded can be encoded.
+    let _ = superblock.encode(&mut bytes);
+    bytes
 }

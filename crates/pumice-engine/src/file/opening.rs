@@ -101,8 +101,9 @@ fn finished(
     form: Form<'_>,
 ) -> Result<(Arc<dyn Store>, Found)> {
     let found = find_superblock(&*store);
-    // A journal is behind the end of the file, and may be all there is of a superblock.
-    let longer = found.as_ref().map_or(true, |(_, total, block)| *total > block.end_of_file);
+    // A journal is behind the end of the file, which is out of reach while blocks are replaced; and it may be all
+    // there is of a superblock.
+    let longer = found.as_ref().map_or(true, |(_, total, block)| *total != block.end_of_file);
     // The oldest multi files say where the last of their members ends.
     if (longer || form == Form::Multi)
         && let Some(done) = journal_done(&store, writable)?

@@ -3,9 +3,9 @@
 //! 1. Blocks in new space are written; nothing that is committed refers to them.
 //! 2. Blocks that replace others, and the superblock, are written to a journal behind the end of the
 //!    file. A commit that fails before this is done has changed nothing.
-//! 3. They are written to their places, the superblock first with the mark of an open file (where
-//!    its version has one), then last without. A commit that fails or ends here is finished by the
-//!    next use of the file, or by whoever opens it next.
+//! 3. They are written to their places, the superblock first with the mark of an open file, or, where
+//!    its version has none, with an end that the file does not reach; then last as it shall be. A commit that
+//!    fails or ends here is finished by the next use of the file, or by whoever opens it next.
 //! 4. The journal is cut off, and what became free is given back.
 //!
 //! A file of several parts (metadata and raw data) has its journal behind the end of the first one, which has
@@ -88,12 +88,12 @@ impl Medium {
         Some(!state.allocator.overlaps(address, address.saturating_add(length)))
     }
 
-    /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file
-    /// and for whether blocks are just being replaced, then gives back what became free.
+    /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file, and, while
+    /// blocks are being replaced, for the bytes that the store has meanwhile; then gives back what became free.
     pub fn commit(
         &self,
         snapshot: Snapshot,
-        superblock: impl Fn(u64, bool) -> Vec<u8>,
+        superblock: impl Fn(u64, Option<u64>) -> Vec<u8>,
     ) -> Result<()> {
         let Snapshot { images, new, ends } = snapshot;
         let end = ends.first().copied().unwrap_or_default();
@@ -104,12 +104,17 @@ impl Medium {
         self.put_stored(&mut ops)?;
         self.wait_for_device()?;
         let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
-        let superblocks = [superblock(end, true), superblock(end, false)];
-        let pending = Pending { images, replaced, ends: ends.clone(), superblocks };
+        let superblocks = [Vec::new(), superblock(end, None)];
+        let mut pending = Pending { images, replaced, ends: ends.clone(), superblocks };
         // From here to the end under the lock: nobody may take space above the new end before the
         // journal is gone and the file is cut.
         let mut state = self.state();
-        self.write_journal(&state, &pending)?;
+        let length = self.write_journal(&state, &pending)?;
+        if !pending.replaced.is_empty() {
+            // As it is, but for the mark: half of a write must not become something else.
+            let committed = state.committed_ends.first().copied().unwrap_or(end);
+            pending.superblocks[0] = superblock(committed, Some(length));
+        }
         state.pending = Some(pending);
         self.finish_pending(&mut state)?;
         let before = state.allocator.end();
@@ -117,7 +122,7 @@ impl Medium {
         let [shorter] = shorter.as_slice() else { return self.cut_parts(&state, &ends) };
         if *shorter < before {
             if *shorter < end {
-                self.put_superblock(&mut state, superblock(*shorter, false))?;
+                self.put_superblock(&mut state, superblock(*shorter, None))?;
                 // The file is never shorter than its superblock says.
                 self.wait_for_device()?;
                 state.committed_ends = vec![*shorter];
@@ -140,10 +145,11 @@ impl Medium {
         Ok(())
     }
 
-    fn write_journal(&self, state: &State, pending: &Pending) -> Result<()> {
+    /// Writes the journal of a commit that needs one. Gives the bytes of the store with it.
+    fn write_journal(&self, state: &State, pending: &Pending) -> Result<u64> {
         // One small write is done or not.
         if pending.replaced.is_empty() || self.durability == Durability::None {
-            return Ok(());
+            return Ok(0);
         }
         // What is committed may say that the first part is longer than it will be: until this is done, it is.
         let committed = state.committed_ends.first().copied().unwrap_or_default();
@@ -158,12 +164,13 @@ impl Medium {
             blocks.push((self.absolute(*address)?, image));
         }
         blocks.push((self.absolute(0)?, pending.superblocks[1].as_slice()));
-        journal::write(&*self.store, length, &blocks).map_err(|source| {
+        let written = journal::write(&*self.store, length, &blocks).map_err(|source| {
             // What there is of it is no journal, and not to become one.
             let _ = self.set_store_length(length, "drop the journal");
             self.failed("write the journal of a commit", source)
         })?;
-        self.wait_for_device()
+        self.wait_for_device()?;
+        Ok(length + written)
     }
 
     /// Replaces the blocks of a commit whose journal is written, if there is one.

@@ -6,6 +6,7 @@ mod cache_traces;
 mod calls;
 mod crash;
 mod crash_family;
+mod crash_foreign;
 mod crash_multi;
 mod crash_refused;
 mod crash_replaced;

@@ -6,6 +6,7 @@ mod acceptance;
 mod all_defined;
 mod broadcast;
 mod changed_underneath;
+mod circles;
 mod column_reads;
 mod contiguous_in_parallel;
 mod contiguous_model;
@@ -16,6 +17,7 @@ mod copying;
 mod damage;
 mod data_flow;
 mod datasets;
+mod deep;
 mod defined_members;
 mod dense_model;
 #[cfg(feature = "derive")]

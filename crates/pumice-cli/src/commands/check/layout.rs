@@ -1,6 +1,6 @@
 //! What every byte of a file is for: structures that overlap, and what nothing refers to.
 
-use pumice::{Place, PlaceKind};
+use pumice::{ObjectPath, Place, PlaceKind};
 use std::collections::BTreeMap;
 
 /// Pieces of a file, and whose they are.
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 pub(super) struct Layout {
     /// Begin, end, what, and the number of the owner.
     pieces: Vec<(u64, u64, PlaceKind, u32)>,
-    owners: Vec<String>,
+    owners: Vec<ObjectPath>,
 }
 
 impl Layout {
     /// Adds what belongs to an object.
-    pub(super) fn add(&mut self, path: &str, places: &[Place]) {
+    pub(super) fn add(&mut self, path: ObjectPath, places: &[Place]) {
         let owner = self.owners.len() as u32;
-        self.owners.push(path.to_owned());
+        self.owners.push(path);
         let places = places.iter().filter(|place| place.length > 0);
         self.pieces.extend(places.map(|place| {
             let end = place.address.saturating_add(place.length);
@@ -35,12 +35,11 @@ impl Layout {
         let mut last: Option<(u64, u64, PlaceKind, u32)> = None;
         for &piece in &self.pieces {
             let (begin, end, kind, owner) = piece;
-            let path = self.owner(owner);
             if end > end_of_file && !has(begin, end - begin) {
                 let what = format!(
                     "{kind} from {begin:#x} to {end:#x} is beyond the end of the file at {end_of_file:#x}"
                 );
-                problems.push((path.to_owned(), what));
+                problems.push((self.owner(owner), what));
             }
             if let Some((other_begin, other_end, other, other_owner)) = last
                 && begin < other_end
@@ -49,7 +48,7 @@ impl Layout {
                 let what = format!(
                     "{kind} from {begin:#x} to {end:#x} overlaps {other} of {whose} from {other_begin:#x} to {other_end:#x}"
                 );
-                problems.push((path.to_owned(), what));
+                problems.push((self.owner(owner), what));
             }
             if last.is_none_or(|(_, other_end, ..)| end > other_end) {
                 last = Some(piece);
@@ -58,8 +57,8 @@ impl Layout {
         problems
     }
 
-    fn owner(&self, number: u32) -> &str {
-        self.owners.get(number as usize).map_or("/", String::as_str)
+    fn owner(&self, number: u32) -> String {
+        self.owners.get(number as usize).map_or("/".to_owned(), ObjectPath::to_string)
     }
 
     /// Bytes by what they are for.
@@ -98,7 +97,10 @@ mod tests {
     fn layout(pieces: &[(&str, u64, u64)]) -> Layout {
         let mut layout = Layout::default();
         for &(path, address, length) in pieces {
-            layout.add(path, &[Place { address, length, kind: PlaceKind::Chunk }]);
+            layout.add(
+                ObjectPath::from(path.to_owned()),
+                &[Place { address, length, kind: PlaceKind::Chunk }],
+            );
         }
         layout
     }

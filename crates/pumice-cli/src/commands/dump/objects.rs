@@ -25,6 +25,9 @@ use pumice::{
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// Columns that lines are indented by at most: in files of many levels, indentation would be nearly all there is.
+pub(super) const WIDEST: usize = 256 * INDENT;
+
 /// Prints what it visits.
 pub(super) struct Dumper<'a> {
     pub(super) file: &'a File,
@@ -38,6 +41,8 @@ pub(super) struct Dumper<'a> {
     pub(super) options: &'a Options,
     pub(super) sinks: &'a mut Sinks,
     pub(super) indent: usize,
+    /// Levels that are not indented any more.
+    beyond: usize,
     pub(super) outcome: Outcome,
     /// Addresses of objects that were printed.
     pub(super) shown: HashSet<u64>,
@@ -61,6 +66,7 @@ impl<'a> Dumper<'a> {
             options,
             sinks,
             indent: 0,
+            beyond: 0,
             outcome,
             shown,
             names: None,
@@ -436,12 +442,18 @@ impl<'a> Dumper<'a> {
 
     pub(super) fn begin(&mut self, text: &str) -> Result<()> {
         self.line(text)?;
-        self.indent += INDENT;
+        match self.indent < WIDEST {
+            true => self.indent += INDENT,
+            false => self.beyond += 1,
+        }
         Ok(())
     }
 
     pub(super) fn end(&mut self) -> Result<()> {
-        self.indent = self.indent.saturating_sub(INDENT);
+        match self.beyond {
+            0 => self.indent = self.indent.saturating_sub(INDENT),
+            beyond => self.beyond = beyond - 1,
+        }
         self.line("}")
     }
 

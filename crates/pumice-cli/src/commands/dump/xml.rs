@@ -3,6 +3,7 @@
 
 mod types;
 
+use super::objects::WIDEST;
 use super::options::{Options, Schema};
 use super::sink::Sinks;
 use crate::atlas::Atlas;
@@ -31,6 +32,8 @@ pub(super) struct XmlDumper<'a> {
     sinks: &'a mut Sinks,
     pub(super) outcome: Outcome,
     indent: usize,
+    /// Levels that are not indented any more.
+    beyond: usize,
     atlas: Atlas,
     /// Numbers of paths that no object has.
     invented: HashMap<String, u64>,
@@ -46,6 +49,7 @@ impl<'a> XmlDumper<'a> {
             sinks,
             outcome: Outcome::Complete,
             indent: 0,
+            beyond: 0,
             atlas: Atlas::of(file),
             invented: HashMap::new(),
             repeated: 0,
@@ -95,12 +99,22 @@ impl<'a> XmlDumper<'a> {
 
     fn open(&mut self, name: &str) -> Result<()> {
         self.tag(&format!("<{{}}{name}>"))?;
-        self.indent += INDENT;
+        self.deeper();
         Ok(())
     }
 
+    fn deeper(&mut self) {
+        match self.indent < WIDEST {
+            true => self.indent += INDENT,
+            false => self.beyond += 1,
+        }
+    }
+
     fn close(&mut self, name: &str) -> Result<()> {
-        self.indent = self.indent.saturating_sub(INDENT);
+        match self.beyond {
+            0 => self.indent = self.indent.saturating_sub(INDENT),
+            beyond => self.beyond = beyond - 1,
+        }
         self.tag(&format!("</{{}}{name}>"))
     }
 
@@ -476,7 +490,7 @@ impl Visitor for XmlDumper<'_> {
         let address = group.address();
         if path == "/" {
             self.tag(&format!("<{{}}RootGroup OBJ-XID=\"xid_{address}\" H5Path=\"/\">"))?;
-            self.indent += INDENT;
+            self.deeper();
         } else {
             let (parent, parent_path) = self.parent(path);
             let begin = self.name_and_place(path, address);
@@ -485,7 +499,7 @@ impl Visitor for XmlDumper<'_> {
                  H5ParentPaths=\"{parent_path}\" >",
                 escape_name(path)
             ))?;
-            self.indent += INDENT;
+            self.deeper();
         }
         self.attributes(group.attributes())?;
         if path == "/" {

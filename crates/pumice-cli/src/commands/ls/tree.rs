@@ -16,6 +16,8 @@ use std::io::Write;
 
 /// Names that are longer than this do not widen the column of names.
 const WIDEST_NAME: usize = 48;
+/// Lines are drawn for so many levels; of deeper objects, the number of the others is told.
+const DRAWN: usize = 64;
 
 /// Prints the tree below a group, or the one object.
 pub(super) fn print(out: &mut impl Write, file: &File, title: &str, inside: &str) -> Result<bool> {
@@ -25,12 +27,11 @@ pub(super) fn print(out: &mut impl Write, file: &File, title: &str, inside: &str
     writeln!(out, "{}", style.paint(Role::Group, title))?;
     // The last member of each level has a corner; levels above it that go on have a line.
     let mut open: Vec<bool> = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let rest = &entries[index + 1..];
-        let next = rest.iter().find(|other| other.depth <= entry.depth);
-        let last = next.is_none_or(|other| other.depth < entry.depth);
+    for (entry, last) in entries.iter().zip(lasts(&entries)) {
         open.truncate(entry.depth);
-        let mut branch: String = open.iter().map(|&on| if on { "│   " } else { "    " }).collect();
+        let hidden = open.len().saturating_sub(DRAWN);
+        let mut branch = if hidden > 0 { format!("[+{hidden}] ") } else { String::new() };
+        branch.extend(open.iter().skip(hidden).map(|&on| if on { "│   " } else { "    " }));
         branch += if last { "└── " } else { "├── " };
         open.push(!last);
         writeln!(out, "{}", line(entry, &branch, &widths, style))?;
@@ -41,6 +42,22 @@ pub(super) fn print(out: &mut impl Write, file: &File, title: &str, inside: &str
     let told = format!("{} in {} of data", objects(datasets), numbers::bytes(stored));
     writeln!(out, "{}", style.paint(Role::Quiet, &told))?;
     Ok(failures == 0)
+}
+
+/// Which entries are the last of their groups.
+fn lasts(entries: &[Entry]) -> Vec<bool> {
+    // Of each level, whether something follows in the same group.
+    let mut follows: Vec<bool> = Vec::new();
+    let mut lasts: Vec<bool> = entries
+        .iter()
+        .rev()
+        .map(|entry| {
+            follows.resize(entry.depth + 1, false);
+            !std::mem::replace(&mut follows[entry.depth], true)
+        })
+        .collect();
+    lasts.reverse();
+    lasts
 }
 
 fn objects(count: usize) -> String {
@@ -89,7 +106,7 @@ struct Entry {
 fn widths(entries: &[Entry]) -> [usize; 5] {
     let mut widths = [0; 5];
     for entry in entries.iter().filter(|entry| entry.stored.is_some()) {
-        let name = entry.name.chars().count().min(WIDEST_NAME) + 4 * (entry.depth + 1);
+        let name = entry.name.chars().count().min(WIDEST_NAME) + 4 * (entry.depth.min(DRAWN) + 1);
         widths[0] = widths[0].max(name);
         for (width, cell) in widths[1..].iter_mut().zip(&entry.columns) {
             *width = (*width).max(cell.chars().count());
@@ -99,21 +116,18 @@ fn widths(entries: &[Entry]) -> [usize; 5] {
 }
 
 fn entries(file: &File, inside: &str) -> Result<Vec<Entry>> {
-    let mut collector = Collector { entries: Vec::new(), base: 0, root: String::new() };
+    let mut collector = Collector { entries: Vec::new(), level: 0, root: String::new() };
     match inside {
         "" => walker::walk(file, &mut collector)?,
         path => match file.node(path)? {
             pumice::Node::Group(group) => {
                 collector.root = group.path().trim_end_matches('/').to_owned();
-                collector.base = depth(group.path());
                 walker::walk(&group, &mut collector)?;
             }
             pumice::Node::Dataset(dataset) => {
-                collector.base = depth(dataset.path()).saturating_sub(1);
                 collector.dataset(dataset.path(), &dataset)?;
             }
             pumice::Node::Datatype(datatype) => {
-                collector.base = depth(datatype.path()).saturating_sub(1);
                 collector.datatype(datatype.path(), &datatype)?;
             }
         },
@@ -121,20 +135,16 @@ fn entries(file: &File, inside: &str) -> Result<Vec<Entry>> {
     Ok(collector.entries)
 }
 
-fn depth(path: &str) -> usize {
-    path.split('/').filter(|name| !name.is_empty()).count()
-}
-
 struct Collector {
     entries: Vec<Entry>,
-    /// How deep the listed group is.
-    base: usize,
+    /// How many groups lead to what is visited, with the listed one.
+    level: usize,
     root: String,
 }
 
 impl Collector {
     fn push(&mut self, path: &str, role: Role, suffix: &str, about: String) {
-        let depth = depth(path).saturating_sub(self.base + 1);
+        let depth = self.level.saturating_sub(1);
         let name = walker::name(path).escape_debug().to_string() + suffix;
         let columns = [about, String::new(), String::new(), String::new()];
         self.entries.push(Entry { depth, name, role, columns, stored: None, ratio: None });
@@ -146,7 +156,13 @@ impl Visitor for Collector {
         if path.trim_end_matches('/') != self.root {
             self.push(path, Role::Group, "/", String::new());
         }
+        self.level += 1;
         Ok(true)
+    }
+
+    fn leave_group(&mut self, _path: &str) -> Result<()> {
+        self.level = self.level.saturating_sub(1);
+        Ok(())
     }
 
     fn dataset(&mut self, path: &str, dataset: &Dataset) -> Result<()> {

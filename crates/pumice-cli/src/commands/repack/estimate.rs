@@ -15,14 +15,14 @@ pub(super) fn print(planner: &Planner<'_>, input: &File, table: &Table) -> Resul
     let (mut before, mut after) = (0u64, 0u64);
     println!("{:>12} {:>12}  dataset", "now", "about");
     for path in table.paths(Kind::Dataset) {
-        let dataset = input.dataset(path)?;
+        let dataset = input.dataset(&path)?;
         let now = dataset.storage_size()?;
         let scratch = File::in_memory()?;
         let size = match planner.remade(&scratch, &dataset)? {
             Some(remade) => estimate(&dataset, remade, &scratch)?,
             None => now,
         };
-        let remark = match planner.fate(path) {
+        let remark = match planner.fate(&path) {
             Some(Fate::TooSmall) => "  (too small, as it is)",
             Some(Fate::Impossible) => "  (not possible, as it is)",
             _ => "",

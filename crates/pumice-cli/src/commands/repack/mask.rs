@@ -41,6 +41,7 @@ pub(super) fn finish(
         return Ok(());
     }
     for path in table.paths(Kind::Dataset) {
+        let path = path.as_str();
         let old = input.dataset(path)?;
         if is_mask(&old) {
             continue;

@@ -102,7 +102,8 @@ pub(super) fn objects(options: &Options, table: &Table) -> Result<()> {
     }
     for object in objects {
         let name = object.path.trim_start_matches('/');
-        let found = table.objects.iter().any(|(_, path)| path.trim_start_matches('/') == name);
+        let found =
+            table.objects.iter().any(|(_, path)| path.to_string().trim_start_matches('/') == name);
         if !found {
             bail!("Could not find <{}> in file <{}>. Exiting...", object.path, options.input);
         }
@@ -134,6 +135,7 @@ pub(super) fn copied(
     let gap = if timed { "        " } else { "     " };
     println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
     for (kind, path) in &table.objects {
+        let path = &path.to_string();
         let text = match kind {
             Kind::Group => "group".to_owned(),
             Kind::Datatype => "type".to_owned(),

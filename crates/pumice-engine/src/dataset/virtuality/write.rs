@@ -7,12 +7,12 @@
 use super::{Deeper, Piece, Virtual};
 use crate::dataset::DatasetState;
 use crate::dataset::transfer::TransferOptions;
-use crate::file::File;
+use crate::file::{File, Kept};
 use crate::layout::{Geometry, Storage};
 use crate::{Error, Result};
 use pumice_space::{Segment, Selection};
 use pumice_types::{Datatype, Heaped};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Bytes of elements that a reset writes at once.
 const RESET_BYTES: u64 = 16 << 20;
@@ -159,36 +159,38 @@ impl Virtual {
     }
 
     fn note_written(&self, file: &Arc<File>) {
-        // A file that held itself would never be closed, and commits itself.
-        if std::ptr::eq(self.file.as_ptr(), Arc::as_ptr(file)) {
+        let known = |kept: &Kept| Arc::ptr_eq(kept.file(), file);
+        if self.written().iter().any(known) {
             return;
         }
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if !written.iter().any(|known| Arc::ptr_eq(known, file)) {
-            written.push(file.clone());
-        }
+        // A file that keeps this one open, or is this one, commits by itself, or with those that this one has led to.
+        let Some(kept) = Kept::new(self.number, file) else { return };
+        self.written().push(kept);
+    }
+
+    fn written(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether files were written to that are not committed yet.
     pub(crate) fn holds_written(&self) -> bool {
-        !self.written.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.written().is_empty()
     }
 
     /// Commits the files that were written to. Sources may lead back: the file must not be in the
     /// middle of its own commit.
     pub(crate) fn commit_sources(&self) -> Result<()> {
-        let written =
-            std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut written = std::mem::take(&mut *self.written()).into_iter();
         let mut all = Ok(());
-        for (number, file) in written.iter().enumerate() {
-            let Err(error) = file.commit() else { continue };
-            let mut again = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(kept) = written.next() {
+            let Err(error) = kept.file().commit() else { continue };
+            let mut again = self.written();
+            again.push(kept);
             if !error.is_not_stored() {
-                again.extend_from_slice(&written[number..]);
+                again.extend(written);
                 return Err(error);
             }
             // It has chunks that filters refuse, and stays open with them. The others can be committed.
-            again.push(file.clone());
             all = all.and(Err(error));
         }
         all

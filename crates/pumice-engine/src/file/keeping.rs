@@ -1,0 +1,94 @@
+//! Which files keep which others open: a virtual dataset keeps the files of its sources.
+//!
+//! Invariant: the files that keep each other open form no circle. Each of a circle would wait for the one before it
+//! to be closed, and none ever were. What would close a circle is not kept: who needs it again opens it again.
+//!
+//! Lock order: the list of who keeps whom after everything else. No file is let go of while it is held.
+
+use super::File;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// For each file, by number, those that it keeps open, as often as it does.
+static KEPT: LazyLock<Mutex<HashMap<u64, Vec<u64>>>> = LazyLock::new(Default::default);
+
+fn all() -> MutexGuard<'static, HashMap<u64, Vec<u64>>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that another keeps open.
+pub(crate) struct Kept {
+    file: Arc<File>,
+    by: u64,
+}
+
+impl Kept {
+    /// Lets the file with the number `by` keep another, unless that keeps it already, by itself or by others.
+    pub(crate) fn new(by: u64, file: &Arc<File>) -> Option<Self> {
+        let mut all = all();
+        if leads_to(&all, file.number, by) {
+            return None;
+        }
+        all.entry(by).or_default().push(file.number);
+        Some(Self { file: file.clone(), by })
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut all = all();
+        let Some(kept) = all.get_mut(&self.by) else { return };
+        if let Some(place) = kept.iter().position(|&number| number == self.file.number) {
+            kept.swap_remove(place);
+        }
+        if kept.is_empty() {
+            all.remove(&self.by);
+        }
+    }
+}
+
+/// Whether a file is another, or keeps it open, by itself or by others.
+fn leads_to(all: &HashMap<u64, Vec<u64>>, from: u64, to: u64) -> bool {
+    let (mut seen, mut pending) = (HashSet::from([from]), vec![from]);
+    while let Some(number) = pending.pop() {
+        if number == to {
+            return true;
+        }
+        let further = all.get(&number).into_iter().flatten();
+        pending.extend(further.filter(|&&next| seen.insert(next)));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_cache::{ChunkCache, Config};
+    use pumice_store::MemoryStore;
+
+    #[test]
+    fn files_keep_each_other_in_one_direction() {
+        let made = || {
+            let cache = ChunkCache::new(Config::default());
+            File::create(Arc::new(MemoryStore::new()), cache, &Default::default()).unwrap()
+        };
+        let [a, b, c] = [made(), made(), made()];
+        assert!(Kept::new(a.number, &a).is_none());
+        let first = Kept::new(a.number, &b).unwrap();
+        let again = Kept::new(a.number, &b).unwrap();
+        let second = Kept::new(b.number, &c).unwrap();
+        assert!(Kept::new(c.number, &a).is_none() && Kept::new(b.number, &a).is_none());
+        drop(first);
+        assert!(Kept::new(c.number, &a).is_none());
+        drop(again);
+        let third = Kept::new(c.number, &a).unwrap();
+        assert!(Kept::new(a.number, &b).is_none());
+        drop((second, third));
+        assert!([&a, &b, &c].iter().all(|file| !all().contains_key(&file.number)));
+    }
+}
