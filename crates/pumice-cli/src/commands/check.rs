@@ -29,6 +29,8 @@ use std::io::Write;
 
 /// Problems that are told one by one.
 const SHOWN: usize = 100;
+/// From how many bytes that nothing refers to on, and a tenth of the file, it is told what to do about them.
+const WORTH: u64 = 4096;
 /// Unreachable pieces that are listed unless all are asked for.
 const LISTED: usize = 5;
 
@@ -181,6 +183,13 @@ impl Report {
         if unreachable.len() > shown {
             let more = unreachable.len() - shown;
             writeln!(out, "{name}: and to {more} more pieces; --verbose lists them all")?;
+        }
+        if lost >= WORTH && lost >= self.length / 10 {
+            writeln!(
+                out,
+                "{name}: `pumice repack` leaves these bytes out; with `-P 1`, or `persist_free_space`, the new file \
+                 remembers what becomes free, and uses it in later openings"
+            )?;
         }
         Ok(())
     }

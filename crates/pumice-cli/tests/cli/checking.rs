@@ -32,6 +32,25 @@ fn sound_files_are_told_to_be_sound() {
 }
 
 #[test]
+fn a_hole_is_told_with_what_to_do_about_it() {
+    let place = Place::new();
+    let file = File::create(place.path("h.h5")).unwrap();
+    for name in ["a", "b"] {
+        let data = file.new_dataset::<u8>().shape([100_000]).create(name).unwrap();
+        data.write(.., &vec![1; 100_000]).unwrap();
+    }
+    file.close().unwrap();
+    assert!(!place.succeed("check h.h5").contains("repack"));
+    let file = File::edit(place.path("h.h5")).unwrap();
+    file.unlink("a").unwrap();
+    file.close().unwrap();
+    assert!(place.succeed("check h.h5").contains("`pumice repack` leaves these bytes out"));
+    place.succeed("repack -P 1 h.h5 n.h5");
+    assert!(!place.succeed("check n.h5").contains("repack"));
+    assert!(File::open(place.path("n.h5")).unwrap().info().unwrap().file_space.persist);
+}
+
+#[test]
 fn damage_is_found_and_the_rest_is_copied() {
     let place = Place::new();
     damaged(&place);

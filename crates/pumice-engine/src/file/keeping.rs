@@ -75,7 +75,7 @@ mod tests {
     fn files_keep_each_other_in_one_direction() {
         let made = || {
             let cache = ChunkCache::new(Config::default());
-            File::create(Arc::new(MemoryStore::new()), cache, &Default::default()).unwrap()
+            File::create(Arc::new(MemoryStore::default()), cache, &Default::default()).unwrap()
         };
         let [a, b, c] = [made(), made(), made()];
         assert!(Kept::new(a.number, &a).is_none());

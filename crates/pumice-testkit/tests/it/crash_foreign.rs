@@ -3,7 +3,6 @@
 
 use pumice::{File, FileOptions, LibraryVersion, MemoryStore, Node};
 use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
-use pumice_store::Store;
 use pumice_testkit::recording::RecordingStore;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ fn make(path: &Path, sources: &[(&str, &str)]) {
     numbers.write(.., &[1, 2, 3, 4]).unwrap();
     for (index, (name, path)) in sources.iter().enumerate() {
         let view = file.new_dataset::<i32>().shape([4]);
-        let view = view.virtual_part(all(4), *name, *path, all(4));
+        let view = view.virtual_part(all(4), name, path, all(4));
         view.create(&format!("view{index}")).unwrap();
     }
     file.close().unwrap();
