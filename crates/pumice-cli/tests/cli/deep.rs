@@ -47,7 +47,7 @@ fn a_dump_of_many_levels_is_as_long_as_they_are_many() {
     let dump = place.succeed("dump deep.h5");
     assert_eq!(dump.matches("GROUP \"g\" {").count(), LEVELS);
     assert_eq!(dump.matches('{').count(), dump.matches('}').count());
-    assert!(dump.contains("(0): 4, 5, 6\n"));
+    assert!(dump.contains("(0): 4,") && dump.contains("(2): 6\n"));
     // Of every group, two lines: indented, but not without end.
     assert!(dump.len() < 2 * LEVELS * 1000, "{} bytes", dump.len());
     let place = Place::new();
