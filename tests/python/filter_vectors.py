@@ -145,6 +145,22 @@ def zfp(folder):
             yield add(f"{dtype} unit axes", smooth((1, 6, 1, 7, 1), dtype), accuracy=0.1)
 
 
+def others(folder):
+    """One chunk of each plugin that Pumice has nothing of its own for; names begin with the filter's number."""
+    smooth_floats = smooth((20, 30), "f4")
+    made = {
+        32017: (hdf5plugin.SZ(absolute=0.01), smooth_floats),
+        32024: (hdf5plugin.SZ3(absolute=0.01), smooth_floats),
+        32028: (hdf5plugin.Sperr(rate=16), smooth_floats),
+        32018: (hdf5plugin.FciDecomp(), numbers((32, 32), "u2")),
+    }
+    with h5py.File(folder / "others.h5", "w") as file:
+        for number, (options, data) in made.items():
+            name = f"{number} {type(options).__name__}"
+            dataset = file.create_dataset(name, data=data, chunks=data.shape, **options)
+            yield vector(name, dataset, number)
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         Path(sys.argv[2]).write_bytes(b"".join(globals()[sys.argv[1]](Path(folder))))

@@ -1,4 +1,4 @@
-//! The tests of filters; `plugins.rs` changes the environment and stays apart.
+//! The tests of filters; `plugins.rs` and `hdf5plugin.rs` change the environment and stay apart.
 //!
 //! One program, linked once: a new file of tests is a module here.
 
