@@ -34,7 +34,7 @@ use crate::{Error, Result, delete};
 use create::{attribute_header, new_header};
 use datasets::Forgetting;
 use pumice_cache::{CachedFile, ChunkCache};
-use pumice_format::messages::{Era, FileSpaceInfo};
+use pumice_format::messages::{Era, FileSpaceInfo, FileSpaceStrategy};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
 use pumice_store::Locking;
@@ -434,7 +434,9 @@ impl Drop for File {
 
 fn with_options(medium: Medium, options: &CreateOptions) -> Medium {
     let limit = options.metadata_limit.unwrap_or(METADATA_LIMIT);
-    if let Some(alignment) = options.alignment {
+    // Pages are aligned anyway; the first of them begins before it is known that there are pages.
+    let paged = options.space.strategy == FileSpaceStrategy::Paged;
+    if let Some(alignment) = options.alignment.filter(|_| !paged) {
         medium.align(alignment);
     }
     medium.with_durability(options.durability).with_metadata_limit(limit)

@@ -1,6 +1,7 @@
 //! A dataset in blocks that fit into memory, for whatever streams through it.
 
 use crate::{Dataset, Select};
+use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{ChunkGrid, Dims, Selection};
 use pumice_types::{Element, Heaped, Value};
@@ -191,18 +192,19 @@ impl Dataset {
         limit: u64,
         visit: impl FnMut(&Block, Selection) -> Result<()>,
     ) -> Result<()> {
-        self.for_each_part_of(&self.shape(), within, limit, visit)
+        self.for_each_part_of(&self.shape(), within, limit, self.is_sparse(), visit)
     }
 
-    /// The same of an extent that the dataset had a moment ago.
+    /// The same of an extent that the dataset had a moment ago; of what is `stored` alone, or of all cells.
     pub(crate) fn for_each_part_of(
         &self,
         shape: &[u64],
         within: &Selection,
         limit: u64,
+        stored: bool,
         mut visit: impl FnMut(&Block, Selection) -> Result<()>,
     ) -> Result<()> {
-        if shape.contains(&0) {
+        if shape.contains(&0) || (stored && self.has_no_place()) {
             return Ok(());
         }
         let Some(chunk) = self.chunk() else {
@@ -221,7 +223,7 @@ impl Dataset {
             }
             Ok(())
         };
-        if self.is_sparse() {
+        if stored {
             let keys = self.stored_chunks(&grid)?;
             return keys.chunks(AT_ONCE).try_for_each(visit_all);
         }
@@ -237,6 +239,14 @@ impl Dataset {
             if !more {
                 return Ok(());
             }
+        }
+    }
+
+    /// Whether its elements are one piece for which there is no place yet: none was ever written.
+    pub(crate) fn has_no_place(&self) -> bool {
+        match &self.state.layout().storage {
+            Storage::Contiguous(contiguous) => matches!(contiguous.place(), Place::File(None)),
+            _ => false,
         }
     }
 

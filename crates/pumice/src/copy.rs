@@ -19,8 +19,9 @@ const SLAB_BYTES: u64 = 16 << 20;
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Keep {
-    /// Those that are defined: what is undefined stays so, a defined zero stays defined. Every cell
-    /// of a dense dataset is defined.
+    /// Those that are defined: what is undefined stays so, a defined zero stays defined. Of a dense dataset, every
+    /// cell that is stored is defined; chunks that were never written take no room in the copy either, unless its
+    /// fill value is another.
     Defined,
     /// Those that are defined and selected.
     Selected(Selection),
@@ -127,6 +128,8 @@ pub(crate) struct Copying<'a> {
     excluded: Option<Vec<u8>>,
     /// The same of a dataset of variable length.
     excluded_value: Option<Value>,
+    /// Whether only what is stored is looked at: all else reads the same in the copy as it is.
+    stored: bool,
 }
 
 impl<'a> Copying<'a> {
@@ -150,7 +153,12 @@ impl<'a> Copying<'a> {
             true => (None, from.at(varlen::excluded(keep, from.datatype()))?),
             false => (from.at(from.excluded(keep))?, None),
         };
-        Ok(Self { from, to, keep, excluded, excluded_value })
+        let mut copying =
+            Self { from, to, keep, excluded, excluded_value, stored: from.is_sparse() };
+        // Who selects cells wants these.
+        let chosen = matches!(keep, Keep::Selected(_) | Keep::Where(_));
+        copying.stored |= !chosen && !copying.other_fill();
+        Ok(copying)
     }
 
     /// Copies all of them; `progress` hears how many bytes of elements are done.
@@ -164,17 +172,26 @@ impl<'a> Copying<'a> {
         if !all && !self.to.is_sparse() && self.other_fill() {
             self.fill(limit)?;
         }
+        if self.stored && self.from.has_no_place() {
+            return Ok(());
+        }
         if self.from.shape().is_empty() {
             return self.scalar();
         }
         if all && self.is_stored_whole()? {
             return self.slabs(SLAB_BYTES / size, &mut |cells| progress(cells * size));
         }
-        self.from.for_each_part(&self.within(), limit.min(BLOCK_CELLS), |block, cells| {
+        self.parts(limit.min(BLOCK_CELLS), |block, cells| {
             self.block(cells)?;
             progress(block.cells().saturating_mul(size));
             Ok(())
         })
+    }
+
+    /// Visits what may have to be copied, in pieces of at most `limit` cells.
+    fn parts(&self, limit: u64, visit: impl FnMut(&Block, Selection) -> Result<()>) -> Result<()> {
+        let (shape, within) = (self.from.shape(), self.within());
+        self.from.for_each_part_of(&shape, &within, limit, self.stored, visit)
     }
 
     /// Copies the one cell of a scalar, if it is kept.

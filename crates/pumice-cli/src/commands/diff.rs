@@ -23,7 +23,7 @@ use std::io::Write;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = match Options::parse(arguments) {
+    let mut options = match Options::parse(arguments) {
         Ok(options) => options,
         Err(error) if program == "h5diff" => {
             usage(&format!("{error:#}"));
@@ -37,6 +37,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
+    options.explains = program != "h5diff" && !options.quiet && !options.verbose;
     let mut out = output();
     if let Some(wrong) = options.contradiction() {
         writeln!(out, "{wrong}")?;

@@ -1,6 +1,7 @@
 //! The `pumice` command as its users see it: output, errors, exit codes, files.
 
 mod checking;
+mod comparing;
 mod corpus;
 mod deep;
 mod dumping;

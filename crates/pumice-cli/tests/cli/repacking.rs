@@ -1,6 +1,6 @@
 //! `pumice repack`, `pumice copy` and h5import.
 
-use crate::support::Place;
+use crate::support::{Place, installed};
 use pumice::{File, LayoutKind, Section};
 
 /// The matrix of the RFC: a block, a row with a zero in it, and points.
@@ -654,5 +654,85 @@ fn fill_values_with_references_keep_what_means_something_in_another_file() {
             assert_eq!(run.err.contains(&told), name.starts_with("led"), "{options}: {}", run.err);
         }
         assert_eq!(place.pumice("check new.h5").code, Some(0), "{options}");
+    }
+}
+
+#[test]
+fn a_sparse_dataset_that_becomes_dense_stays_compressed() {
+    let place = Place::new();
+    let file = File::create(place.path("sparse.h5")).unwrap();
+    let cells: Vec<f64> = (0..10_000).map(|cell| f64::from(cell / 7)).collect();
+    for (name, level) in [("usual", None), ("deflated", Some(9))] {
+        let builder = file.new_dataset::<f64>().shape([100, 100]).sparse().chunk([50, 50]);
+        let builder = match level {
+            Some(level) => builder.no_filters().deflate(level),
+            None => builder,
+        };
+        builder.create(name).unwrap().write(.., &cells).unwrap();
+    }
+    let words = file.new_strings().shape([50]).sparse().chunk([10]).create("words").unwrap();
+    words.write_strings(3..5, &["tuff", "basalt"]).unwrap();
+    drop(words);
+    file.close().unwrap();
+    place.succeed("repack -l usual,deflated:CHUNK=20x20 -l words:CHUNK=10 sparse.h5 dense.h5");
+    let dense = File::open(place.path("dense.h5")).unwrap();
+    let ids = |name: &str| {
+        let filters = dense.dataset(name).unwrap().filters().into_iter();
+        filters.map(|filter| (filter.id, filter.parameters[0])).collect::<Vec<_>>()
+    };
+    assert_eq!((ids("usual"), ids("deflated")), (vec![(2, 8), (1, 4)], vec![(1, 9)]));
+    for name in ["usual", "deflated"] {
+        let dataset = dense.dataset(name).unwrap();
+        assert_eq!(dataset.read::<f64>(..).unwrap(), cells);
+        assert!(dataset.storage_size().unwrap() < 80_000 / 4);
+    }
+    assert_eq!(dense.dataset("words").unwrap().read_strings(3..5).unwrap(), ["tuff", "basalt"]);
+    drop(dense);
+    if installed("h5dump") {
+        let dump = place.command("h5dump").args(["-d", "/usual", "dense.h5"]).output().unwrap();
+        assert!(dump.status.success(), "other HDF5 programs read it");
+    }
+    // No filters are asked for, or others.
+    place.succeed("repack -l usual:CHUNK=20x20 -f usual:NONE sparse.h5 plain.h5");
+    let plain = File::open(place.path("plain.h5")).unwrap();
+    assert!(plain.dataset("usual").unwrap().filters().is_empty());
+}
+
+#[test]
+fn pages_do_without_an_alignment() {
+    let (place, cells) = matrix();
+    for options in ["", "-G 512", "-P 1", "-l CHUNK=5x4", "-a 513", "-G 8192 -l SPARSECHUNK=5x4"] {
+        place.succeed(&format!("repack --force -S PAGE -t 1 -a 512 {options} dense.h5 new.h5"));
+        let new = File::open(place.path("new.h5")).unwrap();
+        assert_eq!(new.info().unwrap().file_space.strategy, pumice::FileSpaceStrategy::Paged);
+        assert_eq!(new.dataset("Sparse").unwrap().read::<i32>(..).unwrap(), cells, "{options}");
+        drop(new);
+        assert_eq!(place.pumice("check new.h5").code, Some(0), "{options}");
+        if installed("h5dump") && !options.contains("SPARSE") {
+            let dump = place.command("h5dump").arg("new.h5").output().unwrap();
+            assert!(dump.status.success(), "{options}");
+        }
+    }
+}
+
+#[test]
+fn what_was_never_written_stays_small() {
+    let place = Place::new();
+    let file = File::create(place.path("never.h5")).unwrap();
+    file.new_dataset::<f64>().shape([1000, 800]).create("never").unwrap();
+    file.new_dataset::<f64>().shape([1000, 800]).chunk([100, 100]).create("chunked").unwrap();
+    let mostly = file.new_dataset::<f64>().shape([1000, 800]).chunk([100, 100]).create("mostly");
+    mostly.unwrap().write((0, 0..2), &[1.5, 2.5]).unwrap();
+    file.close().unwrap();
+    for options in ["-f GZIP=1", "-f SHUF", "-l CHUNK=50x50", "-l SPARSECHUNK=50x50", "-n"] {
+        place.succeed(&format!("repack --force {options} never.h5 new.h5"));
+        let size = std::fs::metadata(place.path("new.h5")).unwrap().len();
+        assert!(size < 250_000, "{options}: {size} bytes");
+        let new = File::open(place.path("new.h5")).unwrap();
+        for name in ["never", "chunked"] {
+            assert_eq!(new.dataset(name).unwrap().storage_size().unwrap(), 0, "{options} {name}");
+        }
+        let cells = new.dataset("mostly").unwrap().read::<f64>((0..3, 0..3)).unwrap();
+        assert_eq!(cells, [1.5, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "{options}");
     }
 }

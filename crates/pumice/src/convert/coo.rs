@@ -83,10 +83,16 @@ impl Dataset {
     /// meanwhile, cells that are gone are left out, and new ones are not there.
     pub fn coo_blocks<T: Element>(&self) -> Result<CooBlocks<T>> {
         let (shape, mut blocks) = (self.shape(), VecDeque::new());
-        self.for_each_part_of(&shape, &Selection::all(), u64::MAX, |block, _| {
-            blocks.push_back(block.clone());
-            Ok(())
-        })?;
+        self.for_each_part_of(
+            &shape,
+            &Selection::all(),
+            u64::MAX,
+            self.is_sparse(),
+            |block, _| {
+                blocks.push_back(block.clone());
+                Ok(())
+            },
+        )?;
         Ok(CooBlocks { dataset: self.clone(), shape, blocks, element: std::marker::PhantomData })
     }
 

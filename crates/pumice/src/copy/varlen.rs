@@ -27,6 +27,9 @@ impl Copying<'_> {
     /// Copies elements of variable length with what they refer to.
     pub(super) fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let writer = self.writer()?;
+        if self.stored && self.from.has_no_place() {
+            return Ok(());
+        }
         if self.from.shape().is_empty() {
             return self.scalar_with_heap(&writer);
         }
@@ -39,7 +42,7 @@ impl Copying<'_> {
                 Ok(())
             });
         }
-        self.from.for_each_part(&self.within(), limit, |block, cells| {
+        self.parts(limit, |block, cells| {
             self.block_with_heap(cells, &writer)?;
             progress(block.cells().saturating_mul(size));
             Ok(())

@@ -57,8 +57,15 @@ fn sparse_to_dense_and_back_by_an_excluded_value_loses_the_defined_zero() {
     let selected = dense.copy_as(sparse(), "selected", &Keep::Selected(defined)).unwrap();
     assert_eq!(cells(&selected), cells(&matrix));
 
-    // Every cell of a dense dataset is defined.
+    // Every cell of a dense dataset that is stored is defined: not those of chunks that were never written.
     let all = dense.copy_as(sparse(), "all", &Keep::Defined).unwrap();
+    let chunks = dense.chunks().unwrap().into_iter();
+    let stored = chunks.map(|chunk| (13 - chunk.offset[0]).min(4) * (10 - chunk.offset[1]).min(5));
+    assert_eq!(all.count_defined(..).unwrap(), stored.sum::<u64>());
+    assert_eq!(all.read::<i32>(..).unwrap(), dense.read::<i32>(..).unwrap());
+    let whole = file.new_dataset_like(&dense).chunk([13, 10]);
+    let whole = dense.copy_as(whole, "whole", &Keep::Defined).unwrap();
+    let all = whole.copy_as(sparse(), "all of it", &Keep::Defined).unwrap();
     assert_eq!(all.count_defined(..).unwrap(), 130);
 }
 
@@ -434,4 +441,67 @@ fn a_dense_copy_of_another_datatype_has_only_the_chunks_of_cells_that_are_define
     let dense = lists.copy_as(builder, "dense lists", &Keep::Defined).unwrap();
     assert_eq!(dense.chunk_count().unwrap(), 1);
     assert_eq!(&dense.read_sequences::<i32>((5000, 7..9)).unwrap()[1], &[3]);
+}
+
+/// Copies of what is hardly written are as small, and read the same.
+#[test]
+fn what_was_never_written_takes_no_room_in_a_copy() {
+    let file = File::in_memory().unwrap();
+    let chunked = || file.new_dataset::<i32>().shape([1000, 1000]).chunk([10, 10]);
+    let mostly = chunked().fill_value(-5).create("mostly").unwrap();
+    mostly.write((500, 495..505), &[7; 10]).unwrap();
+    let alike = |builder: pumice::DatasetBuilder| builder.fill_value(-5).shape([1000, 1000]);
+    let new = || alike(file.new_dataset::<i32>());
+    for (name, builder, chunks) in [
+        ("filtered", new().chunk([10, 10]).deflate(1), 2),
+        ("plain", new().chunk([7, 3]), 2 * 8),
+        ("sparse", new().sparse().chunk([10, 10]), 2),
+        ("wide", alike(file.new_dataset::<f64>()).chunk([10, 10]), 2),
+    ] {
+        for (keep, kind) in [(Keep::Defined, "all"), (Keep::except(3), "but 3")] {
+            let path = format!("{name} {kind}");
+            let copy = mostly.copy_as(builder.clone(), &path, &keep).unwrap();
+            assert!(copy.chunk_count().unwrap() <= chunks, "{path}");
+            assert_eq!(copy.read::<i32>(..).unwrap(), mostly.read::<i32>(..).unwrap(), "{path}");
+        }
+    }
+    // Cells that are selected are wanted, written or not.
+    let chosen = Keep::Selected(pumice::Selection::block(&[0, 0], &[3, 3]).unwrap());
+    let copy = mostly.copy_as(new().sparse().chunk([10, 10]), "chosen", &chosen).unwrap();
+    assert_eq!(copy.count_defined(..).unwrap(), 9);
+    // With another fill value, they have to be written.
+    let other = file.new_dataset::<i32>().shape([1000, 1000]).chunk([100, 100]);
+    let copy = mostly.copy_as(other, "other", &Keep::Defined).unwrap();
+    assert_eq!(copy.chunk_count().unwrap(), 100);
+    assert_eq!(copy.read::<i32>(..).unwrap(), mostly.read::<i32>(..).unwrap());
+    let other = file.new_dataset::<i32>().shape([1000, 1000]).sparse().chunk([100, 100]);
+    let copy = mostly.copy_as(other, "other sparse", &Keep::Defined).unwrap();
+    assert_eq!(copy.read::<i32>(..).unwrap(), mostly.read::<i32>(..).unwrap());
+
+    let never = file.new_dataset::<i32>().shape([1000, 1000]).create("never").unwrap();
+    let strings = file.new_strings().shape([1000, 1000]).create("strings").unwrap();
+    let some = file.new_strings().shape([1000, 1000]).chunk([10, 10]).create("some").unwrap();
+    some.write_strings((3, 3), &["tuff"]).unwrap();
+    for (original, chunks) in [(&never, 0), (&strings, 0), (&some, 1)] {
+        let name = original.path().to_owned();
+        for (kind, builder) in [
+            ("one piece", file.new_dataset_like(original)),
+            ("chunks", file.new_dataset_like(original).chunk([10, 10]).deflate(1)),
+            ("sparse", file.new_dataset_like(original).sparse().chunk([10, 10])),
+        ] {
+            let path = format!("{name} in {kind}");
+            let copy = original.copy_as(builder, &path, &Keep::Defined).unwrap();
+            match copy.chunk() {
+                Some(_) => assert_eq!(copy.chunk_count().unwrap(), chunks, "{path}"),
+                None => assert_eq!(copy.storage_size().unwrap() > 0, chunks > 0, "{path}"),
+            }
+            match original.datatype().has_varlen() {
+                true => assert_eq!(
+                    copy.read_strings((..9, ..)).unwrap(),
+                    original.read_strings((..9, ..)).unwrap()
+                ),
+                false => assert_eq!(copy.read::<i32>(..).unwrap(), vec![0; 1_000_000]),
+            }
+        }
+    }
 }

@@ -41,6 +41,12 @@ impl Differ<'_> {
             ))?;
         }
         self.unlike |= only_first + only_second > 0;
+        for (first, second) in &pairs {
+            let side = usize::from(first.is_none());
+            if let (Some(attribute), None) | (None, Some(attribute)) = (first, second) {
+                self.only_in(side, &format!("{} of {}", attribute.name(), paths[side]))?;
+            }
+        }
         let mut found = 0;
         for (first, second) in pairs {
             if let (Some(first), Some(second)) = (first, second) {

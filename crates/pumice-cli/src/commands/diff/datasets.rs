@@ -19,7 +19,9 @@ impl Differ<'_> {
         let [first, second] = pair;
         let list = self.lists_incomparable();
         let mut comparable = true;
-        if first.storage_size()? == 0 || second.storage_size()? == 0 {
+        // A sparse dataset without defined cells has fill values.
+        let sparse = first.is_sparse() || second.is_sparse();
+        if !sparse && (first.storage_size()? == 0 || second.storage_size()? == 0) {
             let is_virtual = |dataset: &Dataset| dataset.layout() == LayoutKind::Virtual;
             let [one, other] = paths;
             if is_virtual(first) || is_virtual(second) {

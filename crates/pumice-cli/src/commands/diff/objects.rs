@@ -184,6 +184,14 @@ impl<'a> Differ<'a> {
         Ok(1)
     }
 
+    /// Tells that one side alone has something.
+    pub(super) fn only_in(&mut self, side: usize, what: &str) -> Result<()> {
+        match self.options.explains {
+            true => self.print(&format!("<{what}> is only in <{}>\n", self.options.files[side])),
+            false => Ok(()),
+        }
+    }
+
     fn groups(&mut self, paths: &[String; 2]) -> Result<u64> {
         let first = self.listing(self.files[0], &paths[0])?;
         let second = self.listing(self.files[1], &paths[1])?;
@@ -202,6 +210,11 @@ impl<'a> Differ<'a> {
         for (first, second) in pairs {
             let (Some(first), Some(second)) = (first, second) else {
                 self.unlike = true;
+                if let Some((side, found)) =
+                    first.map(|found| (0, found)).or(second.map(|found| (1, found)))
+                {
+                    self.only_in(side, &found.path)?;
+                }
                 continue;
             };
             let kinds = [first.kind, second.kind];

@@ -48,6 +48,8 @@ pub(super) struct Options {
     pub(super) verbose: bool,
     pub(super) level: i64,
     pub(super) quiet: bool,
+    /// Whether what only one file has is told; h5diff tells it in its table alone.
+    pub(super) explains: bool,
     pub(super) delta: Option<f64>,
     pub(super) relative: Option<f64>,
     pub(super) epsilon: bool,

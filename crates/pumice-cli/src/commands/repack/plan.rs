@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 /// What fits into an object header, as h5repack sees it.
 const MAX_COMPACT: u64 = 64_000;
 
+/// The level of deflate in the place of other compressors.
+const COMPARABLE_LEVEL: u32 = 4;
+
 /// What was done with a dataset that something was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -309,14 +312,30 @@ impl Request<'_> {
                     let own = self.dataset.filters();
                     own.into_iter().fold(builder, |builder, filter| builder.filter(plain(filter)))
                 }
+                (true, false) => self.compressed_alike(builder),
                 // The usual ones.
-                _ => builder,
+                (false, true) => builder,
             }
         } else {
             self.requested(builder, sparse)
         };
         builder.check().map_err(|error| error.to_string())?;
         Ok(builder)
+    }
+
+    /// A sparse dataset that becomes dense stays compressed: with the filters of its values if every HDF5 program has
+    /// them, else with deflate. What elements of variable length refer to is not in their chunks.
+    fn compressed_alike(&self, builder: DatasetBuilder) -> DatasetBuilder {
+        let own = match self.dataset.datatype().has_varlen() {
+            true => Vec::new(),
+            false => self.dataset.filters(),
+        };
+        let mut deflated = false;
+        own.into_iter().fold(builder, |builder, filter| match filter.id {
+            1..=6 => builder.filter(plain(filter)),
+            _ if std::mem::replace(&mut deflated, true) => builder,
+            _ => builder.filter(FilterSpec::deflate(COMPARABLE_LEVEL)),
+        })
     }
 
     /// With the filters that were asked for; those of single sections if chunks have several.

@@ -254,12 +254,12 @@ impl Visitor for Statistics {
         if let [length] = shape[..] {
             self.lengths.add(length);
         }
-        let filters = dataset.filters();
+        let filters = filters(dataset);
         if filters.is_empty() {
             self.filters[0] += 1;
         }
-        for filter in filters {
-            self.filters[usize::from(filter.id).min(7)] += 1;
+        for id in filters {
+            self.filters[usize::from(id).min(7)] += 1;
         }
         self.used_type(dataset)
     }
@@ -280,6 +280,21 @@ impl Visitor for Statistics {
     fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
         Err(error.into())
     }
+}
+
+/// The filters of a dataset by number. One that several sections of structured chunks have counts once.
+fn filters(dataset: &Dataset) -> Vec<u16> {
+    let mut ids: Vec<u16> = match dataset.sections().len() {
+        0 | 1 => return dataset.filters().iter().map(|filter| filter.id).collect(),
+        _ => {
+            let filters = dataset.section_filters();
+            let ids = |section| filters.of(section).iter().map(|filter| filter.id);
+            dataset.sections().into_iter().flat_map(ids).collect()
+        }
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 #[cfg(test)]
