@@ -102,7 +102,7 @@ impl<L: Layout> ChunkCache<L> {
             return false;
         }
         let keys: Keys<L::Key> = keys.into_iter().collect();
-        if self.shared.executor().threads() > 1 {
+        if self.shared.works_ahead() {
             return self.load_ahead(member, keys);
         }
         self.shared.load_ahead(member, keys);
@@ -131,7 +131,7 @@ impl<L: Layout> ChunkCache<L> {
     pub(crate) fn follows(&self, member: &Member<L>, chunks: usize) -> bool {
         let random = member.options().hint == Hint::Random;
         let kept = !member.layout.bypass() && !member.goes_direct();
-        chunks <= SMALL && !random && kept && self.shared.executor().threads() > 1
+        chunks <= SMALL && !random && kept && self.shared.works_ahead()
     }
 
     /// Loads ahead what a read of `now`, which is followed, lets expect.
@@ -156,30 +156,58 @@ impl<L: Layout> ChunkCache<L> {
 
     fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) -> bool {
         let (shared, member) = (Arc::clone(&self.shared), Arc::clone(member));
-        self.shared.executor().spawn(Box::new(move || shared.load_ahead(&member, keys)))
+        self.shared.spawn_ahead(move || shared.load_ahead(&member, keys))
     }
 
     /// Lets an idle thread write or encode chunks that will have to be written, if there are many of them.
     pub(crate) fn write_early(&self) {
-        let executor = self.shared.executor();
-        if executor.threads() == 1 || !self.shared.budget.many_dirty(DIRTY) {
+        if !self.shared.budget.many_dirty(DIRTY) || !self.shared.works_ahead() {
             return;
         }
         if self.shared.writing_early.swap(true, Ordering::AcqRel) {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        let begun = executor.spawn(Box::new(move || {
+        let begun = self.shared.spawn_ahead(move || {
             shared.write_early();
             shared.writing_early.store(false, Ordering::Release);
-        }));
+        });
         if !begun {
             self.shared.writing_early.store(false, Ordering::Release);
         }
     }
 }
 
+/// A thread that works ahead of requests, until dropped.
+struct Working<L: Layout>(Arc<Shared<L>>);
+
+impl<L: Layout> Drop for Working<L> {
+    fn drop(&mut self) {
+        self.0.ahead.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl<L: Layout> Shared<L> {
+    /// Whether there is work ahead of requests at all.
+    pub(crate) fn works_ahead(&self) -> bool {
+        self.background() > 0 && self.executor().threads() > 1
+    }
+
+    /// Lets an idle thread work ahead, unless enough of them do. Tells whether it has begun.
+    fn spawn_ahead(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> bool {
+        let most = self.background();
+        let more = |working: usize| (working < most).then_some(working + 1);
+        if self.ahead.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_err() {
+            return false;
+        }
+        // Dropped with the task if no thread takes it.
+        let working = Working(Arc::clone(self));
+        self.executor().spawn(Box::new(move || {
+            let _working = working;
+            task();
+        }))
+    }
+
     /// Loads what can be loaded without waiting.
     fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) {
         let Some(_place) = member.order.try_enter(keys.clone()) else { return };

@@ -19,7 +19,7 @@ use crate::request::Item;
 use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::{Reason, Stats};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, yield_now};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, yield_now};
 use crate::trace::TraceError;
 
 /// How often a dataset that is closed looks whether others have let go of it.
@@ -47,6 +47,8 @@ pub(crate) struct Shared<L: Layout> {
     members: Mutex<Members<L>>,
     destroyed: AtomicBool,
     pub(crate) writing_early: AtomicBool,
+    /// How many threads work ahead of requests.
+    pub(crate) ahead: AtomicUsize,
     /// Whether a thread looks after the cache while no request comes.
     pub(crate) watched: AtomicBool,
 }
@@ -88,6 +90,7 @@ impl<L: Layout> ChunkCache<L> {
             members: Mutex::new(Members { next: 0, open: Vec::new(), closed: Stats::default() }),
             destroyed: AtomicBool::new(false),
             writing_early: AtomicBool::new(false),
+            ahead: AtomicUsize::new(0),
             watched: AtomicBool::new(false),
         };
         shared.budget.set_curve(shared.config.lock().curve());
@@ -196,6 +199,31 @@ impl<L: Layout> ChunkCache<L> {
         let served = self.shared.serve(Kind::Write, vec![(member, parts)], Writing);
         self.after_write();
         served
+    }
+
+    /// As [`write`](Self::write), and stores what it changes before it returns.
+    ///
+    /// ```
+    /// # use pumice_cache::*;
+    /// # fn example<L: Layout<Key = u64>>(cache: &ChunkCache<L>, dataset: &Dataset<L>, part: L::Write<'_>) -> Result<(), L::Error> {
+    /// cache.write_through(dataset, [(0, part)])
+    /// # }
+    /// ```
+    pub fn write_through<'a>(
+        &self,
+        dataset: &Dataset<L>,
+        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
+    ) -> Result<(), L::Error> {
+        let member = self.member(dataset)?;
+        let items = writes(member, parts);
+        let names: Vec<_> = items.iter().map(|item| (item.hash, item.key.clone())).collect();
+        let place = member.order.enter(Kind::Write, keys(&items));
+        let served = self.shared.run(items);
+        // Also after a failure: what is changed is stored.
+        let stored = self.shared.save_named(member, &names);
+        drop(place);
+        self.after_write();
+        served.and(stored)
     }
 
     /// Applies writes to several datasets as one request: nobody sees some of them and not the
@@ -383,6 +411,11 @@ impl<L: Layout> ChunkCache<L> {
         self.shared.trim(true)
     }
 
+    /// Whether it is a clone of another.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Who decodes and encodes; also at the service of a request that is being prepared.
     pub fn executor(&self) -> Arc<dyn Executor> {
         self.shared.executor()
@@ -409,6 +442,11 @@ impl<L: Layout> Shared<L> {
     /// Who runs tasks at the moment.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         Arc::clone(&self.config.lock().executor)
+    }
+
+    /// How many threads may work ahead of requests at once.
+    pub(crate) fn background(&self) -> usize {
+        self.config.lock().background
     }
 
     pub(crate) fn surroundings(&self) -> Arc<dyn Surroundings> {

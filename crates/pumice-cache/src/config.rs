@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::adaptive::{Sizing, Surroundings, System};
 use crate::error::CacheError;
 use crate::executor::{Executor, Inline, Pool};
-use crate::policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weight, WeightedLru};
+use crate::policy::{
+    Guarded, Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Weight, WeightedLru,
+};
 
 /// The settings of a [`ChunkCache`](crate::ChunkCache).
 ///
@@ -31,7 +33,8 @@ pub struct Config {
     pub(crate) active_limit: u64,
     pub(crate) sizing: Sizing,
     pub(crate) surroundings: Arc<dyn Surroundings>,
-    pub(crate) policy: PolicyKind,
+    pub(crate) policy: Choice,
+    pub(crate) background: usize,
     pub(crate) executor: Arc<dyn Executor>,
 }
 
@@ -42,7 +45,8 @@ impl Default for Config {
             active_limit: 192 << 20,
             sizing: Sizing::Adaptive { minimum: 32 << 20, maximum: 512 << 20 },
             surroundings: Arc::new(System::new()),
-            policy: PolicyKind::default(),
+            policy: Choice::Kind(PolicyKind::default()),
+            background: usize::MAX,
             executor: Arc::new(Inline),
         }
     }
@@ -86,7 +90,35 @@ impl Config {
 
     /// Sets how chunks are chosen to leave.
     pub fn policy(mut self, policy: PolicyKind) -> Self {
-        self.policy = policy;
+        self.policy = Choice::Kind(policy);
+        self
+    }
+
+    /// Lets a policy of one's own choose. `make` makes one for a capacity in bytes; it is called when a cache begins
+    /// with these settings.
+    ///
+    /// ```
+    /// use pumice_cache::{Config, Lru};
+    /// let config = Config::default().own_policy(|_capacity| Box::new(Lru::new()));
+    /// ```
+    pub fn own_policy(
+        mut self,
+        make: impl Fn(u64) -> Box<dyn Policy> + Send + Sync + 'static,
+    ) -> Self {
+        self.policy = Choice::Own(Arc::new(make));
+        self
+    }
+
+    /// Sets how many threads may work ahead of requests at once: load what will be read, write or encode what will
+    /// have to be written. As many as are idle unless set; with 0 there is no work ahead,
+    /// [`prefetch`](crate::ChunkCache::prefetch) is done by who calls it, and nobody looks after a cache that rests.
+    ///
+    /// ```
+    /// let config = pumice_cache::Config::default().threads(4)?.background(1);
+    /// # Ok::<(), pumice_cache::CacheError>(())
+    /// ```
+    pub fn background(mut self, threads: usize) -> Self {
+        self.background = threads;
         self
     }
 
@@ -120,8 +152,45 @@ impl fmt::Debug for Config {
             .field("active_limit", &self.active_limit)
             .field("sizing", &self.sizing)
             .field("policy", &self.policy)
+            .field("background", &self.background)
             .field("threads", &self.executor.threads())
             .finish()
+    }
+}
+
+/// Who chooses which chunks leave.
+#[derive(Clone)]
+pub(crate) enum Choice {
+    Kind(PolicyKind),
+    Own(Arc<dyn Fn(u64) -> Box<dyn Policy> + Send + Sync>),
+}
+
+impl Choice {
+    /// A fresh policy for a cache of `capacity` bytes.
+    pub(crate) fn build(&self, capacity: u64) -> Box<dyn Policy> {
+        match self {
+            Choice::Kind(kind) => kind.build(capacity),
+            Choice::Own(make) => Box::new(Guarded::new(make(capacity))),
+        }
+    }
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Choice::Kind(one), Choice::Kind(other)) => one == other,
+            (Choice::Own(one), Choice::Own(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Kind(kind) => kind.fmt(f),
+            Choice::Own(_) => f.write_str("own"),
+        }
     }
 }
 
@@ -198,6 +267,7 @@ pub struct DatasetOptions {
     pub(crate) minimum: u64,
     pub(crate) maximum: u64,
     pub(crate) direct: bool,
+    pub(crate) write_through: bool,
     pub(crate) hint: Hint,
     pub(crate) preemption: Weight,
 }
@@ -205,7 +275,14 @@ pub struct DatasetOptions {
 impl Default for DatasetOptions {
     fn default() -> Self {
         let (hint, preemption) = (Hint::Normal, Weight::default());
-        DatasetOptions { minimum: 0, maximum: u64::MAX, direct: false, hint, preemption }
+        DatasetOptions {
+            minimum: 0,
+            maximum: u64::MAX,
+            direct: false,
+            write_through: false,
+            hint,
+            preemption,
+        }
     }
 }
 
@@ -228,6 +305,14 @@ impl DatasetOptions {
     /// as soon as their request is served.
     pub fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
+        self
+    }
+
+    /// Stores what a write changes before the write returns. The chunks stay in memory, as far as there is room.
+    ///
+    /// What cannot be stored is the write's error then; the change stays in memory, and later flushes try again.
+    pub fn write_through(mut self, write_through: bool) -> Self {
+        self.write_through = write_through;
         self
     }
 

@@ -75,9 +75,10 @@ impl<L: Layout> Dataset<L> {
         self.member.id == refused.dataset
     }
 
-    /// Tells the cache something else about it from now on.
+    /// Tells the cache something else about it from now on. Chunks beyond a new maximum leave at once.
     pub fn set_options(&self, options: DatasetOptions) {
         self.member.set_options(options);
+        self.cache.shared.trim_member(&self.member);
     }
 
     /// Writes back what was changed and gives the place up.

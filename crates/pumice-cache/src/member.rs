@@ -119,17 +119,19 @@ struct Options {
     minimum: AtomicU64,
     maximum: AtomicU64,
     direct: AtomicBool,
+    write_through: AtomicBool,
     hint: AtomicU8,
     preemption: AtomicU32,
 }
 
 impl Options {
     fn new(options: DatasetOptions) -> Self {
-        let DatasetOptions { minimum, maximum, direct, hint, preemption } = options;
+        let DatasetOptions { minimum, maximum, direct, write_through, hint, preemption } = options;
         Options {
             minimum: AtomicU64::new(minimum),
             maximum: AtomicU64::new(maximum),
             direct: AtomicBool::new(direct),
+            write_through: AtomicBool::new(write_through),
             hint: AtomicU8::new(hint as u8),
             preemption: AtomicU32::new(preemption.bits()),
         }
@@ -142,16 +144,18 @@ impl Options {
             minimum: self.minimum.load(Ordering::Relaxed),
             maximum: self.maximum.load(Ordering::Relaxed),
             direct: self.direct.load(Ordering::Relaxed),
+            write_through: self.write_through.load(Ordering::Relaxed),
             hint: hints.into_iter().find(|known| *known as u8 == hint).unwrap_or_default(),
             preemption: Weight::from_bits(self.preemption.load(Ordering::Relaxed)),
         }
     }
 
     fn store(&self, options: DatasetOptions) {
-        let DatasetOptions { minimum, maximum, direct, hint, preemption } = options;
+        let DatasetOptions { minimum, maximum, direct, write_through, hint, preemption } = options;
         self.minimum.store(minimum, Ordering::Relaxed);
         self.maximum.store(maximum, Ordering::Relaxed);
         self.direct.store(direct, Ordering::Relaxed);
+        self.write_through.store(write_through, Ordering::Relaxed);
         self.hint.store(hint as u8, Ordering::Relaxed);
         self.preemption.store(preemption.bits(), Ordering::Relaxed);
     }

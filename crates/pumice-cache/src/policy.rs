@@ -6,6 +6,7 @@
 
 mod datasets;
 mod foresight;
+mod guarded;
 mod lirs;
 mod lru;
 mod memory;
@@ -17,6 +18,7 @@ mod tiny_lfu;
 mod two_stage;
 mod weighted_lru;
 
+pub(crate) use guarded::Guarded;
 pub use lirs::Lirs;
 pub use lru::Lru;
 pub use random::Random;
@@ -25,15 +27,19 @@ pub use two_stage::TwoStage;
 pub use weighted_lru::WeightedLru;
 
 /// How a dataset's chunks are going to be used, as far as the program tells.
+///
+/// What is loaded ahead of reads follows the hint under every policy. Which chunks leave first does so under
+/// [`Lirs`] alone; a policy of one's own is told ([`Usage::hint`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hint {
     /// Nothing is known.
     #[default]
     Normal,
-    /// In the order of storage, more or less: what is passed will not be wanted soon.
+    /// In the order of storage, more or less: what is passed will not be wanted soon. The next chunks are loaded
+    /// ahead from the first read on.
     Sequential,
-    /// In no order: what comes next cannot be foretold.
+    /// In no order: what comes next cannot be foretold, and nothing is loaded ahead.
     Random,
     /// Each chunk for one request, and then no more.
     Once,
@@ -115,6 +121,10 @@ impl Usage {
 }
 
 /// Ranks resident chunks by how little they will be missed.
+///
+/// A policy of one's own is given to a cache by [`Config::own_policy`](crate::Config::own_policy). Whatever it
+/// does, limits hold: it is believed about resident chunks alone, what it does not name leaves last, and if it panics
+/// it is not asked again. It is called while the cache's books are locked, and must not use the cache.
 ///
 /// The cache names each resident chunk by a number that is free again after [`evict`] or
 /// [`remove`]; numbers stay small, so that a policy may keep them in arrays.

@@ -117,7 +117,10 @@ impl<L: Layout> Shared<L> {
         items: Vec<Item<'m, L, A>>,
     ) -> Result<(), L::Error> {
         let members = tally(&items);
+        let through = if A::WRITES { through(&items) } else { Vec::new() };
         let served = self.run_rounds(executor, items, &members);
+        let stored = through.iter().map(|(member, names)| self.save_named(member, names));
+        let served = served.and(stored.fold(Ok(()), Result::and));
         self.review();
         // Also after a failure: what was loaded until then must not stay over the limit. What cannot
         // be written back stays; its own dataset's flush tells.
@@ -353,6 +356,16 @@ pub(crate) fn runs<'i, 'm, L: Layout, A>(
 fn tally<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Tally<'m, L> {
     runs(items).map(|same| (same[0].member, same.len() as u64)).collect()
 }
+
+/// The chunks that are to be stored before the request ends, as their datasets want it.
+fn through<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Vec<Through<'m, L>> {
+    let wanted = runs(items).filter(|same| same[0].member.options().write_through);
+    let name = |item: &Item<'m, L, A>| (item.hash, item.key.clone());
+    wanted.map(|same| (same[0].member, same.iter().map(name).collect())).collect()
+}
+
+/// Chunks of a dataset, by hash and key.
+type Through<'m, L> = (&'m Arc<Member<L>>, Vec<(u64, <L as Layout>::Key)>);
 
 /// About the bytes that an access moves, should the chunk be resident.
 fn bytes_used<L: Layout, A: Access<L>>(item: &Item<'_, L, A>) -> u64 {

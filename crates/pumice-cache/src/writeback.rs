@@ -221,6 +221,19 @@ impl<L: Layout> Shared<L> {
         self.save_members(members, false).apart()
     }
 
+    /// Writes back those of a dataset's chunks that are dirty.
+    pub(crate) fn save_named(
+        &self,
+        member: &Member<L>,
+        names: &[(u64, L::Key)],
+    ) -> Result<(), L::Error> {
+        let find = |(hash, key): &(u64, L::Key)| self.table.find(member, *hash, key);
+        let mut dirty = self.budget.dirty_among(names.iter().filter_map(find).collect());
+        dirty.sort_by(|a, b| a.key.cmp(&b.key));
+        dirty.dedup_by(|a, b| a.key == b.key);
+        self.save(self.budget.begin_saving(dirty)).result()
+    }
+
     fn save_members(&self, members: &[Arc<Member<L>>], evict: bool) -> Saved<L> {
         let slots = members.iter().flat_map(|member| self.budget.slots(member)).collect();
         let mut dirty = self.budget.dirty_among(slots);

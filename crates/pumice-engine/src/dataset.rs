@@ -12,6 +12,7 @@ mod duplicate;
 mod early;
 mod external;
 mod filters;
+mod handle;
 mod many;
 mod moving;
 mod reach;
@@ -25,6 +26,7 @@ mod virtuality;
 
 pub use cells::Columns;
 pub(crate) use filters::{named, pipeline_of, refitted};
+pub use handle::Handle;
 pub use many::{ManyRead, ManyWrite, ReadInto, WriteFrom, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;
@@ -65,6 +67,10 @@ pub struct DatasetState {
     /// What the layout message says, apart from addresses.
     message: Layout,
     cached: Cached<DatasetLayout>,
+    /// What the chunk cache is told about it as long as nobody says otherwise.
+    usual: DatasetOptions,
+    /// How many handles programs have.
+    handles: Mutex<usize>,
     gate: RwLock<()>,
     /// How often the extent was changed.
     resizes: AtomicU64,
@@ -135,7 +141,8 @@ impl DatasetState {
         let describe::Description { datatype, null, early, late, fill, layout, message } =
             description;
         let layout = Arc::new(layout);
-        let cached = file.cached().register(layout.clone(), DatasetOptions::default());
+        let usual = file.options().chunk_cache.unwrap_or_default();
+        let cached = file.cached().register(layout.clone(), usual);
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
         let (gate, publish, overwritten) = (RwLock::new(()), Mutex::new(()), Mutex::default());
         Ok(Self {
@@ -150,6 +157,8 @@ impl DatasetState {
             layout,
             message,
             cached,
+            usual,
+            handles: Mutex::new(0),
             gate,
             resizes: AtomicU64::new(0),
             holds: steady::Holds::default(),
@@ -279,6 +288,12 @@ impl DatasetState {
     /// Tells the chunk cache something else about it from now on.
     pub fn set_cache_options(&self, options: DatasetOptions) {
         self.cached.set_options(options);
+    }
+
+    /// Writes back what was changed of it, and lets go of its chunks in memory.
+    pub fn evict(&self) -> Result<()> {
+        self.write_back(self.cache())?;
+        self.cache().flush(&self.cached, true)
     }
 
     /// What the chunk cache did for it so far.

@@ -46,6 +46,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// The cache that all files share, unless they are given one of their own.
 pub type Cache = ChunkCache<DatasetLayout>;
 
+/// What somebody who opens a file asks for, so that it can be told whether it is so.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The chunk cache, if it matters which.
+    pub cache: Option<&'a Cache>,
+    /// How the file is locked, if it matters.
+    pub locking: Option<Locking>,
+    /// What else is asked for.
+    pub options: &'a CreateOptions,
+    /// Whether the file is to be changed.
+    pub writes: bool,
+}
+
 /// How many idle objects are remembered.
 const IDLE: usize = 4096;
 
@@ -225,6 +238,40 @@ impl File {
     /// What it was made or opened with.
     pub(crate) fn options(&self) -> &CreateOptions {
         &self.options
+    }
+
+    /// Whether all that was asked for is so: the file may have been open before, with something else. The first
+    /// thing that is not is an error.
+    pub fn check_asked(&self, asked: &Asked<'_>) -> Result<()> {
+        let CreateOptions { durability, virtual_view, mark_open, .. } = self.options;
+        let (usual, wanted) = (CreateOptions::default(), asked.options);
+        let cached = self.options.chunk_cache.unwrap_or_default();
+        let limit = self.options.metadata_limit.unwrap_or(METADATA_LIMIT);
+        let writes = asked.writes;
+        let other = [
+            ("context", asked.cache.is_some_and(|cache| !self.cache.is(cache))),
+            ("locking", asked.locking.is_some_and(|locking| locking != self.locking())),
+            ("options of the chunk cache", wanted.chunk_cache.is_some_and(|one| one != cached)),
+            ("view of virtual datasets", {
+                wanted.virtual_view != usual.virtual_view && wanted.virtual_view != virtual_view
+            }),
+            ("durability", {
+                writes && wanted.durability != usual.durability && wanted.durability != durability
+            }),
+            ("memory for metadata", writes && wanted.metadata_limit.is_some_and(|n| n != limit)),
+            ("mark", writes && wanted.mark_open && !mark_open),
+            ("alignment", {
+                writes && wanted.alignment.is_some() && wanted.alignment != self.options.alignment
+            }),
+            ("oldest release", writes && wanted.library_version.is_some_and(|v| v != self.low)),
+            ("newest release", writes && wanted.newest_version.is_some_and(|v| v != self.high)),
+        ];
+        match other.into_iter().find(|(_, other)| *other) {
+            None => Ok(()),
+            Some((what, _)) => Err(Error::Invalid(format!(
+                "this process has the file open with another {what}: close it first, or do without"
+            ))),
+        }
     }
 
     /// How it is locked, and others are that it leads to.

@@ -7,6 +7,7 @@ use crate::journal::Durability;
 pub use crate::members::multi::ByKind;
 use crate::share::LeastSizes;
 use crate::{Error, Result};
+use pumice_cache::DatasetOptions;
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
 
 /// A release of libhdf5, as far as it matters for the form in which objects are stored.
@@ -149,6 +150,8 @@ pub struct CreateOptions {
     pub by_kind: Option<ByKind>,
     /// What commits survive; also for a file that is there.
     pub durability: Durability,
+    /// What the chunk cache is told about each dataset that is opened; also for a file that is there.
+    pub chunk_cache: Option<DatasetOptions>,
     /// How much memory changed metadata may take, if not as much as usual.
     pub metadata_limit: Option<usize>,
     /// Whether the file is marked as open for writing from opening to closing it.
@@ -184,6 +187,7 @@ impl CreateOptions {
             metadata_limit: self.metadata_limit,
             mark_open: self.mark_open,
             alignment: self.alignment,
+            chunk_cache: self.chunk_cache,
             virtual_view: self.virtual_view,
             ..Self::default()
         }

@@ -151,7 +151,9 @@ impl Dataset {
     }
 
     /// Tells the chunk cache how this dataset is going to be used, and what of the memory it may
-    /// have. Counts for all handles to the dataset, until the last one is gone.
+    /// have. Counts for all handles to the dataset, until the last one is gone: then the options of the file
+    /// ([`FileOptions::cache_options`](crate::FileOptions::cache_options)) hold again. Chunks stay in memory, as long
+    /// as the file is open and nobody needs their room.
     ///
     /// ```
     /// use pumice::{CacheOptions, Hint};
@@ -163,6 +165,20 @@ impl Dataset {
     /// ```
     pub fn set_cache_options(&self, options: CacheOptions) {
         self.state.set_cache_options(options);
+    }
+
+    /// Writes back what was changed and lets go of the dataset's chunks in memory: later reads come from the file.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("d")?;
+    /// dataset.write(.., &[1u8; 100])?;
+    /// dataset.evict()?;
+    /// assert_eq!((dataset.cache_stats().resident, dataset.cache_stats().write_backs), (0, 10));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn evict(&self) -> Result<()> {
+        self.at(self.state.evict())
     }
 
     /// What the chunk cache did for this dataset since it was opened.

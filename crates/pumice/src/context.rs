@@ -2,7 +2,8 @@
 
 use pumice_cache::trace::TraceError;
 use pumice_cache::{
-    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PolicyKind, Pool, Sizing, Stats,
+    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, Policy, PolicyKind, Pool,
+    Sizing, Stats,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
@@ -34,7 +35,7 @@ impl Context {
         ContextBuilder {
             cache_bytes: None,
             threads: None,
-            policy: PolicyKind::default(),
+            settings: Config::default(),
             sizing: None,
         }
     }
@@ -140,7 +141,8 @@ impl Context {
 pub struct ContextBuilder {
     cache_bytes: Option<u64>,
     threads: Option<usize>,
-    policy: PolicyKind,
+    /// What is set otherwise.
+    settings: Config,
     sizing: Option<Sizing>,
 }
 
@@ -160,7 +162,35 @@ impl ContextBuilder {
 
     /// Which chunks leave the cache first.
     pub fn policy(mut self, policy: PolicyKind) -> Self {
-        self.policy = policy;
+        self.settings = self.settings.policy(policy);
+        self
+    }
+
+    /// Lets a policy of one's own choose which chunks leave first; `make` makes one for a capacity in bytes. The
+    /// example `own_policy` has one.
+    ///
+    /// ```
+    /// let context = pumice::Context::builder().own_policy(|_| Box::new(pumice::policy::Lru::new())).build()?;
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn own_policy(
+        mut self,
+        make: impl Fn(u64) -> Box<dyn Policy> + Send + Sync + 'static,
+    ) -> Self {
+        self.settings = self.settings.own_policy(make);
+        self
+    }
+
+    /// How many threads may work ahead of requests at once: load what will be read, write or encode what will have
+    /// to be written. As many as are idle unless set; with 0 nothing is done ahead, but for what
+    /// [`Dataset::prefetch`](crate::Dataset::prefetch) asks for, which the caller does.
+    ///
+    /// ```
+    /// let context = pumice::Context::builder().threads(4).background(1).build()?;
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn background(mut self, threads: usize) -> Self {
+        self.settings = self.settings.background(threads);
         self
     }
 
@@ -173,7 +203,7 @@ impl ContextBuilder {
 
     /// Makes the context.
     pub fn build(self) -> Result<Context> {
-        let mut config = Config::default().policy(self.policy);
+        let mut config = self.settings;
         if let Some(bytes) = self.cache_bytes {
             let room = bytes / 2;
             config = config.resident_limit(bytes).active_limit(bytes.saturating_add(room));

@@ -16,7 +16,7 @@ use crate::filters::{Section, SectionFilters};
 use crate::select::Select;
 use crate::{Attribute, AttributeValue, ObjectPath};
 use pumice_engine::buffer::Output;
-use pumice_engine::dataset::DatasetState;
+use pumice_engine::dataset::{DatasetState, Handle};
 use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result, attribute};
 use pumice_filter::FilterSpec;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// Selections are `..`, ranges, tuples of ranges, or a [`Selection`]; see [`Select`].
 #[derive(Clone)]
 pub struct Dataset {
-    pub(crate) state: Arc<DatasetState>,
+    pub(crate) state: Handle,
     path: ObjectPath,
     /// Last, so that nothing is held any more when the file is closed with it.
     owner: Arc<Owner>,
@@ -59,7 +59,7 @@ pub enum LayoutKind {
 
 impl Dataset {
     pub(crate) fn new(owner: Arc<Owner>, state: Arc<DatasetState>, path: ObjectPath) -> Self {
-        Self { owner, state, path }
+        Self { owner, state: Handle::new(state), path }
     }
 
     pub(crate) fn owner(&self) -> &Arc<Owner> {

@@ -134,6 +134,15 @@ pub use path::ObjectPath;
 pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
 pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
+
+/// Which chunks leave the cache first: what a policy of one's own is made of, and policies to make it from.
+///
+/// See [`ContextBuilder::own_policy`].
+pub mod policy {
+    pub use pumice_cache::{
+        Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru,
+    };
+}
 pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
 pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::{ByKind, LibraryVersion};

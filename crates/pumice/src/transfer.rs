@@ -83,4 +83,40 @@ impl Transfer {
         self.0.unverified = !verify;
         self
     }
+
+    /// Whether what is written is stored before the call returns. Chunks stay in memory, as far as there is room.
+    /// Where they are stored is known to others with the next flush of the file. For all writes of a dataset:
+    /// [`CacheOptions::write_through`](crate::CacheOptions::write_through).
+    ///
+    /// ```
+    /// use pumice::{File, Transfer};
+    ///
+    /// let file = File::in_memory()?;
+    /// let dataset = file.new_dataset::<u16>().shape([8]).chunk([4]).create("d")?;
+    /// dataset.write_with(.., &[7u16; 8], &Transfer::new().write_through(true))?;
+    /// assert_eq!(dataset.cache_stats().write_backs, 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_through(mut self, write_through: bool) -> Self {
+        self.0.write_through = write_through;
+        self
+    }
+
+    /// How many bytes of elements are converted at a time where that takes a buffer: HDF5's `H5Pset_buffer`. 1 MiB
+    /// unless set; one element at least. Elements of chunks need no buffer: they are converted on their way between
+    /// chunk and memory.
+    ///
+    /// ```
+    /// use pumice::{File, Transfer};
+    ///
+    /// let file = File::in_memory()?;
+    /// let dataset = file.new_dataset::<i16>().shape([1000]).create("d")?;
+    /// dataset.write_with(.., &[7i64; 1000], &Transfer::new().buffer(64))?;
+    /// assert_eq!(dataset.read_with::<f32>(.., &Transfer::new().buffer(100))?, [7.0; 1000]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn buffer(mut self, bytes: u64) -> Self {
+        self.0.piece = Some(bytes);
+        self
+    }
 }

@@ -15,7 +15,7 @@ impl<L: Layout> ChunkCache<L> {
         if cfg!(shuttle) || shared.watched.load(Ordering::Relaxed) || !shared.may_rest() {
             return;
         }
-        if shared.executor().threads() == 1 || shared.watched.swap(true, Ordering::AcqRel) {
+        if !shared.works_ahead() || shared.watched.swap(true, Ordering::AcqRel) {
             return;
         }
         let watched = Arc::downgrade(shared);

@@ -225,6 +225,9 @@ pub fn write_many(mut writes: Vec<ManyWrite<'_>>) -> Result<()> {
             move |part: ChunkPart| (part.chunk.clone(), WriteRequest::Values { part, source });
         (&write.dataset.cached, parts.take().into_iter().flatten().map(request))
     }))?;
+    // Of a request of many, with whatever else waits of their datasets.
+    let through = distinct(writes.iter().filter(|write| write.goes_through()).map(|w| w.dataset));
+    through.iter().try_for_each(|dataset| cache.flush(&dataset.cached, false))?;
     drop(no_resize);
     let renewals = writes.iter().zip(renewals);
     renewals.filter_map(|(write, renewal)| Some((write.dataset, renewal?))).try_for_each(
@@ -243,6 +246,11 @@ struct Renewal {
 }
 
 impl ManyWrite<'_> {
+    /// Whether what it writes is to be stored before the call returns.
+    fn goes_through(&self) -> bool {
+        matches!(&self.from, WriteFrom::Elements { options, .. } if options.write_through)
+    }
+
     /// Checks selection and buffer, and says how many cells there are.
     fn check(&mut self) -> Result<u64> {
         let (dataset, dims) = (self.dataset, self.dataset.dims());

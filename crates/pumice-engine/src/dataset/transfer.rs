@@ -27,6 +27,10 @@ pub struct TransferOptions {
     pub memory: Option<(Selection, Vec<u64>)>,
     /// Whether chunks are read even if the checksum of a filter does not match them.
     pub unverified: bool,
+    /// Whether what is written is stored before the call returns.
+    pub write_through: bool,
+    /// How many bytes go through a buffer at a time where elements are converted, if not as many as usual.
+    pub piece: Option<u64>,
 }
 
 /// The defined cells of one chunk, and their values if they were asked for.
@@ -103,7 +107,10 @@ impl DatasetState {
         let parts = self.parts(selection, &dims, options)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), WriteRequest::Values { part, source }));
-        self.cache().write(&self.cached, requests)
+        match options.write_through {
+            true => self.cache().write_through(&self.cached, requests),
+            false => self.cache().write(&self.cached, requests),
+        }
     }
 
     /// Where a read puts elements of `memory_type`.
@@ -126,7 +133,8 @@ impl DatasetState {
             conversion = conversion.then(transform, memory_type)?;
         }
         let target = Target::new(output, conversion, self.layout.geometry.fill())?;
-        Ok(target.unverified(options.unverified).members(self.lacks_parts(memory_type)))
+        let target = target.unverified(options.unverified).in_pieces(options.piece);
+        Ok(target.members(self.lacks_parts(memory_type)))
     }
 
     /// Where a write takes elements of `memory_type` from.
@@ -140,7 +148,8 @@ impl DatasetState {
         if let Some(transform) = &options.transform {
             conversion = conversion.after(transform, memory_type)?;
         }
-        Ok(Source::new(bytes, conversion).members(self.lacks_parts(memory_type)))
+        let source = Source::new(bytes, conversion).members(self.lacks_parts(memory_type));
+        Ok(source.in_pieces(options.piece))
     }
 
     /// Whether elements have parts of variable length, and not in memory: members of fixed size are all that

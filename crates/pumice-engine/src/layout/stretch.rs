@@ -20,7 +20,7 @@ use pumice_store::{ReadOp, WriteOp};
 
 /// Cells move together if what lies between them is no larger than this.
 const GAP: u64 = 4096;
-/// The most that moves in one piece through a buffer of our own.
+/// The most that moves in one piece through a buffer of our own, unless a request says otherwise.
 pub(super) const PIECE: u64 = 1 << 20;
 /// The most pieces that are named before any of them moves.
 const MOST_PIECES: usize = 4096;
@@ -83,7 +83,7 @@ impl<'m> Stretch<'m> {
     /// Reads runs of cells, which ascend, one after another into `values`.
     pub(super) fn gather(&self, runs: impl Iterator<Item = Run>, values: &mut [u8]) -> Result<()> {
         let mut buffer = Buffer::default();
-        self.in_windows(packed(runs), true, |window| match window {
+        self.in_windows(packed(runs), true, None, |window| match window {
             [alone] => self.read_bytes(alone.cell, &mut values[self.in_memory(alone)]),
             [first, .., last] => {
                 let (start, end) = (first.cell, last.cell + last.len);
@@ -103,7 +103,7 @@ impl<'m> Stretch<'m> {
     /// Writes `values`, one after another, to runs of cells, which ascend.
     pub(super) fn scatter(&self, runs: impl Iterator<Item = Run>, values: &[u8]) -> Result<()> {
         let mut buffer = Buffer::default();
-        self.in_windows(packed(runs), true, |window| match window {
+        self.in_windows(packed(runs), true, None, |window| match window {
             [alone] => self.write_bytes(alone.cell, &values[self.in_memory(alone)]),
             [first, .., last] => {
                 let (start, end) = (first.cell, last.cell + last.len);
@@ -127,7 +127,7 @@ impl<'m> Stretch<'m> {
         target: &Target<'_>,
     ) -> Result<u64> {
         let mut buffer = Buffer::default();
-        self.in_windows(segments, target.is_noop(), |window| match window {
+        self.in_windows(segments, target.is_noop(), target.piece(), |window| match window {
             [alone] if target.is_noop() => {
                 // SAFETY: a plan gives each place of the buffer to one segment.
                 let memory = unsafe { target.slice(alone.memory, alone.len) };
@@ -200,7 +200,7 @@ impl<'m> Stretch<'m> {
         source: &Source<'_>,
     ) -> Result<u64> {
         let mut buffer = Buffer::default();
-        self.in_windows(segments, source.is_noop(), |window| match window {
+        self.in_windows(segments, source.is_noop(), source.piece(), |window| match window {
             [alone] if source.is_noop() => {
                 self.write_bytes(alone.cell, source.slice(alone.memory, alone.len)?)
             }
@@ -252,20 +252,22 @@ impl<'m> Stretch<'m> {
         &self,
         segments: impl Iterator<Item = Segment>,
         straight: bool,
+        piece: Option<u64>,
         mut handle: impl FnMut(&[Segment]) -> Result<()>,
     ) -> Result<u64> {
+        let piece = piece.unwrap_or(PIECE);
         let mut window: Vec<Segment> = Vec::new();
         let mut cells = 0;
         for segment in segments {
             cells += segment.len;
-            if straight && segment.len * self.element >= PIECE {
+            if straight && segment.len * self.element >= piece {
                 handle(&window)?;
                 window.clear();
                 handle(&[segment])?;
                 continue;
             }
-            for segment in self.pieces(segment) {
-                if !self.joins(&window, &segment) {
+            for segment in self.pieces(segment, piece) {
+                if !self.joins(&window, &segment, piece) {
                     handle(&window)?;
                     window.clear();
                 }
@@ -277,17 +279,17 @@ impl<'m> Stretch<'m> {
     }
 
     /// Whether `next` can move together with the segments before it.
-    fn joins(&self, window: &[Segment], next: &Segment) -> bool {
+    fn joins(&self, window: &[Segment], next: &Segment, piece: u64) -> bool {
         let (Some(first), Some(last)) = (window.first(), window.last()) else { return true };
         let end = last.cell + last.len;
         next.cell >= end
             && (next.cell - end) * self.element <= GAP
-            && (next.cell + next.len - first.cell) * self.element <= PIECE
+            && (next.cell + next.len - first.cell) * self.element <= piece
     }
 
     /// Cuts a segment into pieces of limited size.
-    fn pieces(&self, segment: Segment) -> impl Iterator<Item = Segment> + use<> {
-        let most = (PIECE / self.element.max(1)).max(1);
+    fn pieces(&self, segment: Segment, piece: u64) -> impl Iterator<Item = Segment> + use<> {
+        let most = (piece / self.element.max(1)).max(1);
         (0..segment.len.div_ceil(most)).map(move |i| Segment {
             cell: segment.cell + i * most,
             memory: segment.memory + i * most,

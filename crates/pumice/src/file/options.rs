@@ -1,9 +1,11 @@
 //! How a file is created or opened.
 
 use super::File;
-use crate::{ByKind, Context, Durability, FileSpaceStrategy, GroupOptions, VirtualView};
+use crate::{
+    ByKind, CacheOptions, Context, Durability, FileSpaceStrategy, GroupOptions, VirtualView,
+};
 use pumice_engine::allocator::Alignment;
-use pumice_engine::file::File as Engine;
+use pumice_engine::file::{Asked, File as Engine};
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
@@ -40,14 +42,13 @@ pub enum SharedKind {
 #[derive(Clone)]
 pub struct FileOptions {
     context: Option<Context>,
-    locking: Locking,
+    locking: Option<Locking>,
     creation: CreateOptions,
 }
 
 impl FileOptions {
     pub(super) fn new() -> Self {
-        let locking = Locking::from_environment();
-        Self { context: None, locking, creation: CreateOptions::default() }
+        Self { context: None, locking: None, creation: CreateOptions::default() }
     }
 
     /// Uses other threads and another cache than those of the process.
@@ -56,13 +57,34 @@ impl FileOptions {
         self
     }
 
+    /// What the chunk cache is told about every dataset of the file when it is opened: HDF5's `H5Pset_cache`, whose
+    /// values [`CacheOptions::chunk_cache`] takes. [`Dataset::set_cache_options`](crate::Dataset::set_cache_options)
+    /// tells it something else about one.
+    ///
+    /// ```
+    /// use pumice::{CacheOptions, File};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("a.h5");
+    /// let options = CacheOptions::default().chunk_cache(4 << 20, 0.5);
+    /// let file = File::options().cache_options(options).create(&path)?;
+    /// let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("d")?;
+    /// assert_eq!(dataset.cache_options(), options);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn cache_options(mut self, options: CacheOptions) -> Self {
+        self.creation.chunk_cache = Some(options);
+        self
+    }
+
     /// Whether the file is locked while it is open: as `HDF5_USE_FILE_LOCKING` says unless set
     /// here. The locks are libhdf5's: many may read, or one may change.
     ///
     /// Within a process no lock is in the way: opening a file that is open already gives another
-    /// handle to it, as it is.
+    /// handle to it, as it is. What is asked for here and is not so then, such as another context or other
+    /// options of the cache, is an error.
     pub fn locking(mut self, locking: Locking) -> Self {
-        self.locking = locking;
+        self.locking = Some(locking);
         self
     }
 
@@ -385,7 +407,16 @@ impl FileOptions {
     }
 
     fn open_as(self, path: &Path, opening: Opening) -> Result<File> {
-        let engine = open_path(path, opening, self.cache(), self.locking, &self.creation)?;
+        let locking = self.locking.unwrap_or_else(Locking::from_environment);
+        let engine = open_path(path, opening, self.cache(), locking, &self.creation)?;
+        let cache = self.context.as_ref().map(Context::cache);
+        let asked = Asked {
+            cache: cache.as_ref(),
+            locking: self.locking,
+            options: &self.creation,
+            writes: opening != Opening::Read,
+        };
+        engine.check_asked(&asked).map_err(|error| error.at(&path.display().to_string()))?;
         if opening == Opening::Read { File::reading(engine) } else { File::new(engine) }
     }
 

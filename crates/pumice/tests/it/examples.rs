@@ -12,6 +12,8 @@ mod erase_and_defined;
 mod many_datasets;
 #[path = "../../examples/many_threads.rs"]
 mod many_threads;
+#[path = "../../examples/own_policy.rs"]
+mod own_policy;
 #[path = "../../examples/section_filters.rs"]
 mod section_filters;
 #[path = "../../examples/sparse_diagonal.rs"]
@@ -69,4 +71,9 @@ fn a_scan_leaves_the_table_in_memory() {
 #[test]
 fn the_reads_of_the_data_flow_run() {
     data_flow::main().unwrap();
+}
+
+#[test]
+fn a_policy_of_ones_own_keeps_a_favourite() {
+    own_policy::main().unwrap();
 }

@@ -53,6 +53,7 @@ mod replaced;
 mod resized_meanwhile;
 mod row_writes;
 mod section_filters;
+mod settings;
 mod settles;
 mod shared_objects;
 mod shared_writes;

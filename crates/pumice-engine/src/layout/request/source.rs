@@ -15,6 +15,8 @@ pub struct Source<'a> {
     lists: Option<Lists<'a>>,
     /// Whether it has only members of fixed size, of elements that have others.
     members: bool,
+    /// How many bytes go through a buffer at a time, if not as many as usual.
+    piece: Option<u64>,
 }
 
 /// Strings or sequences one after another in a heap.
@@ -73,7 +75,17 @@ impl Lists<'_> {
 impl<'a> Source<'a> {
     /// A source of `bytes`; `conversion` goes from the memory's type to the file's.
     pub fn new(bytes: &'a [u8], conversion: Conversion) -> Self {
-        Self { bytes, conversion, heap: None, lists: None, members: false }
+        Self { bytes, conversion, heap: None, lists: None, members: false, piece: None }
+    }
+
+    /// The same, with so many bytes at a time through a buffer, where one is needed.
+    pub fn in_pieces(self, piece: Option<u64>) -> Self {
+        Self { piece, ..self }
+    }
+
+    /// How many bytes go through a buffer at a time, if not as many as usual.
+    pub(crate) fn piece(&self) -> Option<u64> {
+        self.piece
     }
 
     /// The same, if it has only members of fixed size, of elements that have others, or not.
@@ -88,13 +100,20 @@ impl<'a> Source<'a> {
 
     /// A source of elements as the file has them, with references into `heap`.
     pub fn heaped(bytes: &'a [u8], conversion: Conversion, heap: &'a [u8]) -> Self {
-        Self { bytes, conversion, heap: Some(heap), lists: None, members: false }
+        Self { bytes, conversion, heap: Some(heap), lists: None, members: false, piece: None }
     }
 
     /// A source of references to what lies one after another in `heap`; they are made when they are
     /// asked for. `conversion` goes from the file's type to itself.
     pub fn lists(lists: Lists<'a>, conversion: Conversion, heap: &'a [u8]) -> Self {
-        Self { bytes: &[], conversion, heap: Some(heap), lists: Some(lists), members: false }
+        Self {
+            bytes: &[],
+            conversion,
+            heap: Some(heap),
+            lists: Some(lists),
+            members: false,
+            piece: None,
+        }
     }
 
     /// What the elements refer to, if they have variable-length parts.

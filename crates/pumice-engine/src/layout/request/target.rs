@@ -22,6 +22,8 @@ pub struct Target<'a> {
     unverified: bool,
     /// Whether only members of fixed size are wanted, of elements that have others.
     members: bool,
+    /// How many bytes go through a buffer at a time, if not as many as usual.
+    piece: Option<u64>,
 }
 
 /// What some elements refer to.
@@ -57,7 +59,8 @@ impl<'a> Target<'a> {
         };
         let filled = output.is_zeroed() && fill.iter().all(|&byte| byte == 0);
         let (unverified, members) = (false, false);
-        Ok(Self { output, conversion, fill, filled, pieces: None, unverified, members })
+        let (pieces, piece) = (None, None);
+        Ok(Self { output, conversion, fill, filled, pieces, unverified, members, piece })
     }
 
     /// A target for elements of one type with variable-length parts, as the file has them, and for
@@ -73,6 +76,16 @@ impl<'a> Target<'a> {
     /// The same for values that are wanted even if a checksum does not match them, or not.
     pub(crate) fn unverified(self, unverified: bool) -> Self {
         Self { unverified, ..self }
+    }
+
+    /// The same, with so many bytes at a time through a buffer, where one is needed.
+    pub(crate) fn in_pieces(self, piece: Option<u64>) -> Self {
+        Self { piece, ..self }
+    }
+
+    /// How many bytes go through a buffer at a time, if not as many as usual.
+    pub(crate) fn piece(&self) -> Option<u64> {
+        self.piece
     }
 
     /// The same, if only members of fixed size are wanted, of elements that have others, or not.
