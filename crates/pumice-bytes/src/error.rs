@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// How many versions ahead a newer program may be.
+const NEWER: u64 = 8;
+
 /// Bytes that are not what they should be: which structure, where, what was expected, what was found.
 ///
 /// ```
@@ -31,5 +34,25 @@ impl DecodeError {
         found: impl fmt::Display,
     ) -> Self {
         Self { structure, address, expected: expected.into(), found: found.to_string() }
+    }
+
+    /// Whether a version was found that is somewhat above those that are expected: the file is newer than
+    /// this program. One far above them is damage.
+    ///
+    /// ```
+    /// use pumice_bytes::DecodeError;
+    ///
+    /// assert!(DecodeError::new("superblock", 8, "version 0 to 3", 4).is_newer());
+    /// assert!(!DecodeError::new("superblock", 8, "version 0 to 3", 200).is_newer());
+    /// assert!(!DecodeError::new("superblock", 8, "an address", 4).is_newer());
+    /// ```
+    pub fn is_newer(&self) -> bool {
+        let Some(at) = self.expected.find("version ") else { return false };
+        let words = self.expected[at..].split(|letter: char| !letter.is_ascii_digit());
+        let newest = words.filter_map(|word| word.parse::<u64>().ok()).max();
+        match (newest, self.found.parse::<u64>()) {
+            (Some(newest), Ok(found)) => (newest + 1..=newest + NEWER).contains(&found),
+            _ => false,
+        }
     }
 }

@@ -60,6 +60,9 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         pumice::Error::Filter(FilterError::Encode { .. } | FilterError::Parameters { .. }) => {
             "choose another filter or other settings of it, or make it optional".into()
         }
+        pumice::Error::Decode(error) if error.is_newer() => {
+            "it is newer than this program; a newer one may read it".into()
+        }
         pumice::Error::Decode(_) | pumice::Error::Filter(_) if !error.is_missing_filter() => {
             "`pumice check` tells all that is wrong, its --repair saves what is sound".into()
         }

@@ -6,11 +6,11 @@
 //! anew, in a commit of its own after the one that cut the file's free tail off. A program that ends
 //! in between loses free space, never data.
 
-use crate::Result;
 use crate::allocator::{FreeRange, Purpose, Rules};
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
+use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::free_space::{Client, LARGE, Manager, SIMPLE, SMALL, Section};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy, Message, kind};
@@ -64,9 +64,9 @@ impl FileSpace {
             Rules::Paged(page) => {
                 medium.allocate(page - end)?;
                 let rest = FreeRange { address: end, length: page - end, purpose };
-                medium.begin_space(Rules::Paged(page), &[rest])?;
+                own(medium.begin_space(Rules::Paged(page), &[rest]))?;
             }
-            other => medium.begin_space(other, &[])?,
+            other => own(medium.begin_space(other, &[]))?,
         }
         let message = Message::FileSpaceInfo(info.clone());
         let flags = MESSAGE_DONT_SHARE | MESSAGE_MARK_IF_UNKNOWN;
@@ -350,4 +350,9 @@ fn check(info: &FileSpaceInfo) -> Result<()> {
         return Err(crate::Error::Invalid(what.into()));
     }
     Ok(())
+}
+
+/// Free space of a new file comes from here: what is wrong with it is not in the file.
+fn own(begun: Result<()>) -> Result<()> {
+    begun.map_err(|error| Error::Internal(format!("the free space of a new file: {error}")))
 }

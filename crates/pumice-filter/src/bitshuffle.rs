@@ -76,7 +76,10 @@ impl Filter for Bitshuffle {
         let mut all = vec![VERSION[0], VERSION[1], dataset.element_size()];
         // Those of another dataset begin with version and element size.
         all.extend_from_slice(if parameters.len() > 3 { &parameters[3..] } else { parameters });
-        Settings::parse(&all)?;
+        let settings = Settings::parse(&all)?;
+        if let (ZSTD, Some(level)) = (settings.compressor, settings.level) {
+            Zstandard.parameters_for(&[level], dataset)?;
+        }
         Ok(all)
     }
 

@@ -1,7 +1,7 @@
 //! The bzip2 filter (id 307), as PyTables and the registered plugin write it: one stream, one
 //! parameter, the block size in units of 100,000 bytes (1 to 9).
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use ::bzip2::read::{BzEncoder, MultiBzDecoder};
 use pumice_bytes::memory;
 use std::io::{ErrorKind, Read};
@@ -25,20 +25,22 @@ impl Filter for Bzip2 {
         NAME
     }
 
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        block_size(parameters)?;
+        Ok(parameters.to_vec())
+    }
+
     fn encode(
         &self,
         parameters: &[u32],
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        let block = parameters.first().copied().unwrap_or(DEFAULT_BLOCK);
-        if !(1..=9).contains(&block) {
-            return Err(FilterError::Parameters {
-                filter: NAME,
-                expected: "a block size of 1 to 9",
-                found: block.to_string(),
-            });
-        }
+        let block = block_size(parameters)?;
         scratch::room(NAME, out, input.len() / 2)?;
         ask_for_tables()?;
         BzEncoder::new(input, ::bzip2::Compression::new(block)).read_to_end(out).map(drop).map_err(
@@ -78,6 +80,18 @@ impl Filter for Bzip2 {
 
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < input.len()
+    }
+}
+
+/// How many hundred thousand bytes are sorted at once.
+fn block_size(parameters: &[u32]) -> Result<u32, FilterError> {
+    match parameters.first().copied().unwrap_or(DEFAULT_BLOCK) {
+        block @ 1..=9 => Ok(block),
+        block => Err(FilterError::Parameters {
+            filter: NAME,
+            expected: "a block size of 1 to 9",
+            found: block.to_string(),
+        }),
     }
 }
 

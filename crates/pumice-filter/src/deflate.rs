@@ -41,6 +41,7 @@ impl Filter for Deflate {
         parameters: &[u32],
         _dataset: &DatasetFacts<'_>,
     ) -> Result<Vec<u32>, FilterError> {
+        level(parameters)?;
         // libhdf5 decodes nothing without a level.
         Ok(if parameters.is_empty() { vec![DEFAULT_LEVEL] } else { parameters.to_vec() })
     }

@@ -4,7 +4,7 @@
 //! of stored length and the block, which is plain where the stored length is the block's own. The
 //! only parameter is the block size; without it, or if it is zero, a block has up to 1 GiB.
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use lz4_flex::block;
 use pumice_bytes::Reader;
 
@@ -22,6 +22,15 @@ impl Filter for Lz4 {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        block_size(parameters)?;
+        Ok(parameters.to_vec())
     }
 
     fn encode(

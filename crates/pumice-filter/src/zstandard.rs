@@ -14,7 +14,7 @@
 mod far;
 mod promise;
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::{DatasetFacts, Filter, FilterError, registry, scratch};
 use far::Sampled;
 use promise::Promise;
 use pumice_wide::widely;
@@ -90,6 +90,15 @@ impl Filter for Zstandard {
 
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters_for(
+        &self,
+        parameters: &[u32],
+        _dataset: &DatasetFacts<'_>,
+    ) -> Result<Vec<u32>, FilterError> {
+        level(parameters)?;
+        Ok(parameters.to_vec())
     }
 
     fn encode(

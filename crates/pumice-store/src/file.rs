@@ -5,7 +5,7 @@ use crate::{Locking, ReadOp, Store, WriteOp};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,7 @@ pub struct FileStore {
 impl FileStore {
     /// Creates a file, or empties the one that is there.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        refuse_irregular(path.as_ref())?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
         Ok(Self::new(file))
@@ -51,6 +52,7 @@ impl FileStore {
 
     /// Opens a file for reading and writing; creates it if there is none.
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
+        refuse_irregular(path.as_ref())?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         Ok(Self::new(file))
@@ -62,13 +64,16 @@ impl FileStore {
         Ok(Self::new(file))
     }
 
-    /// Opens a file for reading.
+    /// Opens a file for reading. Directories, devices, FIFOs and sockets are refused: to open some of them
+    /// would wait for another program.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        refuse_irregular(path.as_ref())?;
         Ok(Self::new(File::open(path)?))
     }
 
     /// Opens a file for reading and writing.
     pub fn open_writable(path: impl AsRef<Path>) -> io::Result<Self> {
+        refuse_irregular(path.as_ref())?;
         Ok(Self::new(OpenOptions::new().read(true).write(true).open(path)?))
     }
 
@@ -114,6 +119,24 @@ impl FileStore {
         let metadata = self.file.metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
+}
+
+/// Says what something is that is no regular file.
+fn refuse_irregular(path: &Path) -> io::Result<()> {
+    // What is not there, or cannot be looked at, is told by who opens it.
+    let Ok(there) = std::fs::metadata(path) else { return Ok(()) };
+    let kind = there.file_type();
+    if kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    let what = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_fifo() => "it is a FIFO",
+        kind if kind.is_socket() => "it is a socket",
+        kind if kind.is_block_device() || kind.is_char_device() => "it is a device",
+        _ => "it is no regular file",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}, not a regular file")))
 }
 
 impl Store for FileStore {

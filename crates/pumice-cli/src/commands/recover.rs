@@ -28,6 +28,10 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
         out.flush()?;
         return Ok(Outcome::Complete);
     }
+    if !path.is_file() {
+        // Says what it is, and waits for nobody.
+        File::open(path)?;
+    }
     let Some(blocks) = journal(path).with_context(|| format!("open {name}"))? else {
         let file = File::open(path)?;
         let members = file.members()?.len() as u64;

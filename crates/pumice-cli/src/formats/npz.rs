@@ -43,7 +43,7 @@ impl Format for Npz {
         }
         let mut found = Vec::new();
         for member in &archive.members {
-            let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
+            let name = cleaned(&member.name, found.len());
             let array = NpyStream::open(archive.read(member)?);
             let array = array.with_context(|| format!("{}: {}", input.name(), member.name))?;
             found.push(Found::new(name, array.dense()));
@@ -72,6 +72,14 @@ impl Format for Npz {
     fn holds_several(&self) -> bool {
         true
     }
+}
+
+/// The path that a member's array gets: one that stays below the root group, whatever the member is called.
+fn cleaned(name: &str, number: usize) -> String {
+    let name = name.strip_suffix(".npy").unwrap_or(name);
+    let parts = name.split('/').filter(|part| !["", ".", ".."].contains(part));
+    let path = parts.collect::<Vec<_>>().join("/");
+    if path.is_empty() { format!("arr_{number}") } else { path }
 }
 
 fn sparse(archive: &Archive) -> Result<Box<dyn Source>> {
@@ -237,5 +245,27 @@ impl NumberWriter<'_> {
         let mut converted = vec![0; numbers.len() * self.size];
         self.conversion.convert(&bytes, &mut converted)?;
         Ok(self.out.write_all(&converted)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cleaned;
+
+    #[test]
+    fn names_of_members_lead_nowhere_else() {
+        for (name, expected) in [
+            ("x.npy", "x"),
+            ("a/b.npy", "a/b"),
+            ("../../etc/x.npy", "etc/x"),
+            ("/abs/./x.npy", "abs/x"),
+            ("a/../b.npy", "a/b"),
+            ("...npy", "arr_3"),
+            (".npy", "arr_3"),
+            ("..", "arr_3"),
+            ("..x.npy", "..x"),
+        ] {
+            assert_eq!(cleaned(name, 3), expected, "{name}");
+        }
     }
 }

@@ -15,5 +15,6 @@ mod repacking;
 mod replaying;
 mod support;
 mod tool_details;
+mod telling;
 mod usage;
 mod writing;

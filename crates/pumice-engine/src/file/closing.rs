@@ -34,7 +34,8 @@ impl File {
 
     /// Commits, and stores what the file remembers when nobody has it open. Nobody has, or can come to.
     pub(super) fn finish(&self) -> Result<()> {
-        let committed = unless_stored(self.commit_all(true))?;
+        let committed =
+            unless_stored(self.commit_all(true).map_err(|error| self.in_this_file(error)))?;
         if !self.writable() {
             return committed;
         }

@@ -2,7 +2,6 @@
 
 use super::File;
 use super::refused::{unless_stored, worse};
-use crate::Result;
 use crate::dataset::DatasetState;
 use crate::journal::Durability;
 use crate::layout::DatasetLayout;
@@ -10,6 +9,7 @@ use crate::medium::Snapshot;
 use crate::members::multi;
 use crate::metadata::MetadataIo;
 use crate::object::Object;
+use crate::{Error, Result};
 use pumice_cache::Refused;
 use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
@@ -26,7 +26,16 @@ impl File {
     /// before the error says so ([`Error::NotStored`](crate::Error::NotStored)).
     pub fn commit(&self) -> Result<()> {
         let others = self.commit_others();
-        worse(self.commit_all(false), others)
+        worse(self.commit_all(false).map_err(|error| self.in_this_file(error)), others)
+    }
+
+    /// A failure of the operating system, with the name of this file.
+    pub(super) fn in_this_file(&self, error: Error) -> Error {
+        let Some(path) = self.path() else { return error };
+        match error.cause() {
+            Error::Io { .. } | Error::Cache(_) => error.in_file(&path.display().to_string()),
+            _ => error,
+        }
     }
 
     /// The same; the last commit of a file gives up the space that was put aside.

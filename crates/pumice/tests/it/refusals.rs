@@ -2,8 +2,8 @@
 
 use pumice::types::{Bitfield, ByteOrder};
 use pumice::{
-    Context, DatasetBuilder, Datatype, File, FilterSpec, Keep, MemoryStore, Scaling, Section,
-    SzipCoding,
+    BitshuffleCodec, BloscCodec, BloscShuffle, Context, DatasetBuilder, Datatype, File, FilterSpec,
+    Keep, MemoryStore, Scaling, Section, SzipCoding,
 };
 use std::sync::Arc;
 
@@ -181,4 +181,32 @@ fn a_mask_that_has_no_numbers_is_named() {
     let new = file.new_dataset::<i32>().shape([4]).sparse();
     let error = data.copy_as(new, "copy", &Keep::Where(mask)).err().unwrap().to_string();
     assert!(error.contains("a mask has to be of numbers"), "{error}");
+}
+
+#[test]
+fn parameters_that_a_filter_cannot_use_are_refused_at_once() {
+    let file = File::in_memory().unwrap();
+    let blosc = |level| FilterSpec::blosc(BloscCodec::Lz4, level, BloscShuffle::Bytes);
+    for (spec, expected) in [
+        (FilterSpec::deflate(12), "deflate: expected a level of 0 to 9, found 12"),
+        (FilterSpec::bzip2(0), "a block size of 1 to 9, found 0"),
+        (FilterSpec::bzip2(10), "a block size of 1 to 9, found 10"),
+        (FilterSpec::zstd(23), "a level of at most 22, found 23"),
+        (FilterSpec::bitshuffle(BitshuffleCodec::Zstd(99)), "a level of at most 22, found 99"),
+        (blosc(10), "blosc"),
+        (FilterSpec { parameters: vec![u32::MAX], ..FilterSpec::lz4() }, "lz4"),
+    ] {
+        for optional in [true, false] {
+            let spec = FilterSpec { optional, ..spec.clone() };
+            let dense = || file.new_dataset::<i32>().shape([64]).chunk([64]);
+            assert!(dense().filter(spec.clone()).check().is_err(), "{spec:?}");
+            let text = error(dense().filter(spec.clone()));
+            assert!(text.contains(expected), "{text}");
+            let text = error(dense().sparse().value_filters(vec![spec.clone()]));
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+    assert!(!file.contains("d"));
+    let fine = file.new_dataset::<i32>().shape([64]).chunk([64]).deflate(9);
+    fine.create("fine").unwrap().write(.., &[5i32; 64]).unwrap();
 }

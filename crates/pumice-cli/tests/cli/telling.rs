@@ -1,0 +1,76 @@
+//! What is told of files that are no files, are newer, or cannot be written.
+
+use crate::support::{Place, Run, small};
+
+/// Runs a line of the shell, which is given up if it waits for somebody.
+fn shell(place: &Place, line: &str) -> Run {
+    let program = env!("CARGO_BIN_EXE_pumice");
+    let line = line.replace("pumice ", &format!("timeout 60 {program} "));
+    place.command("sh").args(["-c", &line]).output().expect("run").into()
+}
+
+#[test]
+fn what_is_no_file_is_named_and_never_waited_for() {
+    let place = small();
+    assert_eq!(shell(&place, "mkfifo fifo && mkdir folder").code, Some(0));
+    for command in [
+        "ls X",
+        "dump X",
+        "stat X",
+        "check X",
+        "repack X new.h5",
+        "export X new.npz",
+        "read X matrix",
+        "spy X",
+        "recover X",
+        "convert X new.h5",
+        "bench X",
+        "erase X matrix --window 0:1,0:1",
+        "copy -i X -o new.h5 -s /matrix -d /m",
+        "diff small.h5 X",
+        "dump --json X",
+    ] {
+        for (name, what) in
+            [("folder", "a directory"), ("fifo", "a FIFO"), ("/dev/null", "a device")]
+        {
+            let line = command.replace('X', name);
+            let run = shell(&place, &format!("pumice {line}"));
+            assert!(matches!(run.code, Some(1 | 2)), "{line}: {:?}", run.code);
+            assert!(run.err.contains(what) && run.err.contains(name), "{line}: {}", run.err);
+        }
+    }
+    // Text may come from a FIFO.
+    let run = shell(&place, "cat small.mtx > fifo & pumice import fifo piped.h5");
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let table = |file: &str| place.succeed(&format!("read {file} matrix"));
+    assert_eq!(table("piped.h5"), table("small.h5"));
+}
+
+#[test]
+fn a_newer_file_is_called_newer() {
+    let place = small();
+    let mut bytes = std::fs::read(place.path("small.h5")).unwrap();
+    let newest = bytes[8];
+    assert!((2..=3).contains(&newest));
+    bytes[8] = 4;
+    place.write("newer.h5", &bytes);
+    let error = place.fail("ls newer.h5");
+    assert!(error.contains("found 4; it is newer than this program"), "{error}");
+    bytes[8] = 200;
+    place.write("damaged.h5", &bytes);
+    let error = place.fail("ls damaged.h5");
+    assert!(error.contains("found 200; `pumice check` tells"), "{error}");
+}
+
+#[test]
+fn a_flush_that_fails_names_its_file() {
+    let place = small();
+    // Files of at most a few kilobytes: the system refuses to write more.
+    let entries: String = (1..=20_000).map(|n| format!("{n} 1 {}\n", n * 7919 % 10_007)).collect();
+    let header = "%%MatrixMarket matrix coordinate integer general";
+    place.write("many.mtx", format!("{header}\n20000 1 20000\n{entries}"));
+    let run = shell(&place, "trap '' XFSZ; ulimit -f 8; pumice import many.mtx many.h5");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("many.h5") && run.err.contains("File too large"), "{}", run.err);
+    assert_eq!(place.names(), ["many.mtx", "small.h5", "small.mtx"]);
+}
