@@ -515,6 +515,12 @@ impl Allocator {
         self.waiting_bytes = 0;
     }
 
+    /// Lets a range of metadata be free that nobody needs once the commit under way is done.
+    pub fn free_with_commit(&mut self, address: u64, length: u64) {
+        let set = self.set(length, Purpose::Metadata);
+        add_to(&mut self.committing, self.rules, address, length, set);
+    }
+
     /// The commit has replaced all metadata. Returns the new end of the file, which is lower than
     /// before if its last ranges are free. (After a failed commit this is not called; what it
     /// would have freed is freed by the next one.)

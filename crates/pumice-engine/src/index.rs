@@ -52,7 +52,7 @@ mod tree;
 pub(crate) use entries::Claims;
 pub use shape::{IndexKind, IndexShape};
 
-use crate::metadata::MetadataIo;
+use crate::metadata::{MetadataIo, OfIndex};
 use crate::{Error, Result};
 use btree1::BTree1;
 use extensible_array::ExtensibleArray;
@@ -373,7 +373,7 @@ impl ChunkIndex {
     /// message: of the header, or of the chunk itself if it is single. Undefined as long as nothing
     /// was ever inserted, unless the header was [placed](Self::place).
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
-        delegate!(&mut self.form, form => form.commit(io))
+        delegate!(&mut self.form, form => form.commit(&OfIndex(io)))
     }
 
     /// Frees all blocks of the index, and leaves it empty. The chunks are the caller's.

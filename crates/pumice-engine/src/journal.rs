@@ -49,28 +49,68 @@ pub enum Durability {
 
 /// Writes the journal of `blocks`, absolute places and bytes, where a store of `length` bytes ends.
 /// Returns its bytes.
+#[cfg(test)]
 pub(crate) fn write(store: &dyn Store, length: u64, blocks: &[(u64, &[u8])]) -> io::Result<u64> {
-    let mut end = Vec::with_capacity(blocks.len() * ENTRY as usize + TRAILER as usize);
-    for (offset, bytes) in blocks {
-        end.put_u64(*offset);
-        end.put_u64(bytes.len() as u64);
-        end.put_u32(lookup3(bytes));
+    let mut writing = Writing::new(store, length);
+    writing.finish(blocks)?;
+    Ok(writing.at - length)
+}
+
+/// A journal that is being written, where a store of `length` bytes ends.
+pub(crate) struct Writing<'s> {
+    store: &'s dyn Store,
+    length: u64,
+    /// Where it goes on.
+    at: u64,
+    list: Vec<u8>,
+    count: u64,
+}
+
+impl<'s> Writing<'s> {
+    pub(crate) fn new(store: &'s dyn Store, length: u64) -> Self {
+        Self { store, length, at: length, list: Vec::new(), count: 0 }
     }
-    end.put_bytes(SIGNATURE);
-    end.put_u64(blocks.len() as u64);
-    end.put_u64(length);
-    end.put_u64(length);
-    end.put_checksum(0);
-    end.put_u32(0);
-    let mut ops = Vec::with_capacity(blocks.len() + 1);
-    let mut offset = length;
-    for (_, bytes) in blocks {
-        ops.push(WriteOp { offset, bytes });
-        offset += bytes.len() as u64;
+
+    /// Where it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.at
     }
-    ops.push(WriteOp { offset, bytes: &end });
-    store.write_vectored(&ops)?;
-    Ok(offset + end.len() as u64 - length)
+
+    /// Writes blocks, absolute places and bytes.
+    pub(crate) fn add(&mut self, blocks: &[(u64, &[u8])]) -> io::Result<()> {
+        let ops = self.note(blocks);
+        self.store.write_vectored(&ops)
+    }
+
+    /// Writes the last blocks and what makes it complete.
+    pub(crate) fn finish(&mut self, blocks: &[(u64, &[u8])]) -> io::Result<()> {
+        let mut ops = self.note(blocks);
+        let mut end = std::mem::take(&mut self.list);
+        end.put_bytes(SIGNATURE);
+        end.put_u64(self.count);
+        end.put_u64(self.length);
+        end.put_u64(self.length);
+        end.put_checksum(0);
+        end.put_u32(0);
+        ops.push(WriteOp { offset: self.at, bytes: &end });
+        self.store.write_vectored(&ops)?;
+        self.at += end.len() as u64;
+        Ok(())
+    }
+
+    /// Lists blocks, and says how they are written.
+    fn note<'b>(&mut self, blocks: &[(u64, &'b [u8])]) -> Vec<WriteOp<'b>> {
+        let mut ops = Vec::with_capacity(blocks.len() + 1);
+        for (place, bytes) in blocks {
+            self.list.put_u64(*place);
+            self.list.put_u64(bytes.len() as u64);
+            self.list.put_u32(lookup3(bytes));
+            ops.push(WriteOp { offset: self.at, bytes });
+            self.at += bytes.len() as u64;
+        }
+        self.count += blocks.len() as u64;
+        ops
+    }
 }
 
 /// So much memory for what a file says that it has, or an error.

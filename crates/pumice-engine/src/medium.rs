@@ -16,6 +16,7 @@
 mod commit;
 mod held;
 mod images;
+mod parked;
 mod pressure;
 mod space;
 
@@ -30,6 +31,7 @@ use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
 use held::Held;
 use images::Images;
+use parked::{Parked, Parking};
 use pumice_bytes::DecodeError;
 use pumice_filter::scratch;
 use pumice_format::Sizes;
@@ -61,6 +63,8 @@ pub struct Medium {
     /// All that the next commit writes, and the elements among it: reads look there first.
     images: Arc<Images>,
     held: Arc<Images>,
+    /// Blocks that wait for it elsewhere in the file.
+    parked: Arc<Parked>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
@@ -75,6 +79,8 @@ struct State {
     staged: usize,
     /// Which images are elements, and the bytes of these.
     held: Held,
+    /// Images that may be parked, and what is.
+    parking: Parking,
     /// From how many on those in new space are written.
     spill_at: usize,
     /// A commit whose journal is written, but which is not finished.
@@ -98,6 +104,8 @@ impl Medium {
         let (staged, pending, superblock) = Default::default();
         let held = Held::default();
         let held_list = held.list();
+        let parking = Parking::default();
+        let parked = parking.list.clone();
         let most = last_address(sizes).saturating_sub(base);
         let (limit, mut allocator) = (METADATA_LIMIT, Parts::one(end, most));
         allocator.take_early_at_most(pressure::early(limit));
@@ -106,6 +114,7 @@ impl Medium {
             images: images.clone(),
             staged,
             held,
+            parking,
             spill_at: limit,
             pending,
             superblock,
@@ -126,6 +135,7 @@ impl Medium {
             state: Mutex::new(state),
             images,
             held: held_list,
+            parked,
             seen: AtomicU64::new(0),
             changes: RwLock::new(()),
         }
@@ -219,7 +229,7 @@ impl Medium {
 
     /// Whether the next commit writes a block at `address`, or one under way has yet to.
     pub(crate) fn is_staged(&self, address: u64) -> bool {
-        self.images.contains(address)
+        self.images.contains(address) || self.parked.get(address).is_some()
     }
 
     /// How many bytes the file has in all, wherever they lie: what sizes that it states are
@@ -326,6 +336,9 @@ impl Medium {
         if let Some(image) = self.images.get(address) {
             return Ok(image[..length.min(image.len())].to_vec());
         }
+        if let Some(place) = self.parked.get(address) {
+            return self.read_parked(place, length);
+        }
         let at = self.absolute(address)?;
         let wanted = at.checked_add(length as u64);
         let seen = self.seen.load(Ordering::Relaxed);
@@ -407,6 +420,7 @@ impl Medium {
         for start in state.images.starts(address, length) {
             state.drop_image(start);
         }
+        state.parking.remove_within(address, length);
         state.drop_held(address, length);
         state.allocator.free(address, length, purpose);
     }
@@ -521,6 +535,11 @@ impl MetadataIo for Medium {
         self.give_back(address, length, Purpose::Raw);
     }
 
+    fn stage_index(&self, address: u64, bytes: Vec<u8>) {
+        self.state().parking.allowed.insert(address);
+        self.stage(address, bytes);
+    }
+
     fn stage(&self, address: u64, bytes: Vec<u8>) {
         let mut state = self.state();
         let length = bytes.len();
@@ -536,6 +555,7 @@ impl MetadataIo for Medium {
 impl State {
     fn drop_image(&mut self, address: u64) {
         self.held.remove(address);
+        self.parking.remove(address);
         if let Some(image) = self.images.replace(address, None) {
             self.staged -= image.len().min(self.staged);
         }

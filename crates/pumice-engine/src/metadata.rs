@@ -49,4 +49,50 @@ pub trait MetadataIo: Send + Sync {
     /// The bytes that the next commit writes at `address`, replacing any staged there before.
     /// Blocks are always staged whole and begin at the same address that they are read from.
     fn stage(&self, address: u64, bytes: Vec<u8>);
+
+    /// The same for a block of a chunk index, which need not stay in memory until the commit.
+    fn stage_index(&self, address: u64, bytes: Vec<u8>) {
+        self.stage(address, bytes);
+    }
+}
+
+/// Stages blocks as those of a chunk index.
+pub(crate) struct OfIndex<'a>(pub(crate) &'a dyn MetadataIo);
+
+impl MetadataIo for OfIndex<'_> {
+    fn sizes(&self) -> Sizes {
+        self.0.sizes()
+    }
+
+    fn chunk_node_rank(&self) -> u16 {
+        self.0.chunk_node_rank()
+    }
+
+    fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        self.0.read(address, length)
+    }
+
+    fn allocate(&self, length: u64) -> Result<u64> {
+        self.0.allocate(length)
+    }
+
+    fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.0.allocate_for(kind, length)
+    }
+
+    fn allocate_raw(&self, length: u64) -> Result<u64> {
+        self.0.allocate_raw(length)
+    }
+
+    fn free(&self, address: u64, length: u64) {
+        self.0.free(address, length);
+    }
+
+    fn free_raw(&self, address: u64, length: u64) {
+        self.0.free_raw(address, length);
+    }
+
+    fn stage(&self, address: u64, bytes: Vec<u8>) {
+        self.0.stage_index(address, bytes);
+    }
 }

@@ -285,6 +285,11 @@ impl Parts {
         }
     }
 
+    /// As [`Allocator::free_with_commit`].
+    pub fn free_with_commit(&mut self, address: u64, length: u64) {
+        self.at_mut(address).free_with_commit(address, length);
+    }
+
     /// As [`Allocator::finish_commit`]. Returns the new ends.
     pub fn finish_commit(&mut self) -> Vec<u64> {
         self.all_mut().map(Allocator::finish_commit).collect()

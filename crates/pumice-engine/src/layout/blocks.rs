@@ -99,4 +99,8 @@ impl MetadataIo for Blocks<'_> {
     fn stage(&self, address: u64, bytes: Vec<u8>) {
         self.medium.stage(address, bytes);
     }
+
+    fn stage_index(&self, address: u64, bytes: Vec<u8>) {
+        self.medium.stage_index(address, bytes);
+    }
 }

@@ -16,6 +16,7 @@
 //! it is handed out.
 
 use super::images::Blocks;
+use super::parked::Place;
 use super::{Medium, State};
 use crate::journal::{self, Durability};
 use crate::{Error, Result};
@@ -29,6 +30,8 @@ pub struct Snapshot {
     images: Blocks,
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
+    /// Blocks that wait elsewhere in the file; all of them replace others.
+    parked: Vec<(u64, Place)>,
     /// Where the parts of the file end.
     ends: Vec<u64>,
 }
@@ -37,9 +40,16 @@ pub struct Snapshot {
 pub(super) struct Pending {
     images: Blocks,
     replaced: Vec<u64>,
+    parked: Vec<(u64, Place)>,
     ends: Vec<u64>,
     /// The superblock while blocks are replaced, and afterwards.
     superblocks: [Vec<u8>; 2],
+}
+
+impl Pending {
+    fn replaces_nothing(&self) -> bool {
+        self.replaced.is_empty() && self.parked.is_empty()
+    }
 }
 
 impl Medium {
@@ -63,7 +73,8 @@ impl Medium {
         if !state.allocator.fit() {
             return Err(self.full());
         }
-        if state.images.is_empty() && !state.allocator.has_changed() {
+        let parked = !state.parking.is_empty();
+        if state.images.is_empty() && !parked && !state.allocator.has_changed() {
             return Ok(None);
         }
         self.check_unchanged(&state)?;
@@ -71,10 +82,14 @@ impl Medium {
         let images = state.images.all();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();
         state.allocator.begin_commit();
+        let (parked, freed) = state.parking.fix(|address| images.contains_key(&address));
+        for place in freed {
+            state.allocator.free_with_commit(place.at, place.length as u64);
+        }
         // Under the lock: nobody can take, and so write to, space beyond these ends before the
         // file reaches them. Setting the length later could cut off what was written meanwhile.
         state.allocator.extents().into_iter().try_for_each(|part| self.reserve(part))?;
-        Ok(Some(Snapshot { images, new, ends: state.allocator.ends() }))
+        Ok(Some(Snapshot { images, new, parked, ends: state.allocator.ends() }))
     }
 
     /// Whether no byte of a range was given back, so that it is free or will be with a commit; `None` if that is
@@ -95,7 +110,7 @@ impl Medium {
         snapshot: Snapshot,
         superblock: impl Fn(u64, Option<u64>) -> Vec<u8>,
     ) -> Result<()> {
-        let Snapshot { images, new, ends } = snapshot;
+        let Snapshot { images, new, parked, ends } = snapshot;
         let end = ends.first().copied().unwrap_or_default();
         let is_new = |address: &u64| new.contains(address);
         let ops = images.iter().filter(|(address, _)| is_new(address));
@@ -105,12 +120,12 @@ impl Medium {
         self.wait_for_device()?;
         let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
         let superblocks = [Vec::new(), superblock(end, None)];
-        let mut pending = Pending { images, replaced, ends: ends.clone(), superblocks };
+        let mut pending = Pending { images, replaced, parked, ends: ends.clone(), superblocks };
         // From here to the end under the lock: nobody may take space above the new end before the
         // journal is gone and the file is cut.
         let mut state = self.state();
         let length = self.write_journal(&state, &pending)?;
-        if !pending.replaced.is_empty() {
+        if !pending.replaces_nothing() {
             // As it is, but for the mark: half of a write must not become something else.
             let committed = state.committed_ends.first().copied().unwrap_or(end);
             pending.superblocks[0] = superblock(committed, Some(length));
@@ -148,7 +163,7 @@ impl Medium {
     /// Writes the journal of a commit that needs one. Gives the bytes of the store with it.
     fn write_journal(&self, state: &State, pending: &Pending) -> Result<u64> {
         // One small write is done or not.
-        if pending.replaced.is_empty() || self.durability == Durability::None {
+        if pending.replaces_nothing() || self.durability == Durability::None {
             return Ok(0);
         }
         // What is committed may say that the first part is longer than it will be: until this is done, it is.
@@ -164,13 +179,27 @@ impl Medium {
             blocks.push((self.absolute(*address)?, image));
         }
         blocks.push((self.absolute(0)?, pending.superblocks[1].as_slice()));
-        let written = journal::write(&*self.store, length, &blocks).map_err(|source| {
+        let failed = |source| self.failed("write the journal of a commit", source);
+        let mut journal = journal::Writing::new(&*self.store, length);
+        let written = match pending.parked.is_empty() {
+            true => journal.finish(&blocks).map_err(failed),
+            false => self
+                .for_each_parked(&pending.parked, |some| {
+                    let mut blocks = Vec::with_capacity(some.len());
+                    for (address, bytes) in some {
+                        blocks.push((self.absolute(*address)?, bytes.as_slice()));
+                    }
+                    journal.add(&blocks).map_err(failed)
+                })
+                .and_then(|()| journal.finish(&blocks).map_err(failed)),
+        };
+        if written.is_err() {
             // What there is of it is no journal, and not to become one.
             let _ = self.set_store_length(length, "drop the journal");
-            self.failed("write the journal of a commit", source)
-        })?;
+        }
+        written?;
         self.wait_for_device()?;
-        Ok(length + written)
+        Ok(journal.end())
     }
 
     /// Replaces the blocks of a commit whose journal is written, if there is one.
@@ -189,13 +218,16 @@ impl Medium {
                 state.drop_image(*address);
             }
         }
+        for (address, place) in &pending.parked {
+            state.parking.remove_same(*address, *place);
+        }
         Ok(())
     }
 
     /// Replaces the blocks of a commit and cuts its journal off.
     fn apply(&self, state: &mut State, pending: &Pending) -> Result<()> {
         let [marked, last] = &pending.superblocks;
-        if !pending.replaced.is_empty() {
+        if !pending.replaces_nothing() {
             self.put_stored(&mut [WriteOp { offset: 0, bytes: marked }])?;
             self.wait_for_device()?;
             let image = |address: &u64| {
@@ -204,6 +236,10 @@ impl Medium {
             };
             let mut ops: Vec<_> = pending.replaced.iter().filter_map(image).collect();
             self.put_stored(&mut ops)?;
+            self.for_each_parked(&pending.parked, |some| {
+                let ops = some.iter().map(|(offset, bytes)| WriteOp { offset: *offset, bytes });
+                self.put_stored(&mut ops.collect::<Vec<_>>())
+            })?;
             self.wait_for_device()?;
         }
         let last = last.clone();
@@ -224,6 +260,7 @@ impl Medium {
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         state.images.all().into_keys().for_each(|address| state.drop_image(address));
+        state.parking.clear();
         let ends = state.committed_ends.clone();
         state.allocator.forget(&ends);
         for part in state.allocator.extents() {

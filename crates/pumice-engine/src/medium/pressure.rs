@@ -2,7 +2,7 @@
 //!
 //! Blocks in new space are written to their places and forgotten: nothing that is committed refers
 //! to them, so that nobody sees them before the commit that does. Blocks that replace others have to
-//! wait for a commit; [`File::relieve`](crate::file::File::relieve) makes one, between two changes,
+//! wait for a commit, those of chunk indexes elsewhere in the file (`parked.rs`); [`File::relieve`](crate::file::File::relieve) makes one, between two changes,
 //! when they alone are too many.
 
 use super::{Medium, State};
@@ -55,7 +55,7 @@ impl Medium {
     /// Bytes of memory that changes take which wait for a commit, staged or not.
     pub fn waiting_bytes(&self) -> usize {
         let state = self.state();
-        let known = state.staged + state.allocator.footprint();
+        let known = state.staged + state.parking.bytes + state.allocator.footprint();
         known.saturating_add(self.unstaged.load(Ordering::Relaxed))
     }
 
@@ -65,7 +65,7 @@ impl Medium {
         self.unstaged.store(waiting, Ordering::Relaxed);
         let mut state = self.state();
         self.spill(&mut state);
-        let left = state.staged + state.allocator.footprint() + waiting;
+        let left = state.staged + state.parking.bytes + state.allocator.footprint() + waiting;
         // In the middle of a long change nobody commits, and all of it is not staged every time.
         self.press_at.store(self.limit.max(left.saturating_mul(2)), Ordering::Relaxed);
         left > self.limit / 2
@@ -83,6 +83,9 @@ impl Medium {
             let addresses: Vec<u64> = ops.iter().map(|op| op.offset).collect();
             if self.put_stored(&mut ops).is_ok() {
                 addresses.iter().for_each(|&address| state.drop_image(address));
+            }
+            if state.staged > self.limit {
+                self.park(state);
             }
         }
         // What is left is not looked through again for every block that follows.

@@ -81,7 +81,7 @@ impl Medium {
     /// Whether a commit would write anything, beside what is not staged yet.
     pub(crate) fn has_changed(&self) -> bool {
         let state = self.state();
-        !state.images.is_empty() || state.allocator.has_changed()
+        !state.images.is_empty() || !state.parking.is_empty() || state.allocator.has_changed()
     }
 
     /// How many bytes were given back since the last commit that were not free at once.

@@ -8,6 +8,7 @@ mod crash;
 mod crash_family;
 mod crash_foreign;
 mod crash_multi;
+mod crash_parked;
 mod crash_refused;
 mod crash_replaced;
 mod damaged;
