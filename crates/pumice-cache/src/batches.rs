@@ -22,12 +22,15 @@ pub(crate) const TOGETHER: usize = 1 << 13;
 #[cfg(shuttle)]
 pub(crate) const TOGETHER: usize = 4;
 
+/// The parts of a request by dataset.
+pub(crate) type ByDataset<'d, L, P> = Vec<(&'d Arc<Member<L>>, P)>;
+
 impl<L: Layout> Shared<L> {
     /// Serves a request, whose datasets are in their order and may occur more than once.
-    pub(crate) fn serve<'d, A, R, P>(
+    pub(crate) fn serve<A, R, P>(
         &self,
         kind: Kind,
-        requests: Vec<(&'d Arc<Member<L>>, P)>,
+        requests: ByDataset<'_, L, P>,
         access: impl Fn(R) -> A,
     ) -> Result<(), L::Error>
     where

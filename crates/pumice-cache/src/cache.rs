@@ -4,7 +4,7 @@ use crate::absent::Absent;
 use crate::access::{Reading, Writing};
 use crate::adaptive::{Adaptive, Surroundings};
 use crate::admission::Admission;
-use crate::batches::{keys, reach, take};
+use crate::batches::{ByDataset, keys, reach, take};
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
@@ -251,7 +251,7 @@ impl<L: Layout> ChunkCache<L> {
     fn sorted<'d, P>(
         &self,
         requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
-    ) -> Result<Vec<(&'d Arc<Member<L>>, P)>, CacheError> {
+    ) -> Result<ByDataset<'d, L, P>, CacheError> {
         let requests = requests.into_iter();
         let mut requests = requests
             .map(|(dataset, parts)| Ok((self.member(dataset)?, parts)))

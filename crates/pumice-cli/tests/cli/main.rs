@@ -14,7 +14,7 @@ mod looking;
 mod repacking;
 mod replaying;
 mod support;
-mod tool_details;
 mod telling;
+mod tool_details;
 mod usage;
 mod writing;

@@ -251,13 +251,13 @@ impl Copier<'_> {
             let stored = object_datatype(file, from)?;
             if (self.resizes(file, &stored) || self.recounts(file, &stored))
                 && let Some(message) =
-                    refitted(file, from, &self.sized(file, &stored)?, &self.target)?
+                    refitted(file, from, &self.sized(file, &stored)?, self.target)?
             {
                 return Ok(message);
             }
         }
         let copy = self.as_it_is(file, raw)?;
-        Ok(named(file, from, &copy, &self.target)?.unwrap_or(copy))
+        Ok(named(file, from, &copy, self.target)?.unwrap_or(copy))
     }
 
     /// The mapping of a virtual dataset, in the target's heap.

@@ -284,7 +284,7 @@ impl<'a> Chunk<'a> {
                 BITSHUFFLE => {
                     scratch::size(NAME, other, streams.len())?;
                     scratch::size(NAME, spare, streams.len())?;
-                    self.from_bits(streams, other, spare);
+                    self.undo_bitshuffle(streams, other, spare);
                     std::mem::swap(streams, other);
                 }
                 DELTA => undo_delta(self.element, first, streams),
@@ -295,7 +295,7 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    fn from_bits(&self, rows: &[u8], out: &mut [u8], spare: &mut Vec<u8>) {
+    fn undo_bitshuffle(&self, rows: &[u8], out: &mut [u8], spare: &mut Vec<u8>) {
         let count = rows.len() / self.element;
         let whole = match self.version {
             ..=WHOLE_ROWS if !count.is_multiple_of(8) => 0,

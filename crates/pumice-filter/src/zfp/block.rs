@@ -151,7 +151,7 @@ impl Block {
                 let (least, most) =
                     (limits.least_bits.saturating_sub(used), limits.most_bits.saturating_sub(used));
                 self.reversible(bits, least, most)?;
-                self.to_magnitudes();
+                self.make_magnitudes();
                 return Some(());
             }
         }
@@ -167,7 +167,7 @@ impl Block {
             let planes = exponent - limits.least_exponent + 2 * self.axes as i32 + 2;
             self.lossy(bits, least, most, limits.planes.min(planes.max(0) as u32))?;
         }
-        self.to_floats(exponent, reversible && exponent == -bias);
+        self.make_floats(exponent, reversible && exponent == -bias);
         Some(())
     }
 
@@ -251,7 +251,7 @@ impl Block {
     }
 
     /// Negative integers to the bits of negative floats.
-    fn to_magnitudes(&mut self) {
+    fn make_magnitudes(&mut self) {
         let mask = u64::MAX >> (65 - self.width);
         for value in &mut self.values {
             if (*value as i64) < 0 {
@@ -261,7 +261,7 @@ impl Block {
     }
 
     /// Integers to the bits of floats, with a common exponent.
-    fn to_floats(&mut self, exponent: i32, zeros: bool) {
+    fn make_floats(&mut self, exponent: i32, zeros: bool) {
         let exponent = exponent - (self.width as i32 - 2);
         for value in &mut self.values {
             let number = *value as i64;

@@ -102,7 +102,7 @@ fn damage(id: u16, all: &[Vector], at: usize, changes: &[(usize, u8)], cut: usiz
         let place = place % bytes.len();
         bytes[place] = *byte;
     }
-    bytes.truncate(bytes.len() - cut % bytes.len() * usize::from(cut % 3 == 0));
+    bytes.truncate(bytes.len() - cut % bytes.len() * usize::from(cut.is_multiple_of(3)));
     if let Ok(found) = decode(id, parameters, &bytes, *length) {
         assert!(found.len() <= *length, "{name}");
     }
