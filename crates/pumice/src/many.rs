@@ -56,7 +56,7 @@ struct Part<'a, B> {
 
 /// Where a read goes.
 enum Into<'a> {
-    Elements { datatype: Datatype, buffer: &'a mut [u8], options: TransferOptions },
+    Elements { datatype: Datatype, buffer: &'a mut [u8], options: Box<TransferOptions> },
     Heaped { found: Heaped, deliver: Deliver<'a> },
 }
 
@@ -129,7 +129,7 @@ impl<'a> ReadMany<'a> {
         buffer: &'a mut [u8],
         transfer: &Transfer,
     ) -> Result<&mut Self> {
-        let (datatype, options) = (datatype.clone(), transfer.0.clone());
+        let (datatype, options) = (datatype.clone(), Box::new(transfer.0.clone()));
         let into = Into::Elements { datatype, buffer, options };
         self.reads.push(Part::new(dataset, selection, into)?);
         Ok(self)
@@ -236,7 +236,7 @@ pub struct WriteMany<'a> {
 
 /// Where a write comes from.
 enum From<'a> {
-    Elements { datatype: Datatype, bytes: Cow<'a, [u8]>, options: TransferOptions },
+    Elements { datatype: Datatype, bytes: Cow<'a, [u8]>, options: Box<TransferOptions> },
     Heaped(Cow<'a, Heaped>),
     Strings(Cow<'a, Strings>),
     Lists { offsets: &'a [u64], heap: Vec<u8> },
@@ -297,7 +297,7 @@ impl<'a> WriteMany<'a> {
         bytes: &'a [u8],
         transfer: &Transfer,
     ) -> Result<&mut Self> {
-        let (datatype, options) = (datatype.clone(), transfer.0.clone());
+        let (datatype, options) = (datatype.clone(), Box::new(transfer.0.clone()));
         let bytes = Cow::Borrowed(bytes);
         self.push(dataset, selection, From::Elements { datatype, bytes, options })
     }
@@ -333,7 +333,7 @@ impl<'a> WriteMany<'a> {
             Some(elements) => From::Elements {
                 datatype: dataset.datatype().clone(),
                 bytes: Cow::Owned(elements),
-                options: TransferOptions::default(),
+                options: Box::default(),
             },
             None => From::Strings(strings),
         };

@@ -48,8 +48,11 @@ fn text(bytes: &str) -> Value {
     Value::Text(bytes.into())
 }
 
-/// Types of elements, a fill value of each, and a value for a number.
-fn kinds() -> Vec<(&'static str, Datatype, Value, fn(i128) -> Value)> {
+/// A name, a type of elements, a fill value, and a value for a number.
+type Kind = (&'static str, Datatype, Value, fn(i128) -> Value);
+
+/// Types of elements.
+fn kinds() -> Vec<Kind> {
     let pair = Datatype::compound([
         ("n", Datatype::Integer(Integer::new(2, ByteOrder::Little, true))),
         ("x", Datatype::Float(Float::double(ByteOrder::Big))),
@@ -103,8 +106,11 @@ fn kinds() -> Vec<(&'static str, Datatype, Value, fn(i128) -> Value)> {
     ]
 }
 
-/// Shapes, the largest ones, and how much of them is defined, by the number of a cell.
-fn shapes() -> Vec<(Vec<u64>, Vec<Option<u64>>, fn(u64) -> bool)> {
+/// A shape, the largest one, and which cells are defined, by their numbers.
+type Shape = (Vec<u64>, Vec<Option<u64>>, fn(u64) -> bool);
+
+/// Shapes that are filled in several ways.
+fn shapes() -> Vec<Shape> {
     vec![
         (vec![40], vec![None], |cell| cell % 7 < 3),
         (vec![13, 10], vec![Some(13), Some(10)], |cell| cell % 11 == 0 || (22..48).contains(&cell)),

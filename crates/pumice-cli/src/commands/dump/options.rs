@@ -404,7 +404,7 @@ fn bits(text: &str) -> Result<Vec<(u32, u32)>> {
     let words: Vec<&str> = text.split(',').collect();
     ensure!(words.iter().all(|word| begins(word)), "Bad mask list({text})");
     ensure!(
-        words.len() % 2 == 0 && words.iter().all(|word| digits(word)),
+        words.len().is_multiple_of(2) && words.iter().all(|word| digits(word)),
         "Bad mask list({text}), missing expected comma separator."
     );
     let numbers: Vec<u32> = words.iter().map(|word| word.parse().unwrap_or(u32::MAX)).collect();
