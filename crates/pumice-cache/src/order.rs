@@ -81,11 +81,19 @@ struct State<K> {
 struct Request<K> {
     kind: Kind,
     keys: Keys<K>,
-    /// What it touches of the dataset's one chunk; it is never indexed then.
-    reach: Option<Reach>,
+    /// What it touches of the dataset's one chunk; it is never indexed then. Elsewhere, a dataset that was read pays
+    /// for a pointer alone.
+    reach: Option<Box<Reach>>,
     indexed: bool,
     /// How many of those in its way are still inside; one may count several times.
-    blocked: usize,
+    blocked: u32,
+    /// None as long as nobody waits: a dataset that was read keeps the room of a few requests.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// Who waits for a request, and where it waits itself.
+#[derive(Debug, Default)]
+struct Waiting {
     /// Those it is in the way of, as often as it counts for them.
     followers: Vec<u64>,
     wake: Option<Arc<Condvar>>,
@@ -211,15 +219,16 @@ impl<K: Clone + Eq + Hash> Order<K> {
         let id = state.next;
         state.next += 1;
         self.claim(kind, &keys);
-        let (indexed, blocked, followers) = (false, 0, Vec::new());
-        state.enter(id, Request { kind, keys, reach, indexed, blocked, followers, wake: None });
+        let (indexed, blocked, waiting) = (false, 0, None);
+        let reach = reach.map(Box::new);
+        state.enter(id, Request { kind, keys, reach, indexed, blocked, waiting });
         Place { order: self, id }
     }
 
     fn wait(mut state: MutexGuard<'_, State<K>>, id: u64) {
         let Some(request) = state.requests.get_mut(&id).filter(|r| r.blocked > 0) else { return };
         let wake = Arc::new(Condvar::new());
-        request.wake = Some(Arc::clone(&wake));
+        request.waiting().wake = Some(Arc::clone(&wake));
         while state.requests.get(&id).is_some_and(|request| request.blocked > 0) {
             state = wake.wait(state);
         }
@@ -284,7 +293,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     /// Makes `id` wait for `earlier`, unless that has left or is the same request.
     fn put_in_way(&mut self, earlier: u64, id: u64, request: &mut Request<K>) {
         if let Some(earlier) = self.requests.get_mut(&earlier) {
-            earlier.followers.push(id);
+            earlier.waiting().followers.push(id);
             request.blocked += 1;
         }
     }
@@ -296,7 +305,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         which: impl Fn(&Request<K>) -> bool,
     ) {
         for earlier in self.requests.values_mut().filter(|other| which(other)) {
-            earlier.followers.push(id);
+            earlier.waiting().followers.push(id);
             request.blocked += 1;
         }
     }
@@ -388,10 +397,11 @@ impl<K: Clone + Eq + Hash> State<K> {
         if self.chunks.is_empty() && self.chunks.capacity() > IDLE_CAPACITY {
             self.chunks.shrink_to(IDLE_CAPACITY);
         }
-        for follower in &request.followers {
+        for follower in request.waiting.iter().flat_map(|waiting| &waiting.followers) {
             let Some(follower) = self.requests.get_mut(follower) else { continue };
             follower.blocked -= 1;
-            if let (0, Some(wake)) = (follower.blocked, &follower.wake) {
+            let wake = follower.waiting.as_ref().and_then(|waiting| waiting.wake.as_ref());
+            if let (0, Some(wake)) = (follower.blocked, wake) {
                 wake.notify_all();
             }
         }
@@ -408,6 +418,10 @@ impl<K: Clone + Eq + Hash> State<K> {
 }
 
 impl<K> Request<K> {
+    fn waiting(&mut self) -> &mut Waiting {
+        self.waiting.get_or_insert_default()
+    }
+
     /// Whether a later read or write of some places has to wait for this one; `None`: of all.
     fn meets(&self, later: Kind, reach: Option<&Reach>) -> bool {
         match (self.kind, later) {
@@ -415,7 +429,7 @@ impl<K> Request<K> {
             (Kind::Flush, _) => true,
             // The last of them is in everybody's way as it is.
             (Kind::Exclusive, _) => false,
-            (kind, _) => match (&self.reach, reach) {
+            (kind, _) => match (self.reach.as_deref(), reach) {
                 (Some(own), Some(other)) if kind == later => own.collides(other),
                 (Some(own), Some(other)) => own.meets(other),
                 _ => true,

@@ -32,6 +32,10 @@ impl Filter for Blosc2 {
         NAME
     }
 
+    fn encodes(&self) -> bool {
+        registry::has_plugin(self.id())
+    }
+
     fn encode(
         &self,
         parameters: &[u32],

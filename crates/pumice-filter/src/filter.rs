@@ -104,6 +104,11 @@ pub trait Filter: Send + Sync {
         true
     }
 
+    /// Whether the filter can encode, and not only decode (libhdf5: an encoder is present).
+    fn encodes(&self) -> bool {
+        true
+    }
+
     /// The parameters to store for a new dataset, from those that the caller gave (libhdf5: "set
     /// local").
     fn parameters_for(

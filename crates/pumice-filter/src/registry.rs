@@ -137,6 +137,11 @@ fn plugin(_id: u16) -> Option<&'static dyn Filter> {
     None
 }
 
+/// Whether a plugin does what is not built in.
+pub(crate) fn has_plugin(id: u16) -> bool {
+    plugin(id).is_some()
+}
+
 /// Encodes by the plugin of a filter that is only decoded here.
 pub(crate) fn encode_by_plugin(
     filter: &dyn Filter,

@@ -30,6 +30,10 @@ impl Filter for Zfp {
         NAME
     }
 
+    fn encodes(&self) -> bool {
+        registry::has_plugin(self.id())
+    }
+
     fn encode(
         &self,
         parameters: &[u32],

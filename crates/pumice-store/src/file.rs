@@ -58,6 +58,15 @@ impl FileStore {
         Ok(Self::new(file))
     }
 
+    /// Opens what holds raw data outside of HDF5 files for reading and writing: a file, which is created if there is
+    /// none, or a device.
+    pub(crate) fn open_raw(path: impl AsRef<Path>) -> io::Result<Self> {
+        refuse_irregular_but(path.as_ref(), true)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        Ok(Self::new(file))
+    }
+
     /// Creates a file; fails if there is one.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -123,6 +132,11 @@ impl FileStore {
 
 /// Says what something is that is no regular file.
 fn refuse_irregular(path: &Path) -> io::Result<()> {
+    refuse_irregular_but(path, false)
+}
+
+/// Says what something is that is neither a regular file nor, if these will do, a device.
+fn refuse_irregular_but(path: &Path, devices: bool) -> io::Result<()> {
     // What is not there, or cannot be looked at, is told by who opens it.
     let Ok(there) = std::fs::metadata(path) else { return Ok(()) };
     let kind = there.file_type();
@@ -133,7 +147,10 @@ fn refuse_irregular(path: &Path) -> io::Result<()> {
         kind if kind.is_file() => return Ok(()),
         kind if kind.is_fifo() => "it is a FIFO",
         kind if kind.is_socket() => "it is a socket",
-        kind if kind.is_block_device() || kind.is_char_device() => "it is a device",
+        kind if kind.is_block_device() || kind.is_char_device() => match devices {
+            true => return Ok(()),
+            false => "it is a device",
+        },
         _ => "it is no regular file",
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}, not a regular file")))

@@ -82,7 +82,7 @@ impl JoinedStore {
         if let Some(file) = written.get() {
             return Ok(file);
         }
-        let opened = FileStore::open_or_create(&part.path).map_err(|error| {
+        let opened = FileStore::open_raw(&part.path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", part.path.display()))
         })?;
         Ok(written.get_or_init(|| opened))

@@ -319,7 +319,8 @@ impl SectionFilters {
     /// they are.
     pub(crate) fn check_available(&self) -> Result<()> {
         let mut filters = self.entries.iter().flat_map(|entry| &entry.filters);
-        let absent = |filter: &&FilterSpec| !filter.optional && find(filter.id).is_none();
+        let encodes = |id| find(id).is_some_and(|filter| filter.encodes());
+        let absent = |filter: &&FilterSpec| !filter.optional && !encodes(filter.id);
         let Some(FilterSpec { id, name, .. }) = filters.find(absent) else { return Ok(()) };
         let own = name.as_deref().filter(|name| !name.is_empty());
         let name = registered_name(*id).or(own).unwrap_or("unregistered");

@@ -476,18 +476,3 @@ fn an_implicit_index_computes_addresses() {
     assert_eq!(index.remove(&io, &[1, 2]).unwrap(), None, "its space stays");
     assert_eq!(index.commit(&io).unwrap(), 0x1000);
 }
-
-#[test]
-fn pages_and_bitmaps_that_no_memory_holds_are_errors() {
-    // Entries a page, and in all: a page of 2^50 bytes, a bitmap of 2^51.
-    for (page_bits, chunks) in [(47, 1 << 48), (1, 1 << 55)] {
-        let shape = IndexShape::new(&[chunks], &[chunks], &[1]).unwrap();
-        let format = RecordFormat::plain(Sizes::default(), 1);
-        let parameters = IndexParameters { page_bits, ..IndexParameters::default() };
-        let index = ChunkIndex::create_with(IndexKind::FixedArray, parameters, format, shape);
-        let (mut index, io) = (index.unwrap(), Memory::new(Sizes::default(), 0x700));
-        let error = index.insert(&io, &[7], record(&format, 1)).unwrap_err().to_string();
-        assert!(error.contains("no memory"), "{error}");
-        assert_eq!(index.lookup(&io, &[7]).unwrap(), None);
-    }
-}

@@ -188,7 +188,7 @@ fn parameters_that_a_filter_cannot_use_are_refused_at_once() {
     let file = File::in_memory().unwrap();
     let blosc = |level| FilterSpec::blosc(BloscCodec::Lz4, level, BloscShuffle::Bytes);
     for (spec, expected) in [
-        (FilterSpec::deflate(12), "deflate: expected a level of 0 to 9, found 12"),
+        (FilterSpec::deflate(12), "deflate, parameters: expected a level of 0 to 9, found 12"),
         (FilterSpec::bzip2(0), "a block size of 1 to 9, found 0"),
         (FilterSpec::bzip2(10), "a block size of 1 to 9, found 10"),
         (FilterSpec::zstd(23), "a level of at most 22, found 23"),

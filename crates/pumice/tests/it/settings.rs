@@ -263,7 +263,8 @@ fn what_is_written_through_is_in_the_file_when_the_call_returns() {
 
 #[test]
 fn one_dataset_is_evicted_and_others_stay() {
-    let (context, file) = file(Context::builder().cache_bytes(1 << 20).threads(2));
+    // What is loaded ahead would come after the eviction.
+    let (context, file) = file(Context::builder().cache_bytes(1 << 20).threads(2).background(0));
     let datasets = KEPT.map(|layout| dataset(&file, layout));
     for dataset in &datasets {
         (0..4).for_each(|chunk| write(dataset, chunk));
