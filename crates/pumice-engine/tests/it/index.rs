@@ -3,7 +3,7 @@
 
 use crate::memory::Memory;
 use proptest::prelude::*;
-use pumice_engine::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
+use pumice_engine::index::{ChunkIndex, IndexKind, IndexShape};
 use pumice_format::index::{ChunkRecord, RecordFormat, SectionRecord};
 use pumice_format::{Sizes, UNDEFINED};
 use std::collections::BTreeMap;
