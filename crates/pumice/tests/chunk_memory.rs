@@ -92,7 +92,10 @@ fn run(kind: &str, folder: &Path) {
 
     let file = options().create(&path).unwrap();
     let mut made = None;
-    check(kind, "create", || Ok(made = Some(create(&file, kind)?)));
+    check(kind, "create", || {
+        made = Some(create(&file, kind)?);
+        Ok(())
+    });
     let dataset = made.unwrap();
     check(kind, "write", || dataset.write(.., &values));
     check(kind, "flush", || file.flush());
