@@ -278,9 +278,12 @@ fn a_chunk_that_can_never_be_written_does_not_disturb_others() {
     }
 }
 
+/// A dataset beside that of a bench, and its store.
+type Beside = (Arc<Toy>, Dataset<Toy>);
+
 /// A cache of eight chunks that a dataset has filled with chunks that cannot be written; beside it, a dataset in
 /// its store and one in another.
-fn full_of_stuck(threads: usize, fails: &'static str) -> (Bench, [(Arc<Toy>, Dataset<Toy>); 2]) {
+fn full_of_stuck(threads: usize, fails: &'static str) -> (Bench, [Beside; 2]) {
     let config = Config::default().threads(threads).unwrap();
     let config = config.resident_limit(8 * (512 + BOOK)).active_limit(16 * (512 + BOOK));
     let bench = Bench::new(config, Toy::new(256));

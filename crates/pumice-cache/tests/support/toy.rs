@@ -228,7 +228,7 @@ impl Toy {
 }
 
 fn reach(start: usize, len: usize) -> Reach {
-    Reach::of([start as u64..(start + len) as u64])
+    Reach::of(std::iter::once(start as u64..(start + len) as u64))
 }
 
 impl Disk {

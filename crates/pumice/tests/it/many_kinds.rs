@@ -345,7 +345,7 @@ fn what_cannot_be_loaded_ahead_says_so_and_what_is_lent_is_loaded_where_it_is() 
     file.flush()?;
     for dataset in &past {
         assert!(!dataset.prefetch(200..300)?, "{}", dataset.path());
-        assert!(!dataset.will_read([200..300])?, "{}", dataset.path());
+        assert!(!dataset.will_read(std::iter::once(200..300))?, "{}", dataset.path());
     }
     for dataset in &kept {
         context.evict()?;
@@ -362,7 +362,7 @@ fn what_cannot_be_loaded_ahead_says_so_and_what_is_lent_is_loaded_where_it_is() 
     assert_eq!(context.stats().misses, before);
     // What goes past the cache is not loaded either, and nothing at all is nothing.
     kept[1].set_cache_options(CacheOptions::default().direct(true));
-    assert!(!kept[1].prefetch(200..300)? && !kept[1].will_read([0..10])?);
+    assert!(!kept[1].prefetch(200..300)? && !kept[1].will_read(std::iter::once(0..10))?);
     assert!(!kept[0].prefetch(Selection::none())?);
     Ok(())
 }

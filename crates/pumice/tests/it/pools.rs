@@ -33,6 +33,9 @@ fn watched(what: &str, act: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// What an application does with a number.
+type Task<'a> = &'a (dyn Fn(u64) + Sync);
+
 /// One dataset of a kind, of a file with a cache of its own.
 struct Case {
     name: String,
@@ -109,7 +112,7 @@ impl Case {
     }
 
     /// Everything, by one way of running the tasks of an application.
-    fn play(&self, run: &dyn Fn(&(dyn Fn(u64) + Sync))) {
+    fn play(&self, run: &dyn Fn(Task<'_>)) {
         run(&|n| self.write(n));
         run(&|n| self.read(n));
         self.file.flush().unwrap();

@@ -225,7 +225,7 @@ fn values_of_defined_cells_are_overwritten_where_they_are() {
             assert_eq!(data.read::<f32>((96, 599..601)).unwrap(), [6.0, value(96, 600)]);
             let column = data.read::<f32>((.., 9)).unwrap();
             let seven = |(row, found): (usize, &f32)| {
-                *found == if row as u64 % APART == 0 { 7.0 } else { -1.0 }
+                *found == if (row as u64).is_multiple_of(APART) { 7.0 } else { -1.0 }
             };
             assert!(column.iter().enumerate().filter(|(row, _)| *row != 160).all(seven));
             assert_eq!(data.read::<f32>((64, 2..5)).unwrap(), [value(64, 2), 1.0, value(64, 4)]);
