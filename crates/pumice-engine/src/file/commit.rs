@@ -23,7 +23,7 @@ impl File {
     /// that links have led to and somebody has open.
     ///
     /// Chunks that a filter refuses stay as they are, in the file and in memory, and all else is committed
-    /// before the error says so ([`Error::NotStored`](crate::Error::NotStored)).
+    /// before the error says so ([`Error::NotStored`]).
     pub fn commit(&self) -> Result<()> {
         let others = self.commit_others();
         worse(self.commit_all(false).map_err(|error| self.in_this_file(error)), others)
