@@ -217,7 +217,7 @@ pub trait Layout: Send + Sync + 'static {
         0
     }
 
-    /// The same of [`direct_write`](Layout::direct_write).
+    /// How many bytes [`direct_write`](Layout::direct_write) moves.
     fn direct_write_bytes(
         &self,
         key: &Self::Key,

@@ -72,7 +72,7 @@ impl Reach {
         self.coarse
     }
 
-    /// The same inside a box: from a first to a last place along each axis. Two boxes that are apart
+    /// Adds the box that the places lie in: a first and a last place along each axis. Two boxes that are apart
     /// along one axis do not meet.
     ///
     /// ```
@@ -88,8 +88,8 @@ impl Reach {
         self
     }
 
-    /// The same of a write that reads what lies between its places, if that is no longer than `gap`,
-    /// and writes it back: no other write may come in between there.
+    /// Adds the gaps that a write reads and writes back: those of at most `gap` between its places. No other write
+    /// may change them meanwhile.
     ///
     /// ```
     /// use pumice_cache::Reach;

@@ -302,7 +302,7 @@ impl Tree {
         Ok(self.header)
     }
 
-    /// The same for those behind what `probe` looks for.
+    /// Visits, in order, the records behind what `probe` looks for.
     pub(crate) fn for_each_after<P: Probe>(
         &mut self,
         io: &dyn MetadataIo,

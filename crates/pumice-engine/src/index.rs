@@ -323,7 +323,7 @@ impl ChunkIndex {
         self.for_each_after(io, None, visit)
     }
 
-    /// The same for those that come behind a chunk, be that stored or not.
+    /// Visits, in the index's order, the stored chunks behind `after`, which need not be stored itself.
     pub fn for_each_after(
         &mut self,
         io: &dyn MetadataIo,

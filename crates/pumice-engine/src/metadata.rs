@@ -50,7 +50,7 @@ pub trait MetadataIo: Send + Sync {
     /// Blocks are always staged whole and begin at the same address that they are read from.
     fn stage(&self, address: u64, bytes: Vec<u8>);
 
-    /// The same for a block of a chunk index, which need not stay in memory until the commit.
+    /// Stages a block of a chunk index, which need not stay in memory until the commit.
     fn stage_index(&self, address: u64, bytes: Vec<u8>) {
         self.stage(address, bytes);
     }

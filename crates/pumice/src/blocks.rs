@@ -195,7 +195,7 @@ impl Dataset {
         self.for_each_part_of(&self.shape(), within, limit, self.is_sparse(), visit)
     }
 
-    /// The same of an extent that the dataset had a moment ago; of what is `stored` alone, or of all cells.
+    /// Visits the parts of a selection of the extent `shape`: of stored chunks alone if `stored`, or of all cells.
     pub(crate) fn for_each_part_of(
         &self,
         shape: &[u64],

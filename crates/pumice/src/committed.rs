@@ -133,7 +133,7 @@ impl CommittedDatatype {
         &self.path
     }
 
-    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    /// The path of the datatype as a value to keep: it shares its memory with the paths of its groups.
     pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }

@@ -79,7 +79,7 @@ impl Dataset {
         &self.path
     }
 
-    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    /// The path of the dataset as a value to keep: it shares its memory with the paths of its groups.
     pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }

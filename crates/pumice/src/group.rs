@@ -149,7 +149,7 @@ impl Group {
         &self.path
     }
 
-    /// The same, to be kept: it shares its memory with the paths of the groups above.
+    /// The path of the group as a value to keep: it shares its memory with the paths of the groups above.
     pub fn object_path(&self) -> &ObjectPath {
         &self.path
     }

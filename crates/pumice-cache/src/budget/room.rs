@@ -31,8 +31,8 @@ impl Need {
 pub(crate) enum LastResort<'b, L: Layout> {
     /// There was nobody to wait for: room over the limit.
     Granted(Reservation<'b, L>),
-    /// The same, since others' chunks that could not be written back take the room there is: what is loaded now
-    /// must not stay.
+    /// There is room for the moment only: chunks of other datasets that could not be written back fill the cache, and
+    /// the chunk must not stay.
     Passing(Reservation<'b, L>),
     /// Something has changed: it is worth trying again.
     Changed,

@@ -17,7 +17,7 @@ fn a_part_of_a_sparse_dataset_has_fill_values_where_nothing_is_defined() {
     assert!(defined.contains(expected), "{defined}");
 }
 
-/// The same values in a dense dataset, as Debian's h5dump prints a part of it.
+/// Debian's h5dump prints the part of a dense dataset with equal values.
 #[test]
 fn a_part_of_a_sparse_dataset_is_printed_as_that_of_a_dense_one() {
     let place = small();

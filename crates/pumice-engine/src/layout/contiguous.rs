@@ -177,7 +177,7 @@ impl Contiguous {
         }
     }
 
-    /// The same with the box that the cells of a part lie in, if they are many.
+    /// Adds the bounding box of a part's cells to a coarse reach.
     fn bounded(&self, reach: Reach, part: &ChunkPart) -> Reach {
         let dims = self.geometry.chunk();
         match reach.is_coarse() {

@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
         Self { bytes, conversion, heap: None, lists: None, members: false, piece: None }
     }
 
-    /// The same, with so many bytes at a time through a buffer, where one is needed.
+    /// Sets the size of the conversion buffer in bytes; `None`: the usual size.
     pub fn in_pieces(self, piece: Option<u64>) -> Self {
         Self { piece, ..self }
     }

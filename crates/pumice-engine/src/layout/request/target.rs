@@ -78,7 +78,7 @@ impl<'a> Target<'a> {
         Self { unverified, ..self }
     }
 
-    /// The same, with so many bytes at a time through a buffer, where one is needed.
+    /// Sets the size of the conversion buffer in bytes; `None`: the usual size.
     pub(crate) fn in_pieces(self, piece: Option<u64>) -> Self {
         Self { piece, ..self }
     }

@@ -63,7 +63,7 @@ impl ChunkTable {
         self.move_each(&mut index, found)
     }
 
-    /// The same of these chunks.
+    /// Moves these chunks to free space before them; says whether any was moved.
     fn move_each(
         &self,
         index: &mut ChunkIndex,

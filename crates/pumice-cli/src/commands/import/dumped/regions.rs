@@ -102,7 +102,7 @@ impl Region {
         }
     }
 
-    /// The same cells, counted in what a subset took.
+    /// The cells in the coordinates of a subset.
     pub(super) fn within(&self, subset: &Subset) -> Result<Self> {
         let moved = |cell: &[u64]| subset.place(cell);
         Ok(match self {
