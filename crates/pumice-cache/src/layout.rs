@@ -217,7 +217,7 @@ pub trait Layout: Send + Sync + 'static {
         0
     }
 
-    /// How many bytes [`direct_write`](Layout::direct_write) moves.
+    /// About how many bytes of memory of its own [`direct_write`](Layout::direct_write) takes.
     fn direct_write_bytes(
         &self,
         key: &Self::Key,

@@ -1,33 +1,11 @@
 //! Operations on very many chunks take no more memory than the cache, changed metadata, and a little.
 
+#[path = "support/held.rs"]
+mod held;
+
+use held::most_memory;
 use pumice::{AllocationTime, Context, CopyOptions, Dataset, File, FileOptions, LibraryVersion};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(held, Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Chunks of one cell of one byte: more than any operation lists.
 const CHUNKS: u64 = 70_000;
@@ -37,17 +15,9 @@ const METADATA: usize = 1 << 20;
 /// back, and what is open anyway.
 const ALLOWANCE: usize = 28 << 20;
 
-/// The most memory that `act` takes beyond what was taken before.
-fn most_memory<T>(act: impl FnOnce() -> pumice::Result<T>) -> usize {
-    let before = HELD.load(Relaxed);
-    MOST.store(before, Relaxed);
-    drop(act().unwrap());
-    MOST.load(Relaxed) - before
-}
-
 /// Fails if an operation takes too much.
 fn check<T>(kind: &str, operation: &str, act: impl FnOnce() -> pumice::Result<T>) {
-    let most = most_memory(act);
+    let most = most_memory(|| act().unwrap());
     let limit = CACHE as usize + METADATA + ALLOWANCE;
     assert!(most < limit, "{kind}, {operation}: {most} bytes instead of {limit} at most");
 }

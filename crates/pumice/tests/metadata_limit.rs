@@ -1,47 +1,17 @@
 //! Changed metadata takes no more memory than it may, however much of it there is.
 
+#[path = "support/held.rs"]
+mod held;
+
+use held::most_memory;
 use pumice::{File, FileOptions, LibraryVersion};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(held, Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 const GROUPS: usize = 50_000;
 const LIMIT: usize = 1 << 20;
 /// Beside what changed: the chunk cache and other things of a fixed size, what is open anyway, and
 /// copies that are made while blocks are written.
 const ALLOWANCE: usize = 5 << 20;
-
-/// The most memory that `act` takes beyond what was taken before.
-fn most_memory(act: impl FnOnce()) -> usize {
-    let before = HELD.load(Relaxed);
-    MOST.store(before, Relaxed);
-    act();
-    MOST.load(Relaxed) - before
-}
 
 fn name(number: usize) -> String {
     format!("group of number {number}")
