@@ -59,3 +59,22 @@ fn a_dump_of_many_levels_is_as_long_as_they_are_many() {
     let widest = dump.lines().map(|line| line.len() - line.trim_start().len()).max();
     assert_eq!(widest, Some(3 * 40));
 }
+
+#[test]
+fn files_of_many_levels_are_compared_to_the_last_one() {
+    let place = place();
+    std::fs::copy(place.path("deep.h5"), place.path("same.h5")).unwrap();
+    assert_eq!(place.succeed("diff deep.h5 same.h5"), "");
+    let file = File::edit(place.path("same.h5")).unwrap();
+    let mut group = file.group("/").unwrap();
+    for _ in 0..LEVELS {
+        group = group.group("g").unwrap();
+    }
+    group.dataset("x").unwrap().write(.., &[4, 0, 6]).unwrap();
+    drop(group);
+    file.close().unwrap();
+    let run = place.pumice("diff deep.h5 same.h5");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert_eq!(run.out.matches("1 differences found").count(), 2, "x and y");
+    assert!(run.out.contains("/g/g/g/x>"));
+}

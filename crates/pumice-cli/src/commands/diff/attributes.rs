@@ -89,13 +89,14 @@ impl Differ<'_> {
         let plan = Plan::new(first.datatype(), second.datatype())?;
         let values = [cells::read_attribute(first)?, cells::read_attribute(second)?];
         let dims = first.extent().dims().to_vec();
-        let atlases = if plan.has_references() { Some(self.atlases()) } else { None };
+        self.wants_header = true;
+        if plan.has_references() {
+            return self.linked_values(&names, &dims, &plan, 0.., &values, 0);
+        }
         let (options, most) = (self.options, self.options.count);
-        let mut report = Report::new(&mut *self.out, options, names.clone(), &dims);
-        let mut pending = Vec::new();
-        let found =
-            plan.compare_block(&values[0], &values[1], 0, most, &mut report, &mut pending)?;
-        Ok(found + self.references(&names, pending, atlases)?)
+        let mut report = Report::new(&mut *self.out, options, names, &dims);
+        let mut none = Vec::new();
+        plan.compare_block(&values[0], &values[1], 0, most, &mut report, &mut none)
     }
 }
 

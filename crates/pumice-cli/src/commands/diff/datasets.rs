@@ -3,15 +3,14 @@
 use super::elements::{Plan, Reference};
 use super::objects::Differ;
 use super::references::are_references;
-use super::report::Report;
+use super::report::{Report, Told};
 use super::types::sign;
-use crate::atlas::{Atlas, Kind};
+use crate::atlas::Kind;
 use crate::cells::{self, Hyperslab};
 use crate::failure;
 use crate::walker;
 use anyhow::{Context, Result, ensure};
 use pumice::{Dataset, Heaped, LayoutKind, Selection};
-use std::rc::Rc;
 
 impl Differ<'_> {
     /// Compares two datasets; answers how many values differ. `paths` are told in messages.
@@ -89,7 +88,20 @@ impl Differ<'_> {
             return self.reference_lists(&names, lists);
         }
         let plan = Plan::new(first.datatype(), second.datatype())?;
-        let atlases = if plan.has_references() { Some(self.atlases()) } else { None };
+        self.wants_header = true;
+        if plan.has_references() {
+            let shape = first.shape();
+            cells::require_numbers(&shape)?;
+            let mut found = 0;
+            let mut compare = |_: u64, selections: [&Selection; 2], values: [Heaped; 2]| {
+                let places = selections[0].runs(&shape);
+                let places = places.flat_map(|run| run.start..run.start + run.len);
+                found += self.linked_values(&names, &shape, &plan, places, &values, found)?;
+                Ok(())
+            };
+            cells::for_each_pair([first, second], &slabs, &mut compare)?;
+            return Ok(found);
+        }
         let defined = self.options.defined && (first.is_sparse() || second.is_sparse());
         let (options, shape) = (self.options, first.shape());
         cells::require_numbers(&shape)?;
@@ -143,37 +155,78 @@ impl Differ<'_> {
         } else {
             cells::for_each_pair([first, second], &slabs, &mut visit)?;
         }
-        Ok(found + self.references(&names, pending, atlases)?)
+        let began = report.began();
+        self.wants_header = !began;
+        Ok(found)
     }
 
-    /// Compares what references lead to.
-    pub(super) fn references(
+    /// Compares values with references among them, of the cells `places`. What references lead to is compared
+    /// where they stand. `found`: how many differences there are already.
+    pub(super) fn linked_values(
         &mut self,
         names: &[String; 2],
-        pending: Vec<Reference>,
-        atlases: Option<Rc<[Atlas; 2]>>,
+        dims: &[u64],
+        plan: &Plan,
+        places: impl Iterator<Item = u64>,
+        values: &[Heaped; 2],
+        found: u64,
     ) -> Result<u64> {
-        let Some(atlases) = atlases else { return Ok(0) };
-        let mut found = 0;
-        for Reference { first, second } in pending {
-            let kinds = (atlases[0].kind(first), atlases[1].kind(second));
-            let [one, other] = names;
-            match kinds {
-                (Some(Kind::Dataset), Some(Kind::Dataset)) => {
-                    let paths = [atlases[0].path(first), atlases[1].path(second)];
-                    let paths = paths.map(Option::unwrap_or_default);
-                    let (one_file, other_file) = (self.files[0], self.files[1]);
-                    let pair = [one_file.dataset(paths[0])?, other_file.dataset(paths[1])?];
-                    if self.depth < 16 {
-                        self.depth += 1;
-                        let result = self.datasets([one, other], [&pair[0], &pair[1]]);
-                        self.depth -= 1;
-                        found += result?;
-                    }
-                }
-                (first, second) => self.not_datasets(names, first == second)?,
+        let (mut more, options) = (0, self.options);
+        for (place, pair) in places.zip(plan.elements(values)) {
+            if options.count.is_some_and(|most| found + more >= most) {
+                break;
             }
+            let (mut text, mut pending) = (Vec::new(), Vec::new());
+            let mut report = Report::of_part(&mut text, options, names.clone(), dims);
+            more += plan.compare(pair, place, &mut report, &mut pending)?;
+            let relative = report.relative();
+            let mut done = 0;
+            for reference in pending {
+                self.tell_lines(names, dims, relative, &text[done..reference.after])?;
+                done = reference.after;
+                more += self.reference(names, &reference)?;
+            }
+            self.tell_lines(names, dims, relative, &text[done..])?;
         }
-        Ok(found)
+        Ok(more)
+    }
+
+    /// Tells lines, behind a header if they are the first.
+    fn tell_lines(
+        &mut self,
+        names: &[String; 2],
+        dims: &[u64],
+        relative: Option<bool>,
+        text: &[u8],
+    ) -> Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let told = Told { text: text.to_vec(), relative };
+        let report = Report::new(&mut *self.out, self.options, names.clone(), dims);
+        report.behind_header(!self.wants_header).append(&told)?;
+        self.wants_header = false;
+        Ok(())
+    }
+
+    /// Compares what a reference of each side leads to.
+    fn reference(&mut self, names: &[String; 2], reference: &Reference) -> Result<u64> {
+        let atlases = self.atlases();
+        let (first, second) = (reference.first, reference.second);
+        let kinds = (atlases[0].kind(first), atlases[1].kind(second));
+        let (Some(Kind::Dataset), Some(Kind::Dataset)) = kinds else {
+            return self.not_datasets(names, kinds.0 == kinds.1).map(|()| 0);
+        };
+        let paths = [atlases[0].path(first), atlases[1].path(second)];
+        let paths = paths.map(Option::unwrap_or_default);
+        let pair = [self.files[0].dataset(paths[0])?, self.files[1].dataset(paths[1])?];
+        if self.depth >= 16 {
+            return Ok(0);
+        }
+        self.depth += 1;
+        let [one, other] = names;
+        let result = self.datasets([one, other], [&pair[0], &pair[1]]);
+        self.depth -= 1;
+        result
     }
 }

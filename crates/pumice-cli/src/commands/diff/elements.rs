@@ -19,6 +19,8 @@ const PARALLEL_BYTES: usize = 64 << 10;
 pub(super) struct Reference {
     pub(super) first: u64,
     pub(super) second: u64,
+    /// How many bytes were told before it.
+    pub(super) after: usize,
 }
 
 /// How elements of two datatypes are compared.
@@ -59,7 +61,7 @@ impl<'a> Side<'a> {
 }
 
 /// One element and the heap of its array.
-type Value<'a> = (&'a [u8], &'a [u8]);
+pub(super) type Value<'a> = (&'a [u8], &'a [u8]);
 
 impl Plan {
     pub(super) fn new(first: &Datatype, second: &Datatype) -> Result<Self> {
@@ -203,6 +205,16 @@ impl Plan {
         Ok(found)
     }
 
+    /// The elements of both sides, pair by pair.
+    pub(super) fn elements<'a>(
+        &self,
+        [first, second]: &'a [Heaped; 2],
+    ) -> impl Iterator<Item = [Value<'a>; 2]> + use<'a> {
+        let one = first.elements.chunks_exact(self.sizes[0].max(1));
+        let other = second.elements.chunks_exact(self.sizes[1].max(1));
+        one.zip(other).map(|(one, other)| [(one, &*first.heap), (other, &*second.heap)])
+    }
+
     /// Compares cells at `places`; answers how many differ, `most` at most.
     pub(super) fn compare_cells(
         &self,
@@ -242,7 +254,8 @@ impl Plan {
         Ok(found)
     }
 
-    fn compare(
+    /// Compares two elements; answers how many values in them differ.
+    pub(super) fn compare(
         &self,
         values: [Value<'_>; 2],
         place: u64,
@@ -310,7 +323,7 @@ impl Plan {
             Kind::Object => {
                 let (first, second) = (address(one), address(other));
                 if (first == 0) == (second == 0) && first != 0 {
-                    pending.push(Reference { first, second });
+                    pending.push(Reference { first, second, after: report.told() });
                 }
                 u64::from((first == 0) != (second == 0))
             }
@@ -386,7 +399,8 @@ fn integers([one, other]: [i64; 2], size: u32, place: u64, report: &mut Report<'
     if one == other {
         return Ok(0);
     }
-    let bits = 64 - size.min(8) * 8;
+    // As C computes it: in the type, but for those that are smaller than an int.
+    let bits = 64 - size.clamp(4, 8) * 8;
     let difference = (one.wrapping_sub(other) << bits >> bits).wrapping_abs();
     let relative = ((other as f64 - one as f64) / one as f64).abs();
     let verdict = judge(report, [one as f64, other as f64], difference as f64, relative);
@@ -437,9 +451,11 @@ fn floats(
     let options = report.options;
     let exact = options.delta.is_none() && options.relative.is_none();
     let difference = match single {
-        true => f64::from((one as f32 - other as f32).abs()),
-        false => (one - other).abs(),
+        true => f64::from(one as f32 - other as f32),
+        false => one - other,
     };
+    // As h5diff has it: what is not less than zero keeps its sign.
+    let difference = if difference >= 0.0 { difference } else { -difference };
     let nans = (one.is_nan(), other.is_nan());
     let verdict = match nans {
         (true, true) if options.nans => Verdict::Equal,
@@ -569,9 +585,12 @@ fn enums_differ(
     report: &mut Report<'_>,
 ) -> Result<u64> {
     let names = [enumerations[0].name_of(one), enumerations[1].name_of(other)];
-    if let [Some(one), Some(other)] = names
-        && one == other
-    {
+    if match names {
+        [Some(one), Some(other)] => one == other,
+        // Values without names are the same if their bytes are.
+        [None, None] => one == other,
+        _ => false,
+    } {
         return Ok(0);
     }
     let [one, other] = names.map(|name| name.unwrap_or("**INVALID VALUE**"));

@@ -2,13 +2,13 @@
 
 mod listing;
 
-use self::listing::{Found, Listing, Type, kind_of};
+use self::listing::{Files, Identity, Listing, Type, kind_of};
 use super::options::Options;
 use crate::atlas::Atlas;
 use crate::failure;
 use crate::subset::Subset;
-use anyhow::{Result, bail};
-use pumice::{File, Group, MemberKind};
+use anyhow::{Result, anyhow, bail};
+use pumice::{Attribute, Dataset, File, Group, MemberKind, Node};
 use std::cmp::Ordering;
 use std::io::Write;
 use std::rc::Rc;
@@ -25,8 +25,21 @@ pub(super) struct Differ<'a> {
     pub(super) failed: bool,
     /// How many references were followed to where we are.
     pub(super) depth: usize,
+    /// Whether the next difference that is told needs the header before it.
+    pub(super) wants_header: bool,
     atlases: Option<Rc<[Atlas; 2]>>,
-    same_file: bool,
+    identities: Files,
+}
+
+/// One of two objects that are compared.
+struct Side<'a> {
+    path: &'a str,
+    kind: Type,
+    /// The link, if it is one that was not followed.
+    link: Option<MemberKind>,
+    identity: Option<Identity>,
+    /// What is there, links followed.
+    node: pumice::Result<Node>,
 }
 
 impl<'a> Differ<'a> {
@@ -42,8 +55,9 @@ impl<'a> Differ<'a> {
             unlike: false,
             failed: false,
             depth: 0,
+            wants_header: true,
             atlases: None,
-            same_file,
+            identities: Files::new(files, same_file),
         }
     }
 
@@ -53,35 +67,50 @@ impl<'a> Differ<'a> {
             Some([(first, _), (second, _)]) => [first.clone(), second.clone()],
             None => ["/".to_owned(), "/".to_owned()],
         };
-        let mut sides = Vec::new();
+        let mut links = Vec::new();
         for (side, path) in paths.iter().enumerate() {
-            let Some(kind) = self.kind_at(self.files[side], path) else {
+            let Some(link) = self.link_at(self.files[side], path) else {
                 let file = &self.options.files[side];
                 self.print(&format!("Object <{path}> could not be found in <{file}>\n"))?;
                 bail!("Object could not be found");
             };
-            sides.push(kind);
+            links.push(link);
         }
+        let mut sides = [0, 1].map(|side| self.named(side, &paths[side], links[side].clone()));
         if self.options.follow {
-            let dangling: Vec<bool> = (0..2)
-                .map(|side| sides[side].is_link() && self.files[side].node(&paths[side]).is_err())
-                .collect();
+            let dangling = sides.each_ref().map(|side| side.kind.is_link() && side.node.is_err());
             if dangling[0] || dangling[1] {
                 return self.dangling_objects(&paths, &dangling);
             }
-            for side in 0..2 {
-                sides[side] = Type::of(&self.files[side].node(&paths[side])?);
+            for side in &mut sides {
+                if let Ok(node) = &side.node {
+                    (side.kind, side.link) = (Type::of(node), None);
+                }
             }
         }
         let talks = self.options.verbose || self.options.report;
-        if !talks && self.same_file && self.same_object(&paths) {
+        if !talks && sides[0].identity.is_some() && sides[0].identity == sides[1].identity {
             return Ok(0);
         }
-        if sides != [Type::Group, Type::Group] {
-            let addresses = [0, 1].map(|side| self.address(side, &paths[side]));
-            return self.pair([&paths[0], &paths[1]], [sides[0], sides[1]], addresses);
+        if sides.iter().any(|side| side.kind != Type::Group) {
+            return self.pair(sides);
         }
         self.groups(&paths)
+    }
+
+    /// The object at a path of a file.
+    fn named<'p>(&self, side: usize, path: &'p str, link: MemberKind) -> Side<'p> {
+        let node = match path {
+            "/" => Ok(Node::Group(Group::clone(self.files[side]))),
+            path => self.files[side].node(path),
+        };
+        let kind = kind_of(&link).unwrap_or(Type::OtherLink);
+        let identity = match &node {
+            Ok(node) => self.identities.identity(side, node, kind == Type::OtherLink),
+            Err(_) => None,
+        };
+        let link = kind.is_link().then_some(link);
+        Side { path, kind, link, identity, node }
     }
 
     /// The last words.
@@ -135,30 +164,14 @@ impl<'a> Differ<'a> {
         self.atlases.get_or_insert_with(|| Rc::new(files.map(Atlas::of))).clone()
     }
 
-    fn address(&self, side: usize, path: &str) -> Option<u64> {
-        // What an external link leads to is no object of this file.
-        let kind = self.kind_at(self.files[side], path)?;
-        if kind == Type::OtherLink {
-            return None;
-        }
-        self.files[side].node(path).ok().map(|node| node.address())
-    }
-
-    fn same_object(&self, paths: &[String; 2]) -> bool {
-        let addresses = (self.address(0, &paths[0]), self.address(1, &paths[1]));
-        matches!(addresses, (Some(first), Some(second)) if first == second)
-    }
-
     /// What stands at a path, links not followed at its end.
-    fn kind_at(&self, file: &File, path: &str) -> Option<Type> {
-        if path == "/" {
-            return Some(Type::Group);
-        }
-        let (folder, name) = path.trim_end_matches('/').rsplit_once('/')?;
+    fn link_at(&self, file: &File, path: &str) -> Option<MemberKind> {
+        let path = path.trim_end_matches('/');
+        let Some((folder, name)) = path.rsplit_once('/') else { return Some(MemberKind::Group) };
         let folder =
             if folder.is_empty() { Group::clone(file) } else { file.group(folder).ok()? };
         let found = folder.members().ok()?.into_iter().find(|member| member.name == name)?;
-        kind_of(&found.kind)
+        kind_of(&found.kind).map(|_| found.kind)
     }
 
     fn dangling_objects(&mut self, paths: &[String; 2], dangling: &[bool]) -> Result<u64> {
@@ -193,52 +206,60 @@ impl<'a> Differ<'a> {
     }
 
     fn groups(&mut self, paths: &[String; 2]) -> Result<u64> {
-        let first = self.listing(self.files[0], &paths[0])?;
-        let second = self.listing(self.files[1], &paths[1])?;
-        let roots = [0, 1].map(|side| match paths[side].as_str() {
-            "/" => String::new(),
-            path => path.to_owned(),
-        });
-        let pairs = self.matched(&roots, &first, &second);
+        let lists = [self.listing(0, &paths[0])?, self.listing(1, &paths[1])?];
+        let pairs = self.matched(&lists);
         if self.options.verbose {
-            self.table(paths, &roots, &pairs)?;
+            self.table(paths, &lists, &pairs)?;
         }
-        if self.options.excluded.is_empty() && first.len() != second.len() {
+        let counts = lists.each_ref().map(|list| list.found.len());
+        if self.options.excluded.is_empty() && counts[0] != counts[1] {
             self.unlike = true;
         }
+        let mut cursors = lists.each_ref().map(Listing::cursor);
         let mut found = 0;
-        for (first, second) in pairs {
-            let (Some(first), Some(second)) = (first, second) else {
+        for pair in pairs {
+            for (cursor, index) in cursors.iter_mut().zip(pair) {
+                index.map(|index| cursor.go(index));
+            }
+            let [Some(first), Some(second)] = pair else {
                 self.unlike = true;
-                if let Some((side, found)) =
-                    first.map(|found| (0, found)).or(second.map(|found| (1, found)))
-                {
-                    self.only_in(side, &found.path)?;
-                }
+                let side = usize::from(pair[0].is_none());
+                self.only_in(side, cursors[side].path())?;
                 continue;
             };
-            let kinds = [first.kind, second.kind];
-            let addresses = [first.address, second.address];
-            let done = self.pair([&first.path, &second.path], kinds, addresses);
-            found += match done {
+            let sides = [(0, first), (1, second)].map(|(side, index)| {
+                let (list, path) = (&lists[side], cursors[side].path());
+                let entry = &list.found[index];
+                let (kind, link, identity) = (entry.kind, entry.link.clone(), entry.identity);
+                // A link that was to be followed leads nowhere.
+                let node = match &link {
+                    Some(_) => Err(pumice::Error::Invalid("a link".into())),
+                    None => list.open(entry),
+                };
+                Side { path, kind, link, identity, node }
+            });
+            found += match self.pair(sides) {
                 Err(error) if failure::is_broken_pipe(&error) => return Err(error),
-                Err(error) => {
-                    self.out.flush()?;
-                    failure::report(&error);
-                    self.failed = true;
-                    0
-                }
+                Err(error) => self.fail(&error)?,
                 Ok(found) => found,
             };
         }
         Ok(found)
     }
 
+    /// Tells an error and goes on.
+    fn fail(&mut self, error: &anyhow::Error) -> Result<u64> {
+        self.out.flush()?;
+        failure::report(error);
+        self.failed = true;
+        Ok(0)
+    }
+
     fn table(
         &mut self,
         paths: &[String; 2],
-        roots: &[String; 2],
-        pairs: &[(Option<&Found>, Option<&Found>)],
+        lists: &[Listing; 2],
+        pairs: &[[Option<usize>; 2]],
     ) -> Result<()> {
         if self.options.level > 2 {
             let [first, second] = [&self.options.files[0], &self.options.files[1]];
@@ -247,35 +268,33 @@ impl<'a> Differ<'a> {
         let whole = paths.iter().all(|path| path == "/");
         self.print(if whole { "\nfile1     file2\n" } else { "\ngroup1   group2\n" })?;
         self.print("---------------------------------------\n")?;
-        for (first, second) in pairs {
-            let mark = |found: bool| if found { 'x' } else { ' ' };
-            let name = match (first, second) {
-                (Some(first), _) => &first.path[roots[0].len()..],
-                (None, Some(second)) => &second.path[roots[1].len()..],
-                (None, None) => "",
-            };
-            let (first, second) = (mark(first.is_some()), mark(second.is_some()));
+        let mut cursors = lists.each_ref().map(Listing::cursor);
+        for pair in pairs {
+            for (cursor, index) in cursors.iter_mut().zip(pair) {
+                index.map(|index| cursor.go(index));
+            }
+            let name = cursors[usize::from(pair[0].is_none())].relative();
+            let [first, second] = pair.map(|index| if index.is_some() { 'x' } else { ' ' });
             self.print(&format!("{first:>5} {second:>6}    {name:<15}\n"))?;
         }
         self.print("\n")
     }
 
     /// Everything below a group, and itself.
-    fn listing(&mut self, file: &File, path: &str) -> Result<Vec<Found>> {
-        let listing = Listing::of(file, path, self.options.follow)?;
+    fn listing(&mut self, side: usize, path: &str) -> Result<Listing> {
+        let (file, follow) = (self.files[side], self.options.follow);
+        let listing = Listing::of(file, path, side, follow, &self.identities)?;
         if listing.dangling && self.options.no_dangling {
             self.failed = true;
         }
-        Ok(listing.found)
+        for reason in &listing.unreadable {
+            self.fail(&anyhow!("{}: {reason}", self.options.files[side]))?;
+        }
+        Ok(listing)
     }
 
     /// The two lists side by side, without what is excluded.
-    fn matched<'f>(
-        &self,
-        roots: &[String; 2],
-        first: &'f [Found],
-        second: &'f [Found],
-    ) -> Vec<(Option<&'f Found>, Option<&'f Found>)> {
+    fn matched(&self, lists: &[Listing; 2]) -> Vec<[Option<usize>; 2]> {
         let mut groups: Vec<String> = Vec::new();
         let mut excluded = |path: &str, kind: Type| {
             let inside = |group: &String| {
@@ -290,58 +309,49 @@ impl<'a> Differ<'a> {
             }
             hit
         };
-        let (mut one, mut other) = (first.iter().peekable(), second.iter().peekable());
-        let mut pairs = Vec::new();
+        let mut cursors = lists.each_ref().map(Listing::cursor);
+        let (mut next, mut alike, mut pairs) = ([0, 0], 0, Vec::new());
         loop {
-            let names = (
-                one.peek().map(|found| &found.path[roots[0].len()..]),
-                other.peek().map(|found| &found.path[roots[1].len()..]),
-            );
-            let order = match names {
-                (None, None) => return pairs,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(first), Some(second)) => first.cmp(second),
+            let more = [0, 1].map(|side| next[side] < lists[side].found.len());
+            let order = match more {
+                [false, false] => return pairs,
+                [true, false] => Ordering::Less,
+                [false, true] => Ordering::Greater,
+                [true, true] => {
+                    for (cursor, next) in cursors.iter_mut().zip(next) {
+                        alike = cursor.go(next).min(alike);
+                    }
+                    order(cursors[0].relative(), cursors[1].relative(), &mut alike)
+                }
             };
-            let pair = match order {
-                Ordering::Less => (one.next(), None),
-                Ordering::Greater => (None, other.next()),
-                Ordering::Equal => (one.next(), other.next()),
-            };
-            let (name, found) = match (&pair, names) {
-                ((Some(found), _), (Some(name), _)) => (name, *found),
-                ((None, Some(found)), (_, Some(name))) => (name, *found),
-                _ => continue,
-            };
-            if !excluded(name, found.kind) {
+            let pair = [(0, Ordering::Greater), (1, Ordering::Less)]
+                .map(|(side, without)| (order != without).then_some(next[side]));
+            let side = usize::from(pair[0].is_none());
+            alike = cursors[side].go(next[side]).min(alike);
+            if !excluded(cursors[side].relative(), lists[side].found[next[side]].kind) {
                 pairs.push(pair);
+            }
+            for (next, index) in next.iter_mut().zip(pair) {
+                *next += usize::from(index.is_some());
             }
         }
     }
 
     /// Compares two objects.
-    fn pair(
-        &mut self,
-        paths: [&str; 2],
-        mut kinds: [Type; 2],
-        addresses: [Option<u64>; 2],
-    ) -> Result<u64> {
-        if kinds[0].is_link() || kinds[1].is_link() {
-            let leads = [0, 1].map(|side| self.files[side].node(paths[side]));
-            let dangling = leads.each_ref().map(Result::is_err);
-            let links = [0, 1].map(|side| kinds[side].is_link());
-            if self.options.follow && (0..2).any(|side| links[side] && dangling[side]) {
-                return self
-                    .dangling_pair(paths, [links[0] && dangling[0], links[1] && dangling[1]]);
+    fn pair(&mut self, mut sides: [Side<'_>; 2]) -> Result<u64> {
+        let paths = sides.each_ref().map(|side| side.path);
+        if self.options.follow && sides.iter().any(|side| side.kind.is_link()) {
+            let dangling = sides.each_ref().map(|side| side.kind.is_link() && side.node.is_err());
+            if dangling[0] || dangling[1] {
+                return self.dangling_pair(paths, dangling);
             }
-            if self.options.follow {
-                for (kind, node) in kinds.iter_mut().zip(&leads) {
-                    if let Ok(node) = node {
-                        *kind = Type::of(node);
-                    }
+            for side in &mut sides {
+                if let Ok(node) = &side.node {
+                    (side.kind, side.link) = (Type::of(node), None);
                 }
             }
         }
+        let kinds = sides.each_ref().map(|side| side.kind);
         if kinds[0] != kinds[1] {
             if self.lists_incomparable() {
                 self.print(&format!(
@@ -355,61 +365,50 @@ impl<'a> Differ<'a> {
             self.incomparable();
             return Ok(0);
         }
-        let same = self.same_file && addresses[0].is_some() && addresses[0] == addresses[1];
-        if same && (self.options.follow || !kinds[0].is_link()) {
+        if let [Side { link: Some(one), .. }, Side { link: Some(other), .. }] = &sides {
+            let word = match (one, other) {
+                (MemberKind::SoftLink(_), _) => "link",
+                (MemberKind::ExternalLink(..), MemberKind::ExternalLink(..)) => "external link",
+                _ => "user defined link",
+            };
+            return self.link_pair(paths, word, one != other);
+        }
+        if sides[0].identity.is_some() && sides[0].identity == sides[1].identity {
             if self.options.verbose || self.options.report {
                 self.title(kinds[0].word(), paths)?;
                 self.found(0)?;
             }
             return Ok(0);
         }
-        match kinds[0] {
-            Type::Dataset => self.dataset_pair(paths),
-            Type::Datatype => {
-                let pair = [0, 1].map(|side| self.files[side].committed_datatype(paths[side]));
-                let [first, second] = pair;
-                let (first, second) = (first?, second?);
+        let [first, second] = sides.map(|side| side.node);
+        self.nodes(paths, (first?, second?))
+    }
+
+    fn nodes(&mut self, paths: [&str; 2], nodes: (Node, Node)) -> Result<u64> {
+        match nodes {
+            (Node::Dataset(first), Node::Dataset(second)) => {
+                self.dataset_pair(paths, [&first, &second])
+            }
+            (Node::Datatype(first), Node::Datatype(second)) => {
                 let found = u64::from(first.datatype() != second.datatype());
                 self.announce("datatype", paths, found)?;
                 let attributes = [first.attributes(), second.attributes()];
                 Ok(found + self.attributes_of(paths, attributes)?)
             }
-            Type::Group => {
+            (Node::Group(first), Node::Group(second)) => {
                 self.announce("group", paths, 0)?;
-                let pair = [0, 1].map(|side| self.files[side].group(paths[side]));
-                let [first, second] = pair;
-                let attributes = [first?.attributes(), second?.attributes()];
+                let attributes = [first.attributes(), second.attributes()];
                 self.attributes_of(paths, attributes)
             }
-            Type::SoftLink | Type::OtherLink => {
-                let targets = [0, 1].map(|side| self.link_at(self.files[side], paths[side]));
-                let word = match (&targets[0], &targets[1]) {
-                    (Some(MemberKind::SoftLink(_)), _) => "link",
-                    (Some(MemberKind::ExternalLink(..)), Some(MemberKind::ExternalLink(..))) => {
-                        "external link"
-                    }
-                    _ => "user defined link",
-                };
-                let differ = targets[0] != targets[1];
-                self.link_pair(paths, word, differ)
-            }
+            _ => Ok(0),
         }
-    }
-
-    fn link_at(&self, file: &File, path: &str) -> Option<MemberKind> {
-        let (folder, name) = path.rsplit_once('/')?;
-        let folder =
-            if folder.is_empty() { Group::clone(file) } else { file.group(folder).ok()? };
-        folder.members().ok()?.into_iter().find(|member| member.name == name).map(|it| it.kind)
     }
 
     fn dangling_pair(&mut self, paths: [&str; 2], dangling: [bool; 2]) -> Result<u64> {
         if self.options.no_dangling {
-            for side in 0..2 {
-                if dangling[side] && self.options.verbose {
-                    let path = paths[side];
-                    self.print(&format!("Warning: <{path}> is a dangling link.\n"))?;
-                }
+            if self.options.verbose {
+                let path = paths[usize::from(!dangling[0])];
+                self.print(&format!("Warning: <{path}> is a dangling link.\n"))?;
             }
             self.failed = true;
             return Ok(0);
@@ -437,21 +436,14 @@ impl<'a> Differ<'a> {
         Ok(found)
     }
 
-    fn dataset_pair(&mut self, paths: [&str; 2]) -> Result<u64> {
-        let pair = [0, 1].map(|side| self.files[side].dataset(paths[side]));
+    fn dataset_pair(&mut self, paths: [&str; 2], pair: [&Dataset; 2]) -> Result<u64> {
         let [first, second] = pair;
-        let (first, second) = (first?, second?);
         let talks = self.options.verbose || self.options.report;
         if talks {
             self.title("dataset", paths)?;
         }
-        let found = match self.datasets(paths, [&first, &second]) {
-            Err(error) if !failure::is_broken_pipe(&error) => {
-                self.out.flush()?;
-                failure::report(&error);
-                self.failed = true;
-                0
-            }
+        let found = match self.datasets(paths, pair) {
+            Err(error) if !failure::is_broken_pipe(&error) => self.fail(&error)?,
             other => other?,
         };
         if talks || (found > 0 && !self.options.quiet) {
@@ -467,14 +459,14 @@ impl<'a> Differ<'a> {
     fn attributes_of(
         &mut self,
         paths: [&str; 2],
-        attributes: [pumice::Result<Vec<pumice::Attribute>>; 2],
+        attributes: [pumice::Result<Vec<Attribute>>; 2],
     ) -> Result<u64> {
         let path = paths[0];
         let excluded = self.options.excluded_attributes.iter().any(|excluded| {
             path == excluded
                 || path.strip_prefix(excluded.as_str()).is_some_and(|rest| {
                     rest.starts_with('/')
-                        && self.kind_at(self.files[0], excluded) == Some(Type::Group)
+                        && self.link_at(self.files[0], excluded) == Some(MemberKind::Group)
                 })
         });
         if excluded { Ok(0) } else { self.attributes(paths, attributes) }
@@ -492,4 +484,12 @@ impl<'a> Differ<'a> {
         let gap = if self.options.level >= 1 { "\n" } else { "" };
         self.print(&format!("{gap}{word:<7}: <{first}> and <{second}>\n"))
     }
+}
+
+/// Compares two texts that are known to begin with `alike` equal bytes; notes how many there are.
+fn order(one: &str, other: &str, alike: &mut usize) -> Ordering {
+    let (one, other) = (&one.as_bytes()[*alike..], &other.as_bytes()[*alike..]);
+    let more = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    *alike += more;
+    one[more..].first().cmp(&other[more..].first())
 }

@@ -21,6 +21,9 @@ impl Differ<'_> {
         let [first, second] = lists;
         let mut found = 0;
         for pair in first.iter().zip(&second) {
+            if self.options.count.is_some_and(|most| found >= most) {
+                break;
+            }
             found += match pair {
                 (Some(one), Some(other)) => self.reference_pair(names, [one, other])?,
                 (one, other) => u64::from(one.is_some() != other.is_some()),
@@ -45,13 +48,13 @@ impl Differ<'_> {
         }
         if one.is_region() {
             // What cannot be opened may never have been written.
-            let (Ok((dataset, mine)), Ok((_, yours))) =
+            let (Ok((dataset, mine)), Ok((another, yours))) =
                 (first.dereference_region(one), second.dereference_region(other))
             else {
                 return Ok(0);
             };
             let addresses = [one.address(), other.address()];
-            return self.regions(addresses, [&mine, &yours], &dataset.shape());
+            return self.regions(addresses, [&mine, &yours], [&dataset.shape(), &another.shape()]);
         }
         let nodes = (first.dereference(one)?, second.dereference(other)?);
         let [one, other] = names;
@@ -91,8 +94,12 @@ impl Differ<'_> {
         &mut self,
         addresses: [u64; 2],
         [one, other]: [&Selection; 2],
-        shape: &[u64],
+        [shape, another]: [&[u64]; 2],
     ) -> Result<u64> {
+        if shape.len() != another.len() {
+            self.incomparable();
+            return Ok(0);
+        }
         let rank = shape.len().max(1);
         if let (Some((_, one)), Some((_, other))) = (one.as_points(), other.as_points()) {
             if one.len() != other.len() {
@@ -110,9 +117,10 @@ impl Differ<'_> {
                     self.print(&format!("point #{number}{}\n", text.concat()))?;
                 }
             }
-            return Ok(found);
+            // Coordinates that differ, in whole points.
+            return Ok(found / rank as u64);
         }
-        let blocks = [one, other].map(|region| {
+        let blocks = [(one, shape), (other, another)].map(|(region, shape)| {
             let mut blocks = Vec::new();
             region.for_each_block(shape, |low, high| blocks.push((low.to_vec(), high.to_vec())));
             blocks
@@ -139,7 +147,7 @@ impl Differ<'_> {
                 self.print(&format!("block #{number}{}\n", text.concat()))?;
             }
         }
-        Ok(found)
+        Ok(found / rank as u64)
     }
 }
 

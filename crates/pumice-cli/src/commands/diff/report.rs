@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::types::dimensions;
 use crate::cells;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// The differences of one pair of arrays.
@@ -18,6 +19,8 @@ pub(super) struct Report<'a> {
     part: bool,
     relative: Option<bool>,
     place: Vec<u64>,
+    /// Bytes of lines that were told.
+    told: usize,
 }
 
 /// What a report of a part told.
@@ -35,7 +38,17 @@ impl<'a> Report<'a> {
         dims: &[u64],
     ) -> Self {
         let (dims, place) = (dims.to_vec(), Vec::new());
-        Self { out, options, names, dims, began: false, part: false, relative: None, place }
+        Self {
+            out,
+            options,
+            names,
+            dims,
+            began: false,
+            part: false,
+            relative: None,
+            place,
+            told: 0,
+        }
     }
 
     /// The same of a part of the arrays, whose lines are put together later; without a header.
@@ -56,6 +69,22 @@ impl<'a> Report<'a> {
     /// Whether the first difference, if there was one, was told with a relative one.
     pub(super) fn relative(&self) -> Option<bool> {
         self.relative
+    }
+
+    /// How many bytes were told, without the header.
+    pub(super) fn told(&self) -> usize {
+        self.told
+    }
+
+    /// Whether the header was told.
+    pub(super) fn began(&self) -> bool {
+        self.began
+    }
+
+    /// Goes on behind a header that somebody has told already.
+    pub(super) fn behind_header(mut self, told: bool) -> Self {
+        self.began = told;
+        self
     }
 
     /// Adds what was told of a part.
@@ -92,20 +121,24 @@ impl<'a> Report<'a> {
                 self.header(relative)?;
             }
         }
+        let mut line = String::new();
         if self.dims.is_empty() {
             match character {
-                Some(character) => write!(self.out, "[ {character}]")?,
-                None => write!(self.out, "      ")?,
+                Some(character) => write!(line, "[ {character}]"),
+                None => write!(line, "      "),
             }
+            .map_err(io::Error::other)?;
         } else {
             cells::coordinates(linear, &self.dims, &mut self.place);
-            write!(self.out, "[ ")?;
+            line.push_str("[ ");
             for coordinate in &self.place {
-                write!(self.out, "{coordinate} ")?;
+                write!(line, "{coordinate} ").map_err(io::Error::other)?;
             }
-            write!(self.out, "]")?;
+            line.push(']');
         }
-        writeln!(self.out, "          {text}")
+        writeln!(line, "          {text}").map_err(io::Error::other)?;
+        self.told += line.len();
+        self.out.write_all(line.as_bytes())
     }
 
     fn header(&mut self, relative: bool) -> io::Result<()> {

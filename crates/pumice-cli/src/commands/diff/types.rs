@@ -56,6 +56,12 @@ impl Differ<'_> {
             }
             return Ok(self.incomparable());
         }
+        if let (Datatype::Array(first), Datatype::Array(second)) = (types[0], types[1])
+            && class(&first.base) != class(&second.base)
+        {
+            let bases = [&*first.base, &*second.base];
+            return self.comparable(names, bases, extents, true);
+        }
         let (Datatype::Compound(first), Datatype::Compound(second)) = (types[0], types[1]) else {
             return Ok(true);
         };
@@ -145,9 +151,13 @@ fn type_name(datatype: &Datatype) -> String {
     }
 }
 
-/// The sign of an integer type, as libhdf5 calls it.
+/// The sign of integers, also of those in enumerations, arrays and sequences, as libhdf5 calls it.
 pub(super) fn sign(datatype: &Datatype) -> Option<&'static str> {
     match datatype {
+        Datatype::Enum(enumeration) if enumeration.base.signed => Some("H5T_SGN_2"),
+        Datatype::Enum(_) => Some("H5T_SGN_NONE"),
+        Datatype::Array(array) => sign(&array.base),
+        Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => sign(&varlen.base),
         Datatype::Integer(integer) if integer.signed => Some("H5T_SGN_2"),
         Datatype::Integer(_) => Some("H5T_SGN_NONE"),
         _ => None,
