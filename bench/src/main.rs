@@ -11,6 +11,7 @@ mod many;
 mod sparse;
 mod strings;
 mod threads;
+mod windows;
 
 use std::error::Error;
 use std::fs;
@@ -55,13 +56,20 @@ pub struct Input {
     strings: pumice::Strings,
 }
 
+/// What stays from one command to the next.
+#[derive(Default)]
+struct State {
+    input: Input,
+    opened: Option<windows::Opened>,
+}
+
 fn main() -> io::Result<()> {
-    let mut input = Input::default();
+    let mut state = State::default();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        match answer(&mut input, &words) {
+        match answer(&mut state, &words) {
             Ok(text) => writeln!(out, "{text}")?,
             Err(error) => writeln!(out, "error {}", error.to_string().replace('\n', " "))?,
         }
@@ -70,7 +78,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
+fn answer(state: &mut State, words: &[&str]) -> Outcome<String> {
+    let State { input, opened } = state;
     let (&verb, arguments) = words.split_first().ok_or("empty command")?;
     match (verb, arguments) {
         ("version", []) => Ok(env!("CARGO_PKG_VERSION").into()),
@@ -97,6 +106,32 @@ fn answer(input: &mut Input, words: &[&str]) -> Outcome<String> {
                 ..Input::default()
             };
             Ok("ok".into())
+        }
+        ("load-rows", [folder]) => {
+            let part = |name: &str| load(&format!("{folder}/{name}.bin"));
+            let values = load(&format!("{folder}/values.bin"))?;
+            let (pointers, columns) = (part("pointers")?, part("columns")?);
+            *input = Input { pointers, columns, values, ..Input::default() };
+            Ok("ok".into())
+        }
+        ("windows-write", [path, columns, chunk @ ..]) => {
+            let chunk = match chunk {
+                [rows, columns] => Some([rows.parse()?, columns.parse()?]),
+                _ => None,
+            };
+            windows::write(input, path, columns.parse()?, chunk)?;
+            Ok("ok".into())
+        }
+        ("windows-open", [path]) => {
+            *opened = Some(windows::open(path)?);
+            Ok("ok".into())
+        }
+        ("windows-close", []) => {
+            *opened = None;
+            Ok("ok".into())
+        }
+        ("windows-read", [form, kind, rest @ ..]) => {
+            windows::read(opened.as_mut().ok_or("no file open")?, form, kind, rest)
         }
         ("load-strings", [folder]) => {
             *input = Input { strings: strings::load(folder)?, ..Input::default() };

@@ -23,6 +23,7 @@ mod steady;
 mod transfer;
 mod varlen;
 mod virtuality;
+mod windows;
 
 pub use cells::Columns;
 pub(crate) use filters::{named, pipeline_of, refitted};
@@ -35,6 +36,7 @@ pub use spec::{DatasetSpec, LayoutSpec};
 pub use transfer::{Defined, TransferOptions};
 pub use varlen::DefinedHeaped;
 pub use virtuality::{Virtual, VirtualView};
+pub use windows::{LineSink, LinesInto, Window, WindowPlan};
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;

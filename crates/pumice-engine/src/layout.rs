@@ -39,7 +39,7 @@ pub use heap_chunk::HeapChunk;
 pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub use recode::Recoder;
-pub use request::{CellSink, Lists, ReadRequest, Source, Taken, Target, WriteRequest};
+pub use request::{CellSink, Lists, ReadRequest, RowsFound, Source, Taken, Target, WriteRequest};
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
 pub use table::ChunkTable;

@@ -20,6 +20,7 @@ mod operate;
 mod overlap;
 mod run_list;
 mod splice;
+mod within;
 
 pub use columns::{Coordinate, Division, RunWriter, put_cells};
 pub use merge::{Merge, MergePiece};

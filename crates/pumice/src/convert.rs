@@ -5,11 +5,12 @@
 //! | COO, any rank | [`Dataset::write_coo`] | [`Dataset::coo_blocks`], [`Dataset::read_coo`] |
 //! | CSR | [`Dataset::write_compressed`] with [`Lines::Rows`] | [`Dataset::compressed_blocks`], [`Dataset::read_compressed`] |
 //! | CSC | the same with [`Lines::Columns`] | the same |
+//! | some rows or a window, as CSR or CSC | - | [`Dataset::read_rows`], [`Dataset::read_compressed_of`] |
 //!
 //! Both directions stream: writers take any number of blocks, readers give blocks. Counts and
 //! coordinates have 64 bits. A value that is stored is defined, also if it is zero.
 
-mod compressed;
+pub(crate) mod compressed;
 mod coo;
 mod duplicates;
 #[cfg(feature = "sprs")]

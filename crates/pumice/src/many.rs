@@ -1,15 +1,18 @@
 //! Several datasets in one call.
 
-use crate::Result;
+use crate::convert::compressed::window::{window_of, window_of_rows};
 use crate::dataset::Dataset;
 use crate::dataset::steady::in_one_extent_each;
 use crate::select::Select;
 use crate::transfer::Transfer;
+use crate::{Compressed, Lines, Result};
 use pumice_engine::Error;
 use pumice_engine::buffer::Output;
 use pumice_engine::dataset::{
-    ManyRead, ManyWrite, ReadInto, TransferOptions, WriteFrom, read_many, write_many,
+    LineSink, ManyRead, ManyWrite, ReadInto, TransferOptions, Window, WriteFrom, read_many,
+    write_many,
 };
+use pumice_space::Dims;
 use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 use std::borrow::Cow;
 
@@ -58,6 +61,40 @@ struct Part<'a, B> {
 enum Into<'a> {
     Elements { datatype: Datatype, buffer: &'a mut [u8], options: Box<TransferOptions> },
     Heaped { found: Heaped, deliver: Deliver<'a> },
+    Lines(Box<dyn Batch + 'a>),
+}
+
+/// Compressed lines that are read with others.
+trait Batch: Send {
+    /// The rows, if they are named one by one; else the selection counts.
+    fn rows(&self) -> Option<&[u64]>;
+
+    /// Where the lines go.
+    fn sink(&mut self) -> Box<dyn LineSink + '_>;
+
+    /// Reads the window alone.
+    fn look_for(&mut self, dataset: &Dataset, window: &Window, shape: &Dims) -> Result<()>;
+}
+
+struct Lined<'a, T> {
+    rows: Option<&'a [u64]>,
+    found: &'a mut Compressed<T>,
+}
+
+impl<T: Element> Batch for Lined<'_, T> {
+    fn rows(&self) -> Option<&[u64]> {
+        self.rows
+    }
+
+    fn sink(&mut self) -> Box<dyn LineSink + '_> {
+        self.found.first = 0;
+        Box::new(self.found.room())
+    }
+
+    fn look_for(&mut self, dataset: &Dataset, window: &Window, shape: &Dims) -> Result<()> {
+        *self.found = dataset.look_for(window, shape, self.found.lines)?;
+        Ok(())
+    }
 }
 
 /// Takes what was read, in the dataset's type.
@@ -187,6 +224,52 @@ impl<'a> ReadMany<'a> {
         })
     }
 
+    /// Adds a read of some rows of a matrix, as [`Dataset::read_rows_into`] does it.
+    ///
+    /// ```
+    /// use pumice::{Compressed, File, Lines, ReadMany};
+    ///
+    /// let file = File::in_memory()?;
+    /// let matrix = file.new_dataset::<f32>().shape([4, 5]).sparse().create("matrix")?;
+    /// matrix.write_points(&[[0, 4], [2, 1]], &[1f32, 2.0])?;
+    /// let [mut one, mut two] = [(); 2].map(|()| Compressed::<f32>::new(Lines::Rows));
+    /// let mut reads = ReadMany::new();
+    /// reads.add_rows(&matrix, &[2, 3], &mut one)?.add_rows(&matrix, &[0], &mut two)?;
+    /// reads.run()?;
+    /// assert_eq!((one.values, two.values), (vec![2.0], vec![1.0]));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn add_rows<T: Element>(
+        &mut self,
+        dataset: &'a Dataset,
+        rows: &'a [u64],
+        found: &'a mut Compressed<T>,
+    ) -> Result<&mut Self> {
+        found.lines = Lines::Rows;
+        self.add_lines(dataset, .., Lined { rows: Some(rows), found })
+    }
+
+    /// Adds a read of a window of a matrix, as [`Dataset::read_compressed_into`] does it.
+    pub fn add_compressed<T: Element>(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        found: &'a mut Compressed<T>,
+    ) -> Result<&mut Self> {
+        self.add_lines(dataset, selection, Lined { rows: None, found })
+    }
+
+    fn add_lines(
+        &mut self,
+        dataset: &'a Dataset,
+        selection: impl Select + Send + 'a,
+        batch: impl Batch + 'a,
+    ) -> Result<&mut Self> {
+        dataset.require_matrix()?;
+        self.reads.push(Part::new(dataset, selection, Into::Lines(Box::new(batch)))?);
+        Ok(self)
+    }
+
     fn add_delivered(
         &mut self,
         dataset: &'a Dataset,
@@ -201,7 +284,11 @@ impl<'a> ReadMany<'a> {
     /// Does them all.
     pub fn run(mut self) -> Result<()> {
         in_one_extent_each(&datasets(&self.reads), || {
-            let reads = self.reads.iter_mut().map(|part| {
+            let mut sinks: Vec<_> = Vec::new();
+            let mut reads = Vec::with_capacity(self.reads.len());
+            for part in &mut self.reads {
+                let (dataset, state) = (part.dataset, &part.dataset.state);
+                let selection = dataset.selection(&part.selection)?;
                 let into = match &mut part.buffer {
                     Into::Elements { datatype, buffer, options } => ReadInto::Elements {
                         memory_type: datatype.clone(),
@@ -209,14 +296,29 @@ impl<'a> ReadMany<'a> {
                         options,
                     },
                     Into::Heaped { found, .. } => ReadInto::Heaped(found),
+                    Into::Lines(batch) => {
+                        let shape = state.dims();
+                        let window = match batch.rows() {
+                            Some(rows) => window_of_rows(rows, &shape)?,
+                            None => window_of(&selection, &shape)?,
+                        };
+                        match state.lists_window(&window)? {
+                            true => sinks.push((state, selection, window, batch.sink())),
+                            false => batch.look_for(dataset, &window, &shape)?,
+                        }
+                        continue;
+                    }
                 };
-                let selection = part.dataset.selection(&part.selection)?;
-                Ok(ManyRead { dataset: &part.dataset.state, selection, into })
-            });
-            read_many(reads.collect::<Result<Vec<_>>>()?)
+                reads.push(ManyRead { dataset: state, selection, into });
+            }
+            for (dataset, selection, window, sink) in &mut sinks {
+                let into = ReadInto::Lines { window: window.clone(), sink: &mut **sink };
+                reads.push(ManyRead { dataset, selection: selection.clone(), into });
+            }
+            read_many(reads)
         })?;
         self.reads.into_iter().try_for_each(|part| match part.buffer {
-            Into::Elements { .. } => Ok(()),
+            Into::Elements { .. } | Into::Lines(_) => Ok(()),
             Into::Heaped { found, mut deliver } => {
                 part.dataset.at(deliver(part.dataset.datatype(), found))
             }

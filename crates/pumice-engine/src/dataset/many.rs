@@ -3,6 +3,7 @@
 //! A virtual dataset has no chunks: it goes before the others, for itself. Elements that refer to the global heap are
 //! written after what they refer to, and followed when they have been read.
 
+use super::windows::{LineSink, Window};
 use super::{DatasetState, transfer::TransferOptions};
 use crate::buffer::Output;
 use crate::global_heap::Reading;
@@ -36,6 +37,13 @@ pub enum ReadInto<'a> {
     },
     /// Elements of the file's type with everything that they refer to.
     Heaped(&'a mut Heaped),
+    /// Compressed lines of a window, which stands for the selection.
+    Lines {
+        /// Which rows and columns.
+        window: Window,
+        /// Whereto.
+        sink: &'a mut dyn LineSink,
+    },
 }
 
 /// A write, to be done with others.
@@ -77,32 +85,59 @@ pub enum WriteFrom<'a> {
 }
 
 /// Does all reads as one request: no write of any of the datasets comes between them. Virtual datasets
-/// come first, each for itself: their data are those of others.
+/// come first, each for itself: their data are those of others; and windows that have to be looked for.
 pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
     let lent = reads.extract_if(.., |read| read.dataset.is_virtual());
     lent.into_iter().try_for_each(ManyRead::alone)?;
     let datasets = distinct(reads.iter().map(|read| read.dataset));
     let _in_hand = in_hand(&datasets);
     let _no_resize: Vec<_> = datasets.iter().map(|dataset| dataset.gate()).collect();
-    let mut planned = Vec::with_capacity(reads.len());
+    let (mut planned, mut windows) = (Vec::with_capacity(reads.len()), Vec::new());
     for read in reads {
-        planned.extend(read.plan()?);
+        match read.into {
+            ReadInto::Lines { window, sink } => {
+                let plan = read.dataset.plan_window(window)?;
+                let plan = plan.ok_or_else(not_listed)?;
+                windows.push((read.dataset, plan, sink));
+            }
+            _ => planned.extend(read.plan()?),
+        }
     }
     let mut targets = Vec::with_capacity(planned.len());
     for read in &mut planned {
         targets.push((read.dataset, read.parts.take(), read.place.target(read.dataset)?));
     }
-    let Some((first, ..)) = targets.first() else { return Ok(()) };
+    let first = targets.first().map(|(dataset, ..)| *dataset);
+    let Some(first) = first.or(windows.first().map(|(dataset, ..)| *dataset)) else {
+        return Ok(());
+    };
     let cache = first.cache().clone();
-    cache.read_many(targets.iter_mut().map(|(dataset, parts, target)| {
+    let values = targets.iter_mut().map(|(dataset, parts, target)| {
         let target = &*target;
         let request =
             move |part: ChunkPart| (part.chunk.clone(), ReadRequest::Values { part, target });
-        (&dataset.cached, parts.take().into_iter().flatten().map(request))
-    }))?;
+        let requests: Requests<'_> = Box::new(parts.take().into_iter().flatten().map(request));
+        (&dataset.cached, requests)
+    });
+    let lines = windows.iter_mut().map(|(dataset, plan, _)| {
+        let requests: Requests<'_> = Box::new(plan.requests());
+        (&dataset.cached, requests)
+    });
+    cache.read_many(values.chain(lines))?;
+    for (dataset, plan, sink) in windows {
+        sink.put(plan, &dataset.datatype)?;
+    }
     let pieces: Vec<_> = targets.into_iter().map(|(.., target)| target.into_pieces()).collect();
     planned.into_iter().zip(pieces).try_for_each(|(read, pieces)| read.finish(pieces))
 }
+
+/// [`DatasetState::lists_window`] says which windows can be read.
+fn not_listed() -> Error {
+    Error::Internal("a window of a layout without lists of cells".into())
+}
+
+/// What is asked of the chunks of a dataset.
+type Requests<'a> = Box<dyn Iterator<Item = (Dims, ReadRequest<'a>)> + 'a>;
 
 /// A read that has been checked.
 struct PlannedRead<'a> {
@@ -129,6 +164,7 @@ impl<'a> ManyRead<'a> {
                 *heaped = self.dataset.read_heaped(&self.selection)?;
                 Ok(())
             }
+            ReadInto::Lines { .. } => Err(not_listed()),
         }
     }
 
@@ -149,6 +185,7 @@ impl<'a> ManyRead<'a> {
                 *heaped = Heaped::default();
                 (count, &plain, Place::Heaped(dataset.buffer(count)?, heaped))
             }
+            ReadInto::Lines { .. } => return Err(not_listed()),
         };
         if count == 0 {
             return Ok(None);

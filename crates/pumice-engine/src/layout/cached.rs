@@ -221,6 +221,7 @@ impl Layout for DatasetLayout {
             | ReadRequest::Points { .. }
             | ReadRequest::Cells { .. }
             | ReadRequest::DefinedValues { .. }
+            | ReadRequest::Rows { .. }
             | ReadRequest::DefinedHeaped { .. } => Part::All,
         }
     }
@@ -445,6 +446,7 @@ impl Layout for DatasetLayout {
             | ReadRequest::Defined { .. }
             | ReadRequest::Cells { .. }
             | ReadRequest::DefinedValues { .. }
+            | ReadRequest::Rows { .. }
             | ReadRequest::DefinedHeaped { .. } => 0.0,
         }
     }

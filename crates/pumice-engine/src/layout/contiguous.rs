@@ -156,6 +156,7 @@ impl Contiguous {
             ReadRequest::DefinedValues { cells, .. } => Some(self.selected(cells)),
             ReadRequest::Points { .. }
             | ReadRequest::Cells { .. }
+            | ReadRequest::Rows { .. }
             | ReadRequest::DefinedHeaped { .. } => None,
         }
     }
@@ -204,7 +205,9 @@ impl Contiguous {
             ReadRequest::Values { part, target } => {
                 self.read_values(|| part.segments(dims), target, extents)
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                Err(points_of_sparse())
+            }
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(Direct::Done { bytes: 0 })

@@ -125,7 +125,9 @@ impl Dense {
                 }
                 Ok(())
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                Err(points_of_sparse())
+            }
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(())
@@ -149,7 +151,7 @@ impl Dense {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => target.fill_all(part.segments(dims)),
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => {
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
                 return Err(points_of_sparse());
             }
             ReadRequest::Defined { cells, found } => {

@@ -65,6 +65,15 @@ pub enum ReadRequest<'a> {
         /// The answer: cells of the chunk, and the value of each in row-major order.
         found: &'a mut Option<(CellSet, Vec<u8>)>,
     },
+    /// Lists the defined cells of some rows of a matrix's chunk. Sparse chunks of fewer than 2^32 cells only.
+    Rows {
+        /// Which rows of the chunk, ascending, and which columns of them.
+        rows: &'a [u32],
+        /// The columns, which are the same in all rows.
+        columns: Range<u32>,
+        /// The answer.
+        found: &'a mut Option<RowsFound>,
+    },
     /// As `DefinedValues`, with what the values refer to. Only chunks with variable-length data
     /// have it.
     DefinedHeaped {
@@ -73,6 +82,17 @@ pub enum ReadRequest<'a> {
         /// The answer: cells of the chunk, and the value of each in row-major order.
         found: &'a mut Option<(CellSet, Heaped)>,
     },
+}
+
+/// The defined cells of some rows of a chunk, row by row.
+#[derive(Debug, Default)]
+pub struct RowsFound {
+    /// The cells, by their number in the chunk.
+    pub cells: Vec<u32>,
+    /// Where the cells of each row begin, and where those of the last end.
+    pub starts: Vec<usize>,
+    /// The value of each cell, in the file's type.
+    pub values: Vec<u8>,
 }
 
 /// Columns of coordinates and values that take the cells of a chunk.

@@ -3,7 +3,7 @@
 //! Invariant: `values`, when present, has exactly one element per defined cell. It is absent while
 //! only the locations are resident.
 
-use super::request::{Source, Target};
+use super::request::{RowsFound, Source, Target};
 use crate::Result;
 use pumice_filter::EncodedCells;
 use pumice_space::{CellSet, Run, Segment, Selection};
@@ -28,6 +28,39 @@ impl Work for ListInBlock<'_> {
     #[inline(always)]
     fn run(self) -> Self::Output {
         self.cells.list_in_block(self.dims, self.start, self.count)
+    }
+}
+
+/// [`CellSet::list_within`] of rows, compiled for wide registers: cells, where those of each row begin, and the
+/// positions of their values.
+struct ListRows<'a> {
+    cells: &'a CellSet,
+    width: u64,
+    rows: &'a [u32],
+    columns: Range<u32>,
+}
+
+impl Work for ListRows<'_> {
+    type Output = (Vec<u32>, Vec<usize>, Vec<Range<usize>>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { cells, width, rows, columns } = self;
+        let mut list = Vec::new();
+        let (mut starts, mut positions) =
+            (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+        let mut before = 0;
+        starts.push(0);
+        let run = |&row: &u32| Run {
+            start: u64::from(row) * width + u64::from(columns.start),
+            len: columns.len() as u64,
+        };
+        cells.list_within(rows.iter().map(run), &mut list, |range| {
+            before += range.len();
+            starts.push(before);
+            positions.push(range);
+        });
+        (list, starts, positions)
     }
 }
 
@@ -198,6 +231,23 @@ impl SparseChunk {
             )?,
         };
         Ok((cells, found))
+    }
+
+    /// The defined cells in `columns` of some rows, which ascend, of a chunk of rows of `width` cells, and their values.
+    pub fn rows(&self, element: usize, width: u64, rows: &[u32], columns: Range<u32>) -> RowsFound {
+        let (cells, starts, positions) =
+            run_widely(ListRows { cells: &self.cells, width, rows, columns });
+        let held = self.values();
+        let mut values = Vec::with_capacity(cells.len() * element);
+        let mut positions = positions.into_iter().filter(|range| !range.is_empty()).peekable();
+        while let Some(mut range) = positions.next() {
+            // Values of rows that follow each other do so, too.
+            while let Some(next) = positions.next_if(|next| next.start == range.end) {
+                range.end = next.end;
+            }
+            values.extend_from_slice(&held[range.start * element..range.end * element]);
+        }
+        RowsFound { cells, starts, values }
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

@@ -296,7 +296,9 @@ impl VariableLength {
                 }
                 chunk.scatter(&self.datatype, part.count(), part.segments(dims), target)
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } => Err(points_of_sparse()),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                Err(points_of_sparse())
+            }
             ReadRequest::Defined { cells, found } => {
                 let wanted = chunk.named(cells, dims)?;
                 **found = Some(chunk.defined_among(&wanted));

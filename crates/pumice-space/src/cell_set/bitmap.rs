@@ -48,7 +48,16 @@ impl Bitmap {
         word.is_some_and(|word| word >> (cell % 64) & 1 == 1)
     }
 
+    /// How many bits are set between `from` and `end`, which lie in few words.
+    #[inline(always)]
+    pub(super) fn count_between(&self, from: u64, end: u64) -> usize {
+        let (first, last) = ((from / 64) as usize, (end.max(1) - 1) as usize / 64);
+        let words = self.words.iter().enumerate().take(last + 1).skip(first);
+        words.map(|(index, &word)| cut(word, index, from, end).count_ones() as usize).sum()
+    }
+
     /// How many bits come before `cell`, which is at most the number of cells.
+    #[inline(always)]
     pub(super) fn rank(&self, cell: u64) -> u64 {
         let word = (cell / 64) as usize;
         let block = word / WORDS_PER_RANK;
@@ -120,31 +129,75 @@ impl Bitmap {
         }
         let (mut at, mut base) = (0, 0u32);
         for &word in &*self.words {
-            let (mut word, mut place) = (word, at);
+            put_word(word, base, at, list);
             at += word.count_ones() as usize;
-            // Of scattered cells, a word mostly has no more than that: so there is no decision for each.
-            loop {
-                if let Some(to) =
-                    list.get_mut(place..).and_then(|to| to.first_chunk_mut::<AT_ONCE>())
-                {
-                    for cell in to {
-                        *cell = base.wrapping_add(word.trailing_zeros());
-                        word &= word.wrapping_sub(1);
-                    }
-                }
-                if word == 0 {
-                    break;
-                }
-                place += AT_ONCE;
-            }
             base = base.wrapping_add(64);
         }
         list.truncate(count);
     }
 
+    /// Puts the `count` cells between `from` and `end` into a list, from `place` on. The list may become longer than
+    /// that, and what comes behind these cells means nothing.
+    #[inline(always)]
+    pub(super) fn list_between(
+        &self,
+        from: u64,
+        end: u64,
+        place: usize,
+        count: usize,
+        list: &mut Vec<u32>,
+    ) {
+        if count == 0 {
+            return;
+        }
+        let needed = place + count + AT_ONCE;
+        if list.len() < needed {
+            // All that there is memory for, so that many runs need few steps.
+            list.resize(needed.max(list.capacity()), 0);
+        }
+        let (first, last) = ((from / 64) as usize, ((end - 1) / 64) as usize);
+        let mut at = place;
+        for (index, &word) in self.words.iter().enumerate().take(last + 1).skip(first) {
+            let word = cut(word, index, from, end);
+            put_word(word, index as u32 * 64, at, list);
+            at += word.count_ones() as usize;
+        }
+    }
+
     /// Visits the runs between `from` and `end`, cut there.
     pub(super) fn for_each_run(&self, from: u64, end: u64, visit: impl FnMut(Run)) {
         for_each_run(&self.words, from, end, visit);
+    }
+}
+
+/// The bits of a word, given by its number, that lie between two cells.
+#[inline(always)]
+fn cut(word: u64, index: usize, from: u64, end: u64) -> u64 {
+    let base = index as u64 * 64;
+    let low = from.saturating_sub(base).min(64);
+    let high = end.saturating_sub(base).min(64);
+    // Shifts by 64 are none.
+    let above = u64::MAX.checked_shl(low as u32).unwrap_or(0);
+    let below = !u64::MAX.checked_shl(high as u32).unwrap_or(0);
+    word & above & below
+}
+
+/// Puts the bits of a word, the first of which is cell `base`, into a list from `place` on. Up to [`AT_ONCE`] places
+/// behind them are overwritten.
+#[inline(always)]
+fn put_word(mut word: u64, base: u32, mut place: usize, list: &mut [u32]) {
+    // Of scattered cells, a word mostly has no more than that: so there is no decision for each.
+    loop {
+        if let Some(to) = list.get_mut(place..).and_then(|to| to.first_chunk_mut::<AT_ONCE>()) {
+            for cell in to {
+                *cell = base.wrapping_add(word.trailing_zeros());
+                word &= word.wrapping_sub(1);
+            }
+        }
+        if word == 0 {
+            break;
+        }
+        place += AT_ONCE;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compressed rows (CSR) and columns (CSC) of matrices.
 
 mod blocks;
+pub(crate) mod window;
 
 pub use self::blocks::CompressedBlocks;
 
@@ -12,6 +13,9 @@ use pumice_engine::{Error, Result};
 use pumice_space::{Dims, Points, Selection};
 use pumice_types::Element;
 use std::borrow::Borrow;
+
+/// A matrix of up to so many rows and columns is read as a window.
+const WINDOW: u64 = 1 << 24;
 
 /// Which lines of a matrix are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +74,18 @@ pub struct Compressed<T> {
 }
 
 impl<T> Compressed<T> {
+    /// No lines yet: memory to read into.
+    ///
+    /// ```
+    /// use pumice::{Compressed, Lines};
+    ///
+    /// assert_eq!(Compressed::<f32>::new(Lines::Rows).line_count(), 0);
+    /// ```
+    pub fn new(lines: Lines) -> Self {
+        let (pointers, indices, values) = (Vec::new(), Vec::new(), Vec::new());
+        Self { lines, first: 0, pointers, indices, values }
+    }
+
     /// How many cells there are.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
@@ -209,12 +225,17 @@ impl Dataset {
             if count >= isize::MAX as u64 / 8 {
                 return Err(Error::Invalid(format!("no memory for {count} pointers")));
             }
-            let found = self.read_defined::<T>(&bounded(&Selection::all(), shape)?)?;
-            Ok((shape.clone(), Compressed::of(lines, 0, count, &found)?))
+            let all = bounded(&Selection::all(), shape)?;
+            let compressed = match shape.iter().all(|size| *size <= WINDOW) {
+                true => self.read_compressed_of(&all, lines)?,
+                // Lines that nobody has written cost nothing if they are not named one by one.
+                false => Compressed::of(lines, 0, count, &self.read_defined::<T>(&all)?)?,
+            };
+            Ok((shape.clone(), compressed))
         })
     }
 
-    fn require_matrix(&self) -> Result<()> {
+    pub(crate) fn require_matrix(&self) -> Result<()> {
         match self.shape().len() {
             2 => Ok(()),
             rank => self.at(Err(Error::Invalid(format!(

@@ -1,7 +1,10 @@
 //! Matrices of the crate `sprs`.
 
+use super::compressed::window::window_of;
 use super::{Compressed, Duplicates, Lines};
 use crate::Dataset;
+use crate::select::Select;
+use pumice_engine::dataset::Window;
 use pumice_engine::{Error, Result};
 use pumice_space::Points;
 use pumice_types::Element;
@@ -29,7 +32,62 @@ impl Dataset {
     /// The defined cells as a matrix of the crate `sprs`.
     pub fn read_sprs<T: Element>(&self, lines: Lines) -> Result<CsMat<T>> {
         let (shape, compressed) = self.compressed::<T>(lines)?;
-        let Compressed { pointers, indices, values, .. } = compressed;
+        self.matrix_of(compressed, [shape[0], shape[1]])
+    }
+
+    /// The defined cells of a window, as [`read_compressed_of`](Self::read_compressed_of) picks them, as a matrix of
+    /// the crate `sprs` that has the window's shape.
+    ///
+    /// ```
+    /// use pumice::{File, Lines};
+    ///
+    /// let file = File::in_memory()?;
+    /// let matrix = file.new_dataset::<f32>().shape([4, 5]).sparse().create("matrix")?;
+    /// matrix.write_points(&[[0, 4], [2, 1], [2, 3]], &[1f32, 2.0, 3.0])?;
+    /// let window = matrix.read_sprs_of::<f32>((1..4, 2..), Lines::Rows)?;
+    /// assert_eq!((window.shape(), window.get(1, 1)), ((3, 3), Some(&3.0)));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_sprs_of<T: Element>(
+        &self,
+        selection: impl Select,
+        lines: Lines,
+    ) -> Result<CsMat<T>> {
+        self.require_matrix()?;
+        let (shape, compressed) = self.selected(selection, |selection, shape| {
+            let Window { rows, columns } = window_of(selection, shape)?;
+            let width = columns.iter().map(|range| range.end - range.start).sum();
+            Ok(([rows.len() as u64, width], self.read_compressed_of::<T>(selection, lines)?))
+        })?;
+        self.matrix_of(compressed, shape)
+    }
+
+    /// Some rows, in the order in which they are named, as a matrix of the crate `sprs`.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// let file = File::in_memory()?;
+    /// let matrix = file.new_dataset::<f32>().shape([4, 5]).sparse().create("matrix")?;
+    /// matrix.write_points(&[[0, 4], [2, 1]], &[1f32, 2.0])?;
+    /// let rows = matrix.read_sprs_rows::<f32>(&[2, 0, 1])?;
+    /// assert_eq!((rows.shape(), rows.get(0, 1)), ((3, 5), Some(&2.0)));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_sprs_rows<T: Element>(&self, rows: &[u64]) -> Result<CsMat<T>> {
+        self.require_matrix()?;
+        let (width, compressed) =
+            self.in_one_extent(|shape| Ok((shape[1], self.read_rows::<T>(rows)?)))?;
+        self.matrix_of(compressed, [rows.len() as u64, width])
+    }
+
+    /// Compressed lines as a matrix of this shape.
+    fn matrix_of<T: Element>(
+        &self,
+        compressed: Compressed<T>,
+        shape: [u64; 2],
+    ) -> Result<CsMat<T>> {
+        let Compressed { lines, pointers, indices, values, .. } = compressed;
         let narrow = |numbers: Vec<u64>| -> Result<Vec<usize>> {
             let small = numbers.into_iter().map(usize::try_from).collect::<Result<_, _>>();
             small.map_err(|_| Error::Invalid("a matrix too large for this machine".into()))

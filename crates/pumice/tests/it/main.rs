@@ -69,4 +69,5 @@ mod varlen_model;
 mod varlen_points;
 mod vast_shapes;
 mod virtual_reset;
+mod windows;
 mod worked_example;

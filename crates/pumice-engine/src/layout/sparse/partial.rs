@@ -43,7 +43,9 @@ impl Sparse {
         let takes_values = match request {
             ReadRequest::Values { target, .. } => !target.is_unverified(),
             ReadRequest::Cells { values, .. } => *values,
-            ReadRequest::Points { .. } | ReadRequest::DefinedValues { .. } => true,
+            ReadRequest::Points { .. }
+            | ReadRequest::DefinedValues { .. }
+            | ReadRequest::Rows { .. } => true,
             ReadRequest::Defined { .. } | ReadRequest::DefinedHeaped { .. } => false,
         };
         takes_values && self.is_plain(key)
@@ -115,6 +117,17 @@ impl Sparse {
                 let (cells, values) = self.select_part(key, &chunk, wanted)?;
                 let bytes = values.len() as u64;
                 **taken = Taken::Kept(cells, values);
+                bytes
+            }
+            ReadRequest::Rows { rows, columns, found } => {
+                let width = dims.last().copied().unwrap_or(1);
+                let inside = self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?;
+                // Elements of no bytes: cells alone.
+                let mut listed = inside.rows(0, width, rows, columns.clone());
+                let total = self.geometry.cells_per_chunk();
+                listed.values = chunk.values(&CellSet::from_list(total, listed.cells.clone())?)?;
+                let bytes = listed.values.len() as u64;
+                **found = Some(listed);
                 bytes
             }
             ReadRequest::Defined { .. } | ReadRequest::DefinedHeaped { .. } => {

@@ -92,6 +92,11 @@ impl Sparse {
                 **found = Some(chunk.select(element, dims, cells, true)?);
                 Ok(())
             }
+            ReadRequest::Rows { rows, columns, found } => {
+                let width = dims.last().copied().unwrap_or(1);
+                **found = Some(chunk.rows(element, width, rows, columns.clone()));
+                Ok(())
+            }
             ReadRequest::DefinedHeaped { .. } => Err(crate::layout::without_heap()),
         }
     }
@@ -236,6 +241,7 @@ impl Sparse {
             ReadRequest::Cells { .. }
             | ReadRequest::Defined { .. }
             | ReadRequest::DefinedValues { .. }
+            | ReadRequest::Rows { .. }
             | ReadRequest::DefinedHeaped { .. } => {}
         }
         Ok(())

@@ -1,0 +1,432 @@
+//! Windows of sparse matrices as compressed rows or columns.
+//!
+//! A chunk keeps its cells row by row, and the values of a row's cells follow each other. So a chunk lists the cells
+//! of the rows that are asked for, with where each row begins, and the lists of the chunks that lie beside each other
+//! are put together row by row. Columns are the same lists, sorted by column.
+
+use super::DatasetState;
+use crate::layout::{ReadRequest, RowsFound, Storage};
+use crate::{Error, Result};
+use pumice_space::Dims;
+use pumice_types::{Conversion, Datatype, Element};
+use std::ops::Range;
+
+/// More chunks than that are not asked one by one, whether they are stored or not.
+const MANY: u64 = 1 << 16;
+
+/// Which part of a matrix is read.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// The rows, in the order in which they are wanted. One may be there several times.
+    pub rows: Vec<u64>,
+    /// The columns, ascending.
+    pub columns: Vec<Range<u64>>,
+}
+
+impl Window {
+    /// How many columns there are.
+    pub fn width(&self) -> u64 {
+        self.columns.iter().map(|range| range.end - range.start).sum()
+    }
+
+    fn check(&self, dims: &[u64]) -> Result<()> {
+        let &[height, width] = dims else {
+            return Err(Error::Invalid(format!(
+                "compressed lines are those of a matrix, not of an array of rank {}",
+                dims.len()
+            )));
+        };
+        if let Some(row) = self.rows.iter().find(|row| **row >= height) {
+            return Err(Error::Invalid(format!("row {row} of a matrix of {height} rows")));
+        }
+        let mut before = 0;
+        for range in &self.columns {
+            if range.start < before || range.end < range.start || range.end > width {
+                return Err(Error::Invalid(format!(
+                    "columns {range:?} of a matrix of {width} columns"
+                )));
+            }
+            before = range.end;
+        }
+        Ok(())
+    }
+}
+
+/// Compressed lines that are being filled; memory that they have is used again.
+#[derive(Debug)]
+pub struct LinesInto<'a, T> {
+    /// Whether columns are compressed.
+    pub by_columns: bool,
+    /// Where each line begins, and where the last ends.
+    pub pointers: &'a mut Vec<u64>,
+    /// The place of each cell in its line, counted in the window.
+    pub indices: &'a mut Vec<u64>,
+    /// The value of each cell.
+    pub values: &'a mut Vec<T>,
+}
+
+/// Takes what was found in a window, converted from the dataset's type.
+pub trait LineSink: Send {
+    /// Puts lines together.
+    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()>;
+}
+
+impl<T: Element> LineSink for LinesInto<'_, T> {
+    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()> {
+        let conversion = Conversion::new(datatype, &T::datatype())?;
+        match self.by_columns {
+            true => plan.put_columns(&conversion, self),
+            false => plan.put_rows(&conversion, self),
+        }
+    }
+}
+
+/// The chunks that a window touches, and what was found there.
+pub struct WindowPlan {
+    window: Window,
+    /// Bands of chunks that have rows of the window.
+    bands: Vec<Band>,
+    /// Columns of chunks that have columns of the window.
+    stripes: Vec<Stripe>,
+    /// Rows of a chunk that are asked for, band after band.
+    rows: Vec<u32>,
+    /// For each row of the window its band and its number there, unless rows ascend.
+    places: Option<Vec<(u32, u32)>>,
+    /// The answers, band by band.
+    found: Vec<Option<RowsFound>>,
+    /// Cells in a row of a chunk.
+    side: u64,
+}
+
+/// Chunks that lie beside each other.
+struct Band {
+    chunk: u64,
+    /// Which of the rows are theirs.
+    rows: Range<usize>,
+}
+
+/// Chunks that lie below each other.
+struct Stripe {
+    chunk: u64,
+    /// From the first to the last column that is asked for, within a chunk.
+    columns: Range<u32>,
+    /// Where columns of the chunk are in the window.
+    index: Index,
+}
+
+/// From columns of a chunk to those of the window.
+enum Index {
+    /// Behind so many of the window, from the first that is asked for on.
+    From(u64),
+    /// For each column from the first that is asked for on; [`NOWHERE`] if it is not.
+    Listed(Vec<u64>),
+}
+
+const NOWHERE: u64 = u64::MAX;
+
+impl DatasetState {
+    /// Reads a window of a matrix as compressed lines. `false` if its layout has no such lists, or if the window
+    /// touches too many chunks: nothing has been read then.
+    pub fn read_window<T: Element>(
+        &self,
+        window: &Window,
+        mut into: LinesInto<'_, T>,
+    ) -> Result<bool> {
+        let _no_resize = self.gate();
+        let Some(mut plan) = self.plan_window(window.clone())? else { return Ok(false) };
+        self.cache().read(&self.cached, plan.requests())?;
+        into.put(plan, &self.datatype)?;
+        Ok(true)
+    }
+
+    /// Whether a window can be read with others: not if its layout has no lists of cells, or if it touches too many
+    /// chunks.
+    pub fn lists_window(&self, window: &Window) -> Result<bool> {
+        Ok(self.plan_window(window.clone())?.is_some())
+    }
+
+    /// The chunks that a window touches; `None` if there is no such list of them.
+    pub(super) fn plan_window(&self, window: Window) -> Result<Option<WindowPlan>> {
+        window.check(&self.dims())?;
+        let (Storage::Sparse(..), &[height, side]) =
+            (&self.layout.storage, self.layout.geometry.chunk())
+        else {
+            return Ok(None);
+        };
+        if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
+            return Ok(None);
+        }
+        WindowPlan::new(window, height, side)
+    }
+}
+
+impl WindowPlan {
+    /// The plan of a window of a matrix with chunks of `height` rows of `side` cells.
+    fn new(window: Window, height: u64, side: u64) -> Result<Option<Self>> {
+        let ascends = window.rows.is_sorted_by(|one, next| one < next);
+        let mut sorted = Vec::new();
+        if !ascends {
+            sorted.clone_from(&window.rows);
+            sorted.sort_unstable();
+            sorted.dedup();
+        }
+        let wanted = if ascends { &window.rows } else { &sorted };
+        let mut bands: Vec<Band> = Vec::new();
+        let mut rows = crate::buffer::reserved(wanted.len())?;
+        for &row in wanted {
+            let at = rows.len();
+            match bands.last_mut() {
+                // As rows ascend, most are in the band of the one before, which takes no division.
+                Some(band) if row - band.chunk * height < height => band.rows.end = at + 1,
+                _ => bands.push(Band { chunk: row / height, rows: at..at + 1 }),
+            }
+            rows.push((row - bands[bands.len() - 1].chunk * height) as u32);
+        }
+        let across: u64 = window
+            .columns
+            .iter()
+            .filter(|range| !range.is_empty())
+            .map(|range| (range.end - 1) / side - range.start / side + 1)
+            .sum();
+        if across.saturating_mul(bands.len() as u64) > MANY {
+            return Ok(None);
+        }
+        let stripes = stripes(&window.columns, side);
+        let places = (!ascends).then(|| {
+            let place = |row: &u64| {
+                let at = sorted.binary_search(row).unwrap_or_default();
+                let band = bands.partition_point(|band| band.rows.end <= at);
+                (band as u32, (at - bands[band].rows.start) as u32)
+            };
+            window.rows.iter().map(place).collect()
+        });
+        let mut found = Vec::new();
+        found.resize_with(bands.len() * stripes.len(), || None);
+        Ok(Some(Self { window, bands, stripes, rows, places, found, side }))
+    }
+
+    /// What is asked of the chunks.
+    pub(super) fn requests(&mut self) -> impl Iterator<Item = (Dims, ReadRequest<'_>)> {
+        let Self { bands, stripes, rows, found, .. } = self;
+        let (stripes, rows) = (&*stripes, &*rows);
+        let across = stripes.len().max(1);
+        bands.iter().zip(found.chunks_mut(across)).flat_map(move |(band, found)| {
+            stripes.iter().zip(found).map(move |(stripe, found)| {
+                let key = Dims::from_slice(&[band.chunk, stripe.chunk]);
+                let (rows, columns) = (&rows[band.rows.clone()], stripe.columns.clone());
+                (key, ReadRequest::Rows { rows, columns, found })
+            })
+        })
+    }
+
+    /// How many cells were found.
+    fn count(&self) -> usize {
+        self.found.iter().flatten().map(|found| found.cells.len()).sum()
+    }
+
+    /// Puts rows together, in the order in which they are wanted.
+    fn put_rows<T: Element>(
+        self,
+        conversion: &Conversion,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<()> {
+        let LinesInto { pointers, indices, values, .. } = into;
+        reserve(pointers, self.window.rows.len() + 1)?;
+        pointers.push(0);
+        // Rows that are wanted twice come on top.
+        reserve(indices, self.count())?;
+        reserve(values, self.count())?;
+        if let (None, [Stripe { columns, index: Index::From(index), .. }]) =
+            (&self.places, &self.stripes[..])
+        {
+            // One chunk has all of a row, and its rows come one after another.
+            let shift = index.wrapping_sub(u64::from(columns.start));
+            for (band, found) in self.bands.iter().zip(&self.found) {
+                let before = indices.len() as u64;
+                let Some(found) = found else {
+                    pointers.extend(band.rows.clone().map(|_| before));
+                    continue;
+                };
+                for (at, &row) in self.rows[band.rows.clone()].iter().enumerate() {
+                    let cells = &found.cells[found.starts[at]..found.starts[at + 1]];
+                    let shift = shift.wrapping_sub(u64::from(row) * self.side);
+                    indices.extend(cells.iter().map(|&cell| u64::from(cell).wrapping_add(shift)));
+                    pointers.push(indices.len() as u64);
+                }
+                append(conversion, &found.values, values)?;
+            }
+            return Ok(());
+        }
+        let across = self.stripes.len();
+        let mut put = |band: usize, at: usize| -> Result<()> {
+            let row = u64::from(self.rows[self.bands[band].rows.start + at]);
+            let found = &self.found[band * across..(band + 1) * across];
+            for (stripe, found) in self.stripes.iter().zip(found) {
+                let Some(found) = found else { continue };
+                stripe.put_row(row * self.side, at, found, conversion, indices, values)?;
+            }
+            pointers.push(indices.len() as u64);
+            Ok(())
+        };
+        match &self.places {
+            Some(places) => {
+                places.iter().try_for_each(|&(band, at)| put(band as usize, at as usize))
+            }
+            None => {
+                let mut bands = self.bands.iter().enumerate();
+                bands.try_for_each(|(band, Band { rows, .. })| {
+                    (0..rows.len()).try_for_each(|at| put(band, at))
+                })
+            }
+        }
+    }
+
+    /// Puts columns together, in ascending order; rows, too, have to ascend.
+    fn put_columns<T: Element>(
+        self,
+        conversion: &Conversion,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<()> {
+        if self.places.is_some() {
+            return Err(Error::Internal("columns of rows that do not ascend".into()));
+        }
+        let LinesInto { pointers, indices, values, .. } = into;
+        let width = usize::try_from(self.window.width()).ok();
+        let width = width.and_then(|width| width.checked_add(2));
+        let width = width.ok_or_else(|| Error::Invalid("no memory for so many columns".into()))?;
+        reserve(pointers, width)?;
+        // Counted two places behind, so that what is summed up is where each column goes on.
+        pointers.resize(width, 0);
+        self.for_each_cell(|_, _, column| pointers[column as usize + 2] += 1);
+        let mut sum = 0;
+        for pointer in pointers.iter_mut() {
+            sum += *pointer;
+            *pointer = sum;
+        }
+        let count = sum as usize;
+        reserve(indices, count)?;
+        indices.resize(count, 0);
+        reserve(values, count)?;
+        values.resize(count, T::zeroed());
+        let mut converted = Vec::new();
+        for found in self.found.iter().flatten() {
+            append(conversion, &found.values, &mut converted)?;
+        }
+        self.for_each_cell(|at, row, column| {
+            let place = &mut pointers[column as usize + 1];
+            indices[*place as usize] = row;
+            values[*place as usize] = converted[at];
+            *place += 1;
+        });
+        pointers.pop();
+        Ok(())
+    }
+
+    /// Visits the cells chunk by chunk: the number of each among those that were found, and its row and its column in
+    /// the window.
+    #[inline]
+    fn for_each_cell(&self, mut visit: impl FnMut(usize, u64, u64)) {
+        let across = self.stripes.len().max(1);
+        let mut before = 0;
+        for (band, found) in self.bands.iter().zip(self.found.chunks(across)) {
+            for (stripe, found) in self.stripes.iter().zip(found) {
+                let Some(found) = found else { continue };
+                for (at, &row) in self.rows[band.rows.clone()].iter().enumerate() {
+                    let number = (band.rows.start + at) as u64;
+                    let first = u64::from(row) * self.side + u64::from(stripe.columns.start);
+                    let cells = found.starts[at]..found.starts[at + 1];
+                    for position in cells {
+                        let column = u64::from(found.cells[position]) - first;
+                        let column = match &stripe.index {
+                            Index::From(index) => index + column,
+                            Index::Listed(index) => index[column as usize],
+                        };
+                        if column != NOWHERE {
+                            visit(before + position, number, column);
+                        }
+                    }
+                }
+                before += found.cells.len();
+            }
+        }
+    }
+}
+
+impl Stripe {
+    /// Appends what a chunk has of a row that begins with cell `first`.
+    fn put_row<T: Element>(
+        &self,
+        first: u64,
+        at: usize,
+        found: &RowsFound,
+        conversion: &Conversion,
+        indices: &mut Vec<u64>,
+        values: &mut Vec<T>,
+    ) -> Result<()> {
+        let range = found.starts[at]..found.starts[at + 1];
+        let (cells, size) = (&found.cells[range.clone()], conversion.source_size());
+        let first = first + u64::from(self.columns.start);
+        match &self.index {
+            Index::From(index) => {
+                let shift = index.wrapping_sub(first);
+                indices.extend(cells.iter().map(|&cell| u64::from(cell).wrapping_add(shift)));
+                append(conversion, &found.values[range.start * size..range.end * size], values)
+            }
+            Index::Listed(index) => cells.iter().zip(range).try_for_each(|(&cell, at)| {
+                let column = index[(u64::from(cell) - first) as usize];
+                if column == NOWHERE {
+                    return Ok(());
+                }
+                indices.push(column);
+                append(conversion, &found.values[at * size..(at + 1) * size], values)
+            }),
+        }
+    }
+}
+
+/// The columns of chunks of rows of `side` cells that have some of these columns.
+fn stripes(columns: &[Range<u64>], side: u64) -> Vec<Stripe> {
+    let mut stripes: Vec<Stripe> = Vec::new();
+    let mut before = 0;
+    for range in columns.iter().filter(|range| !range.is_empty()) {
+        for chunk in range.start / side..=(range.end - 1) / side {
+            let origin = chunk * side;
+            let start = range.start.max(origin);
+            let end = range.end.min(origin.saturating_add(side));
+            let part = (start - origin) as u32..(end - origin) as u32;
+            match stripes.last_mut().filter(|stripe| stripe.chunk == chunk) {
+                Some(stripe) => stripe.add(part, before),
+                None => stripes.push(Stripe { chunk, columns: part, index: Index::From(before) }),
+            }
+            before += end - start;
+        }
+    }
+    stripes
+}
+
+impl Stripe {
+    /// Adds columns behind those that are there, `before` of the window before them.
+    fn add(&mut self, part: Range<u32>, before: u64) {
+        let mut listed = match std::mem::replace(&mut self.index, Index::From(0)) {
+            Index::From(index) => (index..).take(self.columns.len()).collect(),
+            Index::Listed(listed) => listed,
+        };
+        listed.resize((part.start - self.columns.start) as usize, NOWHERE);
+        listed.extend((before..).take(part.len()));
+        (self.columns.end, self.index) = (part.end, Index::Listed(listed));
+    }
+}
+
+/// Empties a list and makes room in it, or says that there is not enough memory.
+fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
+    list.clear();
+    let none = |_| Error::Invalid(format!("no memory for {count} cells"));
+    list.try_reserve(count).map_err(none)
+}
+
+/// Appends elements of the file's type as those of another.
+fn append<T: Element>(conversion: &Conversion, bytes: &[u8], values: &mut Vec<T>) -> Result<()> {
+    let (at, count) = (values.len(), bytes.len() / conversion.source_size());
+    values.resize(at + count, T::zeroed());
+    Ok(conversion.convert(bytes, bytemuck::cast_slice_mut(&mut values[at..]))?)
+}

@@ -1,0 +1,266 @@
+//! Windows of matrices as compressed lines, against a plain list of cells.
+
+use proptest::prelude::*;
+use pumice::{
+    CacheOptions, Compressed, Context, Dataset, File, FilterSpec, Lines, ReadMany, Selection,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+type Cells = BTreeMap<(u64, u64), i32>;
+
+/// How a matrix is stored and read.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Sparse, with the default filters.
+    Sparse,
+    /// Sparse and without filters, past the cache.
+    Direct,
+    /// All cells are defined.
+    Dense,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    shape: [u64; 2],
+    chunk: [u64; 2],
+    cells: Cells,
+    /// Cells that come after the file was written, and are not stored yet.
+    late: Cells,
+    rows: Vec<u64>,
+    windows: Vec<[(u64, u64, u64); 2]>,
+    kind: Kind,
+}
+
+fn cells(shape: [u64; 2]) -> impl Strategy<Value = Cells> {
+    let [rows, columns] = shape;
+    let scattered = prop::collection::btree_map((0..rows, 0..columns), any::<i32>(), 0..60);
+    let full = (0..=rows, any::<i32>()).prop_map(move |(end, value)| {
+        let cells = (0..end).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        cells.filter(|(row, column)| (row * 7 + column) % 5 > 1).map(|at| (at, value)).collect()
+    });
+    prop_oneof![scattered, full]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let kinds = prop::sample::select(vec![Kind::Sparse, Kind::Direct, Kind::Dense]);
+    let shapes = ([1u64..40, 1u64..90], [1u64..20, 1u64..90]);
+    (shapes, kinds).prop_flat_map(|((shape, chunk), kind)| {
+        let chunk = [0, 1].map(|axis| chunk[axis].min(shape[axis]));
+        let [rows, columns] = shape;
+        let axis = |size: u64| (0..size, 1u64..4, 0..=size);
+        let late = prop::collection::btree_map((0..rows, 0..columns), any::<i32>(), 0..3);
+        let parts = (
+            cells(shape),
+            late,
+            prop::collection::vec(0..rows, 0..30),
+            prop::collection::vec([axis(rows), axis(columns)], 1..4),
+        );
+        parts.prop_map(move |(cells, late, rows, windows)| Case {
+            shape,
+            chunk,
+            cells,
+            late,
+            rows,
+            windows,
+            kind,
+        })
+    })
+}
+
+/// First, step and number of an axis, cut to its size.
+fn picked((start, step, count): (u64, u64, u64), size: u64) -> Vec<u64> {
+    (0..count).map(|at| start + at * step).take_while(|at| *at < size).collect()
+}
+
+/// The lines that a plain list of cells has.
+fn naive(cells: &Cells, lines: Lines, rows: &[u64], columns: &[u64]) -> Compressed<i32> {
+    let mut found = Compressed::new(lines);
+    found.pointers.push(0);
+    let (outer, inner) = match lines {
+        Lines::Rows => (rows, columns),
+        Lines::Columns => (columns, rows),
+    };
+    for &line in outer {
+        for (index, &across) in inner.iter().enumerate() {
+            let at = if lines == Lines::Rows { (line, across) } else { (across, line) };
+            if let Some(value) = cells.get(&at) {
+                found.indices.push(index as u64);
+                found.values.push(*value);
+            }
+        }
+        found.pointers.push(found.indices.len() as u64);
+    }
+    found
+}
+
+fn create(file: &File, case: &Case) -> Dataset {
+    let builder = file.new_dataset::<i32>().shape(case.shape).chunk(case.chunk);
+    let builder = match case.kind {
+        Kind::Sparse => builder.sparse(),
+        Kind::Direct => {
+            builder.sparse().value_filters(vec![]).location_filters(vec![FilterSpec::location()])
+        }
+        Kind::Dense => builder,
+    };
+    let dataset = builder.create("matrix").unwrap();
+    write(&dataset, &case.cells);
+    dataset
+}
+
+fn write(dataset: &Dataset, cells: &Cells) {
+    let cells = cells.iter().map(|(&(row, column), &value)| ([row, column], value));
+    dataset.write_cells(cells).unwrap();
+}
+
+/// All cells of a dense matrix, those that were never written as zero.
+fn filled(cells: &Cells, [rows, columns]: [u64; 2]) -> Cells {
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    all.map(|at| (at, cells.get(&at).copied().unwrap_or(0))).collect()
+}
+
+fn check(dataset: &Dataset, case: &Case, cells: &Cells) {
+    let [height, width] = case.shape;
+    let all: Vec<u64> = (0..width).collect();
+    let expected = naive(cells, Lines::Rows, &case.rows, &all);
+    assert_eq!(dataset.read_rows::<i32>(&case.rows).unwrap(), expected);
+    let mut kept = Compressed::<i32>::new(Lines::Rows);
+    for window in &case.windows {
+        let [down, across] = *window;
+        let (rows, columns) = (picked(down, height), picked(across, width));
+        let slab = Selection::hyperslab(
+            &[down.0, across.0],
+            &[down.1, across.1],
+            &[rows.len() as u64, columns.len() as u64],
+            &[1, 1],
+        )
+        .unwrap();
+        for lines in [Lines::Rows, Lines::Columns] {
+            if rows.is_empty() || columns.is_empty() {
+                // Nothing is selected, of whatever shape.
+                let found = dataset.read_compressed_of::<i32>(&slab, lines).unwrap();
+                assert!(found.is_empty());
+                continue;
+            }
+            let expected = naive(cells, lines, &rows, &columns);
+            assert_eq!(dataset.read_compressed_of::<i32>(&slab, lines).unwrap(), expected);
+            // What was there before does not matter.
+            kept.lines = lines;
+            dataset.read_compressed_into(&slab, &mut kept).unwrap();
+            assert_eq!(kept, expected);
+            let converted = dataset.read_compressed_of::<f64>(&slab, lines).unwrap();
+            assert_eq!(converted.indices, expected.indices);
+            let same = converted.values.iter().zip(&expected.values);
+            assert!(same.into_iter().all(|(one, other)| *one == f64::from(*other)));
+        }
+    }
+    let every: Vec<u64> = (0..height).collect();
+    for lines in [Lines::Rows, Lines::Columns] {
+        let expected = naive(cells, lines, &every, &all);
+        assert_eq!(dataset.read_compressed::<i32>(lines).unwrap(), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #[test]
+    fn windows_have_the_cells_of_a_plain_list(case in case()) {
+        let limit = if matches!(case.kind, Kind::Direct) { 4096 } else { 1 << 20 };
+        let context = Context::builder().cache_bytes(limit).threads(2).build().unwrap();
+        let store = std::sync::Arc::new(pumice::MemoryStore::default());
+        let file = File::options().context(&context).create_in(store).unwrap();
+        let dataset = create(&file, &case);
+        let mut cells = case.cells.clone();
+        let seen = |cells: &Cells| match case.kind {
+            Kind::Dense => filled(cells, case.shape),
+            _ => cells.clone(),
+        };
+        check(&dataset, &case, &seen(&cells));
+        file.flush().unwrap();
+        dataset.evict().unwrap();
+        if let Kind::Direct = case.kind {
+            dataset.set_cache_options(CacheOptions::default().direct(true));
+        }
+        check(&dataset, &case, &seen(&cells));
+        write(&dataset, &case.late);
+        cells.extend(case.late.clone());
+        check(&dataset, &case, &seen(&cells));
+    }
+}
+
+fn small() -> Dataset {
+    let file = File::in_memory().unwrap();
+    let matrix = file.new_dataset::<i32>().shape([6, 8]).chunk([4, 3]).sparse().create("m");
+    let matrix = matrix.unwrap();
+    matrix.write_points(&[[0, 0], [1, 7], [4, 2], [4, 3], [5, 5]], &[1, 2, 3, 4, 5]).unwrap();
+    matrix
+}
+
+#[test]
+fn rows_and_columns_of_unions_are_windows_if_each_row_has_the_same_columns() {
+    let matrix = small();
+    let block = |rows: Range<u64>, columns: Range<u64>| {
+        let count = [rows.end - rows.start, columns.end - columns.start];
+        Selection::block(&[rows.start, columns.start], &count).unwrap()
+    };
+    let union = |parts: Vec<Selection>| Selection::union_of(2, parts, &[6, 8]).unwrap();
+    let corners =
+        union(vec![block(0..1, 0..3), block(0..1, 7..8), block(4..6, 0..3), block(4..6, 7..8)]);
+    let found = matrix.read_compressed_of::<i32>(&corners, Lines::Rows).unwrap();
+    assert_eq!(found.pointers, [0, 1, 2, 2]);
+    assert_eq!((found.indices, found.values), (vec![0, 2], vec![1, 3]));
+    let columns = matrix.read_compressed_of::<i32>(&corners, Lines::Columns).unwrap();
+    assert_eq!(columns.pointers, [0, 1, 1, 2, 2]);
+    assert_eq!((columns.indices, columns.values), (vec![0, 1], vec![1, 3]));
+
+    let ragged = union(vec![block(0..1, 0..3), block(4..5, 0..4)]);
+    let refused = matrix.read_compressed_of::<i32>(&ragged, Lines::Rows).unwrap_err();
+    assert!(refused.to_string().contains("some rows and some columns"), "{refused}");
+    let points = matrix.read_compressed_of::<i32>(&[[0u64, 0], [1, 1]][..], Lines::Rows);
+    assert!(points.is_err());
+}
+
+#[test]
+fn rows_outside_a_matrix_and_arrays_of_other_ranks_are_refused() {
+    let matrix = small();
+    let refused = matrix.read_rows::<i32>(&[0, 6]).unwrap_err();
+    assert!(refused.to_string().contains("row 6"), "{refused}");
+    assert_eq!(matrix.read_rows::<i32>(&[]).unwrap().pointers, [0]);
+    let file = File::in_memory().unwrap();
+    let cube = file.new_dataset::<i32>().shape([2, 2, 2]).sparse().create("cube").unwrap();
+    assert!(cube.read_rows::<i32>(&[0]).unwrap_err().to_string().contains("rank 3"));
+}
+
+#[test]
+fn few_rows_of_a_matrix_without_end_cost_what_is_there() {
+    let file = File::in_memory().unwrap();
+    let edge = 1 << 40;
+    let matrix = file.new_dataset::<i32>().shape([edge, edge]).chunk([1000, 1000]).sparse();
+    let matrix = matrix.create("matrix").unwrap();
+    matrix.write_points(&[[5, 7], [edge - 1, edge - 1]], &[1, 2]).unwrap();
+    let found = matrix.read_rows::<i32>(&[edge - 1, 5, 6, edge - 1]).unwrap();
+    assert_eq!(found.pointers, [0, 1, 2, 2, 3]);
+    assert_eq!((found.indices, found.values), (vec![edge - 1, 7, edge - 1], vec![2, 1, 2]));
+    let column = matrix.read_compressed_of::<i32>((5..9, 7), Lines::Columns).unwrap();
+    assert_eq!((column.indices, column.values), (vec![0], vec![1]));
+}
+
+#[test]
+fn many_windows_are_read_in_one_call() {
+    let matrix = small();
+    let (mut one, mut two) = (Compressed::new(Lines::Rows), Compressed::new(Lines::Columns));
+    let (mut values, mut wide) = ([0; 6], Compressed::<f64>::new(Lines::Rows));
+    let mut reads = ReadMany::new();
+    reads.add_rows(&matrix, &[4, 1], &mut one).unwrap();
+    reads.add(&matrix, (.., 2..3), &mut values).unwrap();
+    reads.add_compressed(&matrix, (4.., 2..4), &mut two).unwrap();
+    reads.add_compressed(&matrix, (.., ..), &mut wide).unwrap();
+    reads.run().unwrap();
+    assert_eq!(
+        (one.pointers, one.indices, one.values),
+        (vec![0, 2, 3], vec![2, 3, 7], vec![3, 4, 2])
+    );
+    assert_eq!((two.pointers, two.indices, two.values), (vec![0, 1, 2], vec![0, 0], vec![3, 4]));
+    assert_eq!(values, [0, 0, 0, 0, 3, 0]);
+    assert_eq!(wide, matrix.read_compressed::<f64>(Lines::Rows).unwrap());
+}
