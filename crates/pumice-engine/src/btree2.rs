@@ -283,7 +283,7 @@ impl Tree {
         }
         self.place(io)?;
         let depth = self.context.levels.depth();
-        self.root.commit(&self.context, depth, io)?;
+        self.header_dirty |= self.root.commit(&mut self.context, depth, io)?;
         if self.header_dirty {
             let header = TreeHeader {
                 tree_type: self.context.tree_type,

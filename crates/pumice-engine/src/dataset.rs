@@ -16,6 +16,7 @@ mod handle;
 mod many;
 mod moving;
 mod reach;
+mod refresh;
 mod resize;
 mod rows;
 mod spec;

@@ -99,6 +99,11 @@ impl Error {
         }
     }
 
+    /// Whether another program changed the file: what is there now is found by reading it again, or opening it.
+    pub fn is_changed(&self) -> bool {
+        matches!(self.cause(), Self::Changed(_))
+    }
+
     /// Whether a filter that this build does not have is all that is missing.
     pub fn is_missing_filter(&self) -> bool {
         matches!(self.cause(), Self::Filter(pumice_filter::FilterError::Missing { .. }))

@@ -16,6 +16,7 @@ mod keeping;
 mod opening;
 mod others;
 mod refused;
+mod swmr;
 
 pub(crate) use keeping::Kept;
 pub(crate) use opening::find_superblock;
@@ -36,11 +37,11 @@ use datasets::Forgetting;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{Era, FileSpaceInfo, FileSpaceStrategy};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
-use pumice_format::superblock::Superblock;
+use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
 use pumice_store::Locking;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
@@ -71,8 +72,8 @@ pub struct File {
     heap: Arc<GlobalHeap>,
     extension: Extension,
     space: Mutex<FileSpace>,
-    /// Whether the superblock says that the file is open for writing.
-    marked: AtomicBool,
+    /// What the superblock says of who has the file open, from opening to closing it.
+    marks: AtomicU8,
     low: LibraryVersion,
     high: LibraryVersion,
     /// What it was made or opened with.
@@ -144,7 +145,8 @@ impl File {
         let forgetting = Forgetting::default();
         let low = options.library_version;
         let low = low.unwrap_or(LibraryVersion::of_superblock(superblock.version));
-        let (space, marked) = (Mutex::new(space), AtomicBool::new(options.mark_open));
+        let marks = if options.mark_open { OPEN_FOR_WRITING } else { 0 };
+        let (space, marks) = (Mutex::new(space), AtomicU8::new(marks));
         let orphans = Mutex::default();
         let cached = cache.register_file();
         let heap = Arc::new(GlobalHeap::new(medium.clone()));
@@ -154,7 +156,7 @@ impl File {
             superblock,
             extension,
             space,
-            marked,
+            marks,
             low,
             high: options.newest_version.unwrap_or(LibraryVersion::DRAFT),
             options: *options,
@@ -260,6 +262,7 @@ impl File {
             }),
             ("memory for metadata", writes && wanted.metadata_limit.is_some_and(|n| n != limit)),
             ("mark", writes && wanted.mark_open && !mark_open),
+            ("way of sharing (SWMR)", wanted.swmr && !self.is_swmr()),
             ("alignment", {
                 writes && wanted.alignment.is_some() && wanted.alignment != self.options.alignment
             }),
@@ -373,7 +376,7 @@ impl File {
         if let Some(object) = self.objects().by_address.get(&address) {
             return Ok(object.clone());
         }
-        let loaded = Arc::new(Object::load(&self.medium, address)?);
+        let loaded = Arc::new(self.medium.steady(|| Object::load(&self.medium, address))?);
         let mut objects = self.objects();
         objects.make_room();
         // Another thread may have loaded it meanwhile: there must be only one.
@@ -415,6 +418,7 @@ impl File {
     }
 
     fn insert(&self, object: Object) -> Result<Arc<Object>> {
+        self.medium.refuse_in_swmr("no object can be made")?;
         let object = Arc::new(object);
         let mut objects = self.objects();
         objects.make_room();

@@ -138,6 +138,11 @@ impl GlobalHeap {
         Ok(loaded.object(address, index)?.to_vec())
     }
 
+    /// Forgets what was read, which another program may have changed.
+    pub(crate) fn forget_read(&self) {
+        *self.kept() = Kept::default();
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

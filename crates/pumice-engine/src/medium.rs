@@ -19,10 +19,12 @@ mod images;
 mod parked;
 mod pressure;
 mod space;
+mod swmr;
 
 pub use commit::Snapshot;
 pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
+pub(crate) use swmr::Swmr;
 
 use crate::allocator::{Extent, Parts, Purpose};
 use crate::buffer::zeroed;
@@ -37,7 +39,7 @@ use pumice_filter::scratch;
 use pumice_format::Sizes;
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::path::Path;
-use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -67,6 +69,8 @@ pub struct Medium {
     parked: Arc<Parked>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
+    /// Whether there is one writer and many readers: a [`Swmr`].
+    swmr: AtomicU8,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
     /// what it will write.
     changes: RwLock<()>,
@@ -137,6 +141,7 @@ impl Medium {
             held: held_list,
             parked,
             seen: AtomicU64::new(0),
+            swmr: AtomicU8::new(Swmr::Off as u8),
             changes: RwLock::new(()),
         }
     }
@@ -422,6 +427,10 @@ impl Medium {
         }
         state.parking.remove_within(address, length);
         state.drop_held(address, length);
+        if self.writes_swmr() && !state.allocator.is_fresh(address) {
+            // A reader may still be on its way there.
+            return;
+        }
         state.allocator.free(address, length, purpose);
     }
 
@@ -535,8 +544,20 @@ impl MetadataIo for Medium {
         self.give_back(address, length, Purpose::Raw);
     }
 
+    fn place_anew(&self, address: u64, length: u64) -> Result<Option<u64>> {
+        if !self.writes_swmr() || self.is_fresh(address) {
+            return Ok(None);
+        }
+        let place = self.allocate_for(DataKind::Tree, length)?;
+        self.free(address, length);
+        Ok(Some(place))
+    }
+
     fn stage_index(&self, address: u64, bytes: Vec<u8>) {
-        self.state().parking.allowed.insert(address);
+        // Blocks that wait elsewhere are written without regard to their order.
+        if !self.writes_swmr() {
+            self.state().parking.allowed.insert(address);
+        }
         self.stage(address, bytes);
     }
 

@@ -46,6 +46,12 @@ pub trait MetadataIo: Send + Sync {
         self.free(address, length);
     }
 
+    /// Another place for a changed block of `length` bytes, if it must not be replaced where it is.
+    fn place_anew(&self, address: u64, length: u64) -> Result<Option<u64>> {
+        let _ = (address, length);
+        Ok(None)
+    }
+
     /// The bytes that the next commit writes at `address`, replacing any staged there before.
     /// Blocks are always staged whole and begin at the same address that they are read from.
     fn stage(&self, address: u64, bytes: Vec<u8>);
@@ -90,6 +96,10 @@ impl MetadataIo for OfIndex<'_> {
 
     fn free_raw(&self, address: u64, length: u64) {
         self.0.free_raw(address, length);
+    }
+
+    fn place_anew(&self, address: u64, length: u64) -> Result<Option<u64>> {
+        self.0.place_anew(address, length)
     }
 
     fn stage(&self, address: u64, bytes: Vec<u8>) {

@@ -21,6 +21,7 @@ use pumice_format::object_header::{
     PhaseChange, RawMessage,
 };
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Room for messages that come later, when a header is created.
@@ -48,6 +49,8 @@ pub struct Object {
     state: Mutex<State>,
     links: Mutex<Links>,
     attributes: Mutex<Option<Box<Dense>>>,
+    /// Whether its blocks have been written as they stay while other programs read them.
+    settled: AtomicBool,
 }
 
 struct State {
@@ -124,9 +127,25 @@ impl Object {
         Ok(Self::new(medium, address, State::new(header, blocks, capacity)))
     }
 
+    /// Reads the header again, which another program may have changed, and forgets links and attributes.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        let now = self.medium.steady(|| Self::load(&self.medium, self.address))?;
+        self.follow(&now);
+        Ok(())
+    }
+
+    /// Takes the messages of an object that was just read at the same address.
+    pub(crate) fn follow(&self, now: &Self) {
+        let (mut links, mut attributes) = (self.links(), self.dense_attributes());
+        (*links, *attributes) = Default::default();
+        std::mem::swap(&mut *self.state(), &mut *now.state());
+    }
+
     fn new(medium: &Arc<Medium>, address: u64, state: State) -> Self {
         let (links, attributes) = Default::default();
-        Self { medium: medium.clone(), address, state: Mutex::new(state), links, attributes }
+        let settled = AtomicBool::new(false);
+        let state = Mutex::new(state);
+        Self { medium: medium.clone(), address, state, links, attributes, settled }
     }
 
     /// Where the header begins: what links to the object name.
@@ -271,6 +290,7 @@ impl Object {
     }
 
     fn set_link_count(&self, count: u32) -> Result<()> {
+        self.medium.refuse_in_swmr("no link can be made or removed")?;
         let mut state = self.changeable()?;
         state.touch();
         if state.header.version == 1 {
@@ -300,7 +320,11 @@ impl Object {
         if unchanged {
             return Ok(());
         }
-        self.change(|messages| match messages.iter_mut().find(|message| message.kind == kind) {
+        // Of these, readers beside the writer know how to follow.
+        if !matches!(kind, kind::LAYOUT | kind::DATASPACE) {
+            self.medium.refuse_in_swmr("no object can be changed")?;
+        }
+        self.change_any(|messages| match messages.iter_mut().find(|message| message.kind == kind) {
             Some(message) => {
                 // libhdf5 takes the layout of storage that is allocated early for constant, and
                 // would refuse to change it back.
@@ -313,6 +337,11 @@ impl Object {
 
     /// Changes the list of messages.
     pub fn change<T>(&self, change: impl FnOnce(&mut Vec<RawMessage>) -> T) -> Result<T> {
+        self.medium.refuse_in_swmr("no object can be changed")?;
+        self.change_any(change)
+    }
+
+    fn change_any<T>(&self, change: impl FnOnce(&mut Vec<RawMessage>) -> T) -> Result<T> {
         let mut state = self.changeable()?;
         state.touch();
         Ok(change(&mut state.header.messages))
@@ -448,7 +477,9 @@ impl Object {
         old: &[Continuation],
     ) -> Result<(Continuation, usize)> {
         let needed = header.continuation_length(messages, 0) as u64;
-        let block = match old.iter().find(|block| is_good_for(block, needed)) {
+        // Readers would find new messages behind an old first block: not where messages can have moved.
+        let keeps = !self.medium.writes_swmr() || self.settled.swap(true, Ordering::Relaxed);
+        let block = match old.iter().find(|block| keeps && is_good_for(block, needed)) {
             Some(&block) => block,
             None => {
                 let length = header.continuation_length(messages, room(needed as usize)) as u64;

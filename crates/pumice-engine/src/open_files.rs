@@ -103,7 +103,8 @@ pub fn open_path(
     }
     let (file, unlock) =
         open_locked(&store, several, path, opening, cache, locking, options).map_err(at_path)?;
-    file.settle(Place { identity, unlock, path: path.to_path_buf(), locking });
+    let readers = Box::new(move || store.lock(locking, false));
+    file.settle(Place { identity, unlock, readers, path: path.to_path_buf(), locking });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
 }
@@ -204,6 +205,7 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
 pub(crate) struct Place {
     identity: Identity,
     unlock: Unlock,
+    readers: Box<dyn Fn() -> io::Result<()> + Send + Sync>,
     path: PathBuf,
     locking: Locking,
 }
@@ -212,6 +214,12 @@ impl Place {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes the lock one that others may share who read the file, but nobody who changes it.
+    pub(crate) fn let_readers_in(&self) -> Result<()> {
+        let failed = |source| Error::Io { action: "share the lock".into(), source };
+        (self.readers)().map_err(failed)
     }
 
     /// How it is locked.

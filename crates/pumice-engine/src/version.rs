@@ -158,6 +158,9 @@ pub struct CreateOptions {
     pub mark_open: bool,
     /// Whether a file that is marked so is edited all the same.
     pub ignore_mark: bool,
+    /// Whether there may be one writer and many readers: a file that is read may be written meanwhile, one that is
+    /// edited may be read.
+    pub swmr: bool,
     /// Where larger ranges of a file begin; also for a file that is there.
     pub alignment: Option<Alignment>,
     /// How many bytes are put aside for metadata at a time, if not as many as usual.
@@ -189,6 +192,7 @@ impl CreateOptions {
             alignment: self.alignment,
             chunk_cache: self.chunk_cache,
             virtual_view: self.virtual_view,
+            swmr: false,
             ..Self::default()
         }
     }

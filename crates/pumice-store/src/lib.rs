@@ -132,6 +132,11 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Lets reads be of what other programs have written by now, where they were of what had been before.
+    fn renew(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Cuts or extends (with zeros) to `len` bytes; of [several parts](Self::starts), the one that is to
     /// end there.
     fn set_len(&self, len: u64) -> io::Result<()>;

@@ -13,6 +13,7 @@ mod packed;
 mod pairs;
 mod read;
 mod references;
+mod swmr;
 mod write;
 
 use anyhow::{Result, bail};
@@ -48,6 +49,12 @@ fn run(arguments: &[String]) -> Result<()> {
         [command, file, path, out] if command == "references" => {
             references::run(file.as_ref(), path, out.as_ref())
         }
+        [command, file, paths, times, rows, how] if command == "append" => {
+            swmr::append(file.as_ref(), paths, times.parse()?, rows.parse()?, how)
+        }
+        [command, file, path, last, how] if command == "follow" => {
+            swmr::follow(file.as_ref(), path, last.parse()?, how)
+        }
         [command, file, list, out] if command == "as" => {
             convert::run(file.as_ref(), list.as_ref(), out.as_ref())
         }
@@ -55,7 +62,8 @@ fn run(arguments: &[String]) -> Result<()> {
             "usage: pumice-interop write SPEC.jsonl OUT.h5 | edit SPEC.jsonl FILE.h5 | \
              read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
-             hold FILE.h5 | cuts KIND OUTDIR | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT"
+             hold FILE.h5 | cuts KIND OUTDIR | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT | \
+             append FILE.h5 PATH,... TIMES ROWS swmr|plain[-wide] | follow FILE.h5 PATH ROWS swmr|plain[-file]"
         ),
     }
 }

@@ -382,6 +382,15 @@ impl Dataset {
         self.at(self.state.flush(self.owner.0.cache()))
     }
 
+    /// Reads again what another program may have written: HDF5's `H5Drefresh`. Extent, elements and attributes are as
+    /// the file has them now. A dataset of a file that is open for editing is as it is.
+    ///
+    /// It is for files that are written while they are read: see
+    /// [`FileOptions::swmr`](crate::FileOptions::swmr). Reads that are under way are waited for.
+    pub fn refresh(&self) -> Result<()> {
+        self.at(self.state.refresh(self.engine()))
+    }
+
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
         Attribute::all(&self.owner, self.state.object(), &self.path)
@@ -394,26 +403,26 @@ impl Dataset {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        self.make_room()?;
+        self.changing_object()?;
         let attribute = value.attribute(name);
         self.at(attribute::create(&self.owner.0, self.state.object(), attribute))
     }
 
     /// Gives the dataset a comment, or takes it away.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
-        self.make_room()?;
+        self.changing_object()?;
         self.at(creation::set_comment(self.state.object(), text))
     }
 
     /// Gives an attribute another name.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
-        self.make_room()?;
+        self.changing_object()?;
         self.at(attribute::rename(&self.owner.0, self.state.object(), name, new_name))
     }
 
     /// Removes an attribute.
     pub fn remove_attribute(&self, name: &str) -> Result<()> {
-        self.make_room()?;
+        self.changing_object()?;
         self.at(attribute::remove(&self.owner.0, self.state.object(), name))
     }
 
@@ -421,6 +430,11 @@ impl Dataset {
     /// much memory.
     pub(crate) fn make_room(&self) -> Result<()> {
         self.at(self.owner.begin_change())
+    }
+
+    /// The same before a change of the object itself, not of its elements.
+    fn changing_object(&self) -> Result<()> {
+        self.at(self.owner.begin_object_change())
     }
 
     pub(crate) fn selection(&self, selection: impl Select) -> Result<Selection> {

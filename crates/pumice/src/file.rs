@@ -89,6 +89,58 @@ impl File {
         self.root.engine().commit()
     }
 
+    /// Lets other programs read the file while this one goes on writing (SWMR): HDF5's `H5Fstart_swmr_write`.
+    ///
+    /// All objects must be there. From now on elements can be written and datasets can grow; objects, links and
+    /// attributes cannot be made, changed or deleted, datasets cannot become smaller, and strings and sequences cannot be
+    /// written to the global heap. [`flush`](Self::flush) shows readers what was written: they never see
+    /// an extent whose elements are not there. It ends when the file is closed.
+    ///
+    /// Readers are h5py with `swmr=True`, others that use libhdf5, and [`FileOptions::swmr`]. The file must be in the
+    /// form of HDF5 1.10 or later, as new ones are.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("a.h5");
+    /// let file = File::create(&path)?;
+    /// let counts = file.new_dataset::<i32>().shape([0]).max_shape([None]).chunk([100]).create("counts")?;
+    /// file.start_swmr_write()?;
+    /// for count in 0..10 {
+    ///     counts.resize(&[count + 1])?;
+    ///     counts.write(count..count + 1, &[count as i32])?;
+    ///     file.flush()?;
+    /// }
+    /// assert!(file.create_group("late").is_err());
+    /// file.close()?;
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn start_swmr_write(&self) -> Result<()> {
+        self.root.owner().begin_change()?;
+        self.root.engine().start_swmr_write()
+    }
+
+    /// Whether another program may be writing the file while it is read here, or reading it while it is written here.
+    pub fn is_swmr(&self) -> bool {
+        self.root.engine().is_swmr()
+    }
+
+    /// Reads again what another program may have written: what handles to the file, its groups and datasets show, and
+    /// what is read from now on, is as the file is now. A file that is open for editing is as it is.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("a.h5");
+    /// # pumice::File::create(&path)?.close()?;
+    /// let file = pumice::File::options().swmr(true).open(&path)?;
+    /// file.refresh()?;
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn refresh(&self) -> Result<()> {
+        self.root.engine().refresh()
+    }
+
     /// Keeps messages of object headers that several objects have alike once for all of them, as
     /// [`FileOptions::shared_messages`] asked for when the file was made. It is for files that are
     /// complete: close the file afterwards. Gives the number of messages that are shared.
@@ -185,6 +237,12 @@ impl Owner {
             return Err(Error::Invalid(what));
         }
         self.0.relieve()
+    }
+
+    /// The same before a change of objects, links or attributes.
+    pub(crate) fn begin_object_change(&self) -> Result<()> {
+        self.begin_change()?;
+        self.0.refuse_in_swmr("no object, link or attribute can be made, changed or deleted")
     }
 
     /// Commits, and closes the file if this is the last handle.

@@ -140,7 +140,7 @@ impl Group {
 
     /// The same, with room for a change; to be called before the change begins.
     pub(crate) fn changing(&self) -> Result<&Engine> {
-        self.owner.begin_change().map_err(|error| error.at(&self.path))?;
+        self.owner.begin_object_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
     }
 

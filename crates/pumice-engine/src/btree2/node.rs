@@ -197,24 +197,29 @@ impl Child {
         Ok(())
     }
 
-    /// Stages what changed, children first.
+    /// Stages what changed, children first. Says whether the node is somewhere else afterwards.
     pub(super) fn commit(
         &mut self,
-        context: &Context,
+        context: &mut Context,
         depth: usize,
         io: &dyn MetadataIo,
-    ) -> Result<()> {
-        let Self::Loaded(node) = self else { return Ok(()) };
+    ) -> Result<bool> {
+        let Self::Loaded(node) = self else { return Ok(false) };
         if !node.touched {
-            return Ok(());
+            return Ok(false);
         }
         for child in &mut node.children {
-            child.commit(context, depth.saturating_sub(1), io)?;
+            node.dirty |= child.commit(context, depth.saturating_sub(1), io)?;
         }
+        let mut moved = false;
         if node.dirty {
             let size = context.levels.parameters().node_size;
             if node.address == UNDEFINED {
                 node.address = io.allocate_for(DataKind::Tree, u64::from(size))?;
+            } else if let Some(place) = io.place_anew(node.address, u64::from(size))? {
+                context.claims.release(node.address);
+                node.address = place;
+                moved = true;
             }
             // Lent to the encoder, not copied.
             let records = std::mem::take(&mut node.records);
@@ -226,7 +231,7 @@ impl Child {
             node.records = encoded.records;
         }
         (node.dirty, node.touched) = (false, false);
-        Ok(())
+        Ok(moved)
     }
 }
 

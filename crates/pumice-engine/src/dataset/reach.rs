@@ -37,6 +37,9 @@ impl Reach {
 impl DatasetState {
     /// Fails if the index cannot be changed.
     pub(super) fn check_index(&self) -> Result<()> {
+        if self.medium.writes_swmr() && self.uses_global_heap() {
+            self.medium.refuse_in_swmr("no value of variable length can be written")?;
+        }
         self.layout.table().map_or(Ok(()), |table| table.check_changeable())
     }
 

@@ -101,6 +101,9 @@ impl DatasetState {
         if self.dims().as_slice() == dims {
             return Ok(());
         }
+        if self.dims().iter().zip(dims).any(|(old, new)| new < old) {
+            self.medium().refuse_in_swmr("no dataset can become smaller")?;
+        }
         let resized = self.resize_alone(dims);
         // After the extent: who counted before and took the old one finds another number.
         self.resizes.fetch_add(1, Ordering::Release);

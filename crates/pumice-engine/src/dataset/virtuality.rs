@@ -238,6 +238,23 @@ impl Virtual {
         Ok(pieces)
     }
 
+    /// Reads sources again that other programs may have changed, and looks anew for those that are missing.
+    pub(super) fn refresh(&self) -> Result<()> {
+        let _deeper = Deeper::enter()?;
+        let before = std::mem::take(&mut *self.sources());
+        for (dataset, kept) in before.kept.values() {
+            dataset.refresh(kept.file())?;
+        }
+        let own = self.file.upgrade();
+        let inside = self.mappings.iter().filter(|mapping| mapping.file == ".");
+        for (mapping, own) in inside.flat_map(|mapping| own.iter().map(move |own| (mapping, own))) {
+            if let Some(source) = self.source(".", &plain(&mapping.dataset))? {
+                source.dataset.refresh(own)?;
+            }
+        }
+        Ok(())
+    }
+
     /// A source, or nothing if it is missing.
     fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
         let key = (file_name.to_owned(), path.to_owned());

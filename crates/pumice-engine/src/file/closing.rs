@@ -39,7 +39,8 @@ impl File {
         if !self.writable() {
             return committed;
         }
-        let moved = self.move_all();
+        // Readers may be where they would move something to.
+        let moved = if self.medium.writes_swmr() { Ok(()) } else { self.move_all() };
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         let mut remembered = Ok(());
         match moved {
@@ -52,9 +53,9 @@ impl File {
             // As before.
             self.give_up()?;
         }
-        if self.marked.load(Ordering::Relaxed) {
+        if self.marks.load(Ordering::Relaxed) != 0 {
             // Nothing else is left to do, and a file that keeps it is refused: once more, if need be.
-            self.write_mark(false).or_else(|_| self.write_mark(false))?;
+            self.write_marks(0).or_else(|_| self.write_marks(0))?;
         }
         committed.and(remembered)
     }
@@ -76,8 +77,8 @@ impl File {
     fn give_up(&self) -> Result<()> {
         if let Some(end) = self.medium.abandon()? {
             let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
-            let marked = self.marked.load(Ordering::Relaxed);
-            self.medium.write_superblock(self.superblock_now(end, root_is_new, marked))?;
+            let marks = self.marks.load(Ordering::Relaxed);
+            self.medium.write_superblock(self.superblock_now(end, root_is_new, marks))?;
         }
         Ok(())
     }

@@ -95,8 +95,9 @@ impl File {
         // The superblock must not name a symbol table that a root group of today no longer has.
         let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
         self.medium.commit(snapshot, |end, replacing| {
-            let marked = replacing.is_some() || self.marked.load(Ordering::Relaxed);
-            let mut superblock = self.superblock_at(end, root_is_new, marked);
+            let mark = if replacing.is_some() { OPEN_FOR_WRITING } else { 0 };
+            let marks = self.marks.load(Ordering::Relaxed) | mark;
+            let mut superblock = self.superblock_at(end, root_is_new, marks);
             if let Some(length) = replacing
                 && superblock.version < 3
                 && self.options.durability != Durability::None
@@ -121,16 +122,15 @@ impl File {
         (end & low | 0xfe << (bits - 8)).max(behind).min((u64::MAX >> (64 - bits)) - 1)
     }
 
-    /// The superblock for a file that ends at `end`, marked as open for writing where there is such
-    /// a mark.
-    pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marked: bool) -> Vec<u8> {
-        encoded(&self.superblock_at(end, root_is_new, marked))
+    /// The superblock for a file that ends at `end`, with these marks where there are such.
+    pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marks: u8) -> Vec<u8> {
+        encoded(&self.superblock_at(end, root_is_new, marks))
     }
 
-    fn superblock_at(&self, end: u64, root_is_new: bool, marked: bool) -> Superblock {
+    fn superblock_at(&self, end: u64, root_is_new: bool, marks: u8) -> Superblock {
         let mut superblock = self.superblock.clone();
-        if marked && superblock.version >= 3 {
-            superblock.consistency_flags |= OPEN_FOR_WRITING;
+        if superblock.version >= 3 {
+            superblock.consistency_flags |= marks;
         }
         superblock.end_of_file = superblock.base_address.saturating_add(end);
         if let Some(old) = superblock.old.as_mut().filter(|_| root_is_new) {
@@ -139,15 +139,15 @@ impl File {
         superblock
     }
 
-    /// Marks the file as open for writing, or no longer; nothing may have changed since the last
+    /// Marks the file as open in these ways, or in none; nothing may have changed since the last
     /// commit.
-    pub(super) fn write_mark(&self, marked: bool) -> Result<()> {
-        self.marked.store(marked, Ordering::Relaxed);
+    pub(super) fn write_marks(&self, marks: u8) -> Result<()> {
+        self.marks.store(marks, Ordering::Relaxed);
         if self.superblock.version < 3 {
             return Ok(());
         }
         let end = self.medium.superblock_end();
-        let bytes = self.superblock_now(end, false, marked);
+        let bytes = self.superblock_now(end, false, marks);
         self.medium.write_superblock(bytes)
     }
 

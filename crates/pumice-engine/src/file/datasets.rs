@@ -25,6 +25,13 @@ pub(super) struct Forgetting {
     times: AtomicU64,
 }
 
+impl Forgetting {
+    /// Takes note that some were forgotten. The list is held.
+    pub(super) fn note(&self) {
+        self.times.fetch_add(1, Ordering::Release);
+    }
+}
+
 impl File {
     /// The living state of the dataset at `address`, made by `open` if nobody has it open.
     pub fn dataset(
@@ -38,7 +45,7 @@ impl File {
         self.forget_idle_datasets()?;
         loop {
             let times = self.forgetting.times.load(Ordering::Acquire);
-            let opened = Arc::new(open()?);
+            let opened = Arc::new(self.medium.steady(&open)?);
             if let Some(dataset) = self.list(address, &opened, times)? {
                 return Ok(dataset);
             }
@@ -125,7 +132,7 @@ impl File {
                 forgotten.extend(datasets.remove(address));
             }
         }
-        self.forgetting.times.fetch_add(1, Ordering::Release);
+        self.forgetting.note();
         drop(datasets);
         drop(forgotten);
         Ok(())

@@ -4,7 +4,7 @@ use super::{Cache, File, with_options};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::journal::Journal;
-use crate::medium::Medium;
+use crate::medium::{Medium, Swmr};
 use crate::members::{self, Form, multi};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
@@ -44,22 +44,28 @@ impl File {
         form: Form<'_>,
         options: &CreateOptions,
     ) -> Result<Arc<Self>> {
-        let (store, (base, total, superblock)) = finished(store, writable, form)?;
+        let (store, (base, total, superblock)) = finished(store, writable, form, options)?;
+        let shared = !writable && options.swmr;
         // A multi file has an end for each of its members.
         let stored_end = match form {
             Form::Multi => superblock.end_of_file.min(total),
+            // Who writes beside readers need not have said yet, or ever, where the file ends.
+            _ if superblock.consistency_flags & OPEN_FOR_SWMR_WRITING != 0 => total,
             Form::Single(_) | Form::Family => superblock.end_of_file,
         };
         let end = stored_end.min(total).saturating_sub(base);
         let medium = Medium::new(store.clone(), base, end, superblock.sizes, writable);
         let medium = Arc::new(with_options(medium, options));
         medium.note_length(total);
+        if shared {
+            medium.set_swmr(Swmr::Reading);
+        }
         let extension = Extension::load(&medium, &superblock);
         if let (Ok(Extension { driver: Some(driver), .. }), Form::Single(path)) = (&extension, form)
         {
             members::refuse(driver, path)?;
         }
-        if stored_end > total {
+        if stored_end > total && !shared {
             let expected = format!("a file of {stored_end} byte(s), as the superblock says");
             let found = format!("{total} (it is truncated)");
             return Err(DecodeError::new("superblock", base, expected, found).into());
@@ -69,7 +75,6 @@ impl File {
         let (mut superblock, mut settings) = (superblock, extension.file_space.clone());
         let mut marked = false;
         if writable {
-            check_mark(&superblock, options.ignore_mark)?;
             if form == Form::Multi {
                 begin_multi(&medium, &*store, &extension, options)?;
             }
@@ -85,7 +90,7 @@ impl File {
         let space = FileSpace::open(&medium, settings, changes.then_some(address))?;
         let file = Self::new(medium, superblock, extension, space, cache, options);
         if writable && (options.mark_open || marked) {
-            file.write_mark(options.mark_open)?;
+            file.write_marks(if options.mark_open { OPEN_FOR_WRITING } else { 0 })?;
         }
         Ok(file)
     }
@@ -99,8 +104,16 @@ fn finished(
     store: Arc<dyn Store>,
     writable: bool,
     form: Form<'_>,
+    options: &CreateOptions,
 ) -> Result<(Arc<dyn Store>, Found)> {
     let found = find_superblock(&*store);
+    if let Ok((_, _, superblock)) = &found {
+        check_shared(superblock, writable, options)?;
+        if options.swmr && !writable {
+            // A journal is the writer's, and of one moment.
+            return Ok((store, found?));
+        }
+    }
     // A journal is behind the end of the file, which is out of reach while blocks are replaced; and it may be all
     // there is of a superblock.
     let longer = found.as_ref().map_or(true, |(_, total, block)| *total != block.end_of_file);
@@ -109,9 +122,12 @@ fn finished(
         && let Some(done) = journal_done(&store, writable)?
     {
         let found = find_superblock(&*done)?;
+        check_mark(&found.2, writable, options)?;
         return Ok((done, found));
     }
-    Ok((store, found?))
+    let found = found?;
+    check_mark(&found.2, writable, options)?;
+    Ok((store, found))
 }
 
 /// Tells a medium of the members of the file that is to be edited.
@@ -135,9 +151,10 @@ fn begin_multi(
 }
 
 /// Refuses to edit a file that says that somebody has it open for writing.
-fn check_mark(superblock: &Superblock, ignore: bool) -> Result<()> {
+fn check_mark(superblock: &Superblock, writable: bool, options: &CreateOptions) -> Result<()> {
     let marks = OPEN_FOR_WRITING | OPEN_FOR_SWMR_WRITING;
-    if ignore || superblock.version < 3 || superblock.consistency_flags & marks == 0 {
+    let marked = superblock.version >= 3 && superblock.consistency_flags & marks != 0;
+    if !writable || options.ignore_mark || !marked {
         return Ok(());
     }
     Err(Error::Invalid(
@@ -145,6 +162,31 @@ fn check_mark(superblock: &Superblock, ignore: bool) -> Result<()> {
          it; if none has, clear the mark with `h5clear -s` or open it with `ignore_mark`"
             .into(),
     ))
+}
+
+/// Refuses a file that is written while others read it, unless it is to be read as such. Before anything else: its
+/// journal is its writer's.
+fn check_shared(superblock: &Superblock, writable: bool, options: &CreateOptions) -> Result<()> {
+    let flags = if superblock.version < 3 { 0 } else { superblock.consistency_flags };
+    let (open, shared) = (flags & OPEN_FOR_WRITING != 0, flags & OPEN_FOR_SWMR_WRITING != 0);
+    if options.ignore_mark {
+        return Ok(());
+    }
+    let what = match (writable, options.swmr) {
+        (false, true) if open && !shared => {
+            "a program has the file open for writing, not beside readers (SWMR), or ended without closing it"
+        }
+        (false, false) if shared => {
+            "a program writes the file beside readers (SWMR), or ended without closing it: open it with \
+             `swmr(true)`; if no program has it open, `pumice recover --clear` removes the mark"
+        }
+        (true, _) if shared => {
+            "a program writes the file beside readers (SWMR), or ended without closing it; if no program has it \
+             open, `pumice recover --clear` or `h5clear -s` removes the mark, or open it with `ignore_mark`"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid(what.into()))
 }
 
 /// The store with its last commit finished, for good or as it is seen, if there is a journal.

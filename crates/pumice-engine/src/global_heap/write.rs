@@ -210,6 +210,7 @@ impl GlobalHeap {
 
     /// Adds an object; tells its collection and index.
     pub(crate) fn add(&self, object: &[u8]) -> Result<(u64, u32)> {
+        self.medium.refuse_in_swmr("no value of variable length can be written")?;
         let context = self.context();
         let need = global_heap::object_length(object.len(), &context);
         let mut writing = self.writing();

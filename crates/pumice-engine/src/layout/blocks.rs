@@ -96,6 +96,10 @@ impl MetadataIo for Blocks<'_> {
         self.medium.free_raw(address, length);
     }
 
+    fn place_anew(&self, address: u64, length: u64) -> Result<Option<u64>> {
+        self.medium.place_anew(address, length)
+    }
+
     fn stage(&self, address: u64, bytes: Vec<u8>) {
         self.medium.stage(address, bytes);
     }

@@ -102,6 +102,11 @@ impl Contiguous {
         self.lock().clone()
     }
 
+    /// Says where the elements are from now on, as another program has it.
+    pub(crate) fn set_place(&self, place: Place) {
+        *self.lock() = place;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -70,7 +70,18 @@ impl ChunkTable {
 
     /// Fails if chunks can be neither added nor taken away: changes are refused before the cache takes them.
     pub fn check_changeable(&self) -> Result<()> {
+        if self.medium.writes_swmr() && self.unchanged().kind() == IndexKind::BTree1 {
+            // Its nodes have no checksums.
+            self.medium.refuse_in_swmr(
+                "no chunk can be written of a dataset in the form of HDF5 1.8 and older (version 1 B-tree)",
+            )?;
+        }
         if self.changeable { Ok(()) } else { self.unchanged().check_changeable() }
+    }
+
+    /// Names the chunks that another table names, as another program has it.
+    pub(crate) fn follow(&self, other: Self) {
+        *self.index() = other.index.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 
     /// Whether elements refer to what is elsewhere in the file.
@@ -134,6 +145,10 @@ impl ChunkTable {
     ///
     /// Blocks of the index that are not in memory are read while nobody is kept from the index.
     pub fn lookup(&self, keys: &[Dims]) -> Result<Vec<Option<ChunkRecord>>> {
+        self.medium.steady(|| self.lookup_once(keys))
+    }
+
+    fn lookup_once(&self, keys: &[Dims]) -> Result<Vec<Option<ChunkRecord>>> {
         let mut found = Vec::with_capacity(keys.len());
         let blocks = Blocks::new(&self.medium);
         let mut trims = None;
@@ -424,6 +439,10 @@ impl ChunkTable {
 
     /// The first stored chunks behind one, in the index's order.
     fn some_after(&self, after: Option<&Dims>) -> Result<Vec<(Dims, ChunkRecord)>> {
+        self.medium.steady(|| self.some_after_once(after))
+    }
+
+    fn some_after_once(&self, after: Option<&Dims>) -> Result<Vec<(Dims, ChunkRecord)>> {
         let (mut some, mut index) = (Vec::new(), self.unchanged());
         let after = after.map(Dims::as_slice);
         index.for_each_after(&*self.medium, after, &mut |coord, record| {

@@ -12,11 +12,16 @@
 //! the superblock. It says where each part ends in a block that is replaced like others; so what
 //! became free at an end is cut off by the commit after the one that freed it.
 //!
+//! With one writer and many readers, readers look at blocks while they are replaced: `medium/swmr.rs` says what
+//! else holds then. The superblock is the new one from the start of step 3: all that a
+//! header names is inside the file at any moment.
+//!
 //! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
 //! it is handed out.
 
 use super::images::Blocks;
 use super::parked::Place;
+use super::swmr;
 use super::{Medium, State};
 use crate::journal::{self, Durability};
 use crate::{Error, Result};
@@ -128,7 +133,10 @@ impl Medium {
         if !pending.replaces_nothing() {
             // As it is, but for the mark: half of a write must not become something else.
             let committed = state.committed_ends.first().copied().unwrap_or(end);
-            pending.superblocks[0] = superblock(committed, Some(length));
+            pending.superblocks[0] = match self.writes_swmr() {
+                true => pending.superblocks[1].clone(),
+                false => superblock(committed, Some(length)),
+            };
         }
         state.pending = Some(pending);
         self.finish_pending(&mut state)?;
@@ -235,6 +243,9 @@ impl Medium {
                 Some(WriteOp { offset: *address, bytes })
             };
             let mut ops: Vec<_> = pending.replaced.iter().filter_map(image).collect();
+            if self.writes_swmr() {
+                swmr::order(&mut ops);
+            }
             self.put_stored(&mut ops)?;
             self.for_each_parked(&pending.parked, |some| {
                 let ops = some.iter().map(|(offset, bytes)| WriteOp { offset: *offset, bytes });

@@ -261,6 +261,29 @@ impl FileOptions {
         self
     }
 
+    /// Lets there be one writer and many readers at a time (SWMR), as with h5py's `swmr=True`.
+    ///
+    /// With [`open`](Self::open), another program may be writing the file, started by libhdf5 or by
+    /// [`File::start_swmr_write`]; [`Dataset::refresh`](crate::Dataset::refresh) shows what it has written since. Without
+    /// this, a file that is being written so is refused. With [`edit`](Self::edit), SWMR is started at once.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("a.h5");
+    /// # File::create(&path)?.new_dataset::<i32>().shape([0]).max_shape([None]).chunk([100]).create("counts")?;
+    /// let file = File::options().swmr(true).open(&path)?;
+    /// let counts = file.dataset("counts")?;
+    /// counts.refresh()?;
+    /// assert_eq!(counts.shape(), [0]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn swmr(mut self, swmr: bool) -> Self {
+        self.creation.swmr = swmr;
+        self
+    }
+
     /// Lets everything of `threshold` bytes and more begin at multiples of `bytes` in the file, as
     /// libhdf5's `H5Pset_alignment` does; for file systems that read whole blocks. Pages
     /// ([`page_size`](Self::page_size)) are aligned anyway.
@@ -408,7 +431,16 @@ impl FileOptions {
 
     fn open_as(self, path: &Path, opening: Opening) -> Result<File> {
         let locking = self.locking.unwrap_or_else(Locking::from_environment);
+        let writes_swmr = self.creation.swmr && opening != Opening::Read;
+        if writes_swmr && opening != Opening::Edit {
+            let what = "a new file has no objects yet that could be written beside readers (SWMR): create them, then \
+                        call `start_swmr_write`";
+            return Err(Error::Invalid(what.into()).at(&path.display().to_string()));
+        }
         let engine = open_path(path, opening, self.cache(), locking, &self.creation)?;
+        if writes_swmr && !engine.is_swmr() {
+            engine.start_swmr_write().map_err(|error| error.at(&path.display().to_string()))?;
+        }
         let cache = self.context.as_ref().map(Context::cache);
         let asked = Asked {
             cache: cache.as_ref(),

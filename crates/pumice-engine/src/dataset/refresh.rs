@@ -1,0 +1,67 @@
+//! Reading a dataset again that another program may have changed: its extent, where its elements are, its
+//! attributes. Chunks in memory are let go of.
+
+use super::{DatasetState, describe};
+use crate::file::File;
+use crate::layout::{DatasetLayout, Storage};
+use crate::object::Object;
+use crate::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl DatasetState {
+    /// Reads again what the file says of the dataset: HDF5's `H5Drefresh`. Waits for reads that are under way. A
+    /// dataset of a file that is open for editing is as it is.
+    pub fn refresh(&self, file: &File) -> Result<()> {
+        if self.medium.writable() {
+            return Ok(());
+        }
+        if let Storage::Virtual(sources) = &self.layout.storage {
+            sources.refresh()?;
+        }
+        self.holds.wait();
+        let _alone = self.gate_exclusively();
+        let address = self.object.address();
+        // The header first: what it says of elements is written before it.
+        let (object, layout) = self.medium.steady(|| {
+            let object = Arc::new(Object::load(&self.medium, address)?);
+            let description = describe::read(file, &object)?;
+            match description.datatype == self.datatype {
+                true => Ok((object, description.layout)),
+                false => Err(another()),
+            }
+        })?;
+        self.check_same(&layout)?;
+        let exclusive = self.cache().exclusive(&self.cached);
+        for key in exclusive.resident_keys() {
+            exclusive.discard(&key);
+        }
+        self.layout.geometry.set_dims(&layout.geometry.dims());
+        match (&self.layout.storage, layout.storage) {
+            (Storage::Contiguous(old), Storage::Contiguous(new)) => old.set_place(new.place()),
+            (
+                Storage::Dense(_, old) | Storage::Sparse(_, old) | Storage::VariableLength(_, old),
+                Storage::Dense(_, new) | Storage::Sparse(_, new) | Storage::VariableLength(_, new),
+            ) => old.follow(new),
+            _ => {}
+        }
+        self.object.follow(&object);
+        // After the extent: who counted before and took the old one finds another number.
+        self.resizes.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Fails if a layout is not that of this dataset as it may have become.
+    fn check_same(&self, layout: &DatasetLayout) -> Result<()> {
+        let (old, new) = (&self.layout.geometry, &layout.geometry);
+        let kind = std::mem::discriminant(&self.layout.storage);
+        let same = kind == std::mem::discriminant(&layout.storage)
+            && old.max_dims() == new.max_dims()
+            && (old.chunk() == new.chunk() || matches!(layout.storage, Storage::Virtual(_)));
+        if same { Ok(()) } else { Err(another()) }
+    }
+}
+
+fn another() -> Error {
+    Error::Changed("another dataset has come in the place of this one".into())
+}

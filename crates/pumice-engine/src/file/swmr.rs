@@ -1,0 +1,98 @@
+//! One writer, many readers (SWMR), and reading again what others have written.
+//!
+//! A writer starts it when all objects are there: from then on the superblock says so, the lock lets readers in,
+//! and commits keep to what readers can follow (`medium/swmr.rs`). It ends when the file is closed.
+
+use super::File;
+use crate::medium::Swmr;
+use crate::{Error, Result};
+use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+impl File {
+    /// Whether other programs may write the file while it is read, or read it while it is written.
+    pub fn is_swmr(&self) -> bool {
+        self.medium.reads_swmr() || self.medium.writes_swmr()
+    }
+
+    /// Lets other programs read the file while this one goes on writing: HDF5's `H5Fstart_swmr_write`. All that
+    /// changed up to now is committed.
+    pub fn start_swmr_write(&self) -> Result<()> {
+        self.medium.require_writable()?;
+        if self.medium.writes_swmr() {
+            return Err(Error::Invalid("SWMR has been started already".into()));
+        }
+        let version = self.superblock.version;
+        if version < 3 {
+            return Err(Error::Invalid(format!(
+                "SWMR needs a file for HDF5 1.10 or later (a superblock of version 3), and this one has version \
+                 {version}; `pumice repack --low=2` makes such a file"
+            )));
+        }
+        if self.medium.is_family() || self.medium.ends().0.len() > 1 {
+            let what = "SWMR in a file that consists of several";
+            return Err(Error::Unsupported(what.into()));
+        }
+        self.commit()?;
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.marks.load(Ordering::Relaxed);
+        self.medium.set_swmr(Swmr::Writing);
+        let started = self
+            .write_marks(OPEN_FOR_WRITING | OPEN_FOR_SWMR_WRITING)
+            .and_then(|()| self.place.get().map_or(Ok(()), |place| place.let_readers_in()));
+        if started.is_err() {
+            self.medium.set_swmr(Swmr::Off);
+            // The first error says more.
+            let _ = self.write_marks(before);
+        }
+        started.map_err(|error| self.in_this_file(error))
+    }
+
+    /// Refuses changes of objects, links and attributes while other programs may be reading.
+    pub fn refuse_in_swmr(&self, what: &str) -> Result<()> {
+        self.medium.refuse_in_swmr(what)
+    }
+
+    /// Reads again what another program may have written: the headers of all objects that somebody has open, and
+    /// what leads to elements. A file that is open for editing here is as it is.
+    ///
+    /// What cannot be read stays as it was known; the first of such errors is returned when all is done.
+    pub fn refresh(&self) -> Result<()> {
+        if self.writable() {
+            return Ok(());
+        }
+        self.medium.renew().map_err(|error| self.in_this_file(error))?;
+        self.heap.forget_read();
+        self.shared_heaps.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.forget_unused();
+        let mut refreshed = Ok(());
+        for object in self.objects_in_memory() {
+            refreshed = refreshed.and(object.refresh());
+        }
+        for dataset in self.open_datasets() {
+            refreshed = refreshed.and(dataset.refresh(self));
+        }
+        // What was read meanwhile by somebody who had not been refreshed yet.
+        self.heap.forget_read();
+        refreshed
+    }
+
+    /// Forgets what nobody holds.
+    fn forget_unused(&self) {
+        let mut unused = Vec::new();
+        let mut datasets = self.datasets();
+        datasets.retain(|_, dataset| {
+            let used = Arc::strong_count(dataset) > 1;
+            if !used {
+                unused.push(dataset.clone());
+            }
+            used
+        });
+        self.forgetting.note();
+        drop(datasets);
+        // Not while the list is held.
+        drop(unused);
+        self.objects().forget_idle();
+    }
+}
