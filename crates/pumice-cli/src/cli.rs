@@ -269,12 +269,18 @@ pub(crate) struct Check {
 /// Complete what an interrupted writer had begun.
 ///
 /// A commit that was cut short leaves its journal at the end of the file; it is applied. A file
-/// without a journal is as its last commit left it, and is not touched.
+/// without a journal is as its last commit left it, and is not touched. A program that wrote beside
+/// readers (SWMR) and was killed leaves a mark, because of which others do not open the file; it is
+/// removed by --clear, as `h5clear -s` does. It must not have the file open any more.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pumice recover run.h5")]
+  pumice recover run.h5
+  pumice recover --clear run.h5    # written by a program that was killed")]
 pub(crate) struct Recover {
+    /// Remove the mark of a file that is open for writing; no program may have it open
+    #[arg(long)]
+    pub(crate) clear: bool,
     /// HDF5 file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,

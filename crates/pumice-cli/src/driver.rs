@@ -1,8 +1,21 @@
 //! How the bytes of a file are kept, as the HDF5 tools' `--vfd-name` and `--vfd-info` tell it.
 
 use anyhow::{Context, Result, bail, ensure};
-use pumice::{File, VirtualView};
+use pumice::{File, FileOptions, VirtualView};
 use std::path::Path;
+
+/// Opens a file for reading, also one that another program is writing beside readers (SWMR).
+pub(crate) fn open(path: impl AsRef<Path>) -> pumice::Result<File> {
+    open_with(File::options(), path.as_ref())
+}
+
+/// The same, with these options.
+pub(crate) fn open_with(options: FileOptions, path: &Path) -> pumice::Result<File> {
+    match options.clone().open(path) {
+        Err(error) if error.is_being_written() => options.swmr(true).open(path),
+        opened => opened,
+    }
+}
 
 /// A file driver, by HDF5's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +82,6 @@ impl Driver {
         if self.is_onion() {
             return Ok(File::options().open_revision(path, self.revision()?)?);
         }
-        Ok(File::options().virtual_view(self.view).open(path)?)
+        Ok(open_with(File::options().virtual_view(self.view), path.as_ref())?)
     }
 }

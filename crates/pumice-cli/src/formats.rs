@@ -30,6 +30,7 @@ mod zip;
 
 pub(crate) use arithmetic::Arithmetic;
 
+use crate::driver;
 use crate::progress::Progress;
 use anyhow::{Result, bail};
 use pumice::{Dataset, Datatype, File};
@@ -328,7 +329,7 @@ impl Probe {
         // MATLAB's files have a block of their own before what is HDF5.
         let likely = [0, 512, 1024, 2048];
         let is_hdf5 = |at: &usize| head.get(*at..at + 8) == Some(b"\x89HDF\r\n\x1a\n");
-        let file = likely.iter().any(is_hdf5).then(|| File::open(path).ok()).flatten();
+        let file = likely.iter().any(is_hdf5).then(|| driver::open(path).ok()).flatten();
         Self { path: path.to_owned(), head, file }
     }
 

@@ -15,9 +15,13 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// Another program changed the file while it was open. Nothing was written.
-    #[error("the file was changed while it was open: {0}; open it again")]
+    /// Another program changed the file while it was open. Nothing was written; what was read before is of another
+    /// state than what could be read now.
+    #[error("the file was changed while it was open: {0}; refresh it, or open it again")]
     Changed(String),
+    /// A program writes the file beside readers (SWMR), or ended without closing it.
+    #[error("{0}")]
+    BeingWritten(&'static str),
     /// Bytes in the file are not what they should be.
     #[error(transparent)]
     Decode(#[from] pumice_bytes::DecodeError),
@@ -97,6 +101,11 @@ impl Error {
             Self::At { source, .. } => source.is_not_stored(),
             other => matches!(other, Self::NotStored { .. }),
         }
+    }
+
+    /// Whether the file could be read as one that is being written (SWMR).
+    pub fn is_being_written(&self) -> bool {
+        matches!(self.cause(), Self::BeingWritten(_))
     }
 
     /// Whether another program changed the file: what is there now is found by reading it again, or opening it.

@@ -20,10 +20,10 @@
 //! file.
 
 use pumice_bytes::{Reader, Writer as _, lookup3};
-use pumice_store::{ReadOp, Store, WriteOp};
+use pumice_store::{ReadOp, Renewal, Store, WriteOp};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 const SIGNATURE: &[u8; 8] = b"PumiceJ1";
 const TRAILER: u64 = 40;
@@ -195,28 +195,34 @@ impl Journal {
 
     /// The store as it is once the commit is finished, for reading.
     pub(crate) fn seen_through(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Replayed { store, journal: self })
+        Arc::new(Replayed { store, journal: RwLock::new(Some(self)) })
     }
+}
+
+/// A store that others may change, read through the journal that it has at the time, if it has one.
+pub(crate) fn seen_through_any(store: Arc<dyn Store>) -> io::Result<Arc<dyn Store>> {
+    let journal = RwLock::new(Journal::find(&*store)?);
+    Ok(Arc::new(Replayed { store, journal }))
 }
 
 /// A store read through a journal.
 struct Replayed {
     store: Arc<dyn Store>,
-    journal: Journal,
+    journal: RwLock<Option<Journal>>,
 }
 
-impl Replayed {
+impl Journal {
     /// Whether a place is behind the journal: in another part of the store.
-    fn is_behind(&self, offset: u64) -> bool {
-        offset > self.journal.total
+    fn is_before(&self, offset: u64) -> bool {
+        offset > self.total
     }
 
     /// Puts blocks of the journal over what was read.
     fn patch(&self, offset: u64, buffer: &mut [u8]) {
         let end = offset + buffer.len() as u64;
         // Blocks are disjoint: of those that begin before, only the last can reach into it.
-        let first = self.journal.blocks.range(..=offset).next_back().map_or(offset, |(&at, _)| at);
-        for (&at, bytes) in self.journal.blocks.range(first..end) {
+        let first = self.blocks.range(..=offset).next_back().map_or(offset, |(&at, _)| at);
+        for (&at, bytes) in self.blocks.range(first..end) {
             let (from, to) = (at.max(offset), (at + bytes.len() as u64).min(end));
             if from < to {
                 let part = &bytes[(from - at) as usize..(to - at) as usize];
@@ -226,40 +232,72 @@ impl Replayed {
     }
 }
 
+impl Replayed {
+    fn journal(&self) -> RwLockReadGuard<'_, Option<Journal>> {
+        self.journal.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Store for Replayed {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.journal.length)
+        let length = self.store.len()?;
+        Ok(self.journal().as_ref().map_or(length, |journal| journal.length))
     }
 
     fn room(&self, offset: u64) -> io::Result<u64> {
-        match self.is_behind(offset) {
-            true => self.store.room(offset),
-            false => Ok(self.journal.length.saturating_sub(offset)),
+        match &*self.journal() {
+            Some(journal) if !journal.is_before(offset) => {
+                Ok(journal.length.saturating_sub(offset))
+            }
+            _ => self.store.room(offset),
         }
     }
 
     fn volume(&self) -> io::Result<u64> {
-        Ok(self.store.volume()?.saturating_sub(self.journal.total - self.journal.length))
+        let volume = self.store.volume()?;
+        let journal = self.journal();
+        let own = journal.as_ref().map_or(0, |journal| journal.total - journal.length);
+        Ok(volume.saturating_sub(own))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let journal = self.journal();
         let end = offset.saturating_add(buffer.len() as u64);
-        if end > self.journal.length && !self.is_behind(offset) {
+        let beyond = |journal: &Journal| end > journal.length && !journal.is_before(offset);
+        if journal.as_ref().is_some_and(beyond) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.store.read_at(offset, buffer)?;
-        self.patch(offset, buffer);
+        if let Some(journal) = &*journal {
+            journal.patch(offset, buffer);
+        }
         Ok(())
     }
 
     fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
+        let journal = self.journal();
         self.store.read_vectored(ops)?;
-        ops.iter_mut().for_each(|op| self.patch(op.offset, op.buffer));
+        if let Some(journal) = &*journal {
+            ops.iter_mut().for_each(|op| journal.patch(op.offset, op.buffer));
+        }
         Ok(())
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn is_unlocked(&self) -> bool {
+        self.store.is_unlocked()
+    }
+
+    fn renew(&self, step: Renewal) -> io::Result<()> {
+        self.store.renew(step)?;
+        if step == Renewal::Look && self.is_unlocked() {
+            let found = Journal::find(&*self.store)?;
+            *self.journal.write().unwrap_or_else(PoisonError::into_inner) = found;
+        }
+        Ok(())
     }
 
     fn set_len(&self, _: u64) -> io::Result<()> {

@@ -37,7 +37,7 @@ use parked::{Parked, Parking};
 use pumice_bytes::DecodeError;
 use pumice_filter::scratch;
 use pumice_format::Sizes;
-use pumice_store::{ReadOp, Store, WriteOp};
+use pumice_store::{ChangedMeanwhile, ReadOp, Store, WriteOp};
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
@@ -486,6 +486,9 @@ impl Medium {
     }
 
     fn failed(&self, action: &str, source: std::io::Error) -> Error {
+        if ChangedMeanwhile::is_cause(&source) {
+            return Error::Changed(source.to_string());
+        }
         Error::Io { action: action.into(), source }
     }
 

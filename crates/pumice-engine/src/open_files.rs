@@ -14,11 +14,15 @@ use crate::file::{Cache, File};
 use crate::members::{Form, Several, Unlock};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
-use pumice_store::{FileStore, Locking, Store};
+use pumice_store::{ChangedMeanwhile, FileStore, Locking, Store, UnlockedStore};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long is waited for a state of a file that others are changing.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a file is to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,13 +101,17 @@ pub fn open_path(
         drop(files);
         return share(file, opening).map_err(failed);
     }
-    store.lock(locking, opening != Opening::Read).map_err(failed)?;
+    let locked = store.lock(locking, opening != Opening::Read).map_err(failed)?;
     if opening == Opening::Edit {
         store.watch().map_err(failed)?;
     }
     let (file, unlock) =
-        open_locked(&store, several, path, opening, cache, locking, options).map_err(at_path)?;
-    let readers = Box::new(move || store.lock(locking, false));
+        match locked || opening != Opening::Read || options.swmr || several.is_some() {
+            true => open_locked(&store, several, path, opening, cache, locking, options),
+            false => open_unlocked(&store, path, cache, options),
+        }
+        .map_err(at_path)?;
+    let readers = Box::new(move || store.lock(locking, false).map(drop));
     file.settle(Place { identity, unlock, readers, path: path.to_path_buf(), locking });
     files.insert(identity, Arc::downgrade(&file));
     Ok(file)
@@ -159,6 +167,30 @@ fn open_locked(
         }
     };
     Ok((file, unlock))
+}
+
+/// Opens a file for reading that others may be changing: as it is at one moment. Once more if it is another then.
+fn open_unlocked(
+    store: &Arc<FileStore>,
+    path: &Path,
+    cache: Cache,
+    options: &CreateOptions,
+) -> Result<(Arc<File>, Unlock)> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let unlocked = UnlockedStore::new(store.clone()).map_err(|source| {
+            let changed = ChangedMeanwhile::is_cause(&source);
+            let action = "open".into();
+            if changed { Error::Changed(source.to_string()) } else { Error::Io { action, source } }
+        })?;
+        let unlocked = Arc::new(unlocked);
+        let one = Form::Single(Some(path));
+        let opened = File::open_store(unlocked.clone(), cache.clone(), false, one, options);
+        match opened {
+            Err(_) if !unlocked.is_unchanged() && Instant::now() < until => {}
+            opened => return Ok((opened?, Box::new(|| ()))),
+        }
+    }
 }
 
 /// Makes a file in place of what a store has.

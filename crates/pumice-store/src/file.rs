@@ -113,14 +113,21 @@ impl FileStore {
     }
 
     /// Locks the file until it is closed or unlocked, alone if `exclusive`, else together with
-    /// other readers. Fails with `WouldBlock` and says who is in the way; never waits.
-    pub fn lock(&self, locking: Locking, exclusive: bool) -> io::Result<()> {
+    /// other readers. Fails with `WouldBlock` and says who is in the way; never waits. Says whether it is locked: it
+    /// is not where locks are not wanted, or not to be had and not required.
+    pub fn lock(&self, locking: Locking, exclusive: bool) -> io::Result<bool> {
         locking.lock(&self.file, exclusive)
     }
 
     /// Gives up the lock, if there is one.
     pub fn unlock(&self) {
         unlock(&self.file);
+    }
+
+    /// When it was last changed, and its length.
+    pub(crate) fn modified(&self) -> io::Result<(SystemTime, u64)> {
+        let metadata = self.file.metadata()?;
+        Ok((metadata.modified()?, metadata.len()))
     }
 
     /// The device and number of the file: the same for every path that leads to it.

@@ -29,6 +29,7 @@ mod lock;
 mod memory;
 mod observer;
 mod parted;
+mod unlocked;
 
 pub use family::FamilyStore;
 pub use file::FileStore;
@@ -36,6 +37,7 @@ pub use joined::{Gaps, JoinedStore, Part};
 pub use lock::Locking;
 pub use memory::MemoryStore;
 pub use parted::PartedStore;
+pub use unlocked::{ChangedMeanwhile, UnlockedStore};
 
 use std::io;
 use std::sync::Arc;
@@ -56,6 +58,17 @@ pub struct WriteOp<'a> {
     pub offset: u64,
     /// The bytes.
     pub bytes: &'a [u8],
+}
+
+/// The steps of looking again at what other programs may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// Reads fail from now on: what is known of the store is of another time than what it will have.
+    Stop,
+    /// Reads by this thread are of the store as it is now.
+    Look,
+    /// All reads are.
+    Done,
 }
 
 /// A growable array of bytes with positional access.
@@ -132,8 +145,14 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Lets reads be of what other programs have written by now, where they were of what had been before.
-    fn renew(&self) -> io::Result<()> {
+    /// Whether other programs may change it while it is open, and reads fail if one has.
+    fn is_unlocked(&self) -> bool {
+        false
+    }
+
+    /// Lets reads be of what other programs have written by now, where they [fail](Self::is_unlocked) otherwise.
+    fn renew(&self, step: Renewal) -> io::Result<()> {
+        let _ = step;
         Ok(())
     }
 

@@ -49,10 +49,10 @@ impl Locking {
         }
     }
 
-    /// Locks an open file; `WouldBlock` if another opening of it is in the way.
-    pub(crate) fn lock(self, file: &File, exclusive: bool) -> io::Result<()> {
+    /// Locks an open file, and says whether it is locked now; `WouldBlock` if another opening of it is in the way.
+    pub(crate) fn lock(self, file: &File, exclusive: bool) -> io::Result<bool> {
         if self == Self::Off {
-            return Ok(());
+            return Ok(false);
         }
         let operation = match exclusive {
             true => FlockOperation::NonBlockingLockExclusive,
@@ -62,8 +62,10 @@ impl Locking {
             match flock(file, operation) {
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => return Err(in_the_way(file, exclusive)),
-                Err(Errno::NOSYS | Errno::OPNOTSUPP) if self == Self::BestEffort => return Ok(()),
-                answer => return Ok(answer?),
+                Err(Errno::NOSYS | Errno::OPNOTSUPP) if self == Self::BestEffort => {
+                    return Ok(false);
+                }
+                answer => return answer.map(|()| true).map_err(io::Error::from),
             }
         }
     }

@@ -63,7 +63,7 @@ fn run(arguments: &[String]) -> Result<()> {
              read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
              hold FILE.h5 | cuts KIND OUTDIR | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT | \
-             append FILE.h5 PATH,... TIMES ROWS swmr|plain[-wide] | follow FILE.h5 PATH ROWS swmr|plain[-file]"
+             append FILE.h5 PATH,... TIMES ROWS swmr|plain[-wide][-slow] | follow FILE.h5 PATH ROWS swmr|plain[-file]"
         ),
     }
 }

@@ -63,6 +63,11 @@ impl RecordingStore {
         }
     }
 
+    /// Makes the change of a number to a store that has had all before it.
+    pub fn step(&self, number: usize, to: &dyn Store) -> io::Result<()> {
+        self.changes().get(number).map_or(Ok(()), |change| apply(change, usize::MAX, to))
+    }
+
     /// Makes the first `count` changes to an empty store as if power failed after them: of those
     /// that nothing waited for to reach the device, only the ones that `kept` accepts, by number.
     pub fn play_power_loss(

@@ -8,6 +8,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// How long a slow writer rests.
+const PAUSE: Duration = Duration::from_millis(30);
+
 /// How long a reader waits for more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -18,7 +21,7 @@ fn cells(rows: std::ops::Range<u64>, shape: &[u64]) -> Vec<i64> {
 }
 
 /// Appends `rows` rows to each of the datasets, `times` times, and says after each flush how many there are. With
-/// `wide`, each time adds a column, too, and all cells are written.
+/// `wide`, each time adds a column, too, and all cells are written; with `slow`, readers have time to see each state.
 pub(crate) fn append(file: &Path, paths: &str, times: u64, rows: u64, how: &str) -> Result<()> {
     let (swmr, wide) = (how.contains("swmr"), how.contains("wide"));
     let file = File::options().swmr(swmr).edit(file)?;
@@ -46,6 +49,9 @@ pub(crate) fn append(file: &Path, paths: &str, times: u64, rows: u64, how: &str)
         file.flush()?;
         println!("{reached}");
         std::io::stdout().flush()?;
+        if how.contains("slow") {
+            std::thread::sleep(PAUSE);
+        }
     }
     Ok(file.close()?)
 }
@@ -64,11 +70,15 @@ pub(crate) fn follow(file: &Path, path: &str, last: u64, how: &str) -> Result<()
     let (mut lengths, mut again, mut rows) = (0u64, 0u64, 0);
     let mut opened = None;
     while rows < last {
-        ensure!(begun.elapsed() < PATIENCE, "{rows} rows of {last}, {again} times told to try again");
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "{rows} rows of {last}, {again} times told to try again"
+        );
         let seen = match opened.take() {
             None => open().and_then(|(file, dataset)| Ok((look(&dataset)?, file, dataset))),
-            Some((file, dataset)) => refreshed(how, &file, &dataset)
-                .and_then(|()| Ok((look(&dataset)?, file, dataset))),
+            Some((file, dataset)) => {
+                refreshed(how, &file, &dataset).and_then(|()| Ok((look(&dataset)?, file, dataset)))
+            }
         };
         let (shape, values) = match seen {
             Ok((seen, file, dataset)) => {

@@ -386,9 +386,10 @@ impl Dataset {
     /// the file has them now. A dataset of a file that is open for editing is as it is.
     ///
     /// It is for files that are written while they are read: see
-    /// [`FileOptions::swmr`](crate::FileOptions::swmr). Reads that are under way are waited for.
+    /// [`FileOptions::swmr`](crate::FileOptions::swmr). Reads that are under way are waited for. Of a file that is read
+    /// without a lock, all datasets are of one state, and this is [`File::refresh`](crate::File::refresh).
     pub fn refresh(&self) -> Result<()> {
-        self.at(self.state.refresh(self.engine()))
+        self.at(self.engine().refresh_dataset(&self.state))
     }
 
     /// Its attributes, in order of their names.

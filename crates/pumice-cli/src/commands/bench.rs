@@ -5,6 +5,7 @@
 
 use super::{Outcome, output};
 use crate::cli::Bench;
+use crate::driver;
 use crate::formats::dense::Blocks;
 use crate::{locate, numbers, target};
 use anyhow::{Result, ensure};
@@ -28,7 +29,7 @@ pub(super) fn run(arguments: &Bench) -> Result<Outcome> {
         if let Some(path) = arguments.trace.as_ref().filter(|_| number == 0) {
             context.start_trace(target::stream(path, &[&arguments.file], arguments.force)?)?;
         }
-        let file = File::options().context(&context).open(&arguments.file)?;
+        let file = driver::open_with(File::options().context(&context), &arguments.file)?;
         let wanted =
             |dataset: &Dataset| !dataset.shape().is_empty() && !dataset.datatype().has_references();
         let dataset = locate::dataset(&file, arguments.dataset.as_deref(), "datasets", wanted)?;

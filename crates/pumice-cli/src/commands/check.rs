@@ -12,6 +12,7 @@ mod repair;
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Check;
+use crate::driver;
 use crate::failure;
 use crate::numbers;
 use crate::progress::{Progress, Unit};
@@ -40,7 +41,7 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
     let mut worst = Outcome::Complete;
     for path in &arguments.files {
         let name = path.display().to_string();
-        let file = match File::open(path) {
+        let file = match driver::open(path) {
             Ok(file) => file,
             Err(error) => {
                 // In the order in which files were named.

@@ -3,10 +3,11 @@
 
 use super::{Outcome, output, tool_flags};
 use crate::cli::{Arguments, Complete, Completions, Shell};
+use crate::driver;
 use crate::{formats, locate};
 use anyhow::Result;
 use clap::{Arg, Command, CommandFactory};
-use pumice::{File, Group, MemberKind};
+use pumice::{Group, MemberKind};
 use std::io::Write;
 use std::path::Path;
 
@@ -179,7 +180,7 @@ fn inside(given: &[&str], current: &str) -> Vec<(String, String)> {
 
 /// Members of the group that a path is in, by whole paths; groups end in a slash.
 fn members(file: &str, prefix: &str) -> Vec<(String, String)> {
-    let Ok(file) = File::open(file) else { return Vec::new() };
+    let Ok(file) = driver::open(file) else { return Vec::new() };
     let (folder, name) = prefix.rsplit_once('/').unwrap_or(("", prefix));
     let group = match folder {
         "" => Group::clone(&file),
@@ -202,6 +203,7 @@ fn members(file: &str, prefix: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pumice::File;
 
     fn words(line: &str) -> Vec<String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

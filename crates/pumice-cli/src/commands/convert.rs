@@ -7,6 +7,7 @@
 use super::import::{self, Summary};
 use super::{Outcome, output, repack};
 use crate::cli::{Convert, Duplicates, Import};
+use crate::driver;
 use crate::formats::{self, Format, Found, Input, Source};
 use crate::numbers;
 use crate::progress::{Progress, Unit};
@@ -31,7 +32,7 @@ struct Matrix {
 pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
     let unpacked = import::unpacked_container(&arguments.input)?;
     let path = unpacked.path();
-    let file = File::open(path).with_context(|| arguments.input.display().to_string())?;
+    let file = driver::open(path).with_context(|| arguments.input.display().to_string())?;
     let format = match &arguments.from {
         Some(name) => Some(formats::named(name)?),
         None => formats::recognised(path).ok(),

@@ -1,6 +1,7 @@
 //! `pumice copy`, and h5copy: an object with everything below it, within a file or to another one.
 
 use super::{Outcome, answered, understood};
+use crate::driver;
 use crate::flags::{self, Flag, Takes};
 use crate::target;
 use anyhow::{Context, Result, anyhow, bail};
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     // The other one first: they may be the same file.
     let to = File::edit(&output);
     let from =
-        File::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
+        driver::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
     let to = match to {
         Ok(to) => to,
         // What is there and is no HDF5 file, or is in use, is not destroyed.

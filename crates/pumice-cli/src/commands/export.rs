@@ -2,6 +2,7 @@
 
 use super::{Outcome, output};
 use crate::cli::Export;
+use crate::driver;
 use crate::formats::{self, Output};
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
@@ -21,7 +22,8 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
             ),
         },
     };
-    let file = File::open(&arguments.file).with_context(|| arguments.file.display().to_string())?;
+    let file =
+        driver::open(&arguments.file).with_context(|| arguments.file.display().to_string())?;
     let datasets: Vec<Dataset> = match arguments.dataset.as_slice() {
         [] if format.holds_several() => matrices(&file)?,
         [] => vec![locate::dataset(&file, None, "datasets of numbers", is_exportable)?],

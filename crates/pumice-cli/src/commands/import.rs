@@ -11,6 +11,7 @@ mod sorter;
 
 use super::{Outcome, output};
 use crate::cli::Import;
+use crate::driver;
 use crate::formats::labels::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
 use crate::numbers;
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let found = format.open(&input)?;
     // Who names arrays knows that the others stay behind.
     let left = match arguments.object.is_empty() && format.title().contains("HDF5") {
-        true => left::out(&File::open(&input_path.path)?, &found, format)?,
+        true => left::out(&driver::open(&input_path.path)?, &found, format)?,
         false => Vec::new(),
     };
     let found = chosen(found, arguments, format)?;

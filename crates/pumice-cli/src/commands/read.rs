@@ -7,10 +7,11 @@
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Read;
+use crate::driver;
 use crate::value::Renderer;
 use crate::{numbers, window};
 use anyhow::{Context, Result};
-use pumice::{Dataset, File};
+use pumice::Dataset;
 use std::io::Write;
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ const COLUMNS: u64 = 8;
 const BAND_CELLS: u64 = 1 << 16;
 
 pub(super) fn run(arguments: &Read) -> Result<Outcome> {
-    let file = File::open(&arguments.file)?;
+    let file = driver::open(&arguments.file)?;
     let dataset = file.dataset(&arguments.dataset)?;
     let shape = dataset.shape();
     let at_dataset = || dataset.path().to_owned();

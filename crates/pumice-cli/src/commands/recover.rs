@@ -2,7 +2,8 @@
 //!
 //! A commit that was cut short leaves its journal at the end of the file. Opening the file for
 //! editing applies it; this command does that, and tells what it found. A file without a journal is
-//! as its last commit left it, and is not touched.
+//! as its last commit left it, and is not touched. A mark that a killed program has left is removed if
+//! that is asked for.
 
 use super::{Outcome, output};
 use crate::cli::Recover;
@@ -23,7 +24,7 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
     let mut out = output();
     if !path.exists() {
         // A pattern of a family, or the name that a split file's members have in common.
-        File::edit(path)?.close()?;
+        edit(arguments)?.close()?;
         writeln!(out, "{name}: of several files; what journal they had is applied")?;
         out.flush()?;
         return Ok(Outcome::Complete);
@@ -31,6 +32,24 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
     if !path.is_file() {
         // Says what it is, and waits for nobody.
         File::open(path)?;
+    }
+    if arguments.clear {
+        let blocks = journal(path).with_context(|| format!("open {name}"))?;
+        edit(arguments)?.close()?;
+        let applied = match blocks.filter(|_| matches!(journal(path), Ok(None))) {
+            Some(blocks) => {
+                format!("; a journal of {} block(s) was applied", numbers::grouped(blocks))
+            }
+            None => String::new(),
+        };
+        writeln!(out, "{name}: is not marked as open any more{applied}")?;
+        out.flush()?;
+        return Ok(Outcome::Complete);
+    }
+    if let Err(error) = File::open(path)
+        && error.is_being_written()
+    {
+        return Err(error.into());
     }
     let Some(blocks) = journal(path).with_context(|| format!("open {name}"))? else {
         let file = File::open(path)?;
@@ -43,7 +62,7 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
         out.flush()?;
         return Ok(Outcome::Complete);
     };
-    File::edit(path)?.close()?;
+    edit(arguments)?.close()?;
     ensure!(
         journal(path)?.is_none(),
         "{name}: its journal is not complete, so its commit had not begun: the file is as the one before left it"
@@ -51,6 +70,11 @@ pub(super) fn run(arguments: &Recover) -> Result<Outcome> {
     writeln!(out, "{name}: a journal of {} block(s) was applied", numbers::grouped(blocks))?;
     out.flush()?;
     Ok(Outcome::Complete)
+}
+
+/// Opens the file for editing, which finishes its last commit.
+fn edit(arguments: &Recover) -> Result<File> {
+    Ok(File::options().ignore_mark(arguments.clear).edit(&arguments.file)?)
 }
 
 /// How many blocks the journal at the end of a file has; `None` if there is no journal.

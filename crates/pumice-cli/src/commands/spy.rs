@@ -7,11 +7,12 @@ mod fill;
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::{Slice, Spy};
+use crate::driver;
 use crate::picture::{self, Density};
 use crate::style::Style;
 use crate::{locate, numbers, target};
 use anyhow::{Context, Result, ensure};
-use pumice::{Dataset, File, LayoutKind, Selection};
+use pumice::{Dataset, LayoutKind, Selection};
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     if let Some(png) = &arguments.png {
         target::may_stream(png, &[&arguments.file], arguments.force)?;
     }
-    let file = File::open(&arguments.file)?;
+    let file = driver::open(&arguments.file)?;
     let chosen = arguments.axes.is_some() || !arguments.slice.is_empty();
     let (wanted, what): (fn(&Dataset) -> bool, _) = match chosen {
         true => (|dataset| dataset.shape().len() >= 2, "datasets with two or more dimensions"),

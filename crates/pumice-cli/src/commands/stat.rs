@@ -7,13 +7,13 @@ mod options;
 mod print;
 
 use super::{Outcome, answered, output, understood};
+use crate::driver;
 use crate::failure;
 use crate::flags;
 use anyhow::{Context, Result};
 use gather::Statistics;
 pub(super) use options::FLAGS;
 use options::Options;
-use pumice::File;
 use std::io::Write;
 
 /// Runs with the words behind the command's name.
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
 }
 
 fn file(name: &str, options: &Options, out: &mut dyn Write) -> Result<()> {
-    let file = File::open(name).with_context(|| format!("unable to open file \"{name}\""))?;
+    let file = driver::open(name).with_context(|| format!("unable to open file \"{name}\""))?;
     let statistics = Statistics::of(&file).context("unable to traverse objects/links")?;
     print::all(&statistics, options, out)
 }

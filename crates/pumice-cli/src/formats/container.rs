@@ -5,6 +5,7 @@ use super::array_stream::{DatasetStream, Numbers, Stream};
 use super::bands::{self, Band};
 use super::compressed::{CompressedSource, Parts};
 use super::{Array, Output, Source};
+use crate::driver;
 use crate::walker::{self, Visitor};
 use anyhow::{Context, Result};
 use pumice::types::Conversion;
@@ -16,7 +17,7 @@ const CHUNK: u64 = 1 << 16;
 
 /// Opens the file that holds arrays.
 pub(super) fn open(path: &Path) -> Result<File> {
-    File::open(path).with_context(|| path.display().to_string())
+    driver::open(path).with_context(|| path.display().to_string())
 }
 
 /// The text of an attribute, of fixed or variable length.

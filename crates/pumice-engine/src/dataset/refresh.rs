@@ -51,6 +51,11 @@ impl DatasetState {
         Ok(())
     }
 
+    /// Waits for reads that are under way.
+    pub(crate) fn wait_for_reads(&self) {
+        drop(self.gate_exclusively());
+    }
+
     /// Fails if a layout is not that of this dataset as it may have become.
     fn check_same(&self, layout: &DatasetLayout) -> Result<()> {
         let (old, new) = (&self.layout.geometry, &layout.geometry);

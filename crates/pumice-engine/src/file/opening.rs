@@ -3,7 +3,7 @@
 use super::{Cache, File, with_options};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::medium::{Medium, Swmr};
 use crate::members::{self, Form, multi};
 use crate::version::CreateOptions;
@@ -114,6 +114,12 @@ fn finished(
             return Ok((store, found?));
         }
     }
+    if store.is_unlocked() {
+        let io = |source| Error::Io { action: "read the superblock".into(), source };
+        let store = journal::seen_through_any(store).map_err(io)?;
+        let found = find_superblock(&*store)?;
+        return Ok((store, found));
+    }
     // A journal is behind the end of the file, which is out of reach while blocks are replaced; and it may be all
     // there is of a superblock.
     let longer = found.as_ref().map_or(true, |(_, total, block)| *total != block.end_of_file);
@@ -172,21 +178,21 @@ fn check_shared(superblock: &Superblock, writable: bool, options: &CreateOptions
     if options.ignore_mark {
         return Ok(());
     }
-    let what = match (writable, options.swmr) {
-        (false, true) if open && !shared => {
-            "a program has the file open for writing, not beside readers (SWMR), or ended without closing it"
-        }
-        (false, false) if shared => {
+    match (writable, options.swmr) {
+        (false, true) if open && !shared => Err(Error::Invalid(
+            "a program has the file open for writing, not beside readers (SWMR), or ended without closing it".into(),
+        )),
+        (false, false) if shared => Err(Error::BeingWritten(
             "a program writes the file beside readers (SWMR), or ended without closing it: open it with \
-             `swmr(true)`; if no program has it open, `pumice recover --clear` removes the mark"
-        }
-        (true, _) if shared => {
+             `swmr(true)`; if no program has it open, `pumice recover --clear` removes the mark",
+        )),
+        (true, _) if shared => Err(Error::Invalid(
             "a program writes the file beside readers (SWMR), or ended without closing it; if no program has it \
              open, `pumice recover --clear` or `h5clear -s` removes the mark, or open it with `ignore_mark`"
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::Invalid(what.into()))
+                .into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The store with its last commit finished, for good or as it is seen, if there is a journal.

@@ -4,9 +4,11 @@
 //! and commits keep to what readers can follow (`medium/swmr.rs`). It ends when the file is closed.
 
 use super::File;
+use crate::dataset::DatasetState;
 use crate::medium::Swmr;
 use crate::{Error, Result};
 use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
+use pumice_store::Renewal;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -62,7 +64,14 @@ impl File {
         if self.writable() {
             return Ok(());
         }
-        self.medium.renew().map_err(|error| self.in_this_file(error))?;
+        let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody may read by what is known of one state from another.
+        self.renew(Renewal::Stop)?;
+        if self.medium.is_unlocked() {
+            self.open_datasets().iter().for_each(|dataset| dataset.wait_for_reads());
+        }
+        self.renew(Renewal::Look)?;
+        self.check_same()?;
         self.heap.forget_read();
         self.shared_heaps.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.forget_unused();
@@ -75,7 +84,30 @@ impl File {
         }
         // What was read meanwhile by somebody who had not been refreshed yet.
         self.heap.forget_read();
+        // Else what is not known as it is now would be read by what it was.
+        if refreshed.is_ok() || !self.medium.is_unlocked() {
+            self.renew(Renewal::Done)?;
+        }
         refreshed
+    }
+
+    /// The same with one dataset, and with all else if they must be of one state.
+    pub fn refresh_dataset(&self, dataset: &DatasetState) -> Result<()> {
+        if self.medium.is_unlocked() { self.refresh() } else { dataset.refresh(self) }
+    }
+
+    fn renew(&self, step: Renewal) -> Result<()> {
+        self.medium.renew(step).map_err(|error| self.in_this_file(error))
+    }
+
+    /// Fails if the file is another than the one that was opened.
+    fn check_same(&self) -> Result<()> {
+        let found = self.medium.steady(|| self.medium.superblock())?;
+        let (known, now) = (&self.superblock, &found);
+        let same = known.root_address == now.root_address
+            && known.sizes == now.sizes
+            && known.extension_address == now.extension_address;
+        if same { Ok(()) } else { Err(Error::Changed("another file was put in its place".into())) }
     }
 
     /// Forgets what nobody holds.

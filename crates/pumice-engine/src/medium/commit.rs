@@ -26,6 +26,7 @@ use super::{Medium, State};
 use crate::journal::{self, Durability};
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
+use pumice_format::superblock::{self, Superblock};
 use pumice_store::{ReadOp, WriteOp};
 use std::collections::HashSet;
 use std::sync::{Arc, TryLockError};
@@ -299,6 +300,12 @@ impl Medium {
         self.put_stored(&mut [WriteOp { offset: 0, bytes: &bytes }])?;
         state.superblock = Some(bytes);
         Ok(())
+    }
+
+    /// What the superblock says now.
+    pub(crate) fn superblock(&self) -> Result<Superblock> {
+        let bytes = self.read_up_to(0, superblock::MAX_LENGTH)?;
+        Ok(Superblock::decode(&bytes, self.base())?)
     }
 
     /// Takes note of the superblock that the file has, of `length` bytes.

@@ -13,7 +13,7 @@
 
 use super::Medium;
 use crate::{Error, Result};
-use pumice_store::WriteOp;
+use pumice_store::{Renewal, WriteOp};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -62,10 +62,18 @@ impl Medium {
         )))
     }
 
+    /// Whether another program may change the file, and reads fail if it has.
+    pub(crate) fn is_unlocked(&self) -> bool {
+        self.store.is_unlocked()
+    }
+
     /// Looks at what another program has written: reads are of the file as it is now, again.
-    pub(crate) fn renew(&self) -> Result<()> {
-        self.store.renew().map_err(|source| self.failed("look at the file again", source))?;
-        self.store_length().map(drop)
+    pub(crate) fn renew(&self, step: Renewal) -> Result<()> {
+        self.store.renew(step).map_err(|source| self.failed("look at the file again", source))?;
+        match step {
+            Renewal::Look => self.store_length().map(drop),
+            Renewal::Stop | Renewal::Done => Ok(()),
+        }
     }
 
     /// Reads metadata, once more where it makes no sense because another program was writing it.
@@ -124,7 +132,8 @@ mod tests {
     fn children_come_before_parents() {
         let blocks: [&[u8]; 8] =
             [b"OHDR", b"EAHD", b"pages", b"EAIB", b"OCHK", b"EASB", b"", b"EADB"];
-        let mut ops: Vec<_> = (0..).zip(blocks).map(|(offset, bytes)| WriteOp { offset, bytes }).collect();
+        let mut ops: Vec<_> =
+            (0..).zip(blocks).map(|(offset, bytes)| WriteOp { offset, bytes }).collect();
         order(&mut ops);
         let found: Vec<_> = ops.iter().map(|op| op.bytes).collect();
         let expected: [&[u8]; 8] =

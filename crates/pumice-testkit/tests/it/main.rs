@@ -19,3 +19,4 @@ mod faults_outside;
 mod faults_strings;
 mod manifest;
 mod references;
+mod swmr;

@@ -485,12 +485,16 @@ impl FileOptions {
 
     /// Opens the file in a store of one's own for reading.
     pub fn open_in(self, store: Arc<dyn Store>) -> Result<File> {
-        File::new(Engine::open(store, self.cache(), false)?)
+        File::new(Engine::open_for(store, self.cache(), false, &self.creation)?)
     }
 
     /// Opens the file in a store of one's own for reading and changing.
     pub fn edit_in(self, store: Arc<dyn Store>) -> Result<File> {
-        File::new(Engine::open_for(store, self.cache(), true, &self.creation)?)
+        let engine = Engine::open_for(store, self.cache(), true, &self.creation)?;
+        if self.creation.swmr {
+            engine.start_swmr_write()?;
+        }
+        File::new(engine)
     }
 
     fn cache(&self) -> pumice_engine::file::Cache {

@@ -63,6 +63,7 @@ mod sparse_parts;
 mod stale_attributes;
 mod streaming;
 mod structured_chunks;
+mod swmr;
 mod tall_chunks;
 mod varlen_fill;
 mod varlen_model;
