@@ -272,8 +272,8 @@ os.kill(os.getpid(), signal.SIGKILL)
     def test_readers_without_locks_of_what_is_written_all_the_time_have_states_or_errors(self):
         environment = {**os.environ, "HDF5_USE_FILE_LOCKING": "FALSE"}
         self.make("version 2 B-tree, deflate").close()
-        writer = self.appending(times=150, how="plain-wide")
-        reader = self.begin("follow", self.path, "d", 150 * ROWS, "plain", env=environment)
+        writer = self.appending(times=40, how="plain-wide")
+        reader = self.begin("follow", self.path, "d", 40 * ROWS, "plain", env=environment)
         self.end(reader)
         self.end(writer)
 

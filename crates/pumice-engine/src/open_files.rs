@@ -17,6 +17,7 @@ use crate::{Error, Result};
 use pumice_store::{ChangedMeanwhile, FileStore, Locking, Store, UnlockedStore};
 use std::collections::HashMap;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -246,6 +247,12 @@ impl Place {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether no other file has come to be there. Where none is, the name was taken away, or is of several files.
+    pub(crate) fn is_at_its_path(&self) -> bool {
+        std::fs::metadata(&self.path)
+            .map_or(true, |found| (found.dev(), found.ino()) == self.identity)
     }
 
     /// Makes the lock one that others may share who read the file, but nobody who changes it.

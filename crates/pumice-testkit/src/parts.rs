@@ -32,6 +32,11 @@ impl PartedMemory {
         Self { parts: starts.iter().map(|&start| (start, MemoryStore::default())).collect() }
     }
 
+    /// The bytes of each part.
+    pub fn to_vecs(&self) -> Vec<Vec<u8>> {
+        self.parts.iter().map(|(_, part)| part.to_vec()).collect()
+    }
+
     /// One with the same bytes.
     pub fn copied(&self) -> Self {
         let copy = |(start, part): &(u64, MemoryStore)| (*start, MemoryStore::new(part.to_vec()));

@@ -258,8 +258,18 @@ impl Virtual {
     /// A source, or nothing if it is missing.
     fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
         let key = (file_name.to_owned(), path.to_owned());
-        if let Some((dataset, kept)) = self.sources().kept.get(&key) {
-            return Ok(Some(Source { dataset: dataset.clone(), file: kept.file().clone() }));
+        let known = self
+            .sources()
+            .kept
+            .get(&key)
+            .map(|(dataset, kept)| Source { dataset: dataset.clone(), file: kept.file().clone() });
+        if let Some(source) = known {
+            if source.file.is_at_its_path() && !source.dataset.object().is_deleted() {
+                return Ok(Some(source));
+            }
+            // Others may have come in their places.
+            let before = self.sources().kept.remove(&key);
+            drop(before);
         }
         let Some(named) = self.source_file(file_name)? else { return Ok(None) };
         let found = match group::resolve(&named, &named.root()?, path) {

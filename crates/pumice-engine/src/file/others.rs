@@ -4,9 +4,15 @@
 use super::File;
 use super::refused::worse;
 use crate::Result;
+use crate::open_files::Place;
 use std::sync::{Arc, PoisonError, Weak};
 
 impl File {
+    /// Whether no other file has come to be where this one was opened.
+    pub(crate) fn is_at_its_path(&self) -> bool {
+        self.place.get().is_none_or(Place::is_at_its_path)
+    }
+
     /// Takes note that it has led to another file.
     pub(crate) fn note_outside(&self, other: &Arc<File>) {
         if !self.writable() || !other.writable() || std::ptr::eq(self, &**other) {

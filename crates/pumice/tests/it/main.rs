@@ -70,5 +70,6 @@ mod varlen_model;
 mod varlen_points;
 mod vast_shapes;
 mod virtual_reset;
+mod virtual_sources;
 mod windows;
 mod worked_example;

@@ -37,7 +37,7 @@ fn objects_links_and_attributes_stay_as_they_are_meanwhile() {
     let Place { path, .. } = &place();
     let file = File::edit(path).unwrap();
     let (rows, group) = (file.dataset("rows").unwrap(), file.group("group").unwrap());
-    rows.resize(&[5, 3]).unwrap();
+    rows.resize([5, 3]).unwrap();
     file.start_swmr_write().unwrap();
     assert!(file.is_swmr());
     let refusals = [
@@ -50,7 +50,7 @@ fn objects_links_and_attributes_stay_as_they_are_meanwhile() {
         group.remove_attribute("unit"),
         rows.set_attribute("new", 1u8),
         rows.set_comment(Some("new")),
-        rows.resize(&[4, 3]),
+        rows.resize([4, 3]),
         file.dataset("names").unwrap().write_strings(.., &["a", "b"]),
         file.start_swmr_write(),
     ];
@@ -58,7 +58,7 @@ fn objects_links_and_attributes_stay_as_they_are_meanwhile() {
         let message = refusal.expect_err(&format!("number {number}")).to_string();
         assert!(message.contains("SWMR"), "{number}: {message}");
     }
-    rows.resize(&[7, 3]).unwrap();
+    rows.resize([7, 3]).unwrap();
     rows.write(.., &[7i32; 21]).unwrap();
     rows.write((0, ..), &[1i32, 2, 3]).unwrap();
     file.flush().unwrap();
@@ -130,7 +130,7 @@ fn virtual_datasets_follow_their_sources() {
     let writer = reading().edit(path).unwrap();
     let rows = writer.dataset("rows").unwrap();
     let copy = |number: i32| {
-        rows.resize(&[number as u64, 3]).unwrap();
+        rows.resize([number as u64, 3]).unwrap();
         rows.write((number as u64 - 1, ..), &[number; 3]).unwrap();
         writer.flush().unwrap();
     };
@@ -171,7 +171,7 @@ fn refreshing_beside_threads_that_read_shows_them_one_state_or_another() {
             });
         }
         for number in 1..200u64 {
-            rows.resize(&[number, 3]).unwrap();
+            rows.resize([number, 3]).unwrap();
             rows.write((number - 1, ..), &[number as i32; 3]).unwrap();
             writer.flush().unwrap();
             overwrite(path, &copy);
