@@ -3,10 +3,11 @@
 //!
 //! Each element is taken apart into sign, magnitude and exponent, and put together in the target's
 //! layout. This is the slow path; numbers that machines have go through `number`. Elements are of
-//! at most 16 bytes.
+//! at most 16 bytes, but for integers to convert from: of larger ones, the bytes with their bits are looked at.
 
 use super::Number;
 use crate::model::{BitPadding, ByteOrder, Float, Integer, MantissaNormalization};
+use std::ops::Range;
 
 /// Largest element that is converted, in bytes.
 const LARGEST: usize = 16;
@@ -14,6 +15,10 @@ const LARGEST: usize = 16;
 /// Two numbers of any layout.
 #[derive(Debug, Clone)]
 pub(super) struct BitsKernel {
+    /// Bytes of a source element, and those of them that are looked at.
+    element: usize,
+    window: Range<usize>,
+    /// What these are.
     source: Number,
     target: Number,
 }
@@ -39,14 +44,19 @@ enum Value {
 impl BitsKernel {
     /// `None` when one of the numbers is larger than this kernel can hold.
     pub(super) fn choose(from: &Number, to: &Number) -> Option<Self> {
-        (is_supported(from) && is_supported(to))
-            .then(|| Self { source: from.clone(), target: to.clone() })
+        let (window, source) = windowed(from)?;
+        (is_supported(&source) && is_supported(to)).then(|| Self {
+            element: from.size(),
+            window,
+            source,
+            target: to.clone(),
+        })
     }
 
     pub(super) fn run(&self, source: &[u8], target: &mut [u8]) {
-        let elements = source.chunks_exact(self.source.size());
+        let elements = source.chunks_exact(self.element);
         for (from, to) in elements.zip(target.chunks_exact_mut(self.target.size())) {
-            let word = load(from, self.source.order());
+            let word = load(&from[self.window.clone()], self.source.order());
             let parts = match &self.source {
                 Number::Integer(integer) => unpack_integer(integer, word),
                 Number::Float(float) => unpack_float(float, word),
@@ -74,6 +84,29 @@ pub(super) fn integer_value(integer: &Integer, bytes: &[u8]) -> Option<i128> {
         }
         _ => None,
     }
+}
+
+/// The bytes of an element that are looked at, and the number that they are: all, but of an integer of more than
+/// [`LARGEST`] bytes those with its bits.
+fn windowed(number: &Number) -> Option<(Range<usize>, Number)> {
+    let size = number.size();
+    let Number::Integer(integer) = number else { return Some((0..size, number.clone())) };
+    if size <= LARGEST {
+        return Some((0..size, number.clone()));
+    }
+    let low = (usize::from(integer.bit_offset) / 8).min(size - LARGEST);
+    let bit_offset = usize::from(integer.bit_offset) - 8 * low;
+    if bit_offset + usize::from(integer.precision) > 8 * LARGEST {
+        return None;
+    }
+    let start = match integer.order {
+        ByteOrder::Little => low,
+        ByteOrder::Big => size - LARGEST - low,
+        ByteOrder::Vax => return None,
+    };
+    let (size, bit_offset) = (LARGEST as u32, u16::try_from(bit_offset).ok()?);
+    let inner = Integer { size, bit_offset, ..integer.clone() };
+    Some((start..start + LARGEST, Number::Integer(inner)))
 }
 
 fn is_supported(number: &Number) -> bool {

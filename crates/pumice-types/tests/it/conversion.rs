@@ -344,3 +344,37 @@ proptest! {
         check_compounds(&from, &to, count, &seed)?;
     }
 }
+
+#[test]
+fn integers_of_many_bytes_are_read_where_their_bits_are() {
+    let target = Datatype::Integer(Integer::new(8, ByteOrder::Little, true));
+    for (size, bit_offset) in [(17u32, 0u16), (1000, 0), (1000, 3), (1000, 4001), (1000, 8000 - 32)]
+    {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            for value in [0i32, 1, -1, i32::MIN, i32::MAX, 0x1234_5678] {
+                if u32::from(bit_offset) + 32 > 8 * size {
+                    continue;
+                }
+                let number =
+                    Integer { bit_offset, precision: 32, ..Integer::new(size, order, true) };
+                // Bit by bit, from the lowest; all others are set.
+                let mut element = vec![0xFF; size as usize];
+                for bit in 0..32 {
+                    let (byte, place) =
+                        ((bit + usize::from(bit_offset)) / 8, (bit + usize::from(bit_offset)) % 8);
+                    element[byte] &= !(1 << place);
+                    element[byte] |= ((value >> bit & 1) as u8) << place;
+                }
+                if order == ByteOrder::Big {
+                    element.reverse();
+                }
+                let mut converted = [0; 8];
+                convert_over(&Datatype::Integer(number), &target, &element, &mut converted);
+                assert_eq!(i64::from_le_bytes(converted), i64::from(value), "{size} {bit_offset}");
+            }
+        }
+    }
+    // Of more bits than can be taken apart.
+    let wide = Datatype::Integer(Integer::new(17, ByteOrder::Little, true));
+    assert!(matches!(Conversion::new(&wide, &target), Err(TypeError::NoConversion { .. })));
+}
