@@ -214,9 +214,18 @@ pub(crate) fn find_superblock(store: &dyn Store) -> Result<Found> {
         let mut bytes = vec![0; MAX_LENGTH.min((total - offset) as usize)];
         store.read_at(offset, &mut bytes).map_err(io)?;
         if Superblock::is_signature(&bytes) {
-            return Ok((offset, total, Superblock::decode(&bytes, offset)?));
+            return Ok((offset, total, placed(Superblock::decode(&bytes, offset)?, offset)));
         }
     }
     let found = format!("none in {total} byte(s)");
     Err(DecodeError::new("superblock", 0, "an HDF5 signature at 0, 512, 1024, ...", found).into())
+}
+
+/// A superblock as it is where it stands. A user block may have come or gone since it was written, without its
+/// knowledge: all addresses are from the superblock on, but the end of the file is from its beginning.
+fn placed(mut superblock: Superblock, offset: u64) -> Superblock {
+    let end = i128::from(superblock.end_of_file) - i128::from(superblock.base_address);
+    let end = u64::try_from(end + i128::from(offset)).unwrap_or(superblock.end_of_file);
+    (superblock.base_address, superblock.end_of_file) = (offset, end);
+    superblock
 }

@@ -176,3 +176,41 @@ fn a_refused_creation_makes_and_changes_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
     File::create(&path).unwrap();
 }
+
+#[test]
+fn a_user_block_that_came_or_went_without_the_superblock_is_none_of_its_business() {
+    for version in [pumice::LibraryVersion::Earliest, pumice::LibraryVersion::LATEST] {
+        for (before, after) in [(0, 512), (1024, 0), (512, 2048), (0, 0)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.h5");
+            let options = File::options().library_version(version).user_block(before);
+            let file = options.create(&path).unwrap();
+            file.new_dataset::<i32>()
+                .shape([3])
+                .create("x")
+                .unwrap()
+                .write(.., &[1, 2, 3])
+                .unwrap();
+            file.close().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let mut moved = vec![b'u'; after];
+            moved.extend_from_slice(&bytes[before as usize..]);
+            std::fs::write(&path, moved).unwrap();
+
+            let file = File::open(&path).unwrap();
+            assert_eq!(file.info().unwrap().user_block_size, after as u64);
+            assert_eq!(file.dataset("x").unwrap().read::<i32>(..).unwrap(), [1, 2, 3]);
+            file.close().unwrap();
+            // New elements come behind the old ones, not over the last of them.
+            let file = File::edit(&path).unwrap();
+            let more: Vec<i32> = (0..1000).collect();
+            file.new_dataset::<i32>().shape([1000]).create("y").unwrap().write(.., &more).unwrap();
+            file.close().unwrap();
+            let file = File::open(&path).unwrap();
+            assert_eq!(file.dataset("x").unwrap().read::<i32>(..).unwrap(), [1, 2, 3]);
+            assert_eq!(file.dataset("y").unwrap().read::<i32>(..).unwrap(), more);
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(bytes[..after].iter().all(|&byte| byte == b'u'));
+        }
+    }
+}
