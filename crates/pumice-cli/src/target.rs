@@ -121,6 +121,15 @@ pub(crate) fn editable(path: &Path) -> Result<()> {
     vacant(path, true).map(drop)
 }
 
+/// Fails at the name of something that is there and no regular file: whoever opens it might wait for ever.
+pub(crate) fn regular(path: &Path) -> Result<()> {
+    let there = fs::metadata(path).ok();
+    match there.and_then(|there| irregular(there.file_type())) {
+        Some(kind) => bail!("it is {kind}, not a regular file"),
+        None => Ok(()),
+    }
+}
+
 /// Whether two names lead to one file.
 pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {

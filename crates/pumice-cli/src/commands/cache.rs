@@ -28,6 +28,7 @@ fn run_replay(arguments: &Replay) -> Result<Outcome> {
         target::may_stream(png, &[path], arguments.force)?;
     }
     let at_path = || path.display().to_string();
+    target::regular(path).with_context(at_path)?;
     let file = File::open(path).with_context(at_path)?;
     let trace = Trace::read(file);
     let trace = trace.map_err(|error| anyhow!("{error}; `pumice bench --trace` records a trace"));

@@ -270,6 +270,11 @@ impl Output {
 /// Imports one file.
 fn one(file: &File, mut input: Input, undo: &mut Undo) -> Result<()> {
     let reading = |data: &Path| format!("Error in reading the input file: {}", data.display());
+    target::regular(&input.data).with_context(|| reading(&input.data))?;
+    if let Some(path) = &input.configuration {
+        let action = || format!("Error in processing the configuration file: {}", path.display());
+        target::regular(path).with_context(action)?;
+    }
     let whole = input.configuration.is_none() && input.settings.shape.is_none();
     if whole && formats::is_dump(&input.data) {
         input.configuration = Some(input.data.clone());

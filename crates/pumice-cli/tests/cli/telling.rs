@@ -29,6 +29,9 @@ fn what_is_no_file_is_named_and_never_waited_for() {
         "copy -i X -o new.h5 -s /matrix -d /m",
         "diff small.h5 X",
         "dump --json X",
+        "cache replay X",
+        "repack -e X small.h5 new.h5",
+        "repack -l matrix:SPARSECHUNK=2x2 --defined-elements @X small.h5 new.h5",
     ] {
         for (name, what) in
             [("folder", "a directory"), ("fifo", "a FIFO"), ("/dev/null", "a device")]
@@ -37,6 +40,17 @@ fn what_is_no_file_is_named_and_never_waited_for() {
             let run = shell(&place, &format!("pumice {line}"));
             assert!(matches!(run.code, Some(1 | 2)), "{line}: {:?}", run.code);
             assert!(run.err.contains(what) && run.err.contains(name), "{line}: {}", run.err);
+        }
+    }
+    place.write("conf", "INPUT-CLASS TEXTIN INPUT-SIZE 32 RANK 1 DIMENSION-SIZES 2");
+    place.write("data", "1 2");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pumice"), place.path("h5import")).unwrap();
+    for (name, what) in [("folder", "a directory"), ("fifo", "a FIFO"), ("/dev/null", "a device")] {
+        for words in [format!("{name} -c conf"), format!("data -c {name}"), name.to_owned()] {
+            let run = shell(&place, &format!("timeout 60 ./h5import {words} -o new.h5"));
+            assert_eq!(run.code, Some(1), "{words}");
+            assert!(run.err.contains(what) && run.err.contains(name), "{words}: {}", run.err);
+            assert!(!place.path("new.h5").exists(), "{words}");
         }
     }
     // Text may come from a FIFO.

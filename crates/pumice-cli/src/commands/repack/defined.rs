@@ -16,8 +16,9 @@ impl Locations {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         match text.trim().strip_prefix('@') {
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("read locations from {path}"))?;
+                let action = || format!("read locations from {path}");
+                crate::target::regular(path.as_ref()).with_context(action)?;
+                let text = std::fs::read_to_string(path).with_context(action)?;
                 Self::listed(&regions(&text).unwrap_or(text))
             }
             None => Self::listed(text),

@@ -4,6 +4,7 @@ use super::defined::{self, Locations};
 use super::request::{KeepRequest, Requests};
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
+use crate::target;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::{FileSpaceStrategy, LibraryVersion, SharedKind};
 use std::path::PathBuf;
@@ -267,8 +268,9 @@ impl Options {
 
     /// Options in a file: `-f` and `-l`, and what belongs to them.
     fn read_file(&mut self, path: &str) -> Result<()> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot open options file {path}"))?;
+        let action = || format!("cannot open options file {path}");
+        target::regular(path.as_ref()).with_context(action)?;
+        let text = std::fs::read_to_string(path).with_context(action)?;
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let parsed = flags::parse(FLAGS, &defined::joined(&words))
             .with_context(|| format!("bad file format for {path}"))?;
