@@ -20,7 +20,7 @@ pub enum FilterError {
     #[error(
         "filter {id} ({name}) is not available: {}, or rewrite the dataset where the filter is \
          installed, for example with `h5repack -f NONE old.h5 new.h5`",
-        way_to_a_plugin()
+        way_to_a_plugin(*id)
     )]
     Missing {
         /// The filter's id.
@@ -105,16 +105,21 @@ impl FilterError {
     }
 }
 
+/// Filters of which the Python package hdf5plugin has plugins.
+const IN_HDF5PLUGIN: [u16; 12] =
+    [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028, 32033];
+
 /// What to do so that a plugin is found.
-fn way_to_a_plugin() -> &'static str {
-    if !cfg!(feature = "plugins") {
-        return "build with the feature `plugins` and put its HDF5 plugin into a folder of \
-                HDF5_PLUGIN_PATH";
-    }
-    match std::env::var_os("HDF5_PLUGIN_PRELOAD") {
-        Some(value) if value == "::" => {
-            "filter plugins disabled by HDF5_PLUGIN_PRELOAD; allow them"
-        }
-        _ => "put its HDF5 plugin into a folder of HDF5_PLUGIN_PATH",
-    }
+fn way_to_a_plugin(id: u16) -> String {
+    let disabled = std::env::var_os("HDF5_PLUGIN_PRELOAD").is_some_and(|value| value == "::");
+    let build = match (cfg!(feature = "plugins"), disabled) {
+        (true, true) => return "filter plugins disabled by HDF5_PLUGIN_PRELOAD; allow them".into(),
+        (true, false) => "",
+        (false, _) => "build with the feature `plugins` and ",
+    };
+    let package = match IN_HDF5PLUGIN.contains(&id) {
+        true => ", for example that of the Python package hdf5plugin (`hdf5plugin.PLUGIN_PATH`)",
+        false => "",
+    };
+    format!("{build}put its HDF5 plugin into a folder of HDF5_PLUGIN_PATH{package}")
 }
