@@ -325,7 +325,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Stores the elements in the object header: for at most 64,000 bytes.
+    /// Stores the elements in the object header: for at most 65,524 bytes.
     pub fn compact(mut self) -> Self {
         self.compact = true;
         self

@@ -51,7 +51,7 @@ pub(crate) struct Import {
     /// Coordinates count from 1, in csv
     #[arg(long)]
     pub(crate) one_based: bool,
-    /// Shape of a chunk; by default chunks get about 32,000 entries each
+    /// Shape of a chunk; by default chunks get about 32,768 entries each
     #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
     pub(crate) chunk: Option<Vec<u64>>,
     /// Store without compression
@@ -134,7 +134,7 @@ pub(crate) struct Convert {
     /// A dense dataset to make sparse, without its zeros; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) dense: Vec<String>,
-    /// Shape of a chunk; by default chunks get about 32,000 entries each
+    /// Shape of a chunk; by default chunks get about 32,768 entries each
     #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
     pub(crate) chunk: Option<Vec<u64>>,
     /// Store matrices without compression
