@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// How many versions ahead a newer program may be.
+/// How many versions, classes or types ahead a newer program may be.
 const NEWER: u64 = 8;
 
 /// Bytes that are not what they should be: which structure, where, what was expected, what was found.
@@ -23,6 +23,8 @@ pub struct DecodeError {
     pub expected: Cow<'static, str>,
     /// What this one has.
     pub found: String,
+    /// Whether it is what a newer program would have.
+    newer: bool,
 }
 
 impl DecodeError {
@@ -33,26 +35,47 @@ impl DecodeError {
         expected: impl Into<Cow<'static, str>>,
         found: impl fmt::Display,
     ) -> Self {
-        Self { structure, address, expected: expected.into(), found: found.to_string() }
+        Self {
+            structure,
+            address,
+            expected: expected.into(),
+            found: found.to_string(),
+            newer: false,
+        }
     }
 
-    /// Whether a version was found that is somewhat above those that are expected: the file is newer than
-    /// this program. One far above them is damage.
+    /// An error of a version, class or type that this program does not know. `newest` is the highest
+    /// that it knows.
+    pub fn unknown(
+        structure: &'static str,
+        address: u64,
+        expected: impl Into<Cow<'static, str>>,
+        newest: impl Into<u64>,
+        found: impl Into<u64>,
+    ) -> Self {
+        let (newest, found) = (newest.into(), found.into());
+        let newer = found > newest && found - newest <= NEWER;
+        Self { newer, ..Self::new(structure, address, expected, found) }
+    }
+
+    /// An error of something that only a newer program can know.
+    pub fn newer(self) -> Self {
+        Self { newer: true, ..self }
+    }
+
+    /// Whether a version, class or type was found that is somewhat above those that are known: the file is
+    /// newer than this program. One far above them is damage.
     ///
     /// ```
     /// use pumice_bytes::DecodeError;
     ///
-    /// assert!(DecodeError::new("superblock", 8, "version 0 to 3", 4).is_newer());
-    /// assert!(!DecodeError::new("superblock", 8, "version 0 to 3", 200).is_newer());
+    /// let version = |found: u8| DecodeError::unknown("superblock", 8, "version 0 to 3", 3u8, found);
+    /// assert!(version(4).is_newer());
+    /// assert!(!version(200).is_newer());
+    /// assert_eq!(version(4).to_string(), "superblock at 0x8: expected version 0 to 3, found 4");
     /// assert!(!DecodeError::new("superblock", 8, "an address", 4).is_newer());
     /// ```
     pub fn is_newer(&self) -> bool {
-        let Some(at) = self.expected.find("version ") else { return false };
-        let words = self.expected[at..].split(|letter: char| !letter.is_ascii_digit());
-        let newest = words.filter_map(|word| word.parse::<u64>().ok()).max();
-        match (newest, self.found.parse::<u64>()) {
-            (Some(newest), Ok(found)) => (newest + 1..=newest + NEWER).contains(&found),
-            _ => false,
-        }
+        self.newer
     }
 }

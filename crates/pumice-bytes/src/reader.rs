@@ -53,6 +53,17 @@ impl<'a> Reader<'a> {
         DecodeError::new(self.structure, self.address(), expected, found)
     }
 
+    /// An error at the current position: a version, class or type that this program does not know.
+    /// `newest` is the highest that it knows; see [`DecodeError::is_newer`].
+    pub fn unknown(
+        &self,
+        expected: impl Into<std::borrow::Cow<'static, str>>,
+        newest: impl Into<u64>,
+        found: impl Into<u64>,
+    ) -> DecodeError {
+        DecodeError::unknown(self.structure, self.address(), expected, newest, found)
+    }
+
     /// The next `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let end = self.at.checked_add(count);

@@ -13,6 +13,9 @@ pub(crate) fn speak_as(tool: &str) {
     let _ = BEGINNING.set(format!("{tool} error"));
 }
 
+/// What is told of things that only a newer program can know.
+pub(crate) const NEWER: &str = "it is newer than this program; a newer one may read it";
+
 /// What was asked cannot be understood.
 #[derive(Debug)]
 pub(crate) struct Misuse(pub(crate) String);
@@ -60,9 +63,7 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         pumice::Error::Filter(FilterError::Encode { .. } | FilterError::Parameters { .. }) => {
             "choose another filter or other settings of it, or make it optional".into()
         }
-        pumice::Error::Decode(error) if error.is_newer() => {
-            "it is newer than this program; a newer one may read it".into()
-        }
+        _ if error.is_newer() => NEWER.into(),
         pumice::Error::Decode(_) | pumice::Error::Filter(_) if !error.is_missing_filter() => {
             "`pumice check` tells all that is wrong, its --repair saves what is sound".into()
         }

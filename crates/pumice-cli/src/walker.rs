@@ -167,8 +167,12 @@ impl Walk<'_> {
                 Err(error) => self.visitor.failed(&self.path, error),
             },
             MemberKind::Unreadable(reason) => {
-                let error = Error::Invalid(reason.clone()).at(&self.path);
-                self.visitor.failed(&self.path, error)
+                // The error itself says more than its words.
+                let error = match group.node(&member.name) {
+                    Err(error) => error,
+                    Ok(_) => Error::Invalid(reason.clone()),
+                };
+                self.visitor.failed(&self.path, error.at(&self.path))
             }
             kind => self.visitor.other(&self.path, kind),
         }

@@ -183,7 +183,7 @@ fn set_during(
         }
     }
     if object.version() == 1 {
-        check_length(&body)?;
+        check_length(kind::ATTRIBUTE, &body)?;
         object.push(RawMessage::new(kind::ATTRIBUTE, 0, body))?;
         return Ok(None);
     }
@@ -379,7 +379,7 @@ pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Resul
             let messages = object.messages(kind::ATTRIBUTE);
             let place = position(file, &messages, name)?.ok_or_else(missing)?;
             if body.len() <= MAX_MESSAGE || object.version() == 1 {
-                check_length(&body)?;
+                check_length(kind::ATTRIBUTE, &body)?;
                 return replace_message(object, place, body);
             }
             // With a longer name, or no longer shared, it does not fit a header.

@@ -22,6 +22,7 @@ use crate::{Error, Result};
 use node::{Child, Node};
 use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
+use pumice_format::index::RecordKind;
 use pumice_format::index::tree::{NodePointer, TreeHeader, TreeLevel, TreeLevels, TreeParameters};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -117,7 +118,8 @@ impl Tree {
             TreeHeader::decode(&io.read(address, TreeHeader::size(sizes))?, address, sizes)?;
         if !types.contains(&header.tree_type) {
             let (expected, found) = (format!("type {types:?}"), header.tree_type);
-            return Err(DecodeError::new(HEADER, address, expected, found).into());
+            let newest = RecordKind::NEWEST_TREE;
+            return Err(DecodeError::unknown(HEADER, address, expected, newest, found).into());
         }
         let levels = TreeLevels::new(
             header.parameters,

@@ -113,6 +113,11 @@ impl Error {
         matches!(self.cause(), Self::Changed(_))
     }
 
+    /// Whether it uses a version, class or type that only a newer program can know: it is not damaged.
+    pub fn is_newer(&self) -> bool {
+        matches!(self.cause(), Self::Decode(error) if error.is_newer())
+    }
+
     /// Whether a filter that this build does not have is all that is missing.
     pub fn is_missing_filter(&self) -> bool {
         matches!(self.cause(), Self::Filter(pumice_filter::FilterError::Missing { .. }))

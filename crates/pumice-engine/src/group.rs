@@ -413,7 +413,7 @@ fn modernize(file: &File, group: &Object, storage: &mut Links) -> Result<()> {
     for link in &links {
         let mut body = Vec::new();
         link.encode(file.superblock().sizes, &mut body)?;
-        check_length(&body)?;
+        check_length(kind::LINK, &body)?;
         bodies.push(RawMessage::new(kind::LINK, 0, body));
     }
     let new = new_messages(&GroupSpec::default(), file.superblock().sizes);

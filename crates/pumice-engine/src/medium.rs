@@ -302,6 +302,12 @@ impl Medium {
     }
 
     fn set_store_length(&self, length: u64, action: &str) -> Result<()> {
+        if i64::try_from(length).is_err() {
+            return Err(Error::Invalid(format!(
+                "a file of {length} bytes, where the system takes 2^63 at most: store less in one piece, in chunks or \
+                 sparse"
+            )));
+        }
         // Before the file is cut, so that nobody takes for there what is not.
         self.seen.fetch_min(length, Ordering::Relaxed);
         self.store.set_len(length).map_err(|source| self.failed(action, source))
@@ -473,6 +479,11 @@ impl Medium {
     /// Where a file ends that can have no more.
     fn full(&self) -> Error {
         let width = self.sizes.offset;
+        if width >= 8 {
+            return Error::Invalid(
+                "the file would have more than 2^64 bytes: store less in one piece, in chunks or sparse".into(),
+            );
+        }
         Error::Invalid(format!(
             "the file is full: its addresses have {width} byte(s); what it has so far can be copied to a new \
              file, whose have eight, by `pumice repack`"

@@ -7,6 +7,8 @@
 //!
 //! Invariant: `header.messages` holds no continuation messages; `blocks` has what they named.
 
+mod unknown;
+
 use crate::dense::Dense;
 use crate::file::File;
 use crate::group::Links;
@@ -124,6 +126,7 @@ impl Object {
         let capacity = header.messages_length(&header.messages) + header.spare as usize;
         let blocks = follow(medium, &mut header, address, length)?;
         header.messages.retain(|message| message.kind != CONTINUATION);
+        unknown::heed(&mut header, medium.writable())?;
         Ok(Self::new(medium, address, State::new(header, blocks, capacity)))
     }
 
@@ -244,7 +247,7 @@ impl Object {
 
     /// Adds a message.
     pub fn push(&self, message: RawMessage) -> Result<()> {
-        check_length(&message.body)?;
+        check_length(message.kind, &message.body)?;
         self.change(|messages| messages.push(message))
     }
 
@@ -315,7 +318,7 @@ impl Object {
 
     /// Replaces the body of the first message of a kind, or adds one.
     pub fn set(&self, kind: u16, flags: u8, body: Vec<u8>) -> Result<()> {
-        check_length(&body)?;
+        check_length(kind, &body)?;
         let unchanged = self.message(kind).is_some_and(|message| message.body == body);
         if unchanged {
             return Ok(());
@@ -547,13 +550,26 @@ pub(crate) fn now() -> u32 {
 }
 
 /// Refuses a message that no header can hold, before it makes a commit fail.
-pub(crate) fn check_length(body: &[u8]) -> Result<()> {
+pub(crate) fn check_length(kind: u16, body: &[u8]) -> Result<()> {
     if body.len() <= MAX_MESSAGE {
         return Ok(());
     }
+    let (what, instead) = match kind {
+        kind::ATTRIBUTE => (
+            "an attribute",
+            "store a dataset, or take a file of `LibraryVersion::V18` or later, whose attributes can be larger",
+        ),
+        kind::DATATYPE => ("a datatype", "take fewer members, or shorter names"),
+        kind::FILL_VALUE | kind::FILL_VALUE_OLD => {
+            ("a fill value", "take smaller elements, or no fill value")
+        }
+        kind::COMMENT => ("a comment", "make it shorter"),
+        kind::LINK => ("a link", "make its name or target shorter"),
+        _ => ("a message", "make it smaller"),
+    };
+    let length = body.len();
     Err(Error::Invalid(format!(
-        "an object header holds at most {MAX_MESSAGE} bytes in one piece, not {}",
-        body.len()
+        "{what} takes {length} bytes of an object header, which has at most {MAX_MESSAGE} in one piece: {instead}"
     )))
 }
 

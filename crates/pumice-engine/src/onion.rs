@@ -142,7 +142,7 @@ fn version(reader: &mut Reader<'_>) -> Result<()> {
     let [version, ..] = reader.array::<4>()?;
     match version {
         1 => Ok(()),
-        other => Err(start.error("version 1", other).into()),
+        other => Err(start.unknown("version 1", 1u8, other).into()),
     }
 }
 

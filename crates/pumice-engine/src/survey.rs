@@ -21,7 +21,7 @@ use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result, file_space, group, shared};
 use pumice_format::cache_image::CacheImageInfo;
-use pumice_format::messages::{AttributeInfo, ExternalFiles, kind};
+use pumice_format::messages::{AttributeInfo, ExternalFiles, Message, kind};
 use pumice_format::shared_message_table::SharedMessageTableInfo;
 use pumice_format::{Context, Sizes, UNDEFINED};
 use std::fmt;
@@ -142,7 +142,7 @@ impl MetadataIo for Recorder<'_> {
     fn stage(&self, _address: u64, _bytes: Vec<u8>) {}
 }
 
-/// Everything that belongs to a group, a dataset or a committed datatype.
+/// Everything that belongs to a group, a dataset or a committed datatype. Decodes every message of its header.
 pub fn object(file: &File, object: &Arc<Object>) -> Result<Vec<Place>> {
     let mut places = header(object);
     if group::is_group(object) {
@@ -152,6 +152,10 @@ pub fn object(file: &File, object: &Arc<Object>) -> Result<Vec<Place>> {
         elements(file, object, &mut places)?;
     }
     attributes(file, object, &mut places)?;
+    // Those, too, that nobody has needed so far.
+    for raw in object.all_messages() {
+        Message::from_raw(&raw, &object.context(&raw))?;
+    }
     Ok(places)
 }
 

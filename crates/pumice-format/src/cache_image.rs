@@ -34,7 +34,7 @@ impl CacheImageInfo {
                 address: reader.offset(context.offset_width())?,
                 length: reader.uint(context.length_width())?,
             }),
-            version => Err(start.error("version 0", version)),
+            version => Err(start.unknown("version 0", 0u8, version)),
         }
     }
 }
@@ -54,8 +54,11 @@ pub fn decode(bytes: &[u8], context: &Context) -> Result<Vec<CachedBlock>, Decod
     reader.signature(b"MDCI")?;
     let start = reader.clone();
     let [version, flags] = reader.array()?;
-    if (version, flags) != (0, 0) {
-        return Err(start.error("version 0 without flags", format!("{version}, {flags:#04x}")));
+    if version != 0 {
+        return Err(start.unknown("version 0", 0u8, version));
+    }
+    if flags != 0 {
+        return Err(start.error("no flags", format!("{flags:#04x}")));
     }
     reader.skip(context.length_width())?;
     let count = reader.u32()?;

@@ -232,7 +232,7 @@ fn expect_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
     let start = reader.clone();
     match reader.u8()? {
         0 => Ok(()),
-        version => Err(start.error("version 0", version)),
+        version => Err(start.unknown("version 0", 0u8, version)),
     }
 }
 

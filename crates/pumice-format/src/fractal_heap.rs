@@ -437,7 +437,7 @@ impl HeapHeader {
         let start = reader.clone();
         let flags = reader.u8()?;
         if flags >> 6 != 0 {
-            return Err(start.error("version 0", flags >> 6));
+            return Err(start.unknown("version 0", 0u8, flags >> 6));
         }
         match (flags >> 4) & 3 {
             0 => Ok(HeapId::Managed {
@@ -455,7 +455,7 @@ impl HeapHeader {
                 };
                 Ok(HeapId::Tiny(reader.take(length + 1)?.to_vec()))
             }
-            kind => Err(start.error("an object that is managed, huge or tiny", kind)),
+            kind => Err(start.unknown("an object that is managed, huge or tiny", 2u8, kind)),
         }
     }
 
@@ -500,7 +500,7 @@ fn version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
     let before = reader.clone();
     match reader.u8()? {
         0 => Ok(()),
-        version => Err(before.error("version 0", version)),
+        version => Err(before.unknown("version 0", 0u8, version)),
     }
 }
 

@@ -150,7 +150,7 @@ impl Manager {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 0 {
-            return Err(start.error("version 0", version));
+            return Err(start.unknown("version 0", 0u8, version));
         }
         let start = reader.clone();
         let client = match reader.u8()? {
@@ -247,7 +247,7 @@ impl Manager {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 0 {
-            return Err(start.error("version 0", version));
+            return Err(start.unknown("version 0", 0u8, version));
         }
         let start = reader.clone();
         let owner = reader.offset(context.offset_width())?;

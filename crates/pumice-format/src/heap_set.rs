@@ -56,7 +56,7 @@ impl HeapSet {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != VERSION {
-            return Err(start.error("version 1", version));
+            return Err(start.unknown("version 1", 1u8, version));
         }
         reader.skip(3)?;
         let start = reader.clone();

@@ -57,7 +57,7 @@ impl LocalHeap {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 0 {
-            return Err(start.error("version 0", version));
+            return Err(start.unknown("version 0", 0u8, version));
         }
         reader.skip(3)?;
         Ok(Self {

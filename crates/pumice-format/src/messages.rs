@@ -128,6 +128,16 @@ pub mod kind {
     pub const CACHE_IMAGE: u16 = 0x0018;
     /// The filters of structured chunks.
     pub const STRUCTURED_PIPELINE: u16 = 0x0019;
+
+    /// Whether messages of this kind have a meaning here.
+    ///
+    /// ```
+    /// use pumice_format::messages::kind;
+    /// assert!(kind::is_known(kind::LINK) && !kind::is_known(0x0009) && !kind::is_known(0x001A));
+    /// ```
+    pub fn is_known(kind: u16) -> bool {
+        kind <= STRUCTURED_PIPELINE && kind != 0x0009
+    }
 }
 
 /// A header message.

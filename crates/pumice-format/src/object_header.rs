@@ -36,6 +36,10 @@ pub const CONTINUATION: u16 = 0x0010;
 pub const MESSAGE_CONSTANT: u8 = 0x01;
 /// Message flag: the body only says where the message is.
 pub const MESSAGE_SHARED: u8 = 0x02;
+/// Message flag: whoever does not know the message must not change the object.
+pub const MESSAGE_NO_WRITE_IF_UNKNOWN: u8 = 0x08;
+/// Message flag: whoever does not know the message must not open the object.
+pub const MESSAGE_FAIL_IF_UNKNOWN: u8 = 0x80;
 /// Message flag: whoever does not know the message and changes the object says so in its flags.
 pub const MESSAGE_MARK_IF_UNKNOWN: u8 = 0x10;
 /// Message flag: somebody who did not know the message has changed the object.
@@ -217,7 +221,7 @@ impl ObjectHeader {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 2 {
-            return Err(start.error("version 1 or 2", version));
+            return Err(start.unknown("version 1 or 2", 2u8, version));
         }
         let start = reader.clone();
         let flags = reader.u8()?;

@@ -178,7 +178,7 @@ impl Reference {
                 Target::Region { rank, selection: reader.take(size)?.to_vec() }
             }
             ATTRIBUTE => Target::Attribute(text(&mut reader)?),
-            other => return Err(start.error("a reference of type 2, 3 or 4", other)),
+            other => return Err(start.unknown("a reference of type 2, 3 or 4", 4u8, other)),
         };
         Ok(Self { file, address, target })
     }

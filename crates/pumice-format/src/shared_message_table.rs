@@ -47,7 +47,7 @@ impl SharedMessageTableInfo {
             0 => {
                 Ok(Self { address: reader.offset(context.offset_width())?, indexes: reader.u8()? })
             }
-            version => Err(start.error("version 0", version)),
+            version => Err(start.unknown("version 0", 0u8, version)),
         }
     }
 
@@ -121,7 +121,7 @@ impl SharedMessageIndex {
             let start = reader.clone();
             let [version, form] = reader.array()?;
             if version != 0 {
-                return Err(start.error("version 0", version));
+                return Err(start.unknown("version 0", 0u8, version));
             }
             let kinds = reader.u16()?;
             let min_size = reader.u32()?;

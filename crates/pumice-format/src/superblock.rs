@@ -119,7 +119,7 @@ impl Superblock {
         match reader.u8()? {
             version @ 0..=1 => decode_old(version, &mut reader),
             version @ 2..=3 => decode_new(version, &mut reader),
-            version => Err(start.error("version 0 to 3", version)),
+            version => Err(start.unknown("version 0 to 3", 3u8, version)),
         }
     }
 
@@ -211,9 +211,10 @@ fn decode_new(version: u8, reader: &mut Reader<'_>) -> Result<Superblock, Decode
 fn decode_old(version: u8, reader: &mut Reader<'_>) -> Result<Superblock, DecodeError> {
     let start = reader.clone();
     let [free_space, root_group, _, shared_header] = reader.array()?;
-    if (free_space, root_group, shared_header) != (0, 0, 0) {
-        let found = format!("{free_space}, {root_group}, {shared_header}");
-        return Err(start.error("versions 0 of free space, root and shared header", found));
+    let highest = free_space.max(root_group).max(shared_header);
+    if highest > 0 {
+        let expected = "versions 0 of free space, root and shared header";
+        return Err(start.unknown(expected, 0u8, highest));
     }
     let sizes = decode_sizes(reader)?;
     let width = usize::from(sizes.offset);

@@ -122,7 +122,7 @@ impl SymbolTableNode {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 1 {
-            return Err(start.error("version 1", version));
+            return Err(start.unknown("version 1", 1u8, version));
         }
         reader.skip(1)?;
         let count = reader.u16()?;

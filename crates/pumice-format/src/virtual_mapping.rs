@@ -48,7 +48,7 @@ pub fn decode(
     let start = reader.clone();
     let version = reader.u8()?;
     if version > 1 {
-        return Err(start.error("version 0 or 1", version));
+        return Err(start.unknown("version 0 or 1", 1u8, version));
     }
     let count = reader.uint(context.length_width())?;
     // A null byte and two selections of at least 14 bytes each.

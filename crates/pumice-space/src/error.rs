@@ -67,6 +67,14 @@ pub enum SpaceError {
         /// The limit that was met.
         limit: u64,
     },
+    /// An axis that is longer than the sizes of a file can say.
+    #[error("an axis of {size} cells, where this file takes {most} at most")]
+    TooLong {
+        /// Its cells, now or one day.
+        size: u64,
+        /// The most that can be said.
+        most: u64,
+    },
     /// An encoding that cannot express what was asked of it.
     #[error("{0} cannot be expressed in the requested encoding")]
     Inexpressible(&'static str),

@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
             let target = Target::new(repaired, path, arguments.force)?;
             repair::run(&mut out, &file, path, &report, target)?;
         }
-        if !report.problems.is_empty() && worst == Outcome::Complete {
+        if !(report.problems.is_empty() && report.newer.is_empty()) && worst == Outcome::Complete {
             worst = Outcome::Different;
         }
     }
@@ -100,20 +100,28 @@ struct Report {
     links: u64,
     layout: Layout,
     problems: Vec<String>,
+    /// What only a newer program can know.
+    newer: Vec<String>,
     /// Datasets whose elements cannot all be read, by address, and their paths.
     damaged: BTreeMap<u64, String>,
 }
 
 impl Report {
     fn problem(&mut self, path: &str, what: &str) {
-        let what = what.replace(['\n', '\r'], " ");
-        // Errors begin with the path of their object.
-        let told = match what.starts_with(path) {
-            true => what,
-            false => format!("{path}: {what}"),
-        };
+        let told = placed(path, what);
         if !self.problems.contains(&told) {
             self.problems.push(told);
+        }
+    }
+
+    /// Takes note of an error: a problem, unless what it is about is newer than this program.
+    fn error(&mut self, path: &str, error: &Error) {
+        if !error.is_newer() {
+            return self.problem(path, &error.to_string());
+        }
+        let told = placed(path, &format!("{error}; {}", failure::NEWER));
+        if !self.newer.contains(&told) {
+            self.newer.push(told);
         }
     }
 
@@ -121,7 +129,7 @@ impl Report {
     fn places(&mut self, path: &ObjectPath, places: pumice::Result<Vec<Place>>) {
         match places {
             Ok(places) => self.layout.add(path.clone(), &places),
-            Err(error) => self.problem(path, &error.to_string()),
+            Err(error) => self.error(path, &error),
         }
     }
 
@@ -132,7 +140,13 @@ impl Report {
         if self.problems.len() > SHOWN {
             writeln!(out, "{name}: {} more problems", self.problems.len() - SHOWN)?;
         }
+        for newer in self.newer.iter().take(SHOWN) {
+            writeln!(out, "{name}: {} {newer}", style.paint(Role::Failure, "newer:"))?;
+        }
         let verdict = match self.problems.len() {
+            0 if !self.newer.is_empty() => {
+                style.paint(Role::Failure, "not read whole, it is newer than this program")
+            }
             0 => style.paint(Role::Good, "sound"),
             1 => style.paint(Role::Failure, "1 problem"),
             count => style.paint(Role::Failure, &format!("{count} problems")),
@@ -185,7 +199,8 @@ impl Report {
             let more = unreachable.len() - shown;
             writeln!(out, "{name}: and to {more} more pieces; --verbose lists them all")?;
         }
-        if lost >= WORTH && lost >= self.length / 10 {
+        // What is newer may refer to them.
+        if self.newer.is_empty() && lost >= WORTH && lost >= self.length / 10 {
             writeln!(
                 out,
                 "{name}: `pumice repack` leaves these bytes out; with `-P 1`, or `persist_free_space`, the new file \
@@ -194,6 +209,12 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// What is told of an object, on one line, with its path once: errors begin with it.
+fn placed(path: &str, what: &str) -> String {
+    let what = failure::one_line(what);
+    if what.starts_with(path) { what } else { format!("{path}: {what}") }
 }
 
 /// A number of things.
@@ -222,7 +243,7 @@ impl Checker {
                     }
                 }
             }
-            Err(error) => self.report.problem(path, &error.to_string()),
+            Err(error) => self.report.error(path, &error),
         }
     }
 
@@ -328,7 +349,10 @@ impl Visitor for Checker {
         self.attributes(path, dataset.attributes());
         self.report.places(dataset.object_path(), dataset.places());
         if let Err(error) = self.elements(path, dataset) {
-            self.report.problem(path, &error.to_string());
+            match error.downcast_ref::<Error>() {
+                Some(error) => self.report.error(path, error),
+                None => self.report.problem(path, &error.to_string()),
+            }
             self.report.damaged.insert(dataset.address(), path.to_owned());
         }
         Ok(())
@@ -347,7 +371,7 @@ impl Visitor for Checker {
     }
 
     fn failed(&mut self, path: &str, error: Error) -> Result<()> {
-        self.report.problem(path, &error.to_string());
+        self.report.error(path, &error);
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod h5importing;
 mod importing;
 mod listing;
 mod looking;
+mod newer;
 mod repacking;
 mod replaying;
 mod support;

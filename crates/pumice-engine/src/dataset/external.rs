@@ -35,7 +35,11 @@ pub(super) fn message(
     }
     let room = files.iter().map(|piece| piece.size).fold(0, u64::saturating_add);
     if last.size != u64::MAX && needed.is_none_or(|needed| needed > room) {
-        return Err(Error::Invalid(format!("{room} bytes of external files for {extent:?}")));
+        let needed = needed.map_or("more than 2^64".into(), |bytes| bytes.to_string());
+        return Err(Error::Invalid(format!(
+            "external files of {room} bytes for a dataset that may have {needed}: name more, or leave the size of the \
+             last open with `None`"
+        )));
     }
     let medium = &**file.medium();
     let mut names = LocalHeap::create(medium)?;

@@ -7,6 +7,7 @@ use crate::file::File;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::layout::Storage;
 use crate::measure::ExternalPiece;
+use crate::object::check_length;
 use crate::shared::Committed;
 use crate::version::LibraryVersion;
 use crate::{Error, Result};
@@ -230,6 +231,9 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
     let mut old = Vec::new();
     if era == Era::Old && fill.encode_old(&mut old)? {
         messages.push(RawMessage::new(kind::FILL_VALUE_OLD, MESSAGE_CONSTANT, old));
+    }
+    for message in &messages {
+        check_length(message.kind, &message.body)?;
     }
     messages.extend(filters.message(file)?);
     if let LayoutSpec::External { files } = &spec.layout {
@@ -464,7 +468,15 @@ fn index_info(
     // As in libhdf5, an axis without cells may have chunks of any length.
     let mut axes = chunk.iter().zip(max).zip(dims);
     if axes.any(|((&chunk, &max), &now)| now > 0 && chunk > max) {
-        return Err(Error::Invalid(format!("chunks of {chunk:?} exceed the shape {max:?}")));
+        return Err(Error::Invalid(format!(
+            "chunks of {chunk:?} exceed the shape {max:?}: take smaller ones, or let the dataset grow with `max_shape`"
+        )));
+    }
+    let size = spec.datatype.size() as u64;
+    if chunk.iter().try_fold(size, |bytes, &side| bytes.checked_mul(side)).is_none() {
+        return Err(Error::Invalid(format!(
+            "chunks of {chunk:?} elements of {size} byte(s) are more than 2^64 bytes: take smaller ones"
+        )));
     }
     let now = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
     // Those of a sparse dataset need no numbers: a B-tree finds them by their coordinates.

@@ -85,7 +85,11 @@ impl Opening {
         let before = reader.clone();
         match reader.u8()? {
             client if client == kind.client_id() => Ok(()),
-            found => Err(before.error(format!("client id {}", kind.client_id()), found)),
+            found => Err(before.unknown(
+                format!("client id {}", kind.client_id()),
+                RecordKind::NEWEST,
+                found,
+            )),
         }
     }
 }
@@ -95,7 +99,7 @@ pub(crate) fn check_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> 
     let before = reader.clone();
     match reader.u8()? {
         0 | 1 => Ok(()),
-        found => Err(before.error("version 0 or 1", found)),
+        found => Err(before.unknown("version 0 or 1", 1u8, found)),
     }
 }
 

@@ -114,6 +114,11 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
+    /// The highest client id that is known.
+    pub(crate) const NEWEST: u8 = 3;
+    /// The highest record type of a version 2 B-tree that is known.
+    pub const NEWEST_TREE: u8 = 10 + Self::NEWEST;
+
     /// The number of sections; 0 for dense chunks.
     pub fn sections(self) -> usize {
         match self {

@@ -74,7 +74,7 @@ impl Attribute {
         let start = reader.clone();
         let [version, flags] = reader.array()?;
         if !(1..=3).contains(&version) {
-            return Err(start.error("version 1 to 3", version));
+            return Err(start.unknown("version 1 to 3", 3u8, version));
         }
         let flags = if version == 1 { 0 } else { flags };
         if flags & !(DATATYPE_SHARED | DATASPACE_SHARED) != 0 {

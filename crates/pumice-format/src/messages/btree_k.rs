@@ -33,7 +33,7 @@ impl BTreeK {
         let start = reader.clone();
         let version = reader.u8()?;
         if version != 0 {
-            return Err(start.error("version 0", version));
+            return Err(start.unknown("version 0", 0u8, version));
         }
         Ok(Self {
             chunk_internal_k: reader.u16()?,

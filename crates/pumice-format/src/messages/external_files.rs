@@ -49,7 +49,7 @@ impl ExternalFiles {
         let start = reader.clone();
         let [version, ..] = reader.array::<4>()?;
         if version != 1 {
-            return Err(start.error("version 1", version));
+            return Err(start.unknown("version 1", 1u8, version));
         }
         let start = reader.clone();
         let (allocated, used) = (reader.u16()?, reader.u16()?);

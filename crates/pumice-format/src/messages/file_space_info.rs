@@ -89,7 +89,7 @@ impl FileSpaceInfo {
         match reader.u8()? {
             0 => decode_old(&mut reader, context),
             1 => decode_new(&mut reader, context),
-            version => Err(start.error("version 0 or 1", version)),
+            version => Err(start.unknown("version 0 or 1", 1u8, version)),
         }
     }
 

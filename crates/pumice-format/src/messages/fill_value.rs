@@ -89,7 +89,7 @@ impl FillValue {
         match reader.u8()? {
             1 | 2 => decode_long(&mut reader),
             3 => decode_flags(&mut reader),
-            version => Err(start.error("version 1 to 3", version)),
+            version => Err(start.unknown("version 1 to 3", 3u8, version)),
         }
     }
 

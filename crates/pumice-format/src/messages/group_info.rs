@@ -36,7 +36,7 @@ impl GroupInfo {
         let start = reader.clone();
         let [version, flags] = reader.array()?;
         if version != 0 {
-            return Err(start.error("version 0", version));
+            return Err(start.unknown("version 0", 0u8, version));
         }
         if flags & !(HAS_PHASE_CHANGE | HAS_ESTIMATES) != 0 {
             return Err(start.error("flags of bits 0 and 1", format!("{flags:#04x}")));

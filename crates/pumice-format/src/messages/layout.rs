@@ -117,7 +117,7 @@ impl Layout {
         match reader.u8()? {
             1 | 2 => decode_old(&mut reader, context),
             version @ 3..=5 => decode_new(version, &mut reader, context),
-            version => Err(start.error("version 1 to 5", version)),
+            version => Err(start.unknown("version 1 to 5", 5u8, version)),
         }
     }
 
@@ -223,7 +223,7 @@ fn decode_old(reader: &mut Reader<'_>, context: &Context) -> Result<Layout, Deco
             let (chunk, element_size) = decode_dimensions(reader, count, 4)?;
             Ok(btree1(start_version(&start), chunk, element_size, address))
         }
-        class => Err(at_class.error("layout class 0, 1 or 2", class)),
+        class => Err(at_class.unknown("layout class 0, 1 or 2", 2u8, class)),
     }
 }
 
@@ -265,7 +265,10 @@ fn decode_new(
             Ok(Layout::Virtual { heap_address, heap_index: reader.u32()? })
         }
         STRUCTURED if version == LAYOUT_VERSION => structured::decode(reader, context),
-        class => Err(start.error(format!("a layout class of version {version}"), class)),
+        class => {
+            let expected = format!("a layout class of version {version}");
+            Err(start.unknown(expected, STRUCTURED, class))
+        }
     }
 }
 

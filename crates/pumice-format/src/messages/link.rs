@@ -88,7 +88,7 @@ impl Link {
         let start = reader.clone();
         let [version, flags] = reader.array()?;
         if version != 1 {
-            return Err(start.error("version 1", version));
+            return Err(start.unknown("version 1", 1u8, version));
         }
         if flags & 0xE0 != 0 {
             return Err(start.error("flags of bits 0 to 4", format!("{flags:#04x}")));
@@ -173,7 +173,8 @@ impl LinkTarget {
             SOFT => Ok(Self::Soft { path: lossy(value) }),
             EXTERNAL => decode_external(&mut Reader::new(STRUCTURE, address, value)),
             65.. => Ok(Self::UserDefined { class, data: value.to_vec() }),
-            class => Err(start.error("link type 0, 1 or 64 to 255", class)),
+            // Those below 64 are kept for what HDF5 will have.
+            class => Err(start.unknown("link type 0, 1 or 64 to 255", SOFT, class)),
         }
     }
 
@@ -214,7 +215,7 @@ fn decode_external(reader: &mut Reader<'_>) -> Result<LinkTarget, DecodeError> {
     let start = reader.clone();
     let head = reader.u8()?;
     if head >> 4 != 0 {
-        return Err(start.error("version 0 of an external link", head >> 4));
+        return Err(start.unknown("version 0 of an external link", 0u8, head >> 4));
     }
     let file = terminated(reader, 1)?;
     let path = terminated(reader, 1)?;

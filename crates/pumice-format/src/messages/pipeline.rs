@@ -194,7 +194,7 @@ impl Pipeline {
         match version {
             1 => reader.skip(6)?,
             2 | CONFIGS => {}
-            version => return Err(start.error("version 1 to 3", version)),
+            version => return Err(start.unknown("version 1 to 3", 3u8, version)),
         }
         Ok(Self { filters: decode_filters(&mut reader, count, version)? })
     }

@@ -46,7 +46,7 @@ impl SharedLocation {
             2 => {}
             3 if kind == IN_HEAP => return Ok(Self::Heap { id: reader.array()? }),
             3 => {}
-            version => return Err(start.error("version 1 to 3", version)),
+            version => return Err(start.unknown("version 1 to 3", 3u8, version)),
         }
         Ok(Self::Object { address: reader.offset(context.offset_width())? })
     }

@@ -26,7 +26,7 @@ pub(super) fn decode_time(bytes: &[u8], context: &Context) -> Result<u32, Decode
     let start = reader.clone();
     let [version, ..] = reader.array::<4>()?;
     if version != 1 {
-        return Err(start.error("version 1", version));
+        return Err(start.unknown("version 1", 1u8, version));
     }
     reader.u32()
 }
@@ -43,7 +43,7 @@ pub(super) fn decode_count(bytes: &[u8], context: &Context) -> Result<u32, Decod
     let start = reader.clone();
     let version = reader.u8()?;
     if version != 0 {
-        return Err(start.error("version 0", version));
+        return Err(start.unknown("version 0", 0u8, version));
     }
     reader.u32()
 }

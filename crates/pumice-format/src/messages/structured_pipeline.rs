@@ -69,7 +69,7 @@ impl StructuredPipeline {
         let start = reader.clone();
         let [version, count] = reader.array()?;
         if version != expected {
-            return Err(start.error(format!("version {expected}"), version));
+            return Err(start.unknown(format!("version {expected}"), expected, version));
         }
         if count > MAX_SECTIONS {
             return Err(start.error("at most 3 sections", count));

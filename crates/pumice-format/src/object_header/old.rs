@@ -39,7 +39,7 @@ fn decode_prefix(reader: &mut Reader<'_>) -> Result<(ObjectHeader, u32), DecodeE
     let start = reader.clone();
     let [version, _reserved] = reader.array()?;
     if version != 1 {
-        return Err(start.error("version 1 or 2", version));
+        return Err(start.unknown("version 1 or 2", 2u8, version));
     }
     let _messages = reader.u16()?;
     let reference_count = Some(reader.u32()?);

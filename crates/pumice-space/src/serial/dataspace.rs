@@ -212,7 +212,7 @@ fn decode_header(reader: &mut Reader<'_>) -> Result<Extent, DecodeError> {
     }
     let version = reader.u8()?;
     if version != ENCODE_VERSION {
-        return Err(reader.error("dataspace encoding version 0", version));
+        return Err(reader.unknown("dataspace encoding version 0", 0u8, version));
     }
     let length_size = usize::from(reader.u8()?);
     let length = reader.u32()?;

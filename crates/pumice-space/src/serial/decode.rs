@@ -102,9 +102,14 @@ pub(super) fn parse(reader: &mut Reader<'_>, rank: usize) -> Result<Parsed, Deco
             parse_blocks(reader, rank, width)
         }
         (TYPE_NONE | TYPE_POINTS | TYPE_HYPERSLAB | TYPE_ALL, _) => {
-            Err(reader.error("a known selection version", version))
+            let newest = match kind {
+                TYPE_HYPERSLAB => 3u32,
+                TYPE_POINTS => 2,
+                _ => 1,
+            };
+            Err(reader.unknown(format!("selection version 1 to {newest}"), newest, version))
         }
-        _ => Err(reader.error("selection type 0 to 3", kind)),
+        _ => Err(reader.unknown("selection type 0 to 3", 3u8, kind)),
     }
 }
 

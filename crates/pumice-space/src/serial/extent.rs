@@ -40,15 +40,16 @@ pub fn encode_extent(
         Extent::Simple { .. } => CLASS_SIMPLE,
     };
     let all_ones = all_ones(length_size);
-    if extent.dims().iter().any(|&size| size >= all_ones) {
-        return Err(SpaceError::Inexpressible("a size"));
+    let most = all_ones - 1;
+    if let Some(&size) = extent.dims().iter().find(|&&size| size > most) {
+        return Err(SpaceError::TooLong { size, most });
     }
     let max = match extent {
         Extent::Simple { max: Some(max), .. } => max.as_slice(),
         _ => &[],
     };
-    if max.iter().any(|&size| size >= all_ones && size != UNLIMITED) {
-        return Err(SpaceError::Inexpressible("a maximum size"));
+    if let Some(&size) = max.iter().find(|&&size| size > most && size != UNLIMITED) {
+        return Err(SpaceError::TooLong { size, most });
     }
     out.put_u8(version);
     out.put_u8(extent.rank() as u8);
@@ -88,7 +89,7 @@ pub(super) fn decode_lenient(
 ) -> Result<(Extent, Option<Dims>), DecodeError> {
     let version = reader.u8()?;
     if !(1..=2).contains(&version) {
-        return Err(reader.error("dataspace version 1 or 2", version));
+        return Err(reader.unknown("dataspace version 1 or 2", 2u8, version));
     }
     let rank = usize::from(reader.u8()?);
     if rank > MAX_RANK {

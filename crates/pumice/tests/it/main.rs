@@ -32,6 +32,7 @@ mod foreign_edits;
 mod heap_room;
 mod heap_waste;
 mod index_parameters;
+mod inexpressible;
 mod later_openings;
 mod lifetimes;
 mod listed_datasets;

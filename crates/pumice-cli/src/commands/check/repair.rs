@@ -4,9 +4,8 @@
 //! made-up elements would look like sound ones. Everything else is copied piece by piece; what
 //! cannot be copied is told.
 
-use super::{Report, counted};
+use super::{Report, counted, placed};
 use crate::commands::repack;
-use crate::failure;
 use crate::target::Target;
 use crate::walker::{self, Visitor};
 use anyhow::Result;
@@ -26,7 +25,7 @@ pub(super) fn run(
     file.salvage(
         &new,
         |address| report.damaged.contains_key(&address),
-        |path, error| left.push(told(path, &error)),
+        |path, error| left.push(placed(path, &error.to_string())),
     )?;
     let mut count = Count::default();
     walker::walk(&new, &mut count)?;
@@ -45,12 +44,6 @@ pub(super) fn run(
         writeln!(out, "{name}: left behind: {what}")?;
     }
     Ok(())
-}
-
-/// An error of an object, on one line, with its path once.
-fn told(path: &str, error: &Error) -> String {
-    let error = failure::one_line(&error.to_string());
-    if error.starts_with(path) { error } else { format!("{path}: {error}") }
 }
 
 /// Counts what was copied.

@@ -85,7 +85,7 @@ fn decode_nested(reader: &mut Reader<'_>, depth: u8) -> Result<Datatype, DecodeE
     let size = reader.u32()?;
     let (class, version) = ((word & 0x0F) as u8, (word >> 4 & 0x0F) as u8);
     if !(1..=5).contains(&version) {
-        return Err(start.error("version 1 to 5", version));
+        return Err(start.unknown("version 1 to 5", 5u8, version));
     }
     if size == 0 {
         return Err(start.error("elements of at least one byte", size));
@@ -111,7 +111,7 @@ fn decode_nested(reader: &mut Reader<'_>, depth: u8) -> Result<Datatype, DecodeE
         VARLEN => varlen(&head, reader).map(Datatype::VarLen),
         ARRAY => array(&head, reader).map(Datatype::Array),
         COMPLEX => complex(&head, reader).map(Datatype::Complex),
-        class => Err(head.start.error("datatype class 0 to 11", class)),
+        class => Err(head.start.unknown("datatype class 0 to 11", 11u8, class)),
     }
 }
 
@@ -200,7 +200,7 @@ fn reference(head: &Head<'_>) -> Result<Reference, DecodeError> {
         2 => ReferenceKind::Object2 { version },
         3 => ReferenceKind::Region2 { version },
         4 => ReferenceKind::Attribute { version },
-        other => return Err(head.start.error("reference type 0 to 4", other)),
+        other => return Err(head.start.unknown("reference type 0 to 4", 4u8, other)),
     };
     Ok(Reference { size: head.size, kind })
 }
@@ -272,7 +272,7 @@ fn varlen(head: &Head<'_>, reader: &mut Reader<'_>) -> Result<VarLen, DecodeErro
             padding: string_padding(head, head.flags >> 4 & 0x0F)?,
             charset: charset(head, head.flags >> 8 & 0x0F)?,
         },
-        other => return Err(head.start.error("variable-length type 0 or 1", other)),
+        other => return Err(head.start.unknown("variable-length type 0 or 1", 1u8, other)),
     };
     Ok(VarLen { size: head.size, kind, base: Box::new(head.base(reader)?) })
 }

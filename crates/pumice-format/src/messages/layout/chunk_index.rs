@@ -228,7 +228,9 @@ impl ChunkIndexInfo {
                 split: percentage(reader)?,
                 merge: percentage(reader)?,
             },
-            number => return Err(start.error("a chunk index type of this layout", number)),
+            number => {
+                return Err(start.unknown("a chunk index type of this layout", BTREE2, number));
+            }
         };
         Ok(index)
     }

@@ -81,7 +81,7 @@ fn decode_head(reader: &mut Reader<'_>) -> Result<Head, DecodeError> {
     let start = reader.clone();
     let property_version = reader.u8()?;
     if property_version != LAYOUT_PROPERTY_VERSION {
-        return Err(start.error("structured chunk property version 0", property_version));
+        return Err(start.unknown("structured chunk property version 0", 0u8, property_version));
     }
     let kind = reader.u16()?;
     let flags = decode_flags(reader)?;
