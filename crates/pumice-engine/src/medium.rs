@@ -95,6 +95,9 @@ struct State {
     committed_ends: Vec<u64>,
 }
 
+/// The most bytes that systems take for a file.
+const LONGEST: u64 = i64::MAX as u64;
+
 /// The last address that a file can name, the one before the undefined one.
 fn last_address(sizes: Sizes) -> u64 {
     let bits = 8 * u32::from(sizes.offset);
@@ -110,7 +113,8 @@ impl Medium {
         let held_list = held.list();
         let parking = Parking::default();
         let parked = parking.list.clone();
-        let most = last_address(sizes).saturating_sub(base);
+        let longest = if end <= LONGEST { LONGEST } else { u64::MAX };
+        let most = last_address(sizes).min(longest).saturating_sub(base);
         let (limit, mut allocator) = (METADATA_LIMIT, Parts::one(end, most));
         allocator.take_early_at_most(pressure::early(limit));
         let state = State {
@@ -302,12 +306,6 @@ impl Medium {
     }
 
     fn set_store_length(&self, length: u64, action: &str) -> Result<()> {
-        if i64::try_from(length).is_err() {
-            return Err(Error::Invalid(format!(
-                "a file of {length} bytes, where the system takes 2^63 at most: store less in one piece, in chunks or \
-                 sparse"
-            )));
-        }
         // Before the file is cut, so that nobody takes for there what is not.
         self.seen.fetch_min(length, Ordering::Relaxed);
         self.store.set_len(length).map_err(|source| self.failed(action, source))
@@ -481,7 +479,9 @@ impl Medium {
         let width = self.sizes.offset;
         if width >= 8 {
             return Error::Invalid(
-                "the file would have more than 2^64 bytes: store less in one piece, in chunks or sparse".into(),
+                "the file would have more than 2^63 bytes, the most that systems take: store less in one piece, in \
+                 chunks or sparse"
+                    .into(),
             );
         }
         Error::Invalid(format!(

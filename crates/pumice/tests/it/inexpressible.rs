@@ -35,7 +35,7 @@ fn chunks_and_pieces_beyond_64_bits() {
             let early = AllocationTime::Early;
             file.new_dataset::<f64>().shape([1 << 60]).allocation_time(early).create("x")
         });
-        told(version, &["2^64 bytes", "in chunks or sparse"], |file| {
+        told(version, &["2^63 bytes", "in chunks or sparse"], |file| {
             let end = (1 << 61) - 1;
             let dataset = file.new_dataset::<f64>().shape([end]).create("x")?;
             dataset.write(end - 1..end, &[1.0])?;
