@@ -11,6 +11,8 @@ mod dump;
 mod erase;
 mod export;
 mod h5import;
+mod h5jam;
+mod h5mkgrp;
 mod import;
 mod install_links;
 mod ls;
@@ -91,6 +93,9 @@ pub(crate) enum Tool {
     Import,
     Repack,
     Copy,
+    MakeGroup,
+    Jam,
+    Unjam,
 }
 
 impl Tool {
@@ -103,6 +108,9 @@ impl Tool {
         ("h5import", Tool::Import),
         ("h5repack", Tool::Repack),
         ("h5copy", Tool::Copy),
+        ("h5mkgrp", Tool::MakeGroup),
+        ("h5jam", Tool::Jam),
+        ("h5unjam", Tool::Unjam),
     ];
 
     /// The tool that a program's path names.
@@ -123,6 +131,9 @@ impl Tool {
             Self::Import => h5import::run(arguments, name),
             Self::Repack => repack::run(arguments, name),
             Self::Copy => copy::run(arguments, name),
+            Self::MakeGroup => h5mkgrp::run(arguments, name),
+            Self::Jam => h5jam::jam(arguments, name),
+            Self::Unjam => h5jam::unjam(arguments, name),
         }
     }
 }

@@ -18,4 +18,5 @@ mod support;
 mod telling;
 mod tool_details;
 mod usage;
+mod user_blocks;
 mod writing;
