@@ -244,7 +244,9 @@ pub(crate) struct Erase {
 /// them, attributes and objects that cannot be decoded. All else is copied, into a new file like the old
 /// one.
 ///
-/// Exit codes: 0 if the files are sound, 1 if there are problems, 2 if a file cannot be opened.
+/// What only a newer program can know is told apart from problems, and not read.
+///
+/// Exit codes: 0 if the files are sound, 1 if there are problems or something newer, 2 if a file cannot be opened.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
