@@ -448,6 +448,11 @@ impl File {
         self.orphans().insert(address);
     }
 
+    /// Whether no link leads to an object any more, and it only waits for those who hold it.
+    pub(crate) fn is_abandoned(&self, address: u64) -> bool {
+        self.orphans().contains(&address)
+    }
+
     /// Deletes objects without links that nobody holds any more.
     fn delete_orphans(&self) -> Result<()> {
         loop {

@@ -24,7 +24,7 @@ mod swmr;
 pub use commit::Snapshot;
 pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
-pub(crate) use swmr::Swmr;
+pub(crate) use swmr::{Swmr, again};
 
 use crate::allocator::{Extent, Parts, Purpose};
 use crate::buffer::zeroed;

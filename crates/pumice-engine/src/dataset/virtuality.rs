@@ -264,7 +264,9 @@ impl Virtual {
             .get(&key)
             .map(|(dataset, kept)| Source { dataset: dataset.clone(), file: kept.file().clone() });
         if let Some(source) = known {
-            if source.file.is_at_its_path() && !source.dataset.object().is_deleted() {
+            let object = source.dataset.object();
+            let gone = object.is_deleted() || source.file.is_abandoned(object.address());
+            if source.file.is_at_its_path() && !gone {
                 return Ok(Some(source));
             }
             // Others may have come in their places.

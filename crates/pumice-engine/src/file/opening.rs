@@ -4,7 +4,7 @@ use super::{Cache, File, with_options};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::journal::{self, Journal};
-use crate::medium::{Medium, Swmr};
+use crate::medium::{Medium, Swmr, again};
 use crate::members::{self, Form, multi};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
@@ -106,7 +106,10 @@ fn finished(
     form: Form<'_>,
     options: &CreateOptions,
 ) -> Result<(Arc<dyn Store>, Found)> {
-    let found = find_superblock(&*store);
+    let found = match options.swmr && !writable {
+        true => again(|| find_superblock(&*store)),
+        false => find_superblock(&*store),
+    };
     if let Ok((_, _, superblock)) = &found {
         check_shared(superblock, writable, options)?;
         if options.swmr && !writable {

@@ -78,22 +78,23 @@ impl Medium {
 
     /// Reads metadata, once more where it makes no sense because another program was writing it.
     pub(crate) fn steady<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-        let first = attempt();
-        if !self.reads_swmr() {
-            return first;
-        }
-        let (mut result, mut wait) = (first, Duration::from_micros(50));
-        for _ in 1..ATTEMPTS {
-            match result {
-                Err(error) if is_torn(&error) => {}
-                done => return done,
-            }
-            std::thread::sleep(wait);
-            wait = (wait * 2).min(LONGEST_WAIT);
-            result = attempt();
-        }
-        result
+        if self.reads_swmr() { again(attempt) } else { attempt() }
     }
+}
+
+/// Reads metadata, once more where it makes no sense.
+pub(crate) fn again<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let (mut result, mut wait) = (attempt(), Duration::from_micros(50));
+    for _ in 1..ATTEMPTS {
+        match result {
+            Err(error) if is_torn(&error) => {}
+            done => return done,
+        }
+        std::thread::sleep(wait);
+        wait = (wait * 2).min(LONGEST_WAIT);
+        result = attempt();
+    }
+    result
 }
 
 /// Whether an error may come from a block that was read while it was written.

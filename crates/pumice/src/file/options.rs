@@ -80,6 +80,9 @@ impl FileOptions {
     /// Whether the file is locked while it is open: as `HDF5_USE_FILE_LOCKING` says unless set
     /// here. The locks are libhdf5's: many may read, or one may change.
     ///
+    /// A file that is read without a lock is read as it was when it was opened: if another program changes it,
+    /// reads fail until [`File::refresh`].
+    ///
     /// Within a process no lock is in the way: opening a file that is open already gives another
     /// handle to it, as it is. What is asked for here and is not so then, such as another context or other
     /// options of the cache, is an error.

@@ -66,6 +66,7 @@ mod streaming;
 mod structured_chunks;
 mod swmr;
 mod tall_chunks;
+mod unlocked;
 mod varlen_fill;
 mod varlen_model;
 mod varlen_points;
