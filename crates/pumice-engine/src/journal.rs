@@ -21,13 +21,19 @@
 
 use pumice_bytes::{Reader, Writer as _, lookup3};
 use pumice_store::{ReadOp, Renewal, Store, WriteOp};
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 const SIGNATURE: &[u8; 8] = b"PumiceJ1";
 const TRAILER: u64 = 40;
 const ENTRY: u64 = 20;
+
+/// So many bytes of blocks are kept in memory by who reads through a journal. Of a longer one they are read from where
+/// they are, as often as they are needed.
+const MOST_KEPT: u64 = 8 << 20;
+
+/// So many bytes of a block are put into their place at a time.
+const PIECE: u64 = 1 << 20;
 
 /// What a commit survives.
 ///
@@ -121,10 +127,22 @@ fn zeroed(length: u64) -> io::Result<Vec<u8>> {
 
 /// A complete journal that was found in a store.
 pub(crate) struct Journal {
-    blocks: BTreeMap<u64, Vec<u8>>,
+    /// In order of the places where they go.
+    blocks: Vec<Block>,
+    /// Where the bytes of the first block are.
+    start: u64,
+    /// The bytes of all blocks, unless they are many.
+    kept: Option<Vec<u8>>,
     /// Bytes of the store without it, and with it.
     length: u64,
     total: u64,
+}
+
+/// Where a block goes, and where its bytes are.
+struct Block {
+    offset: u64,
+    length: u64,
+    at: u64,
 }
 
 impl Journal {
@@ -147,49 +165,45 @@ impl Journal {
         if whole.skip(list.len() - 4).and_then(|()| whole.checksum()).is_err() || length > start {
             return Ok(None);
         }
-        Self::blocks(store, &list, count, start..list_at)
-            .map(|blocks| blocks.map(|blocks| Self { blocks, length, total }))
+        let Some(blocks) = blocks(store, &list, count, start..list_at)? else { return Ok(None) };
+        drop(list);
+        let kept = match list_at.saturating_sub(start) {
+            // Others may cut it while it is read.
+            bytes if bytes > MOST_KEPT && !store.is_unlocked() => None,
+            bytes => {
+                let mut kept = zeroed(bytes)?;
+                store.read_at(start, &mut kept)?;
+                Some(kept)
+            }
+        };
+        Ok(Some(Self { blocks, start, kept, length, total }))
     }
 
-    /// The blocks of a list, if all are as it says.
-    fn blocks(
-        store: &dyn Store,
-        list: &[u8],
-        count: u64,
-        place: std::ops::Range<u64>,
-    ) -> io::Result<Option<BTreeMap<u64, Vec<u8>>>> {
-        let mut entries = Reader::new("journal", place.end, list);
-        let total = store.len()?;
-        let (mut at, mut blocks) = (place.start, BTreeMap::new());
-        for _ in 0..count {
-            let (Ok(offset), Ok(length), Ok(checksum)) =
-                (entries.u64(), entries.u64(), entries.u32())
-            else {
-                return Ok(None);
-            };
-            let fits = at.checked_add(length).is_some_and(|end| end <= place.end);
-            let before = offset.checked_add(length).is_some_and(|end| end <= place.start);
-            // Or in another part of the file, with an end of its own.
-            let elsewhere = || Ok::<_, io::Error>(offset > total && store.room(offset)? >= length);
-            if !fits || !(before || elsewhere()?) {
-                return Ok(None);
+    /// Reads bytes of blocks, from a place in the store on.
+    fn read(&self, store: &dyn Store, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
+        match self.kept.as_ref().and_then(|kept| kept.get(from..)?.get(..buffer.len())) {
+            Some(kept) => {
+                buffer.copy_from_slice(kept);
+                Ok(())
             }
-            let mut bytes = zeroed(length)?;
-            store.read_at(at, &mut bytes)?;
-            if lookup3(&bytes) != checksum {
-                return Ok(None);
-            }
-            blocks.insert(offset, bytes);
-            at += length;
+            None => store.read_at(at, buffer),
         }
-        Ok(Some(blocks))
     }
 
     /// Finishes the commit that it belongs to.
     pub(crate) fn apply(&self, store: &dyn Store) -> io::Result<()> {
-        let ops: Vec<_> =
-            self.blocks.iter().map(|(&offset, bytes)| WriteOp { offset, bytes }).collect();
-        store.write_vectored(&ops)?;
+        let longest = self.blocks.iter().map(|block| block.length).max().unwrap_or(0);
+        let mut piece = zeroed(longest.min(PIECE))?;
+        for block in &self.blocks {
+            let mut done = 0;
+            while done < block.length {
+                let bytes = &mut piece[..(block.length - done).min(PIECE) as usize];
+                self.read(store, block.at + done, bytes)?;
+                store.write_at(block.offset + done, bytes)?;
+                done += bytes.len() as u64;
+            }
+        }
         store.set_len(self.length)
     }
 
@@ -205,6 +219,42 @@ pub(crate) fn seen_through_any(store: Arc<dyn Store>) -> io::Result<Arc<dyn Stor
     Ok(Arc::new(Replayed { store, journal }))
 }
 
+/// The blocks of a list, if all are as it says. One at a time is in memory.
+fn blocks(
+    store: &dyn Store,
+    list: &[u8],
+    count: u64,
+    place: std::ops::Range<u64>,
+) -> io::Result<Option<Vec<Block>>> {
+    let mut entries = Reader::new("journal", place.end, list);
+    let total = store.len()?;
+    let (mut at, mut blocks) = (place.start, Vec::new());
+    // As long as the list, which is in memory.
+    blocks.try_reserve_exact(count as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    for _ in 0..count {
+        let (Ok(offset), Ok(length), Ok(checksum)) = (entries.u64(), entries.u64(), entries.u32())
+        else {
+            return Ok(None);
+        };
+        let fits = at.checked_add(length).is_some_and(|end| end <= place.end);
+        let before = offset.checked_add(length).is_some_and(|end| end <= place.start);
+        // Or in another part of the file, with an end of its own.
+        let elsewhere = || Ok::<_, io::Error>(offset > total && store.room(offset)? >= length);
+        if !fits || !(before || elsewhere()?) {
+            return Ok(None);
+        }
+        let mut bytes = zeroed(length)?;
+        store.read_at(at, &mut bytes)?;
+        if lookup3(&bytes) != checksum {
+            return Ok(None);
+        }
+        blocks.push(Block { offset, length, at });
+        at += length;
+    }
+    blocks.sort_unstable_by_key(|block| (block.offset, block.at));
+    Ok(Some(blocks))
+}
+
 /// A store read through a journal.
 struct Replayed {
     store: Arc<dyn Store>,
@@ -218,17 +268,19 @@ impl Journal {
     }
 
     /// Puts blocks of the journal over what was read.
-    fn patch(&self, offset: u64, buffer: &mut [u8]) {
-        let end = offset + buffer.len() as u64;
+    fn patch(&self, store: &dyn Store, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let (blocks, end) = (&self.blocks, offset + buffer.len() as u64);
         // Blocks are disjoint: of those that begin before, only the last can reach into it.
-        let first = self.blocks.range(..=offset).next_back().map_or(offset, |(&at, _)| at);
-        for (&at, bytes) in self.blocks.range(first..end) {
-            let (from, to) = (at.max(offset), (at + bytes.len() as u64).min(end));
+        let first = blocks.partition_point(|block| block.offset <= offset).saturating_sub(1);
+        for block in blocks[first..].iter().take_while(|block| block.offset < end) {
+            let from = block.offset.max(offset);
+            let to = (block.offset + block.length).min(end);
             if from < to {
-                let part = &bytes[(from - at) as usize..(to - at) as usize];
-                buffer[(from - offset) as usize..(to - offset) as usize].copy_from_slice(part);
+                let part = &mut buffer[(from - offset) as usize..(to - offset) as usize];
+                self.read(store, block.at + (from - block.offset), part)?;
             }
         }
+        Ok(())
     }
 }
 
@@ -269,7 +321,7 @@ impl Store for Replayed {
         }
         self.store.read_at(offset, buffer)?;
         if let Some(journal) = &*journal {
-            journal.patch(offset, buffer);
+            journal.patch(&*self.store, offset, buffer)?;
         }
         Ok(())
     }
@@ -278,7 +330,7 @@ impl Store for Replayed {
         let journal = self.journal();
         self.store.read_vectored(ops)?;
         if let Some(journal) = &*journal {
-            ops.iter_mut().for_each(|op| journal.patch(op.offset, op.buffer));
+            ops.iter_mut().try_for_each(|op| journal.patch(&*self.store, op.offset, op.buffer))?;
         }
         Ok(())
     }
@@ -346,6 +398,28 @@ mod tests {
         Journal::find(&*store).unwrap().unwrap().apply(&*store).unwrap();
         assert_eq!(store.to_vec(), expected());
         assert!(Journal::find(&*store).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_long_journal_is_read_from_where_it_is() {
+        let block = |number: u64| vec![number as u8 + 1; 3 << 20];
+        let length = 5 * (3 << 20);
+        let store = Arc::new(MemoryStore::new(vec![0; length]));
+        let bytes: Vec<Vec<u8>> = [3, 1, 4].map(block).into();
+        let blocks: Vec<(u64, &[u8])> =
+            [3, 1, 4].iter().zip(&bytes).map(|(n, bytes)| (n * (3 << 20), &bytes[..])).collect();
+        write(&*store, length as u64, &blocks).unwrap();
+        let expected = [vec![0; 3 << 20], block(1), vec![0; 3 << 20], block(3), block(4)].concat();
+        let journal = Journal::find(&*store).unwrap().unwrap();
+        assert!(journal.kept.is_none());
+        let seen = journal.seen_through(store.clone());
+        for (start, end) in [(0, length), (3 << 20, 4 << 20), ((3 << 20) - 1, (6 << 20) + 1)] {
+            let mut part = vec![9; end - start];
+            seen.read_at(start as u64, &mut part).unwrap();
+            assert!(part == expected[start..end], "{start}..{end}");
+        }
+        Journal::find(&*store).unwrap().unwrap().apply(&*store).unwrap();
+        assert!(store.to_vec() == expected);
     }
 
     #[test]

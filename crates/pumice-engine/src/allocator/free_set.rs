@@ -1,6 +1,11 @@
 //! Free ranges that do not touch each other, found by place and by size.
+//!
+//! Of very many, the smallest are forgotten: that space is not used again in this opening, which harms nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+/// So many ranges are remembered, in about 64 bytes each.
+const MOST: usize = 1 << 17;
 
 /// Disjoint ranges; neighbours are merged, unless a page boundary between them keeps them apart.
 #[derive(Clone, Debug, Default)]
@@ -123,10 +128,34 @@ impl FreeSet {
     pub(super) fn add(&mut self, address: u64, length: u64) {
         self.by_address.insert(address, length);
         self.by_length.insert((length, address));
+        if self.by_length.len() > MOST
+            && let Some(&(length, address)) = self.by_length.first()
+        {
+            // Of the smallest the lowest: the end of the file is cut as far as what is before it is known to be free.
+            self.remove(address, length);
+        }
     }
 
     pub(super) fn remove(&mut self, address: u64, length: u64) {
         self.by_address.remove(&address);
         self.by_length.remove(&(length, address));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_ranges_the_largest_are_remembered() {
+        let mut set = FreeSet::default();
+        let most = MOST as u64;
+        (0..2 * most).for_each(|number| _ = set.merge(number * 16, 8 + number % 2, None));
+        assert_eq!(set.len(), MOST);
+        assert_eq!(set.bytes(), 9 * most, "those of nine bytes");
+        assert_eq!(set.take_tail(most * 32 - 7), Some((most * 32 - 16, 9)));
+        // What is free again finds its place among them.
+        assert_eq!(set.merge(7, 9, None), (7, 18));
+        assert!(set.overlaps(7, 25) && !set.overlaps(0, 7));
     }
 }
