@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::access::Ahead;
+use crate::batches::TOGETHER;
 use crate::budget::{Cold, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared};
 use crate::handles::Dataset;
@@ -31,6 +32,8 @@ const SMALL: usize = 16;
 const AHEAD: u64 = 8;
 const DIRTY: u64 = 2;
 const WRITTEN: u64 = 4;
+/// So many of the chunks that [will be read](ChunkCache::will_read) are remembered.
+pub const MOST_EXPECTED: usize = 1 << 16;
 /// Chunks written early in one go.
 const BATCH: usize = 16;
 
@@ -88,7 +91,7 @@ impl<L: Layout> ChunkCache<L> {
     /// that goes past the cache, nothing is ever loaded.
     ///
     /// They take room that is free, and others leave for them until what was loaded ahead and not
-    /// used yet takes a quarter of the cache; then the rest is not loaded.
+    /// used yet takes a quarter of the cache; then the rest is not loaded. No more than 8,192 are asked for at a time.
     ///
     /// ```
     /// # use pumice_cache::*;
@@ -101,7 +104,7 @@ impl<L: Layout> ChunkCache<L> {
         if member.layout.bypass() || member.goes_direct() {
             return false;
         }
-        let keys: Keys<L::Key> = keys.into_iter().collect();
+        let keys: Keys<L::Key> = keys.into_iter().take(TOGETHER).collect();
         if self.shared.works_ahead() {
             return self.load_ahead(member, keys);
         }
@@ -111,13 +114,14 @@ impl<L: Layout> ChunkCache<L> {
 
     /// Says which chunks will be read next, in their order: the policy keeps them rather than
     /// others, and idle threads load them a little ahead of the reads. Replaces what was said before.
-    /// Says whether that is of any use: not if the dataset goes past the cache.
+    /// Says whether that is of any use: not if the dataset goes past the cache. Of more than [`MOST_EXPECTED`] chunks
+    /// the first are remembered.
     pub fn will_read(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
         let Ok(member) = self.member(dataset) else { return false };
         if member.layout.bypass() || member.goes_direct() {
             return false;
         }
-        let keys: VecDeque<_> = keys.into_iter().collect();
+        let keys: VecDeque<_> = keys.into_iter().take(MOST_EXPECTED).collect();
         let identities: Vec<_> = keys.iter().map(|key| member.hash(key)).collect();
         self.shared.budget.expect(member.id, &identities);
         member.course.lock().get_or_insert_default().expected = keys;

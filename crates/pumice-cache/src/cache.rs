@@ -4,7 +4,7 @@ use crate::absent::Absent;
 use crate::access::{Reading, Writing};
 use crate::adaptive::{Adaptive, Surroundings};
 use crate::admission::Admission;
-use crate::batches::{ByDataset, keys, reach, take};
+use crate::batches::{ByDataset, TOGETHER, keys, reach, take};
 use crate::budget::{Budget, Visit, bookkeeping};
 use crate::config::{Config, DatasetOptions};
 use crate::error::CacheError;
@@ -215,15 +215,37 @@ impl<L: Layout> ChunkCache<L> {
         parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
     ) -> Result<(), L::Error> {
         let member = self.member(dataset)?;
-        let items = writes(member, parts);
-        let names: Vec<_> = items.iter().map(|item| (item.hash, item.key.clone())).collect();
-        let place = member.order.enter(Kind::Write, keys(&items));
-        let served = self.shared.run(items);
-        // Also after a failure: what is changed is stored.
-        let stored = self.shared.save_named(member, &names);
+        let item = |(key, request)| Item::new(member, key, Writing(request));
+        let mut all = parts.into_iter().map(item);
+        let (items, more) = take(&mut all);
+        let place = match more {
+            None => member.order.enter(Kind::Write, keys(&items)),
+            Some(_) => member.order.enter(Kind::Exclusive, Keys::new()),
+        };
+        let mut stored = self.write_and_save(member, items);
+        let mut rest = more.into_iter().chain(all);
+        while stored.is_ok() {
+            let some: Vec<_> = rest.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                break;
+            }
+            stored = self.write_and_save(member, some);
+        }
         drop(place);
         self.after_write();
-        served.and(stored)
+        stored
+    }
+
+    /// Applies some of a write's parts, and stores what they change.
+    fn write_and_save<'d>(
+        &self,
+        member: &'d Arc<Member<L>>,
+        items: Vec<Item<'d, L, Writing<'_, L>>>,
+    ) -> Result<(), L::Error> {
+        let names: Vec<_> = items.iter().map(|item| (item.hash, item.key.clone())).collect();
+        let served = self.shared.run(items);
+        // Also after a failure: what is changed is stored.
+        served.and(self.shared.save_named(member, &names))
     }
 
     /// Applies writes to several datasets as one request: nobody sees some of them and not the

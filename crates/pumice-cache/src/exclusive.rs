@@ -170,6 +170,54 @@ impl<L: Layout> ChunkCache<L> {
     }
 }
 
+/// A read whose parts come one after another; made by [`ChunkCache::begin_read`].
+///
+/// To others it is one request, until it is dropped: nobody changes the dataset between its parts.
+pub struct ReadInParts<'c, L: Layout> {
+    cache: &'c ChunkCache<L>,
+    member: &'c Arc<Member<L>>,
+    /// Taken only when it ends.
+    place: Option<Place<'c, L::Key>>,
+}
+
+impl<L: Layout> ReadInParts<'_, L> {
+    /// Serves a part.
+    pub fn read<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
+    ) -> Result<(), L::Error> {
+        let item = |(key, request)| Item::new(self.member, key, Reading(request));
+        self.cache.shared.run_batches(parts.into_iter().map(item))
+    }
+}
+
+impl<L: Layout> Drop for ReadInParts<'_, L> {
+    fn drop(&mut self) {
+        drop(self.place.take());
+        self.cache.watch();
+    }
+}
+
+impl<L: Layout> std::fmt::Debug for ReadInParts<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadInParts").field("dataset", &self.member.id).finish_non_exhaustive()
+    }
+}
+
+impl<L: Layout> ChunkCache<L> {
+    /// Begins a read of any chunks of a dataset whose parts come one after another, so that not all of what it
+    /// needs, or finds, is in memory at the same time. Other reads go on. The thread that has it must not use the
+    /// dataset in another way: that would wait for ever.
+    pub fn begin_read<'c>(
+        &'c self,
+        dataset: &'c Dataset<L>,
+    ) -> Result<ReadInParts<'c, L>, L::Error> {
+        let member = self.member(dataset)?;
+        let place = Some(member.order.enter(Kind::Flush, Keys::new()));
+        Ok(ReadInParts { cache: self, member, place })
+    }
+}
+
 /// Room in the cache's budget, see [`Exclusive::room`].
 pub struct Room<'c, L: Layout> {
     _room: Reservation<'c, L>,

@@ -175,10 +175,11 @@ pub mod trace;
 mod writeback;
 
 pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
+pub use ahead::MOST_EXPECTED;
 pub use cache::ChunkCache;
 pub use config::{Config, DatasetOptions, PolicyKind};
 pub use error::CacheError;
-pub use exclusive::{Exclusive, Held, Room, WriteInParts};
+pub use exclusive::{Exclusive, Held, ReadInParts, Room, WriteInParts};
 pub use executor::{Executor, Inline, Pool};
 pub use handles::{CachedFile, Dataset};
 pub use layout::{

@@ -284,6 +284,25 @@ impl Allocator {
         Some(address)
     }
 
+    /// Whether a range has so many bytes that is free, or will be with the next commit.
+    pub fn has_room(&self, length: u64) -> bool {
+        self.free.iter().chain(&self.waiting).any(|set| set.smallest(length).is_some())
+    }
+
+    /// Takes note of ranges that nothing refers to, though nobody gave them back. Those of which a byte is known to be
+    /// something else are left out.
+    pub fn discover(&mut self, ranges: &[(u64, u64)]) {
+        for &(address, length) in ranges {
+            let end = address.checked_add(length).filter(|&end| length > 0 && end <= self.end);
+            let Some(end) = end.filter(|&end| !self.overlaps(address, end)) else { continue };
+            let fresh = self.fresh.range(..end).next_back();
+            let fresh = fresh.is_some_and(|(start, length)| start + length > address);
+            if !fresh && self.early.taken.range(address..end).next().is_none() {
+                self.add_free(address, length, 0);
+            }
+        }
+    }
+
     /// Where the smallest free range for so many bytes is.
     pub fn next_hole(&self, length: u64, purpose: Purpose) -> Option<u64> {
         self.free[self.set(length, purpose)].smallest(length).map(|(_, address)| address)

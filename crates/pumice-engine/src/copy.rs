@@ -15,6 +15,7 @@ mod values;
 mod whole;
 mod widths;
 
+pub(crate) use values::for_each_reference;
 pub use whole::{Remake, copy_whole};
 pub use widths::{fit, sized};
 

@@ -5,6 +5,7 @@
 //! anything in the cache, the index or the object header.
 
 mod ahead;
+mod asking;
 mod cells;
 mod describe;
 mod direct;
@@ -26,7 +27,9 @@ mod varlen;
 mod virtuality;
 mod windows;
 
+pub use asking::Defined;
 pub use cells::Columns;
+pub use direct::StoredChunks;
 pub(crate) use filters::{named, pipeline_of, refitted};
 pub use handle::Handle;
 pub use many::{ManyRead, ManyWrite, ReadInto, WriteFrom, read_many, write_many};
@@ -34,7 +37,7 @@ pub use pumice_format::messages::{AllocationTime, FillTime};
 pub use pumice_format::virtual_mapping::VirtualMapping;
 pub(crate) use spec::lacks_unlimited;
 pub use spec::{DatasetSpec, LayoutSpec};
-pub use transfer::{Defined, TransferOptions};
+pub use transfer::TransferOptions;
 pub use varlen::DefinedHeaped;
 pub use virtuality::{Virtual, VirtualView};
 pub use windows::{LineSink, LinesInto, Window, WindowPlan};

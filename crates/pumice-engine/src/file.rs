@@ -13,6 +13,7 @@ mod commit;
 mod create;
 mod datasets;
 mod keeping;
+mod looking;
 mod opening;
 mod others;
 mod refused;

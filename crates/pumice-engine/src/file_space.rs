@@ -158,6 +158,11 @@ impl FileSpace {
         self.extension.as_ref().map_or(Ok(()), |extension| extension.stage())
     }
 
+    /// Whether free space is neither remembered nor bound to pages.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        !self.info.persist && self.info.strategy != FileSpaceStrategy::Paged
+    }
+
     /// Whether closing the file stores anything: not twice.
     pub(crate) fn remembers(&self) -> bool {
         self.info.persist && self.extension.is_some() && self.stored.is_empty()

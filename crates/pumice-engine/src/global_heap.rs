@@ -17,6 +17,7 @@ mod write;
 pub(crate) use moving::{Copies, MovePlan, Placed};
 pub use readers::Reading;
 
+use crate::buffer::zeroed;
 use crate::medium::Medium;
 use crate::metadata::MetadataIo;
 use crate::{Error, Result};
@@ -208,22 +209,23 @@ impl GlobalHeap {
     fn read_bytes(&self, address: u64, start: &[u8]) -> Result<Vec<u8>> {
         let context = Context::new(self.medium.sizes()).at(address);
         let room = self.medium.room(address)?;
-        let mut bytes = start.to_vec();
-        if bytes.len() < Collection::header_length(&context) {
+        let mut known = start.to_vec();
+        if known.len() < Collection::header_length(&context) {
             let guess = room.min(MIN_COLLECTION as u64) as usize;
-            bytes = vec![0; guess];
-            self.medium.fetch(&mut [ReadOp { offset: address, buffer: &mut bytes }])?;
+            known = vec![0; guess];
+            self.medium.fetch(&mut [ReadOp { offset: address, buffer: &mut known }])?;
         }
-        let size = Collection::size(&bytes, &context)?;
+        let size = Collection::size(&known, &context)?;
         if size > room {
             let expected = format!("a collection of at most {room} byte(s)");
             return Err(DecodeError::new("global heap collection", address, expected, size).into());
         }
-        let (size, known) = (size as usize, bytes.len());
-        bytes.resize(size, 0);
-        if known < size {
-            let buffer = &mut bytes[known..];
-            self.medium.fetch(&mut [ReadOp { offset: address + known as u64, buffer }])?;
+        let mut bytes = zeroed(usize::try_from(size).unwrap_or(usize::MAX))?;
+        let count = known.len().min(bytes.len());
+        let (head, rest) = bytes.split_at_mut(count);
+        head.copy_from_slice(&known[..count]);
+        if !rest.is_empty() {
+            self.medium.fetch(&mut [ReadOp { offset: address + count as u64, buffer: rest }])?;
         }
         Ok(bytes)
     }

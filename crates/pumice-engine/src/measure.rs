@@ -246,7 +246,7 @@ fn tree(medium: &Arc<Medium>, address: u64) -> Result<u64> {
         let node = TreeNode::decode(&bytes, &levels, depth, header.tree_type, pointer)?;
         pending.extend(node.children.iter().map(|child| (*child, depth - 1)));
     }
-    Ok(length as u64 + nodes * u64::from(parameters.node_size))
+    Ok(u64::from(parameters.node_size).saturating_mul(nodes).saturating_add(length as u64))
 }
 
 /// The B-tree and the symbol table nodes of an old group.

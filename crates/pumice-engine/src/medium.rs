@@ -14,6 +14,7 @@
 //!   writes waits for a commit.
 
 mod commit;
+mod finding;
 mod held;
 mod images;
 mod parked;
@@ -22,6 +23,7 @@ mod space;
 mod swmr;
 
 pub use commit::Snapshot;
+pub(crate) use finding::Found;
 pub(crate) use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 pub(crate) use swmr::{Swmr, again};
@@ -31,6 +33,7 @@ use crate::buffer::zeroed;
 use crate::journal::Durability;
 use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
 use crate::{Error, Result};
+use finding::Looking;
 use held::Held;
 use images::Images;
 use parked::{Parked, Parking};
@@ -39,7 +42,7 @@ use pumice_filter::scratch;
 use pumice_format::Sizes;
 use pumice_store::{ChangedMeanwhile, ReadOp, Store, WriteOp};
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -71,6 +74,8 @@ pub struct Medium {
     seen: AtomicU64,
     /// Whether there is one writer and many readers: a [`Swmr`].
     swmr: AtomicU8,
+    /// Whether unused space may yet be looked for.
+    looks: AtomicBool,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
     /// what it will write.
     changes: RwLock<()>,
@@ -93,6 +98,8 @@ struct State {
     superblock: Option<Vec<u8>>,
     /// Where the parts of the file ended after the last commit.
     committed_ends: Vec<u64>,
+    /// How unused space is looked for, until the first commit.
+    looking: Option<Looking>,
 }
 
 /// The most bytes that systems take for a file.
@@ -127,6 +134,7 @@ impl Medium {
             pending,
             superblock,
             committed_ends: vec![end],
+            looking: None,
         };
         Self {
             store,
@@ -146,6 +154,7 @@ impl Medium {
             parked,
             seen: AtomicU64::new(0),
             swmr: AtomicU8::new(Swmr::Off as u8),
+            looks: AtomicBool::new(false),
             changes: RwLock::new(()),
         }
     }
@@ -532,6 +541,7 @@ impl MetadataIo for Medium {
     }
 
     fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.look_for_room(length);
         if !matches!(kind, DataKind::Raw | DataKind::GlobalHeap) {
             self.note_change(length as usize);
             // All that is put there is staged.
@@ -575,7 +585,9 @@ impl MetadataIo for Medium {
         self.stage(address, bytes);
     }
 
-    fn stage(&self, address: u64, bytes: Vec<u8>) {
+    fn stage(&self, address: u64, mut bytes: Vec<u8>) {
+        // What it takes counts, and it may wait for long.
+        bytes.shrink_to_fit();
         let mut state = self.state();
         let length = bytes.len();
         let old = state.images.replace(address, Some(Arc::new(bytes)));

@@ -7,6 +7,10 @@
 //! Collections of the global heap have no list anywhere: only those are known that elements and
 //! attributes led to since [`GlobalHeap::watch`](crate::global_heap::GlobalHeap::watch).
 
+mod unused;
+
+pub use unused::unused;
+
 use crate::btree2::Tree;
 use crate::dataset::DatasetState;
 use crate::dense::{Addresses, Dense, Kind};

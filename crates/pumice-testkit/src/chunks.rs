@@ -15,6 +15,7 @@ pub(crate) fn run(file: &Path, out: &Path) -> Result<()> {
     for member in file.members()?.iter().filter(|member| member.kind == MemberKind::Dataset) {
         let dataset = file.dataset(&member.name)?;
         for chunk in dataset.chunks()? {
+            let chunk = chunk?;
             let again = dataset.chunk_info(&chunk.offset)?;
             anyhow::ensure!(again.as_ref() == Some(&chunk), "{chunk:?} is also {again:?}");
             let found = dataset.read_chunk(&chunk.offset)?;

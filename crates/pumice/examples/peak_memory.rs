@@ -133,13 +133,23 @@ fn act(
         "count" => {
             assert_eq!(dataset.chunk_count()?, chunks);
             assert!(dataset.storage_size()? >= chunks);
+            let mut listed = 0;
+            if dataset.is_sparse() {
+                dataset.structured_chunks()?.try_for_each(|chunk| chunk.map(|_| listed += 1))?;
+            } else {
+                dataset.chunks()?.try_for_each(|chunk| chunk.map(|_| listed += 1))?;
+            }
+            assert_eq!(listed, chunks);
+            assert_eq!(dataset.count_defined(..)?, chunks);
+            dataset.will_read([..])?;
         }
         "copy" => {
             let target = options.create(copy_of(path))?;
             file.copy_object("d", &target, "d", &CopyOptions::new())?;
             target.close()?;
         }
-        "erase" => dataset.erase(..)?,
+        // Cells of dense datasets get the fill value.
+        "erase" => dataset.reset(..)?,
         // What was erased is to be there again before all of it goes but one chunk.
         "shrink" => {
             dataset.write(.., &buffer)?;

@@ -1,5 +1,6 @@
 //! A dataset in blocks that fit into memory, for whatever streams through it.
 
+use crate::chunk::Chunks;
 use crate::{Dataset, Select};
 use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result};
@@ -216,7 +217,7 @@ impl Dataset {
             return self.visit_parts(shape, whole, cells, limit, &mut visit);
         };
         let grid = ChunkGrid::new(shape, &chunk)?;
-        let mut visit_all = |chunks: &[Dims]| {
+        let mut visit_all = |chunks: &[Dims]| -> Result<()> {
             for (number, cells) in within.cut(&grid, chunks)? {
                 let block = clip(&grid.origin(&chunks[number]), &chunk, shape);
                 self.visit_parts(shape, block, cells, limit, &mut visit)?;
@@ -224,8 +225,14 @@ impl Dataset {
             Ok(())
         };
         if stored {
-            let keys = self.stored_chunks(&grid)?;
-            return keys.chunks(AT_ONCE).try_for_each(visit_all);
+            let mut keys = self.stored_chunks(&grid)?;
+            loop {
+                let some = keys.by_ref().take(AT_ONCE).collect::<Result<Vec<Dims>>>()?;
+                if some.is_empty() {
+                    return Ok(());
+                }
+                visit_all(&some)?;
+            }
         }
         let mut offset = vec![0; shape.len()];
         loop {
@@ -251,11 +258,14 @@ impl Dataset {
     }
 
     /// The numbers of the stored chunks that a grid has; others may be there of an extent that came later.
-    pub(crate) fn stored_chunks(&self, grid: &ChunkGrid) -> Result<Vec<Dims>> {
+    pub(crate) fn stored_chunks<'a>(
+        &'a self,
+        grid: &'a ChunkGrid,
+    ) -> Result<impl Iterator<Item = Result<Dims>> + 'a> {
         let inside = |offset: &[u64]| offset.iter().zip(grid.dims()).all(|(at, end)| at < end);
-        let stored = self.at(self.state.chunk_records())?;
-        let stored = stored.iter().map(|(offset, _)| offset).filter(|offset| inside(offset));
-        Ok(stored.map(|offset| grid.chunk_of(offset)).collect())
+        let stored = Chunks::new(self, |_, offset, _| Dims::from_slice(offset))?;
+        let stored = stored.filter(move |offset| offset.as_ref().map_or(true, |at| inside(at)));
+        Ok(stored.map(|offset| offset.map(|offset| grid.chunk_of(&offset))))
     }
 
     fn visit_parts(

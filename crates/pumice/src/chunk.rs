@@ -1,9 +1,13 @@
 //! Stored chunks: where they are, and their bytes as they are in the file.
 
 use crate::{CacheOptions, CurvePoint, Dataset, Select, Stats};
+use pumice_engine::dataset::StoredChunks;
 use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
-use pumice_space::ChunkGrid;
+use pumice_space::{ChunkGrid, Dims};
+
+/// So many chunks are looked at together.
+const TOGETHER: usize = 1 << 12;
 
 /// Where and how a chunk is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +21,64 @@ pub struct ChunkInfo {
     pub size: u64,
     /// A bit for each filter that was skipped, the first filter's lowest.
     pub filter_mask: u32,
+}
+
+/// The stored chunks of a dataset in row-major order, one after another: [`Dataset::chunks`] and
+/// [`Dataset::structured_chunks`].
+///
+/// However many there are, few of them are in memory. The dataset may be used meanwhile; of chunks that are stored or
+/// removed then it is not said whether they are seen.
+pub struct Chunks<'d, I = ChunkInfo> {
+    dataset: &'d Dataset,
+    stored: StoredChunks,
+    info: fn(&Dataset, &[u64], &ChunkRecord) -> I,
+    done: bool,
+}
+
+impl<'d, I> Chunks<'d, I> {
+    pub(crate) fn new(
+        dataset: &'d Dataset,
+        info: fn(&Dataset, &[u64], &ChunkRecord) -> I,
+    ) -> Result<Self> {
+        let stored = dataset.at(dataset.state.stored_chunks())?;
+        Ok(Self { dataset, stored, info, done: false })
+    }
+
+    /// All that are left, as a list: some hundred bytes each.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([4]).chunk([2]).create("pairs")?;
+    /// dataset.write(.., &[1u8; 4])?;
+    /// assert_eq!(dataset.chunks()?.list()?.len(), 2);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn list(self) -> Result<Vec<I>> {
+        self.collect()
+    }
+}
+
+impl<I> Iterator for Chunks<'_, I> {
+    type Item = Result<I>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let Self { dataset, stored, info, .. } = self;
+        let next = dataset.at(dataset.state.next_stored(stored)).transpose();
+        // Behind an error nothing is known.
+        self.done = !matches!(next, Some(Ok(_)));
+        next.map(|next| next.map(|(offset, record)| info(dataset, &offset, &record)))
+    }
+}
+
+impl<I> std::iter::FusedIterator for Chunks<'_, I> {}
+
+impl<I> std::fmt::Debug for Chunks<'_, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chunks").field("dataset", &self.dataset.path()).finish_non_exhaustive()
+    }
 }
 
 /// Stored chunks, past filters and conversion.
@@ -50,8 +112,14 @@ impl Dataset {
         let Some(chunk) = self.chunk() else { return Ok(0) };
         self.selected(selection, |selection, shape| {
             let grid = ChunkGrid::new(shape, &chunk)?;
-            let keys = self.stored_chunks(&grid)?;
-            Ok(selection.cut(&grid, &keys)?.len() as u64)
+            let (mut keys, mut count) = (self.stored_chunks(&grid)?, 0);
+            loop {
+                let some = keys.by_ref().take(TOGETHER).collect::<Result<Vec<Dims>>>()?;
+                if some.is_empty() {
+                    return Ok(count);
+                }
+                count += selection.cut(&grid, &some)?.len() as u64;
+            }
         })
     }
 
@@ -76,20 +144,21 @@ impl Dataset {
         self.at(self.state.storage_size())
     }
 
-    /// All stored chunks, in row-major order; those that wait in the cache are written first.
+    /// All stored chunks, in row-major order, as they are asked for; those that wait in the cache are written first.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
     /// let dataset = file.new_dataset::<u8>().shape([4, 4]).chunk([2, 2]).create("squares")?;
     /// dataset.write((0..3, 0..2), &[1u8; 6])?;
-    /// let offsets: Vec<_> = dataset.chunks()?.into_iter().map(|chunk| chunk.offset).collect();
-    /// assert_eq!(offsets, [[0, 0], [2, 0]]);
+    /// for chunk in dataset.chunks()? {
+    ///     assert_eq!(chunk?.size, 4);
+    /// }
+    /// assert_eq!(dataset.chunks()?.list()?[1].offset, [2, 0]);
     /// # Ok::<(), pumice::Error>(())
     /// ```
-    pub fn chunks(&self) -> Result<Vec<ChunkInfo>> {
+    pub fn chunks(&self) -> Result<Chunks<'_>> {
         self.require_dense()?;
-        let all = self.at(self.state.chunk_records())?;
-        Ok(all.iter().map(|(offset, record)| self.info(offset, record)).collect())
+        Chunks::new(self, Dataset::info)
     }
 
     /// Where the chunk at `offset` is stored; `None` if it is not.
@@ -111,6 +180,7 @@ impl Dataset {
     ///
     /// // Copies chunks without decompressing them.
     /// for chunk in from.chunks()? {
+    ///     let chunk = chunk?;
     ///     let (bytes, mask) = from.read_chunk(&chunk.offset)?.expect("it was listed");
     ///     to.write_chunk(&chunk.offset, &bytes, mask)?;
     /// }

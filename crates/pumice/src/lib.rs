@@ -115,7 +115,7 @@ mod walk;
 
 pub use attribute::{Attribute, AttributeValue, RawAttribute, VariableLength};
 pub use builder::{Access, DatasetBuilder};
-pub use chunk::ChunkInfo;
+pub use chunk::{ChunkInfo, Chunks};
 pub use committed::{CommittedDatatype, CommittedValue};
 pub use context::{Context, ContextBuilder};
 pub use convert::{Compressed, CompressedBlocks, Coo, CooBlocks, Duplicates, Lines};

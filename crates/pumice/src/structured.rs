@@ -1,6 +1,7 @@
 //! Stored structured chunks, section by section, past filters and conversion.
 
 use crate::Dataset;
+use crate::chunk::Chunks;
 use crate::filters::Section;
 use crate::select::Select;
 use pumice_engine::{Error, Result};
@@ -161,11 +162,19 @@ impl Dataset {
         Ok(Some(sections))
     }
 
-    /// All stored chunks, in row-major order.
-    pub fn structured_chunks(&self) -> Result<Vec<StructuredChunkInfo>> {
+    /// All stored chunks, in row-major order, as they are asked for.
+    ///
+    /// ```
+    /// # let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().shape([9]).chunk([3]).sparse().create("d")?;
+    /// dataset.write(4, &[1u8])?;
+    /// let chunks = dataset.structured_chunks()?.list()?;
+    /// assert_eq!(chunks[0].offset, [3]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn structured_chunks(&self) -> Result<Chunks<'_, StructuredChunkInfo>> {
         self.require_structured()?;
-        let all = self.at(self.state.chunk_records())?;
-        Ok(all.iter().map(|(offset, record)| self.structured_info(offset, record)).collect())
+        Chunks::new(self, Dataset::structured_info)
     }
 
     /// The chunk of number `index` among the stored ones that the selection touches, in row-major
@@ -214,9 +223,8 @@ impl Dataset {
         &self,
         mut visit: impl FnMut(&StructuredChunkInfo) -> ControlFlow<B>,
     ) -> Result<Option<B>> {
-        self.require_structured()?;
-        for (offset, record) in self.at(self.state.chunk_records())? {
-            if let ControlFlow::Break(answer) = visit(&self.structured_info(&offset, &record)) {
+        for chunk in self.structured_chunks()? {
+            if let ControlFlow::Break(answer) = visit(&chunk?) {
                 return Ok(Some(answer));
             }
         }

@@ -217,6 +217,9 @@ fn placed(path: &str, what: &str) -> String {
     if what.starts_with(path) { what } else { format!("{path}: {what}") }
 }
 
+/// The first cell of a stored chunk, its address and its bytes.
+type Stored = (Vec<u64>, u64, u64);
+
 /// A number of things.
 fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", numbers::grouped(count), if count == 1 { "" } else { "s" })
@@ -260,10 +263,14 @@ impl Checker {
         let shape = dataset.shape();
         let chunks = match dataset.layout() {
             LayoutKind::Sparse => dataset.structured_chunks().map(|chunks| {
-                chunks.into_iter().map(|chunk| (chunk.offset, chunk.address, chunk.size)).collect()
+                let chunks = chunks
+                    .map(|chunk| chunk.map(|chunk| (chunk.offset, chunk.address, chunk.size)));
+                Box::new(chunks) as Box<dyn Iterator<Item = pumice::Result<Stored>>>
             }),
             LayoutKind::Chunked => dataset.chunks().map(|chunks| {
-                chunks.into_iter().map(|chunk| (chunk.offset, chunk.address, chunk.size)).collect()
+                let chunks = chunks
+                    .map(|chunk| chunk.map(|chunk| (chunk.offset, chunk.address, chunk.size)));
+                Box::new(chunks) as Box<dyn Iterator<Item = pumice::Result<Stored>>>
             }),
             _ => {
                 let slab = Hyperslab::whole(&shape);
@@ -279,10 +286,10 @@ impl Checker {
                 });
             }
         };
-        let chunks: Vec<(Vec<u64>, u64, u64)> = chunks?;
         let side = dataset.chunk().unwrap_or_default();
         let mut failures: Vec<(String, String, u64)> = Vec::new();
-        for (offset, address, size) in chunks {
+        for chunk in chunks? {
+            let (offset, address, size) = chunk?;
             self.report.chunks += 1;
             self.progress.add(size);
             let axes = offset.iter().zip(&side).zip(&shape);

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     let count = || if sparse { cells::count_defined(&dataset, &whole) } else { Ok(0) };
 
     let (before, stored_before) = (count()?, dataset.storage_size()?);
-    let old = if sparse { dataset.structured_chunks()? } else { Vec::new() };
+    let old = if sparse { dataset.structured_chunks()?.list()? } else { Vec::new() };
     dataset.reset(Hyperslab::ranges(&ranges).selection()?)?;
     file.flush()?;
     if sparse {
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
 /// Moves chunks from the end of the file to where `old` ones were, so that the file ends earlier:
 /// chunks that changed have new places.
 fn settle(dataset: &Dataset, old: &[StructuredChunkInfo]) -> Result<()> {
-    let mut chunks = dataset.structured_chunks()?;
+    let mut chunks = dataset.structured_chunks()?.list()?;
     let used: HashSet<u64> = chunks.iter().map(|chunk| chunk.address).collect();
     let gone = old.iter().filter(|chunk| !used.contains(&chunk.address));
     let mut room: Vec<(u64, u64)> = gone.map(|chunk| (chunk.address, chunk.size)).collect();

@@ -156,7 +156,8 @@ impl View {
             // Chunks that are not stored have the fill value only.
             LayoutKind::Chunked => {
                 let chunk = dataset.chunk().unwrap_or_default();
-                dataset.chunks()?.iter().try_for_each(|stored| {
+                dataset.chunks()?.try_for_each(|stored| {
+                    let stored = stored?;
                     let axes = stored.offset.iter().zip(&chunk).zip(&self.ranges);
                     let ranges: Vec<_> = axes
                         .map(|((&start, &length), range)| {

@@ -15,7 +15,7 @@ fn damaged(place: &Place) {
     bad.write(.., &[7u32; 64]).unwrap();
     let good = file.new_dataset::<u32>().shape([4]).create("runs/good").unwrap();
     good.write(.., &[1u32, 2, 3, 4]).unwrap();
-    let address = bad.chunks().unwrap()[2].address as usize;
+    let address = bad.chunks().unwrap().list().unwrap()[2].address as usize;
     drop((bad, good));
     file.close().unwrap();
     let mut bytes = std::fs::read(place.path("d.h5")).unwrap();

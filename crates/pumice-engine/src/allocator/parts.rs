@@ -253,6 +253,18 @@ impl Parts {
         part.within(address, length, Purpose::Metadata, before)
     }
 
+    /// As [`Allocator::has_room`], in any part.
+    pub fn has_room(&self, length: u64) -> bool {
+        self.all().any(|allocator| allocator.has_room(length))
+    }
+
+    /// As [`Allocator::discover`], where there is one part.
+    pub fn discover(&mut self, ranges: &[(u64, u64)]) {
+        if let [part] = self.parts.as_mut_slice() {
+            part.allocator.discover(ranges);
+        }
+    }
+
     /// As [`Allocator::next_hole`], in the part that has an address.
     pub fn next_hole(&self, length: u64, purpose: Purpose, address: u64) -> Option<u64> {
         self.at(address).next_hole(length, purpose)

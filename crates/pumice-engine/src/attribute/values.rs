@@ -2,6 +2,7 @@
 //! heap; what the global heap gets back when attributes go; and elements with what they refer to there.
 
 use super::{Attribute, object_datatype, set};
+use crate::buffer::zeroed;
 use crate::file::File;
 use crate::object::Object;
 use crate::reference::{self, Home, Reference};
@@ -136,7 +137,8 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
     Ok(match values {
         Values::Stored(datatype, data) if datatype != wanted => {
             let conversion = Conversion::new(&datatype, &wanted)?;
-            let mut converted = vec![0; data.len() / datatype.size().max(1) * wanted.size()];
+            let count = data.len() / datatype.size().max(1);
+            let mut converted = zeroed(count.saturating_mul(wanted.size()))?;
             conversion.convert(&data, &mut converted)?;
             Values::Stored(wanted, converted)
         }

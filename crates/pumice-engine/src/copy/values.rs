@@ -82,9 +82,12 @@ impl Copier<'_> {
         if !self.is_foreign(file) || !datatype.refers_to_objects() {
             return Ok(());
         }
-        for_each(datatype, &mut values.elements, &mut values.heap, &mut |class, element| {
-            reference::store(self.target, class, None, element)
-        })
+        for_each_reference(
+            datatype,
+            &mut values.elements,
+            &mut values.heap,
+            &mut |class, element| reference::store(self.target, class, None, element),
+        )
     }
 
     /// A reference to the copy of what it leads to.
@@ -139,7 +142,7 @@ impl Copier<'_> {
             return Ok(());
         }
         let Heaped { elements, heap } = values;
-        for_each(datatype, elements, heap, &mut |class, element| {
+        for_each_reference(datatype, elements, heap, &mut |class, element| {
             let found = self.redirected(task, class, element)?;
             reference::store(self.target, class, found.as_ref(), element)
         })
@@ -150,7 +153,7 @@ impl Copier<'_> {
 type Visit<'a> = dyn FnMut(&pumice_types::Reference, &mut [u8]) -> Result<()> + 'a;
 
 /// Visits every reference to an object in elements and in what they lead to in `heap`.
-fn for_each(
+pub(crate) fn for_each_reference(
     datatype: &Datatype,
     elements: &mut [u8],
     heap: &mut Vec<u8>,
@@ -162,7 +165,7 @@ fn for_each(
             elements.chunks_exact_mut(size).try_for_each(|element| visit(reference, element))
         }
         Datatype::Array(array) if datatype.refers_to_objects() => {
-            for_each(&array.base, elements, heap, visit)
+            for_each_reference(&array.base, elements, heap, visit)
         }
         Datatype::Compound(compound) if datatype.refers_to_objects() => {
             for element in elements.chunks_exact_mut(size) {
@@ -174,7 +177,7 @@ fn for_each(
                     let part = element.get_mut(start..end).ok_or_else(|| {
                         Error::Invalid(format!("member \"{}\" beyond its compound", member.name))
                     })?;
-                    for_each(&member.datatype, part, heap, visit)?;
+                    for_each_reference(&member.datatype, part, heap, visit)?;
                 }
             }
             Ok(())
@@ -184,7 +187,7 @@ fn for_each(
                 let Some(payload) = varlen.payload(element, heap)? else { continue };
                 let start = reference_of(element).map_or(0, |(_, start)| start as usize);
                 let mut payload = payload.to_vec();
-                for_each(&varlen.base, &mut payload, heap, visit)?;
+                for_each_reference(&varlen.base, &mut payload, heap, visit)?;
                 heap[start..start + payload.len()].copy_from_slice(&payload);
             }
             Ok(())

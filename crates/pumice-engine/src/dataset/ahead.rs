@@ -6,6 +6,7 @@
 use super::DatasetState;
 use crate::layout::Storage;
 use crate::{Error, Result};
+use pumice_cache::MOST_EXPECTED;
 use pumice_space::{Dims, Selection};
 
 impl DatasetState {
@@ -16,10 +17,9 @@ impl DatasetState {
             return sources.will_read(&self.layout.geometry, selections);
         }
         let _no_resize = self.gate();
-        let dims = self.dims();
         let mut chunks = Vec::new();
         for selection in selections {
-            chunks.extend(self.kept_chunks(selection, &dims)?);
+            self.kept_chunks(selection, &mut chunks)?;
         }
         Ok(self.cache().will_read(&self.cached, chunks))
     }
@@ -30,19 +30,29 @@ impl DatasetState {
             return sources.prefetch(&self.layout.geometry, selection);
         }
         let _no_resize = self.gate();
-        let chunks = self.kept_chunks(selection, &self.dims())?;
+        let mut chunks = Vec::new();
+        self.kept_chunks(selection, &mut chunks)?;
         Ok(!chunks.is_empty() && self.cache().prefetch(&self.cached, chunks))
     }
 
-    /// The chunks of the selected cells that the cache may get; of a vast selection, those that are stored.
-    fn kept_chunks(&self, selection: &Selection, dims: &Dims) -> Result<Vec<Dims>> {
-        selection.check(dims)?;
+    /// Adds the chunks of the selected cells that the cache may get; of a vast selection, those that are stored. No more
+    /// than it would remember.
+    fn kept_chunks(&self, selection: &Selection, chunks: &mut Vec<Dims>) -> Result<()> {
+        let dims = self.dims();
+        selection.check(&dims)?;
         if let Storage::Unreadable(reason) = &self.layout.storage {
             return Err(Error::Unsupported(reason.clone()));
         }
         if self.layout.table().is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        Ok(self.touched(selection, dims)?.into_iter().map(|(chunk, _)| chunk).collect())
+        let grid = self.grid(&dims)?;
+        let mut touched = self.touched(selection, &grid)?;
+        while chunks.len() < MOST_EXPECTED
+            && let Some(some) = touched.next()?
+        {
+            chunks.extend(some.into_iter().map(|(chunk, _)| chunk));
+        }
+        Ok(())
     }
 }

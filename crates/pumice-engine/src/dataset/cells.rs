@@ -9,7 +9,7 @@ mod receiver;
 
 use self::receiver::{Parts, Receiver};
 use super::DatasetState;
-use super::transfer::Defined;
+use super::asking::{Defined, Touched};
 use crate::buffer::{Output, Room};
 use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
@@ -21,6 +21,10 @@ use std::ops::Range;
 
 /// What stored bytes can hold at most, as a multiple of their number: no more is believed.
 const MOST_RATIO: u64 = 1 << 12;
+
+/// So many chunks are put together at a time: what is known of each is small beside most chunks, but not beside
+/// millions of tiny ones.
+const SHARES: usize = 1 << 15;
 
 /// So many bytes of coordinates are written past the caches: fewer may stay in those that a processor has for
 /// itself. With 32 MB, coordinates came in four fifths to two thirds of the time; with 320 MB it took a tenth
@@ -36,6 +40,31 @@ pub struct Columns<C, T> {
     pub coordinates: Vec<Vec<C>>,
     /// The value of each cell; empty if only the coordinates were asked for.
     pub values: Vec<T>,
+}
+
+impl<C, T> Columns<C, T> {
+    fn empty(rank: usize) -> Self {
+        Self { coordinates: (0..rank).map(|_| Vec::new()).collect(), values: Vec::new() }
+    }
+}
+
+/// Adds columns behind others.
+fn append<C: Copy, T: Copy>(all: &mut Option<Columns<C, T>>, more: Columns<C, T>) -> Result<()> {
+    let Some(all) = all else {
+        *all = Some(more);
+        return Ok(());
+    };
+    for (column, more) in all.coordinates.iter_mut().zip(&more.coordinates) {
+        extend(column, more)?;
+    }
+    extend(&mut all.values, &more.values)
+}
+
+fn extend<E: Copy>(column: &mut Vec<E>, more: &[E]) -> Result<()> {
+    let none = |_| Error::Invalid(format!("no memory for {} more cells", more.len()));
+    column.try_reserve(more.len()).map_err(none)?;
+    column.extend_from_slice(more);
+    Ok(())
 }
 
 /// Columns that are being filled.
@@ -221,21 +250,24 @@ impl DatasetState {
             return self.columns_of_others(selection, conversion);
         }
         let _no_resize = self.gate();
-        let mut shares = self.shares(selection)?;
-        let total = self.places(&mut shares)?;
-        let mut rooms = Rooms::new(dims.len(), total, conversion.as_ref())?;
-        let fill = self.layout.geometry.fill();
-        let sink = Sink::new(&mut rooms, conversion.clone(), self.dims(), fill)?;
-        let requests = shares.iter_mut().map(|share| {
-            let Share { chunk, cells, whole, origin, place, taken } = share;
-            let cells = (!*whole).then(|| cells.clone());
-            let origin = origin.clone();
-            let place = place.clone();
-            (chunk.clone(), ReadRequest::Cells { cells, origin, place, values, sink: &sink, taken })
-        });
-        self.cache().read(&self.cached, requests)?;
-        drop(sink);
-        self.put_together(shares, rooms, conversion)
+        let mut all = None;
+        self.ask_many(selection, SHARES, |turn, touched| {
+            let mut shares = self.shares(touched)?;
+            let total = self.places(&mut shares)?;
+            let mut rooms = Rooms::new(dims.len(), total, conversion.as_ref())?;
+            let fill = self.layout.geometry.fill();
+            let sink = Sink::new(&mut rooms, conversion.clone(), self.dims(), fill)?;
+            let requests = shares.iter_mut().map(|share| {
+                let Share { chunk, cells, whole, origin, place, taken } = share;
+                let cells = (!*whole).then(|| cells.clone());
+                let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
+                (chunk.clone(), ReadRequest::Cells { cells, origin, place, values, sink, taken })
+            });
+            turn.read(requests)?;
+            drop(sink);
+            append(&mut all, self.put_together(shares, rooms, conversion.clone())?)
+        })?;
+        Ok(all.unwrap_or_else(|| Columns::empty(dims.len())))
     }
 
     /// [`read_columns`](Self::read_columns) of layouts that have no lists of cells.
@@ -244,10 +276,6 @@ impl DatasetState {
         selection: &Selection,
         conversion: Option<Conversion>,
     ) -> Result<Columns<C, T>> {
-        let found = match conversion {
-            Some(_) => self.read_defined(selection, &T::datatype())?,
-            None => self.defined(selection)?,
-        };
         let sides = self.layout.geometry.chunk();
         let share = |Defined { chunk, cells, values }: Defined| {
             let origin = chunk.iter().zip(sides).map(|(number, side)| number * side).collect();
@@ -255,12 +283,20 @@ impl DatasetState {
             let cells = Selection::none();
             Share { chunk, cells, whole: false, origin, place: None, taken }
         };
-        let shares = found.into_iter().map(share).collect();
-        self.put_together(shares, Rooms::new(sides.len(), 0, None)?, conversion)
+        let mut all = None;
+        let visit = |found: Vec<Defined>| {
+            let shares = found.into_iter().map(share).collect();
+            let rooms = Rooms::new(sides.len(), 0, None)?;
+            append(&mut all, self.put_together(shares, rooms, conversion.clone())?)
+        };
+        match conversion {
+            Some(_) => self.read_defined_each(selection, &T::datatype(), visit)?,
+            None => self.defined_each(selection, visit)?,
+        }
+        Ok(all.unwrap_or_else(|| Columns::empty(sides.len())))
     }
 
-    fn shares(&self, selection: &Selection) -> Result<Vec<Share>> {
-        let touched = self.asked(selection)?;
+    fn shares(&self, touched: Touched) -> Result<Vec<Share>> {
         let grid = self.grid(&self.dims())?;
         let share = |(chunk, cells): (Dims, Selection)| {
             let (origin, inside) = (grid.origin(&chunk), grid.clipped(&chunk));

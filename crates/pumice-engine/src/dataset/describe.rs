@@ -4,6 +4,7 @@ use super::external;
 use super::filters::Filters;
 use super::virtuality::{self, Virtual};
 use crate::attribute::{object_datatype, required};
+use crate::buffer::zeroed;
 use crate::file::File;
 use crate::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
 use crate::layout::{
@@ -143,7 +144,11 @@ pub(super) fn describe(
         return Err(Error::Invalid(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
     }
     check_size(file, &datatype)?;
-    let element = fill.clone().unwrap_or_else(|| vec![0; datatype.size()]);
+    let element = match &fill {
+        Some(fill) => fill.clone(),
+        // A file may say that elements are far larger than it is itself.
+        None => zeroed(datatype.size())?,
+    };
     let null = extent.is_null();
     let bytes = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
     if bytes.is_none() && !chunked {

@@ -6,11 +6,17 @@
 //! nobody waits.
 
 use super::DatasetState;
-use crate::layout::{ChunkTable, Listing, NOWHERE, Storage};
+use crate::layout::{ChunkTable, NOWHERE, Pages, Storage};
 use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
 use pumice_space::{Dims, Selection};
+
+/// The stored chunks of a dataset, some of which are in memory at a time.
+pub struct StoredChunks {
+    pages: Pages,
+    ready: std::vec::IntoIter<(Dims, ChunkRecord)>,
+}
 
 impl DatasetState {
     /// The record of the chunk whose first cell is at `offset`, if it is stored.
@@ -21,14 +27,29 @@ impl DatasetState {
         Ok(found.map(|stored| stored.tag))
     }
 
-    /// All stored chunks in row-major order: the first cell of each, and its record.
-    pub fn chunk_records(&self) -> Result<Vec<(Dims, ChunkRecord)>> {
+    /// All stored chunks in row-major order, to be [asked for](Self::next_stored) as they are needed.
+    pub fn stored_chunks(&self) -> Result<StoredChunks> {
         let _no_resize = self.gate();
         let table = self.chunks()?;
         let _still = self.written_back()?;
-        let Listing { keys, records, .. } = table.list(&self.grid(&self.dims())?)?;
-        let origins = keys.into_iter().map(|key| self.origin(&key));
-        Ok(origins.zip(records).collect())
+        let pages = Pages::new(table, self.grid(&self.dims())?)?;
+        Ok(StoredChunks { pages, ready: Vec::new().into_iter() })
+    }
+
+    /// The next of them: its first cell, and its record. What is stored or removed meanwhile may be seen or not.
+    pub fn next_stored(&self, chunks: &mut StoredChunks) -> Result<Option<(Dims, ChunkRecord)>> {
+        loop {
+            if let Some(next) = chunks.ready.next() {
+                return Ok(Some(next));
+            }
+            let _no_resize = self.gate();
+            let table = self.chunks()?;
+            let _still = self.written_back()?;
+            let Some(keys) = chunks.pages.next(table)? else { return Ok(None) };
+            let found = keys.iter().zip(table.lookup(&keys)?);
+            let found = found.filter_map(|(key, record)| Some((self.origin(key), record?)));
+            chunks.ready = found.collect::<Vec<_>>().into_iter();
+        }
     }
 
     /// Calls `visit` with the size and the first cell of every stored chunk, in the order of the index.

@@ -114,7 +114,7 @@ impl DatasetState {
     }
 
     /// Calls `visit` for blocks that together have every cell that is stored.
-    pub(super) fn for_each_stored_block(
+    pub(crate) fn for_each_stored_block(
         &self,
         visit: &mut dyn FnMut(&Selection) -> Result<()>,
     ) -> Result<()> {
@@ -157,15 +157,14 @@ impl DatasetState {
         change: &mut dyn FnMut(&mut Heaped) -> Result<()>,
     ) -> Result<()> {
         let chunk = from.layout.geometry.chunk();
-        for mut part in from.read_defined_heaped(block)? {
+        from.read_defined_heaped_each(block, |mut part| {
             change(&mut part.values)?;
             let origin: Dims = part.chunk.iter().zip(chunk).map(|(at, side)| at * side).collect();
             let mut coordinates = Vec::new();
             part.cells.append_coordinates(chunk, &origin, &mut coordinates);
             let cells = Selection::points(origin.len(), coordinates)?;
-            self.write_heaped(&cells, &part.values.elements, &part.values.heap)?;
-        }
-        Ok(())
+            self.write_heaped(&cells, &part.values.elements, &part.values.heap)
+        })
     }
 }
 

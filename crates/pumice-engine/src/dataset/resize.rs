@@ -281,7 +281,13 @@ impl DatasetState {
         let (entered, left) = changes.enter(table, &change);
         changes.rewritten.clear();
         held.discard(|key| !left.contains(key));
-        entered
+        drop(change);
+        entered?;
+        // No chunk refers to it any more.
+        match std::mem::take(&mut changes.dropped) {
+            dropped if dropped.is_empty() => Ok(()),
+            dropped => self.discard(dropped).map(drop),
+        }
     }
 
     /// Those of some chunks that must change, be they stored or only in memory.

@@ -7,15 +7,12 @@
 
 use super::{DatasetState, virtuality};
 use crate::buffer::Output;
-use crate::layout::{ChunkTable, ReadRequest, Source, Storage, Target, WriteRequest};
+use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{
     CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan, plan_packed,
 };
 use pumice_types::{Conversion, Datatype, Transform};
-
-/// Above this many chunks, stored chunks are listed instead of visiting all of them.
-const MANY: u64 = 1024;
 
 /// How elements get between file and memory, besides which ones.
 #[derive(Clone, Debug, Default)]
@@ -31,16 +28,6 @@ pub struct TransferOptions {
     pub write_through: bool,
     /// How many bytes go through a buffer at a time where elements are converted, if not as many as usual.
     pub piece: Option<u64>,
-}
-
-/// The defined cells of one chunk, and their values if they were asked for.
-pub struct Defined {
-    /// The chunk's coordinates in the grid.
-    pub chunk: Dims,
-    /// Its defined cells.
-    pub cells: CellSet,
-    /// The value of each, in the file's type; empty if only the cells were asked for.
-    pub values: Vec<u8>,
 }
 
 impl DatasetState {
@@ -295,132 +282,18 @@ impl DatasetState {
         let _no_resize = self.gate();
         let dims = self.dims();
         selection.check(&dims)?;
-        let mut failed = None;
-        let touched = self.touched_by_and_by(selection, &dims, &mut failed)?;
-        let requests = touched.map(|(key, cells)| (key, WriteRequest::Erase { cells }));
-        let erased = self.cache().write(&self.cached, requests);
-        failed.map_or(erased, Err)
-    }
-
-    /// As [`touched`](Self::touched), as they come. What ends them before the last is noted.
-    fn touched_by_and_by<'a>(
-        &'a self,
-        selection: &'a Selection,
-        dims: &Dims,
-        failed: &'a mut Option<Error>,
-    ) -> Result<Box<dyn Iterator<Item = (Dims, Selection)> + 'a>> {
-        let Some(table) = self.layout.table() else {
-            return Ok(Box::new(self.touched(selection, dims)?.into_iter()));
-        };
-        if !self.is_vast(selection, dims) {
-            return Ok(Box::new(self.touched(selection, dims)?.into_iter()));
-        }
-        let grid = self.grid(dims)?;
-        // First those in the cache: whatever is stored meanwhile is named by both.
-        let mut changed = self.cache().changed_keys(&self.cached)?;
-        changed.sort_unstable();
-        let first = cut(selection, &changed, &grid)?;
-        let mut after = Some(None);
-        let some = std::iter::from_fn(move || {
-            let stored = |after: &mut Option<Option<Dims>>| {
-                let some = table.next_inside(after, &grid)?;
-                let Some(mut keys) = some else { return Ok(None) };
-                keys.retain(|key| changed.binary_search(key).is_err());
-                keys.sort_unstable();
-                cut(selection, &keys, &grid).map(Some)
-            };
-            stored(&mut after).unwrap_or_else(|error| {
-                *failed = Some(error);
+        let grid = self.grid(&dims)?;
+        let (mut touched, mut failed) = (self.touched(selection, &grid)?, None);
+        // As they come. What ends them before the last is noted.
+        let some = std::iter::from_fn(|| {
+            touched.next().unwrap_or_else(|error| {
+                failed = Some(error);
                 None
             })
         });
-        Ok(Box::new(first.into_iter().chain(some.flatten())))
-    }
-
-    /// Whether a selection touches so many chunks that those are listed that are stored.
-    fn is_vast(&self, selection: &Selection, dims: &Dims) -> bool {
-        // Points have no more chunks than points. Anything else is not even planned if it is vast.
-        self.layout.table().is_some()
-            && selection.as_points().is_none()
-            && self.count(selection, dims) > MANY
-            && chunks_within(selection, dims, self.layout.geometry.chunk()) > MANY
-    }
-
-    /// The defined cells among the selected ones, chunk by chunk.
-    pub fn defined(&self, selection: &Selection) -> Result<Vec<Defined>> {
-        if let Storage::Virtual(_) = &self.layout.storage {
-            let parts = self.virtual_parts(selection)?.into_iter();
-            let part = |(chunk, cells, _)| Defined { chunk, cells, values: Vec::new() };
-            return Ok(parts.map(part).collect());
-        }
-        let _no_resize = self.gate();
-        self.defined_of(self.asked(selection)?)
-    }
-
-    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
-    pub fn defined_in(&self, chunks: &[Dims], selection: &Selection) -> Result<Vec<Defined>> {
-        let _no_resize = self.gate();
-        self.defined_of(self.cut_checked(chunks, selection)?)
-    }
-
-    fn defined_of(&self, touched: Vec<(Dims, Selection)>) -> Result<Vec<Defined>> {
-        let mut answers: Vec<Option<CellSet>> = touched.iter().map(|_| None).collect();
-        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-            (key.clone(), ReadRequest::Defined { cells: cells.clone(), found })
-        });
-        self.cache().read(&self.cached, requests)?;
-        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), cells)| {
-            let cells = cells.filter(|cells| !cells.is_empty())?;
-            Some(Defined { chunk, cells, values: Vec::new() })
-        });
-        Ok(found.collect())
-    }
-
-    /// The defined cells among the selected ones with their values, chunk by chunk: in the file's type, to be
-    /// converted to `wanted`. Parts of variable length that this does not have mean nothing.
-    pub fn read_defined(&self, selection: &Selection, wanted: &Datatype) -> Result<Vec<Defined>> {
-        if let Storage::Virtual(_) = &self.layout.storage {
-            let fixed = self.datatype.fixed_part().filter(|_| self.lacks_parts(wanted));
-            let datatype = fixed.as_ref().unwrap_or(&self.datatype);
-            let parts = self.virtual_parts(selection)?.into_iter();
-            let part = |(chunk, cells, selection): (Dims, CellSet, Selection)| {
-                let mut values = self.buffer(cells.len())?;
-                self.read(&selection, datatype, Output::zeroed(&mut values))?;
-                Ok(Defined { chunk, cells, values })
-            };
-            return parts.map(part).collect();
-        }
-        let _no_resize = self.gate();
-        self.read_defined_of(self.asked(selection)?, wanted)
-    }
-
-    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
-    pub fn read_defined_in(
-        &self,
-        chunks: &[Dims],
-        selection: &Selection,
-        wanted: &Datatype,
-    ) -> Result<Vec<Defined>> {
-        let _no_resize = self.gate();
-        self.read_defined_of(self.cut_checked(chunks, selection)?, wanted)
-    }
-
-    fn read_defined_of(
-        &self,
-        touched: Vec<(Dims, Selection)>,
-        wanted: &Datatype,
-    ) -> Result<Vec<Defined>> {
-        let members = self.lacks_parts(wanted);
-        let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
-        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-            (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), members, found })
-        });
-        self.cache().read(&self.cached, requests)?;
-        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
-            let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
-            Some(Defined { chunk, cells, values })
-        });
-        Ok(found.collect())
+        let requests = some.flatten().map(|(key, cells)| (key, WriteRequest::Erase { cells }));
+        let erased = self.cache().write(&self.cached, requests);
+        failed.map_or(erased, Err)
     }
 
     /// The selected cells of a virtual dataset, once as cells of a chunk and once as those of the array. It has
@@ -449,76 +322,6 @@ impl DatasetState {
             Ok((chunk, cells, inside))
         };
         cells_by_chunk(selection, &grid)?.map(part).collect()
-    }
-
-    /// The chunks that are asked which of the selected cells are defined, each with these: as long as only
-    /// what is stored can be defined, those that may hold something.
-    pub(super) fn asked(&self, selection: &Selection) -> Result<Vec<(Dims, Selection)>> {
-        let dims = self.dims();
-        selection.check(&dims)?;
-        if self.layout.is_sparse() || self.count(selection, &dims) == 0 {
-            return self.touched(selection, &dims);
-        }
-        Ok(cells_by_chunk(selection, &self.grid(&dims)?)?.collect())
-    }
-
-    fn cut_checked(
-        &self,
-        chunks: &[Dims],
-        selection: &Selection,
-    ) -> Result<Vec<(Dims, Selection)>> {
-        let dims = self.dims();
-        selection.check(&dims)?;
-        match self.count(selection, &dims) {
-            0 => Ok(Vec::new()),
-            _ => cut(selection, chunks, &self.grid(&dims)?),
-        }
-    }
-
-    /// The chunks that a selection touches and that may hold something, each with the selected
-    /// cells in it.
-    pub(super) fn touched(
-        &self,
-        selection: &Selection,
-        dims: &Dims,
-    ) -> Result<Vec<(Dims, Selection)>> {
-        if self.count(selection, dims) == 0 {
-            return Ok(Vec::new());
-        }
-        let grid = self.grid(dims)?;
-        if self.is_vast(selection, dims) {
-            return self.touched_of_stored(selection, &grid);
-        }
-        let listed = self.layout.table().is_some() && selection.as_points().is_none();
-        if listed
-            && selection.count(dims) > MANY
-            && !selection.is_all()
-            && selection.regular().is_none()
-        {
-            // A plan has every row of what is no hyperslab.
-            return cut(selection, &chunks_around(selection, &grid), &grid);
-        }
-        Ok(cells_by_chunk(selection, &grid)?.collect())
-    }
-
-    fn touched_of_stored(
-        &self,
-        selection: &Selection,
-        grid: &ChunkGrid,
-    ) -> Result<Vec<(Dims, Selection)>> {
-        let Some(table) = self.layout.table() else { return Ok(Vec::new()) };
-        cut(selection, &self.filled_chunks(table, grid)?, grid)
-    }
-
-    /// The chunks that may hold something, in row-major order: the stored ones, and those that were written and
-    /// wait in the cache.
-    pub(super) fn filled_chunks(&self, table: &ChunkTable, grid: &ChunkGrid) -> Result<Vec<Dims>> {
-        // First those in the cache: whatever is stored meanwhile is named by both.
-        let mut keys = self.cache().changed_keys(&self.cached)?;
-        keys.extend(table.list(grid)?.keys);
-        keys.sort_unstable();
-        keys.dedup();
-        Ok(keys)
     }
 
     /// How many cells are selected. A null extent has no dimensions either, but no cell.
@@ -571,7 +374,7 @@ impl DatasetState {
 }
 
 /// The selected cells of every chunk that has any, relative to it.
-fn cells_by_chunk<'g>(
+pub(super) fn cells_by_chunk<'g>(
     selection: &Selection,
     grid: &'g ChunkGrid,
 ) -> Result<impl Iterator<Item = (Dims, Selection)> + use<'g>> {
@@ -583,7 +386,11 @@ fn cells_by_chunk<'g>(
 }
 
 /// The same for some chunks alone.
-fn cut(selection: &Selection, chunks: &[Dims], grid: &ChunkGrid) -> Result<Vec<(Dims, Selection)>> {
+pub(super) fn cut(
+    selection: &Selection,
+    chunks: &[Dims],
+    grid: &ChunkGrid,
+) -> Result<Vec<(Dims, Selection)>> {
     let found = selection.cut(grid, chunks)?.into_iter();
     let relative = |(number, cells): (usize, Selection)| {
         let chunk: &Dims = &chunks[number];
@@ -598,7 +405,7 @@ fn cut(selection: &Selection, chunks: &[Dims], grid: &ChunkGrid) -> Result<Vec<(
 }
 
 /// The chunks that the box around a selection touches, in row-major order. They are few.
-fn chunks_around(selection: &Selection, grid: &ChunkGrid) -> Vec<Dims> {
+pub(super) fn chunks_around(selection: &Selection, grid: &ChunkGrid) -> Vec<Dims> {
     let Some((first, last)) = selection.bounds(grid.dims()) else { return Vec::new() };
     let mut chunks = vec![Dims::new()];
     for ((first, last), side) in first.iter().zip(&last).zip(grid.chunk()) {
@@ -636,7 +443,7 @@ fn list(points: &Points<'_>) -> Result<Selection> {
 }
 
 /// How many chunks the box around a selection touches.
-fn chunks_within(selection: &Selection, dims: &Dims, chunk: &[u64]) -> u64 {
+pub(super) fn chunks_within(selection: &Selection, dims: &Dims, chunk: &[u64]) -> u64 {
     let Some((first, last)) = selection.bounds(dims) else { return 0 };
     let axes = first.iter().zip(&last).zip(chunk);
     axes.map(|((first, last), side)| last / side - first / side + 1).fold(1, u64::saturating_mul)

@@ -317,37 +317,44 @@ impl DatasetState {
         }
     }
 
-    /// The defined cells among the selected ones with their values and what these refer to, chunk by
-    /// chunk.
-    pub fn read_defined_heaped(&self, selection: &Selection) -> Result<Vec<DefinedHeaped>> {
+    /// Calls `visit` with the defined cells among the selected ones, with their values and what these refer to, chunk
+    /// by chunk.
+    pub fn read_defined_heaped_each(
+        &self,
+        selection: &Selection,
+        mut visit: impl FnMut(DefinedHeaped) -> Result<()>,
+    ) -> Result<()> {
         if let Storage::Virtual(_) = &self.layout.storage {
-            let parts = self.virtual_parts(selection)?.into_iter();
-            let part = |(chunk, cells, selection): (Dims, CellSet, Selection)| {
-                let values = self.read_heaped(&selection)?;
-                Ok(DefinedHeaped { chunk, cells, values })
-            };
-            return parts.map(part).collect();
+            return self.virtual_parts(selection)?.into_iter().try_for_each(
+                |(chunk, cells, selection)| {
+                    let values = self.read_heaped(&selection)?;
+                    visit(DefinedHeaped { chunk, cells, values })
+                },
+            );
         }
         if !matches!(self.layout.storage, Storage::VariableLength(..)) {
             let _reading = self.heap.reading();
-            let found = self.read_defined(selection, &self.datatype)?.into_iter().map(|part| {
-                let values = self.follow(part.values)?;
-                Ok(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })
+            return self.read_defined_each(selection, &self.datatype, |found| {
+                found.into_iter().try_for_each(|part| {
+                    let values = self.follow(part.values)?;
+                    visit(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })
+                })
             });
-            return found.collect();
         }
         let _no_resize = self.gate();
-        let touched = self.asked(selection)?;
-        let mut answers: Vec<Option<(CellSet, Heaped)>> = touched.iter().map(|_| None).collect();
-        let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-            (key.clone(), ReadRequest::DefinedHeaped { cells: cells.clone(), found })
-        });
-        self.cache().read(&self.cached, requests)?;
-        let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
-            let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
-            Some(DefinedHeaped { chunk, cells, values })
-        });
-        Ok(found.collect())
+        self.ask(selection, |turn, touched| {
+            let mut answers: Vec<Option<(CellSet, Heaped)>> =
+                touched.iter().map(|_| None).collect();
+            let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+                (key.clone(), ReadRequest::DefinedHeaped { cells: cells.clone(), found })
+            });
+            turn.read(requests)?;
+            let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
+                let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
+                Some(DefinedHeaped { chunk, cells, values })
+            });
+            found.into_iter().try_for_each(&mut visit)
+        })
     }
 
     /// Zeroed memory for so many elements, or an error where there is not enough.

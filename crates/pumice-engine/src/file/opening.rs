@@ -1,6 +1,6 @@
 //! Opening a file that is there: its superblock, an unfinished commit, what it says of itself.
 
-use super::{Cache, File, with_options};
+use super::{Cache, File, looking, with_options};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::journal::{self, Journal};
@@ -88,6 +88,15 @@ impl File {
         let changes = writable && address != UNDEFINED;
         let changes = changes && (settings.is_some() || form == Form::Multi);
         let space = FileSpace::open(&medium, settings, changes.then_some(address))?;
+        if writable
+            && matches!(form, Form::Single(_))
+            && space.is_forgotten()
+            && superblock.base_address == base
+        {
+            let (store, superblock) = (store.clone(), superblock.clone());
+            let look = move |allowed| looking::look(&store, base, end, &superblock, allowed);
+            medium.look_with(Arc::new(look));
+        }
         let file = Self::new(medium, superblock, extension, space, cache, options);
         if writable && (options.mark_open || marked) {
             file.write_marks(if options.mark_open { OPEN_FOR_WRITING } else { 0 })?;

@@ -63,7 +63,9 @@ impl FractalHeap {
         let length = object.len() as u64;
         let address = medium.allocate_raw(length)?;
         let huge = HugeObject { address, length, filtered: None };
-        let key = if direct { address } else { self.header.last_huge_key + 1 };
+        let next = self.header.last_huge_key.checked_add(1);
+        let full = || Error::Invalid("a heap whose ids are used up".into());
+        let key = if direct { address } else { next.ok_or_else(full)? };
         let own = Some(key).filter(|_| !direct);
         let record = HeapHeader::encode_huge_record(&huge, own, &context);
         let header = self.header.clone();

@@ -13,6 +13,7 @@
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{self, PIECE, Stretch, beyond};
+use crate::buffer::zeroed;
 use crate::medium::{MOST_HELD, Medium};
 use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
@@ -346,7 +347,8 @@ impl Contiguous {
     fn erase(&self, cells: &Selection) -> Result<()> {
         let element = self.geometry.element_size();
         let piece = (PIECE as usize / element.max(1)).max(1);
-        let mut fill = vec![0; piece.min(self.geometry.cells_per_chunk() as usize) * element];
+        let most = piece.min(self.geometry.cells_per_chunk() as usize);
+        let mut fill = zeroed(most.saturating_mul(element))?;
         fill_with(&mut fill, self.geometry.fill());
         for run in cells.runs(self.geometry.chunk()) {
             let mut done = 0;
@@ -401,7 +403,7 @@ impl Contiguous {
     fn fill_up(&self, address: u64, length: u64) -> Result<()> {
         let element = self.geometry.element_size();
         let piece = (PIECE as usize / element).max(1) * element;
-        let mut fill = vec![0; piece.min(self.bytes() as usize)];
+        let mut fill = zeroed(piece.min(self.bytes() as usize))?;
         fill_with(&mut fill, self.geometry.fill());
         let mut offset = 0;
         while offset < length {

@@ -18,6 +18,7 @@ mod moving;
 use super::NOWHERE;
 use super::blocks::Blocks;
 use super::listing::{Kept, Listing};
+use super::pages::TOGETHER;
 use crate::Result;
 use crate::index::{ChunkIndex, IndexKind};
 use crate::medium::Medium;
@@ -50,9 +51,6 @@ pub struct ChunkTable {
 
 /// So many displaced chunks are remembered at most.
 const MOST_DISPLACED: usize = 1 << 16;
-
-/// So many chunks are listed at a time.
-const TOGETHER: usize = 1 << 12;
 
 impl ChunkTable {
     /// A table over an index.
@@ -419,6 +417,13 @@ impl ChunkTable {
             }
             after = last;
         }
+    }
+
+    /// Whether the index has chunks in row-major order.
+    pub fn is_in_order(&self) -> bool {
+        let index = self.unchanged();
+        let first = index.shape().maximum().first();
+        index.kind() != IndexKind::ExtensibleArray || first.is_none_or(Option::is_none)
     }
 
     /// The next stored chunks behind `after`, or the first, as far as they are inside the grid; `None` behind the

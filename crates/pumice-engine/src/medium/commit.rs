@@ -84,6 +84,7 @@ impl Medium {
             return Ok(None);
         }
         self.check_unchanged(&state)?;
+        self.stop_looking(&mut state);
         self.reset_pressure();
         let images = state.images.all();
         let new = images.keys().copied().filter(|&at| state.allocator.is_fresh(at)).collect();

@@ -144,11 +144,13 @@ impl Medium {
     /// Space for data of a kind that its owner [stages](MetadataIo::stage), unless it is
     /// [fresh](Self::is_fresh).
     pub(crate) fn allocate_staged(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.look_for_room(length);
         self.take(|allocator| allocator.allocate_early(length, kind))
     }
 
     /// Space for data of a kind that nothing refers to, not even what is committed.
     pub(crate) fn allocate_free(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.look_for_room(length);
         self.take(|allocator| allocator.allocate(length, kind))
     }
 }

@@ -73,7 +73,13 @@ fn check_dataset(file: &File, name: &str) -> u64 {
     let object = group::resolve(file, &file.root().unwrap(), name).unwrap();
     let dataset = DatasetState::open(file, &object.object).unwrap();
     let mut cells = 0;
-    for part in dataset.read_defined(&Selection::all(), dataset.datatype()).unwrap() {
+    let mut found = Vec::new();
+    let keep = |some| {
+        found.extend(some);
+        Ok(())
+    };
+    dataset.read_defined_each(&Selection::all(), dataset.datatype(), keep).unwrap();
+    for part in found {
         let origin: Vec<u64> = part.chunk.iter().map(|number| number * CHUNK).collect();
         let mut coordinates = Vec::new();
         part.cells.append_coordinates(&[CHUNK, CHUNK], &origin, &mut coordinates);

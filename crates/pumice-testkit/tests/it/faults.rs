@@ -329,7 +329,7 @@ fn apply(file: &File, all: &[Dataset], models: &mut [Model], step: &Step) -> pum
             if dataset == SPARSE {
                 return Ok(());
             }
-            let chunks = all[dataset].chunks()?;
+            let chunks = all[dataset].chunks()?.list()?;
             let Some(chunk) = chunks.get(chunks.len() / 2) else { return Ok(()) };
             let found = all[dataset].read_chunk(&chunk.offset)?;
             let (bytes, mask) = found.expect("it was listed");

@@ -5,7 +5,7 @@ use super::steady::bounded;
 use crate::select::Select;
 use pumice_engine::{Error, Result};
 use pumice_space::{CoordinateWalker, Dims, Selection};
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Element};
 
 /// Defined cells: coordinates and values.
 ///
@@ -57,8 +57,7 @@ impl Dataset {
 
     fn defined_in(&self, selection: &Selection, dims: &Dims) -> Result<Selection> {
         let chunk = self.state.layout().geometry.chunk();
-        let found = self.state.defined(&bounded(selection, dims)?)?;
-        let parts = found.into_iter().map(|part| -> Result<Selection> {
+        let placed = |part: pumice_engine::dataset::Defined| -> Result<Selection> {
             let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
             let origin: Vec<u64> = origin.collect();
             if part.cells.is_full() {
@@ -71,8 +70,14 @@ impl Dataset {
             let far: Vec<i64> =
                 origin.iter().map(|start| half(start) + (start % 2) as i64).collect();
             Ok(part.cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
-        });
-        Ok(Selection::union_of(dims.len(), parts.collect::<Result<Vec<_>>>()?, dims)?)
+        };
+        let mut all = Vec::new();
+        self.state.defined_each(&bounded(selection, dims)?, |found| {
+            let parts = found.into_iter().map(placed).collect::<Result<Vec<_>>>()?;
+            all.push(Selection::union_of(dims.len(), parts, dims)?);
+            Ok(())
+        })?;
+        Ok(Selection::union_of(dims.len(), all, dims)?)
     }
 
     /// How many of the selected cells are defined; one that a list of points has twice counts once. No values
@@ -83,8 +88,12 @@ impl Dataset {
                 selection.check(dims)?;
                 return Ok(self.count(&once(selection)?, dims, 1)? as u64);
             }
-            let found = self.state.defined(selection)?;
-            Ok(found.iter().map(|part| part.cells.len()).sum())
+            let mut count = 0;
+            self.state.defined_each(selection, |found| {
+                count += found.iter().map(|part| part.cells.len()).sum::<u64>();
+                Ok(())
+            })?;
+            Ok(count)
         })
     }
 
@@ -107,7 +116,17 @@ impl Dataset {
                 Ok(Defined { rank: dims.len(), coordinates, values })
             });
         }
-        self.converted(&self.found(selection, &T::datatype())?)
+        let wanted = T::datatype();
+        let conversion = Conversion::new(self.datatype(), &wanted);
+        let conversion = self.at(conversion.map_err(Error::from))?;
+        let mut gathered = Gathered::new(self);
+        self.selected(selection, |selection, _| {
+            gathered.clear();
+            self.state.read_defined_each(selection, &wanted, |found| {
+                gathered.convert(&found, &conversion)
+            })
+        })?;
+        Ok(gathered.defined)
     }
 
     /// Cells that were found chunk by chunk, with values of a type of memory.
@@ -117,17 +136,9 @@ impl Dataset {
     ) -> Result<Defined<T>> {
         let conversion = Conversion::new(self.datatype(), &T::datatype());
         let conversion = self.at(conversion.map_err(Error::from))?;
-        let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
-        let mut values: Vec<T> = self.buffer(count)?;
-        let mut place = values.as_mut_slice();
-        for part in found {
-            let (now, later) = place.split_at_mut(part.cells.len() as usize);
-            let converted = conversion.convert(&part.values, bytemuck::cast_slice_mut(now));
-            self.at(converted.map_err(Error::from))?;
-            place = later;
-        }
-        let (rank, coordinates) = self.coordinates(found, count);
-        Ok(Defined { rank, coordinates, values })
+        let mut gathered = Gathered::new(self);
+        self.at(gathered.convert(found, &conversion))?;
+        Ok(gathered.defined)
     }
 
     /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
@@ -143,37 +154,82 @@ impl Dataset {
                 Ok(Defined { rank: dims.len(), coordinates, values })
             });
         }
-        let found = self.found(selection, self.datatype())?;
+        let mut gathered = Gathered::new(self);
+        self.selected(selection, |selection, _| {
+            gathered.clear();
+            self.state.read_defined_each(selection, self.datatype(), |found| {
+                gathered.add(&found)?;
+                let bytes = found.iter().map(|part| part.values.len()).sum();
+                reserve(&mut gathered.defined.values, bytes)?;
+                let values = &mut gathered.defined.values;
+                found.iter().for_each(|part| values.extend_from_slice(&part.values));
+                Ok(())
+            })
+        })?;
+        Ok(gathered.defined)
+    }
+}
+
+/// Cells that are found some chunks at a time.
+struct Gathered<'d, T> {
+    chunk: &'d [u64],
+    defined: Defined<T>,
+}
+
+impl<'d, T> Gathered<'d, T> {
+    fn new(dataset: &'d Dataset) -> Self {
+        let chunk = dataset.state.layout().geometry.chunk();
+        let (coordinates, values) = Default::default();
+        Self { chunk, defined: Defined { rank: chunk.len(), coordinates, values } }
+    }
+
+    /// Forgets what was found: it is asked once more.
+    fn clear(&mut self) {
+        self.defined.coordinates.clear();
+        self.defined.values.clear();
+    }
+
+    /// Adds the coordinates of cells; gives how many they are.
+    fn add(&mut self, found: &[pumice_engine::dataset::Defined]) -> Result<usize> {
         let count: usize = found.iter().map(|part| part.cells.len() as usize).sum();
-        let mut values = Vec::with_capacity(count * self.datatype().size());
-        found.iter().for_each(|part| values.extend_from_slice(&part.values));
-        let (rank, coordinates) = self.coordinates(&found, count);
-        Ok(Defined { rank, coordinates, values })
-    }
-
-    fn found(
-        &self,
-        selection: impl Select,
-        wanted: &Datatype,
-    ) -> Result<Vec<pumice_engine::dataset::Defined>> {
-        self.selected(selection, |selection, _| self.state.read_defined(selection, wanted))
-    }
-
-    /// The coordinates of cells that were found chunk by chunk.
-    fn coordinates(
-        &self,
-        found: &[pumice_engine::dataset::Defined],
-        count: usize,
-    ) -> (usize, Vec<u64>) {
-        let chunk = self.state.layout().geometry.chunk();
-        let mut coordinates = Vec::with_capacity(count * chunk.len());
+        let numbers = count.saturating_mul(self.chunk.len());
+        reserve(&mut self.defined.coordinates, numbers)?;
         for part in found {
-            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+            let origin = part.chunk.iter().zip(self.chunk).map(|(&number, &side)| number * side);
             let origin: Vec<u64> = origin.collect();
-            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+            let coordinates = &mut self.defined.coordinates;
+            part.cells.append_coordinates(self.chunk, &origin, coordinates);
         }
-        (chunk.len(), coordinates)
+        Ok(count)
     }
+}
+
+impl<T: Element> Gathered<'_, T> {
+    /// Adds cells, with values of a type of memory.
+    fn convert(
+        &mut self,
+        found: &[pumice_engine::dataset::Defined],
+        conversion: &Conversion,
+    ) -> Result<()> {
+        let count = self.add(found)?;
+        let values = &mut self.defined.values;
+        let start = values.len();
+        reserve(values, count)?;
+        values.resize(start + count, T::zeroed());
+        let mut place = &mut values[start..];
+        for part in found {
+            let (now, later) = place.split_at_mut(part.cells.len() as usize);
+            conversion.convert(&part.values, bytemuck::cast_slice_mut(now))?;
+            place = later;
+        }
+        Ok(())
+    }
+}
+
+/// Room for so many more, or an error.
+fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+    let none = |_| Error::Invalid(format!("no memory for {more} more"));
+    list.try_reserve(more).map_err(none)
 }
 
 /// Each of the selected cells once: a list of points may have one twice, of which the first stays.

@@ -187,23 +187,23 @@ impl Dataset {
     /// Coordinates of the selected cells that are defined, and their values with everything that
     /// they refer to. Cells are ordered by chunk, and within a chunk in row-major order.
     pub fn read_defined_heaped(&self, selection: impl Select) -> Result<(Vec<u64>, Heaped)> {
-        let found =
-            self.selected(selection, |selection, _| self.state.read_defined_heaped(selection))?;
         let (mut coordinates, mut all) = (Vec::new(), Heaped::default());
         let chunk = self.state.layout().geometry.chunk();
-        for mut part in found {
-            let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
-            let origin: Vec<u64> = origin.collect();
-            part.cells.append_coordinates(chunk, &origin, &mut coordinates);
-            let base = all.heap.len() as u64;
-            all.heap.append(&mut part.values.heap);
-            let elements = &mut part.values.elements;
-            let moved = heaped::move_references(self.datatype(), elements, &mut all.heap, &|old| {
-                old + base
-            });
-            self.at(moved.map_err(Error::from))?;
-            all.elements.append(elements);
-        }
+        self.selected(selection, |selection, _| {
+            (coordinates, all) = Default::default();
+            self.state.read_defined_heaped_each(selection, |mut part| {
+                let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
+                let origin: Vec<u64> = origin.collect();
+                part.cells.append_coordinates(chunk, &origin, &mut coordinates);
+                let base = all.heap.len() as u64;
+                all.heap.append(&mut part.values.heap);
+                let elements = &mut part.values.elements;
+                let moved = |old| old + base;
+                heaped::move_references(self.datatype(), elements, &mut all.heap, &moved)?;
+                all.elements.append(elements);
+                Ok(())
+            })
+        })?;
         Ok((coordinates, all))
     }
 

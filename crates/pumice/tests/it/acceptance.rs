@@ -221,7 +221,7 @@ fn deflate_on_the_selection_and_szip_on_the_values_as_in_the_first_example() {
     assert_eq!(filters.get(Section::Selection, 0).map(|filter| filter.id), Some(1));
     assert_eq!(filters.get(Section::Values, 0).map(|filter| filter.id), Some(4));
     assert_eq!(dataset.read::<i32>(..).unwrap(), values);
-    for chunk in dataset.structured_chunks().unwrap() {
+    for chunk in dataset.structured_chunks().unwrap().list().unwrap() {
         let [cells, values] = chunk.sections.as_slice() else { panic!("two sections") };
         assert!(cells.filter_mask == 0 && cells.size < cells.unfiltered_size, "{chunk:?}");
         // At the edge are five values or fewer, of which szip may not make less.
@@ -475,7 +475,7 @@ fn questions_about_defined_cells_need_no_values() {
     let dataset = builder.section_filter(Section::Values, FilterSpec::fletcher32());
     let dataset = dataset.create("d").unwrap();
     dataset.write(10..60, &[7; 50]).unwrap();
-    let chunks = dataset.structured_chunks().unwrap();
+    let chunks = dataset.structured_chunks().unwrap().list().unwrap();
     drop(dataset);
     file.close().unwrap();
     // Damages the values of every chunk.

@@ -59,7 +59,7 @@ fn sparse_to_dense_and_back_by_an_excluded_value_loses_the_defined_zero() {
 
     // Every cell of a dense dataset that is stored is defined: not those of chunks that were never written.
     let all = dense.copy_as(sparse(), "all", &Keep::Defined).unwrap();
-    let chunks = dense.chunks().unwrap().into_iter();
+    let chunks = dense.chunks().unwrap().list().unwrap().into_iter();
     let stored = chunks.map(|chunk| (13 - chunk.offset[0]).min(4) * (10 - chunk.offset[1]).min(5));
     assert_eq!(all.count_defined(..).unwrap(), stored.sum::<u64>());
     assert_eq!(all.read::<i32>(..).unwrap(), dense.read::<i32>(..).unwrap());

@@ -161,7 +161,7 @@ impl Run {
     }
 
     fn copy_chunk(&mut self, dataset: &Dataset, from: usize, to: usize) {
-        let chunks = dataset.chunks().unwrap();
+        let chunks = dataset.chunks().unwrap().list().unwrap();
         if chunks.is_empty() {
             return;
         }
@@ -190,7 +190,7 @@ impl Run {
 
     /// Chunks at the edge are stored as they are in memory if that was asked for.
     fn check_forms(&self, dataset: &Dataset) {
-        for chunk in dataset.chunks().unwrap() {
+        for chunk in dataset.chunks().unwrap().list().unwrap() {
             let axes = chunk.offset.iter().zip(&self.setup.chunk).zip(&self.shape);
             let partial = axes.into_iter().any(|((at, side), extent)| at + side > *extent);
             let plain: Vec<u8> = points(&chunk.offset, &self.setup.chunk)

@@ -254,7 +254,7 @@ fn a_chunk_in_the_place_of_a_collection_stays_a_chunk_though_it_looks_like_one()
     replaced.write_chunk(&collection);
     replaced.file.flush().unwrap();
     let place = u64::from_le_bytes(replaced.old.bytes()[4..12].try_into().unwrap());
-    let chunks = replaced.file.dataset("chunks").unwrap().chunks().unwrap();
+    let chunks = replaced.file.dataset("chunks").unwrap().chunks().unwrap().list().unwrap();
     assert_eq!(chunks[1].address, place);
     assert!(replaced.old.read_string().is_err(), "nothing is in it");
     replaced.write_string("a string");

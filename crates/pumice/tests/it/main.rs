@@ -50,6 +50,7 @@ mod pools;
 mod refusals;
 mod refused_chunks;
 mod reopening;
+mod repeated_points;
 mod replaced;
 mod resized_meanwhile;
 mod row_writes;

@@ -83,7 +83,7 @@ fn strings_of_structured_chunks_are_read_again_whatever_the_widths() {
         // Section by section, as they are.
         for name in names() {
             let data = file.dataset(&name).unwrap();
-            for chunk in data.structured_chunks().unwrap() {
+            for chunk in data.structured_chunks().unwrap().list().unwrap() {
                 let sections = data.read_structured_chunk(&chunk.offset).unwrap().unwrap();
                 data.write_structured_chunk(&chunk.offset, &sections).unwrap();
                 data.check_structured_chunk(&chunk.offset).unwrap();

@@ -214,7 +214,7 @@ fn a_dataset_of_bytes_is_not_shuffled_by_default() {
 
 /// Sections of all chunks in which a filter ran.
 fn ran(dataset: &Dataset) -> Vec<Section> {
-    let chunks = dataset.structured_chunks().unwrap();
+    let chunks = dataset.structured_chunks().unwrap().list().unwrap();
     let sections = chunks.iter().flat_map(|chunk| &chunk.sections);
     let mut ran: Vec<Section> =
         sections.filter(|part| part.filter_mask == 0).map(|part| part.section).collect();

@@ -254,7 +254,7 @@ fn chunks_that_are_asked_for_by_number_are_those_that_are_listed() {
         file.new_dataset::<i32>().shape([100_000]).chunk([10]).sparse().create("d").unwrap();
     let points: Vec<[u64; 1]> = (0..9000).map(|at| [at * 11]).collect();
     dataset.write_points(&points, &vec![1; points.len()]).unwrap();
-    let all = dataset.structured_chunks().unwrap();
+    let all = dataset.structured_chunks().unwrap().list().unwrap();
     for (number, chunk) in all.iter().enumerate() {
         assert_eq!(dataset.structured_chunk_info(.., number).unwrap().as_ref(), Some(chunk));
     }

@@ -375,7 +375,7 @@ fn apply(dataset: &Dataset, model: &mut Cells, setup: &Setup, step: &Step) {
         }
         Step::DefinedAll => check_columns(dataset, &Selection::all(), model),
         Step::Sections => {
-            for chunk in dataset.structured_chunks().unwrap() {
+            for chunk in dataset.structured_chunks().unwrap().list().unwrap() {
                 let sections = dataset.read_structured_chunk(&chunk.offset).unwrap().unwrap();
                 dataset.write_structured_chunk(&chunk.offset, &sections).unwrap();
             }

@@ -72,7 +72,7 @@ fn chunks_are_copied_between_datasets_without_decoding() {
     let points: Vec<[u64; 2]> = (0..10).map(|row| [row, row * 5 % 12]).collect();
     let values: Vec<u8> = (1..11).collect();
     from.write_points(&points, &values).unwrap();
-    for chunk in from.structured_chunks().unwrap() {
+    for chunk in from.structured_chunks().unwrap().list().unwrap() {
         let sections = from.read_structured_chunk(&chunk.offset).unwrap().unwrap();
         to.write_structured_chunk(&chunk.offset, &sections).unwrap();
     }
@@ -86,7 +86,7 @@ fn information_is_found_by_number_by_coordinates_and_in_turn() {
     let dataset = builder(&file).location_filters(filters.clone()).value_filters(vec![]);
     let dataset = dataset.create("d").unwrap();
     dataset.write_points(&[[0, 0], [0, 6], [9, 11]], &[1u8, 2, 3]).unwrap();
-    let all = dataset.structured_chunks().unwrap();
+    let all = dataset.structured_chunks().unwrap().list().unwrap();
     let offsets: Vec<_> = all.iter().map(|chunk| chunk.offset.clone()).collect();
     assert_eq!(offsets, [[0, 0], [0, 5], [5, 10]]);
     for (number, chunk) in all.iter().enumerate() {
@@ -222,7 +222,7 @@ fn chunks_of_strings_are_copied_by_sections_and_damage_is_refused() {
         let to = builder().create(&format!("to {sparse}")).unwrap();
         let texts = ["", "one", "a longer text than the others", "two"];
         from.write_strings(1..5, &texts).unwrap();
-        for chunk in from.structured_chunks().unwrap() {
+        for chunk in from.structured_chunks().unwrap().list().unwrap() {
             let sections = from.read_structured_chunk(&chunk.offset).unwrap().unwrap();
             assert_eq!(sections.len(), from.sections().len());
             let mut damaged = sections.clone();
@@ -244,7 +244,7 @@ fn erasing_what_is_not_defined_leaves_chunks_where_they_are() {
     let matrix = builder(&file).create("matrix").unwrap();
     matrix.write_points(&[[0, 0], [0, 4], [3, 3]], &[1u8, 2, 3]).unwrap();
     let places = |file: &File| -> Vec<u64> {
-        let chunks = file.dataset("matrix").unwrap().structured_chunks().unwrap();
+        let chunks = file.dataset("matrix").unwrap().structured_chunks().unwrap().list().unwrap();
         chunks.iter().map(|chunk| chunk.address).collect()
     };
     drop(matrix);

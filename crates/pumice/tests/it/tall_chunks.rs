@@ -287,7 +287,7 @@ fn a_long_column_of_a_chunk_is_read_again_though_its_locations_are_a_few_bytes()
         let value = |row: u64| (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
         tall.write((.., 3), &(0..LONG).map(value).collect::<Vec<u8>>()).unwrap();
         context.evict().unwrap();
-        let stored = tall.structured_chunks().unwrap();
+        let stored = tall.structured_chunks().unwrap().list().unwrap();
         assert!(stored[0].sections[0].size < 100, "{stored:?}");
         assert_eq!(tall.count_defined(..).unwrap(), LONG, "{name}");
         context.evict().unwrap();

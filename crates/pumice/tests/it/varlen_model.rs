@@ -275,7 +275,7 @@ fn run(seed: u64, steps: usize, folder: &Path) {
             7 => file.flush().unwrap(),
             // Every stored chunk is read and written back, section by section.
             11 => {
-                for chunk in dataset.structured_chunks().unwrap() {
+                for chunk in dataset.structured_chunks().unwrap().list().unwrap() {
                     let sections = dataset.read_structured_chunk(&chunk.offset).unwrap().unwrap();
                     dataset.write_structured_chunk(&chunk.offset, &sections).unwrap();
                 }

@@ -58,12 +58,16 @@ pub(super) fn print(out: &mut impl Write, dataset: &Dataset, style: Style) -> Re
 fn stored(dataset: &Dataset) -> Result<Vec<(Vec<u64>, u64)>> {
     Ok(match dataset.is_sparse() {
         true => {
-            let chunks = dataset.structured_chunks()?.into_iter();
-            chunks.map(|chunk| (chunk.offset, chunk.size)).collect()
+            let chunks = dataset.structured_chunks()?;
+            chunks
+                .map(|chunk| chunk.map(|chunk| (chunk.offset, chunk.size)))
+                .collect::<Result<_, _>>()?
         }
         false => {
-            let chunks = dataset.chunks()?.into_iter();
-            chunks.map(|chunk| (chunk.offset, chunk.size)).collect()
+            let chunks = dataset.chunks()?;
+            chunks
+                .map(|chunk| chunk.map(|chunk| (chunk.offset, chunk.size)))
+                .collect::<Result<_, _>>()?
         }
     })
 }

@@ -196,6 +196,7 @@ impl Statistics {
         self.sparse.datasets += 1;
         let (shape, sides) = (dataset.shape(), dataset.chunk().unwrap_or_default());
         for chunk in dataset.structured_chunks()? {
+            let chunk = chunk?;
             let axes = chunk.offset.iter().zip(&sides).zip(&shape);
             let lengths: Vec<u64> =
                 axes.map(|((first, side), end)| (*side).min(end.saturating_sub(*first))).collect();

@@ -1,6 +1,7 @@
 //! Where a write takes its values from: the caller's bytes, or lists that lie one after another.
 
 use super::outside;
+use crate::buffer::zeroed;
 use crate::{Error, Result};
 use pumice_space::{Line, Segment};
 use pumice_types::{Conversion, append_references};
@@ -240,7 +241,7 @@ impl<'a> Source<'a> {
         }
         let count = collected.len() / self.conversion.source_size();
         let mut converted = match self.overwrites() {
-            true => vec![0; count * self.conversion.target_size()],
+            true => zeroed(count.saturating_mul(self.conversion.target_size()))?,
             false => old(),
         };
         self.conversion.convert(&collected, &mut converted)?;

@@ -2,7 +2,7 @@
 
 use super::{fill_with, outside};
 use crate::Result;
-use crate::buffer::Output;
+use crate::buffer::{Output, zeroed};
 use pumice_filter::{stream_copy, stream_fence};
 use pumice_space::{Line, Segment};
 use pumice_types::Conversion;
@@ -52,7 +52,7 @@ impl<'a> Target<'a> {
         let fill = match conversion.is_noop() && fill.len() == conversion.target_size() {
             true => Cow::Borrowed(fill),
             false => {
-                let mut converted = vec![0; conversion.target_size()];
+                let mut converted = zeroed(conversion.target_size())?;
                 conversion.convert(fill, &mut converted)?;
                 Cow::Owned(converted)
             }

@@ -1,0 +1,329 @@
+//! Questions about defined cells: which there are, and their values, chunk by chunk.
+//!
+//! A question may concern millions of chunks, and what is found in them may be far more than the cache. So chunks are
+//! asked some at a time, and whoever asks puts what is found where it belongs before the next ones are asked. To
+//! others all of it is one request. Of sparse datasets, a vast selection costs what is stored of it.
+
+use super::DatasetState;
+use super::transfer::{cells_by_chunk, chunks_around, chunks_within, cut};
+use crate::Result;
+use crate::buffer::Output;
+use crate::file::Cache;
+use crate::layout::{ChunkTable, DatasetLayout, Filled, ReadRequest, Storage, TOGETHER};
+use pumice_cache::{Dataset as Cached, ReadInParts};
+use pumice_space::{CellSet, ChunkGrid, Dims, Selection};
+use pumice_types::Datatype;
+use std::collections::VecDeque;
+
+/// Above this many chunks, stored chunks are listed instead of visiting all of them.
+const MANY: u64 = 1024;
+
+/// So many bytes of cells and values are found at a time, unless one chunk has more.
+const FOUND: u64 = 16 << 20;
+
+/// The defined cells of one chunk, and their values if they were asked for.
+pub struct Defined {
+    /// The chunk's coordinates in the grid.
+    pub chunk: Dims,
+    /// Its defined cells.
+    pub cells: CellSet,
+    /// The value of each, in the file's type; empty if only the cells were asked for.
+    pub values: Vec<u8>,
+}
+
+/// Chunks, each with the selected cells in it.
+pub(super) type Touched = Vec<(Dims, Selection)>;
+
+/// The chunks that a selection touches, some at a time.
+pub(super) struct Touching<'a> {
+    table: Option<&'a ChunkTable>,
+    selection: &'a Selection,
+    grid: &'a ChunkGrid,
+    chunks: Chunks<'a>,
+}
+
+/// Where they come from.
+enum Chunks<'a> {
+    /// A plan, or a list.
+    Planned(Box<dyn Iterator<Item = (Dims, Selection)> + 'a>),
+    /// What may hold something.
+    Filled(Filled),
+}
+
+impl Touching<'_> {
+    /// The next ones; `None` behind the last.
+    pub(super) fn next(&mut self) -> Result<Option<Touched>> {
+        loop {
+            let some = match (&mut self.chunks, self.table) {
+                (Chunks::Filled(filled), Some(table)) => {
+                    let Some(keys) = filled.next(table)? else { return Ok(None) };
+                    cut(self.selection, &keys, self.grid)?
+                }
+                (Chunks::Planned(parts), _) => {
+                    let some: Touched = parts.take(TOGETHER).collect();
+                    return Ok((!some.is_empty()).then_some(some));
+                }
+                (Chunks::Filled(_), None) => return Ok(None),
+            };
+            if !some.is_empty() {
+                return Ok(Some(some));
+            }
+        }
+    }
+
+    /// So many, or all that are left.
+    fn take(&mut self, count: usize) -> Result<Option<Touched>> {
+        let Some(mut all) = self.next()? else { return Ok(None) };
+        while all.len() < count
+            && let Some(more) = self.next()?
+        {
+            all.extend(more);
+        }
+        Ok(Some(all))
+    }
+}
+
+/// How chunks are read that are asked some at a time: by a request of their own, or as a part of one.
+pub(super) enum Turn<'a> {
+    Whole(&'a Cache, &'a Cached<DatasetLayout>),
+    Part(ReadInParts<'a, DatasetLayout>),
+}
+
+impl Turn<'_> {
+    pub(super) fn read<'r>(
+        &self,
+        requests: impl IntoIterator<Item = (Dims, ReadRequest<'r>)>,
+    ) -> Result<()> {
+        match self {
+            Self::Whole(cache, cached) => cache.read(cached, requests),
+            Self::Part(part) => part.read(requests),
+        }
+    }
+}
+
+impl DatasetState {
+    /// Calls `visit` with the defined cells among the selected ones, some chunks at a time.
+    pub fn defined_each(
+        &self,
+        selection: &Selection,
+        mut visit: impl FnMut(Vec<Defined>) -> Result<()>,
+    ) -> Result<()> {
+        if let Storage::Virtual(_) = &self.layout.storage {
+            let parts = self.virtual_parts(selection)?.into_iter();
+            let part = |(chunk, cells, _)| Defined { chunk, cells, values: Vec::new() };
+            return visit(parts.map(part).collect());
+        }
+        let _no_resize = self.gate();
+        self.ask(selection, |turn, touched| visit(defined_of(turn, touched)?))
+    }
+
+    /// The defined cells among the selected ones of some chunks alone, which ascend in row-major order: no other is
+    /// looked for.
+    pub fn defined_in(&self, chunks: &[Dims], selection: &Selection) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        let whole = Turn::Whole(self.cache(), &self.cached);
+        defined_of(&whole, self.cut_checked(chunks, selection)?)
+    }
+
+    /// Calls `visit` with the defined cells among the selected ones and their values, some chunks at a time: in the
+    /// file's type, to be converted to `wanted`. Parts of variable length that this does not have mean nothing.
+    pub fn read_defined_each(
+        &self,
+        selection: &Selection,
+        wanted: &Datatype,
+        mut visit: impl FnMut(Vec<Defined>) -> Result<()>,
+    ) -> Result<()> {
+        if let Storage::Virtual(_) = &self.layout.storage {
+            let fixed = self.datatype.fixed_part().filter(|_| self.lacks_parts(wanted));
+            let datatype = fixed.as_ref().unwrap_or(&self.datatype);
+            for (chunk, cells, selection) in self.virtual_parts(selection)? {
+                let mut values = self.buffer(cells.len())?;
+                self.read(&selection, datatype, Output::zeroed(&mut values))?;
+                visit(vec![Defined { chunk, cells, values }])?;
+            }
+            return Ok(());
+        }
+        let _no_resize = self.gate();
+        let members = self.lacks_parts(wanted);
+        self.ask(selection, |turn, touched| visit(read_defined_of(turn, touched, members)?))
+    }
+
+    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
+    pub fn read_defined_in(
+        &self,
+        chunks: &[Dims],
+        selection: &Selection,
+        wanted: &Datatype,
+    ) -> Result<Vec<Defined>> {
+        let _no_resize = self.gate();
+        let whole = Turn::Whole(self.cache(), &self.cached);
+        let touched = self.cut_checked(chunks, selection)?;
+        read_defined_of(&whole, touched, self.lacks_parts(wanted))
+    }
+
+    /// Calls `act` with the chunks that are asked which of the selected cells are defined, as many as have a bounded
+    /// number of bytes.
+    pub(super) fn ask(
+        &self,
+        selection: &Selection,
+        act: impl FnMut(&Turn<'_>, Touched) -> Result<()>,
+    ) -> Result<()> {
+        let grid = self.grid(&self.dims())?;
+        let (mut asked, mut ready) = (self.asked(selection, &grid)?, VecDeque::new());
+        let next = || {
+            while ready.is_empty() {
+                let Some(some) = asked.next()? else { return Ok(None) };
+                ready = self.in_portions(some)?;
+            }
+            Ok(ready.pop_front())
+        };
+        self.ask_each(next, act)
+    }
+
+    /// The same, so many chunks at a time, whatever they have.
+    pub(super) fn ask_many(
+        &self,
+        selection: &Selection,
+        count: usize,
+        act: impl FnMut(&Turn<'_>, Touched) -> Result<()>,
+    ) -> Result<()> {
+        let grid = self.grid(&self.dims())?;
+        let mut asked = self.asked(selection, &grid)?;
+        self.ask_each(|| asked.take(count), act)
+    }
+
+    /// Calls `act` with what comes; as parts of one request if that is more than once.
+    fn ask_each(
+        &self,
+        mut next: impl FnMut() -> Result<Option<Touched>>,
+        mut act: impl FnMut(&Turn<'_>, Touched) -> Result<()>,
+    ) -> Result<()> {
+        let Some(first) = next()? else { return Ok(()) };
+        let Some(second) = next()? else {
+            return act(&Turn::Whole(self.cache(), &self.cached), first);
+        };
+        let turn = Turn::Part(self.cache().begin_read(&self.cached)?);
+        act(&turn, first)?;
+        act(&turn, second)?;
+        while let Some(some) = next()? {
+            act(&turn, some)?;
+        }
+        Ok(())
+    }
+
+    /// Divides chunks so that what can be found in those of a portion is bounded.
+    fn in_portions(&self, touched: Touched) -> Result<VecDeque<Touched>> {
+        let geometry = &self.layout.geometry;
+        let cell = geometry.element_size() as u64 + 8;
+        let most = geometry.cells_per_chunk().saturating_mul(cell);
+        let Some(table) = self.layout.table() else { return Ok(VecDeque::from([touched])) };
+        if most.saturating_mul(touched.len() as u64) <= FOUND {
+            return Ok(VecDeque::from([touched]));
+        }
+        let keys: Vec<Dims> = touched.iter().map(|(key, _)| key.clone()).collect();
+        let (mut portions, mut bytes) = (VecDeque::from([Touched::new()]), 0u64);
+        for (one, record) in touched.into_iter().zip(table.lookup(&keys)?) {
+            let found = record.map_or(0, |record| self.layout.stored(record).decoded);
+            bytes = bytes.saturating_add(found);
+            if bytes > FOUND && portions.back().is_some_and(|portion| !portion.is_empty()) {
+                portions.push_back(Touched::new());
+                bytes = found;
+            }
+            if let Some(portion) = portions.back_mut() {
+                portion.push(one);
+            }
+        }
+        Ok(portions)
+    }
+
+    /// The chunks that are asked which of the selected cells are defined: as long as only what is stored can be
+    /// defined, those that may hold something.
+    fn asked<'a>(&'a self, selection: &'a Selection, grid: &'a ChunkGrid) -> Result<Touching<'a>> {
+        selection.check(grid.dims())?;
+        if self.layout.is_sparse() {
+            return self.touched(selection, grid);
+        }
+        let chunks = match self.count(selection, &Dims::from_slice(grid.dims())) {
+            0 => Chunks::Planned(Box::new(std::iter::empty())),
+            _ => Chunks::Planned(Box::new(cells_by_chunk(selection, grid)?)),
+        };
+        Ok(Touching { table: self.layout.table(), selection, grid, chunks })
+    }
+
+    /// The chunks that a selection touches and that may hold something.
+    pub(super) fn touched<'a>(
+        &'a self,
+        selection: &'a Selection,
+        grid: &'a ChunkGrid,
+    ) -> Result<Touching<'a>> {
+        let (dims, table) = (Dims::from_slice(grid.dims()), self.layout.table());
+        let touching = |chunks| Touching { table, selection, grid, chunks };
+        if self.count(selection, &dims) == 0 {
+            return Ok(touching(Chunks::Planned(Box::new(std::iter::empty()))));
+        }
+        // Points have no more chunks than points.
+        let listed = table.filter(|_| selection.as_points().is_none());
+        let Some(table) = listed.filter(|_| self.count(selection, &dims) > MANY) else {
+            return Ok(touching(Chunks::Planned(Box::new(cells_by_chunk(selection, grid)?))));
+        };
+        // Anything else is not even planned if it is vast.
+        if chunks_within(selection, &dims, grid.chunk()) > MANY {
+            // First those in the cache: whatever is stored meanwhile is named by both.
+            let changed = self.cache().changed_keys(&self.cached)?;
+            let filled = Filled::new(table, grid.clone(), changed)?;
+            return Ok(touching(Chunks::Filled(filled)));
+        }
+        if !selection.is_all() && selection.regular().is_none() {
+            // A plan has every row of what is no hyperslab.
+            let all = cut(selection, &chunks_around(selection, grid), grid)?;
+            return Ok(touching(Chunks::Planned(Box::new(all.into_iter()))));
+        }
+        Ok(touching(Chunks::Planned(Box::new(cells_by_chunk(selection, grid)?))))
+    }
+
+    fn cut_checked(&self, chunks: &[Dims], selection: &Selection) -> Result<Touched> {
+        let dims = self.dims();
+        selection.check(&dims)?;
+        match self.count(selection, &dims) {
+            0 => Ok(Vec::new()),
+            _ => cut(selection, chunks, &self.grid(&dims)?),
+        }
+    }
+
+    /// The chunks that may hold something, in row-major order: the stored ones, and those that were written and
+    /// wait in the cache.
+    pub(super) fn filled_chunks(&self, table: &ChunkTable, grid: &ChunkGrid) -> Result<Vec<Dims>> {
+        let changed = self.cache().changed_keys(&self.cached)?;
+        let (mut filled, mut all) = (Filled::new(table, grid.clone(), changed)?, Vec::new());
+        while let Some(some) = filled.next(table)? {
+            all.extend(some);
+        }
+        Ok(all)
+    }
+}
+
+fn defined_of(turn: &Turn<'_>, touched: Touched) -> Result<Vec<Defined>> {
+    let mut answers: Vec<Option<CellSet>> = touched.iter().map(|_| None).collect();
+    let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+        (key.clone(), ReadRequest::Defined { cells: cells.clone(), found })
+    });
+    turn.read(requests)?;
+    let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), cells)| {
+        let cells = cells.filter(|cells| !cells.is_empty())?;
+        Some(Defined { chunk, cells, values: Vec::new() })
+    });
+    Ok(found.collect())
+}
+
+fn read_defined_of(turn: &Turn<'_>, touched: Touched, members: bool) -> Result<Vec<Defined>> {
+    let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
+    let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
+        (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), members, found })
+    });
+    turn.read(requests)?;
+    let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
+        let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
+        Some(Defined { chunk, cells, values })
+    });
+    Ok(found.collect())
+}
