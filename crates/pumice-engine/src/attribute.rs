@@ -56,6 +56,14 @@ pub fn attributes(file: &File, object: &Object) -> Result<Vec<Attribute>> {
     Ok(attributes)
 }
 
+/// The names of all attributes of an object in the order in which they were made, if it keeps that, otherwise in the
+/// order in which they are stored.
+pub fn names_in_order(file: &File, object: &Object) -> Result<Vec<String>> {
+    let mut attributes = each(file, object)?.into_iter().collect::<Result<Vec<_>>>()?;
+    attributes.sort_by_key(|attribute| attribute.creation_order);
+    Ok(attributes.into_iter().map(|attribute| attribute.name).collect())
+}
+
 /// Every attribute of an object that can be read, and why others cannot.
 pub(crate) fn each(file: &File, object: &Object) -> Result<Vec<Result<Attribute>>> {
     let mut dense = opened(file, object)?;

@@ -117,6 +117,22 @@ impl Node {
             Self::Datatype(datatype) => datatype.attributes(),
         }
     }
+
+    /// The names of its attributes in the order in which they were made, if it keeps that, otherwise in the order in
+    /// which they are stored.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.create_group("run")?.set_attribute("operator", "nobody")?;
+    /// assert_eq!(file.node("run")?.attribute_names()?, ["operator"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn attribute_names(&self) -> Result<Vec<String>> {
+        let file = self.file()?;
+        let object = file.engine().object(self.address())?;
+        attribute::names_in_order(file.engine(), &object)
+            .map_err(|error| error.at(self.object_path()))
+    }
 }
 
 impl Group {

@@ -132,12 +132,18 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
             println!("{program}: Creating parent groups");
         }
     }
-    if !options.parents {
-        parents(&to, &destination)?;
+    let told = program == "h5copy";
+    if told && options.verbose && source != "/" && link(&from, &source).is_none() {
+        println!("Warning: link <{source}> doesn't exist ");
     }
-    copy(&from, &source, &to, &destination, &options.copy)?;
-    to.close()?;
-    Ok(Outcome::Complete)
+    let parents = if options.parents { Ok(()) } else { parents(&to, &destination) };
+    let copied = parents
+        .and_then(|()| copy(&from, &source, &to, &destination, &options.copy))
+        .and_then(|()| Ok(to.close()?));
+    if copied.is_err() && told {
+        println!("Error in copy...Exiting");
+    }
+    copied.map(|()| Outcome::Complete)
 }
 
 /// Fails where a group on the way is missing.

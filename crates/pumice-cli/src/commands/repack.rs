@@ -38,21 +38,29 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         ensure!(program != "h5repack", "file names missing");
         ensure!(!options.driver.is_onion(), "an onion file is not replaced; name a second file");
     }
-    verbose::requests(&options)?;
+    let done = repack(&options, program);
+    if done.is_err() && program == "h5repack" {
+        println!("Error occurred while repacking");
+    }
+    done
+}
+
+fn repack(options: &Options, program: &str) -> Result<Outcome> {
+    verbose::requests(options)?;
     let opened = options.driver.open(&options.input);
     let input = opened.with_context(|| format!("unable to open file \"{}\"", options.input))?;
-    let table = Table::of(&input, &options)?;
-    verbose::objects(&options, &table)?;
-    let planner = Planner::new(&options, &input)?;
+    let table = Table::of(&input, options)?;
+    verbose::objects(options, &table)?;
+    let planner = Planner::new(options, &input)?;
     if options.dry_run {
         estimate::print(&planner, &input, &table)?;
         return Ok(Outcome::Complete);
     }
-    let target = target(&options, program)?;
+    let target = target(options, program)?;
     if options.verbose > 0 {
         println!("Making new file ...");
     }
-    make(&options, &input, &target.partial, &table, &planner)?;
+    make(options, &input, &target.partial, &table, &planner)?;
     drop(planner);
     drop(table);
     drop(input);

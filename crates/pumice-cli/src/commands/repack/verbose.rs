@@ -4,8 +4,10 @@ use super::options::Options;
 use super::plan::{Fate, Planner};
 use super::request::LayoutRequest;
 use super::{Kind, Table};
+use crate::atlas::Atlas;
 use anyhow::{Result, bail};
-use pumice::{Dataset, File};
+use pumice::types::ReferenceKind;
+use pumice::{Dataset, Datatype, File, Group, Node};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -127,29 +129,39 @@ pub(super) fn copied(
         return Ok(());
     }
     let timed = options.verbose == 2;
-    let (line, title) = match timed {
+    let asked = !options.requests.is_empty();
+    let (width, title) = match timed {
         true => (65, "Timing read/write    Name"),
         false => (41, "Name"),
     };
-    let rule = "-".repeat(line);
+    let rule = "-".repeat(width);
     let gap = if timed { "        " } else { "     " };
     println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
+    let atlas = std::cell::OnceCell::new();
+    let mut references = Vec::new();
     for (kind, path) in &table.objects {
         let path = &path.to_string();
+        let is_reference = |dataset: &Dataset| matches!(dataset.datatype(), Datatype::Reference(_));
         let text = match kind {
             Kind::Group => "group".to_owned(),
             Kind::Datatype => "type".to_owned(),
             Kind::Link => "link".to_owned(),
-            Kind::Dataset => dataset(planner, path, &input.dataset(path)?, &file.dataset(path)?)?,
-        };
-        let took = times.by_path.get(path).copied().unwrap_or(0.0);
-        match (timed, kind) {
-            (false, _) => println!(" {text:<27} {path}"),
-            (true, Kind::Dataset) => {
-                println!(" {text:<27}  {}/{}   {path}", scientific(0.0), scientific(took));
+            Kind::Dataset => {
+                let old = input.dataset(path)?;
+                if is_reference(&old) {
+                    references.push((path.clone(), old));
+                    continue;
+                }
+                // What is not changed is copied after its attributes.
+                if !asked && !old.datatype().has_varlen() && old.committed_datatype().is_none() {
+                    attributes(input, path, timed)?;
+                    line("dset", path, timed, times, Kind::Dataset);
+                    continue;
+                }
+                dataset(planner, path, &old, &file.dataset(path)?)?
             }
-            (true, _) => println!(" {text:<27} {:29} {path}", ""),
-        }
+        };
+        line(&text, path, timed, times, *kind);
         match planner.fate(path).filter(|_| *kind == Kind::Dataset) {
             Some(Fate::TooSmall) => println!(
                 " <warning: filter not applied to {path}. dataset smaller than {} bytes>",
@@ -159,6 +171,53 @@ pub(super) fn copied(
                 println!(" <warning: could not apply the filter to {path}>");
             }
             _ => {}
+        }
+        if *kind != Kind::Link {
+            attributes(input, path, timed)?;
+        }
+    }
+    for (path, dataset) in references {
+        let atlas = atlas.get_or_init(|| Atlas::of(input));
+        let word = match dataset.datatype() {
+            Datatype::Reference(own) if own.kind == ReferenceKind::Region => "region",
+            _ => "object",
+        };
+        for reference in dataset.read_references(..)?.into_iter().flatten() {
+            if let Some(target) = atlas.path(reference.address()) {
+                line("dset", &path, timed, times, Kind::Group);
+                println!("object <{path}> {word} reference created to <{target}>");
+            }
+        }
+        attributes(input, &path, timed)?;
+    }
+    Ok(())
+}
+
+/// The line of an object.
+fn line(text: &str, path: &str, timed: bool, times: &Times, kind: Kind) {
+    let took = times.by_path.get(path).copied().unwrap_or(0.0);
+    match (timed, kind) {
+        (false, _) => println!(" {text:<27} {path}"),
+        (true, Kind::Dataset) => {
+            println!(" {text:<27}  {}/{}   {path}", scientific(0.0), scientific(took));
+        }
+        (true, _) => println!(" {text:<27} {:29} {path}", ""),
+    }
+}
+
+/// The lines of an object's attributes.
+fn attributes(input: &File, path: &str, timed: bool) -> Result<()> {
+    let node = match path {
+        "/" => Node::Group(Group::clone(input)),
+        path => input.node(path)?,
+    };
+    for name in node.attribute_names()? {
+        match timed {
+            false => println!("  {:<27} {name}", "attr"),
+            true => {
+                let zero = scientific(0.0);
+                println!("  {:<27}  {zero}/{zero}   {name}", "attr");
+            }
         }
     }
     Ok(())
