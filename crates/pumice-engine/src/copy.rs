@@ -48,6 +48,8 @@ pub struct CopyOptions {
     pub without_attributes: bool,
     /// Committed datatypes that the other file has already are not copied.
     pub merge_committed_datatypes: bool,
+    /// Not what is newer than this program, nor links and references to it; otherwise that is an error.
+    pub leave_newer: bool,
 }
 
 /// Copies `object` of the file `source`, with everything below it, to the file `target`. Gives the
@@ -300,7 +302,7 @@ impl<'a> Copier<'a> {
 
     fn link(&mut self, task: &Task, link: Link) -> Result<()> {
         let target = match self.led_to(task, &link)? {
-            Some((_, address)) if self.omits(address) => return Ok(()),
+            Some((file, address)) if self.omits(&file, address) => return Ok(()),
             Some((file, address)) => {
                 let address = self.copy_of(&file, address, task.depth + 1)?;
                 self.count_link(address)?;

@@ -67,6 +67,13 @@ impl CopyOptions {
         self
     }
 
+    /// Leaves out objects that are newer than this program, with links and references to them. Without this, one of
+    /// them is an error ([`Error::is_newer`](crate::Error::is_newer)), and nothing is copied.
+    pub fn leave_newer(mut self, leave: bool) -> Self {
+        self.inner.leave_newer = leave;
+        self
+    }
+
     /// Uses committed datatypes that the other file has already instead of copying them.
     pub fn merge_committed_datatypes(mut self, merge: bool) -> Self {
         self.inner.merge_committed_datatypes = merge;

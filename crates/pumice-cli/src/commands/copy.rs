@@ -2,10 +2,12 @@
 
 use super::{Outcome, answered, understood};
 use crate::driver;
+use crate::failure;
 use crate::flags::{self, Flag, Takes};
 use crate::target;
+use crate::walker::{self, Visitor};
 use anyhow::{Context, Result, anyhow, bail};
-use pumice::{CopyOptions, File, Group, MemberKind};
+use pumice::{CopyOptions, Dataset, Error, File, Group, MemberKind};
 use std::path::Path;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -65,6 +67,7 @@ impl Options {
                 _ => {}
             }
         }
+        options.copy = options.copy.leave_newer(true);
         if options.help || options.version {
             return Ok(options);
         }
@@ -143,7 +146,42 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     if copied.is_err() && told {
         println!("Error in copy...Exiting");
     }
-    copied.map(|()| Outcome::Complete)
+    copied?;
+    left_behind(&from, &source)
+}
+
+/// Names what is newer than this program, and was not copied.
+fn left_behind(from: &File, source: &str) -> Result<Outcome> {
+    struct Newer(Outcome);
+
+    impl Visitor for Newer {
+        fn enter_group(&mut self, _path: &str, _group: &Group) -> Result<bool> {
+            Ok(true)
+        }
+
+        fn dataset(&mut self, _path: &str, _dataset: &Dataset) -> Result<()> {
+            Ok(())
+        }
+
+        fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
+            if error.is_newer() {
+                failure::warn(&format!("{error}; it is newer than this program and stays behind"));
+                self.0 = Outcome::Incomplete;
+            }
+            Ok(())
+        }
+    }
+
+    let mut newer = Newer(Outcome::Complete);
+    let group = match source.trim_matches('/') {
+        "" => Group::clone(from),
+        source => match from.group(source) {
+            Ok(group) => group,
+            Err(_) => return Ok(Outcome::Complete),
+        },
+    };
+    walker::walk(&group, &mut newer)?;
+    Ok(newer.0)
 }
 
 /// Fails where a group on the way is missing.

@@ -12,6 +12,7 @@ mod request;
 mod verbose;
 
 use super::{Outcome, answered, understood};
+use crate::failure;
 use crate::flags;
 use crate::progress::{Progress, Unit};
 use crate::target::{self, Target};
@@ -51,10 +52,11 @@ fn repack(options: &Options, program: &str) -> Result<Outcome> {
     let input = opened.with_context(|| format!("unable to open file \"{}\"", options.input))?;
     let table = Table::of(&input, options)?;
     verbose::objects(options, &table)?;
+    let outcome = left_behind(options, &table)?;
     let planner = Planner::new(options, &input)?;
     if options.dry_run {
         estimate::print(&planner, &input, &table)?;
-        return Ok(Outcome::Complete);
+        return Ok(outcome);
     }
     let target = target(options, program)?;
     if options.verbose > 0 {
@@ -65,7 +67,24 @@ fn repack(options: &Options, program: &str) -> Result<Outcome> {
     drop(table);
     drop(input);
     target.publish()?;
-    Ok(Outcome::Complete)
+    Ok(outcome)
+}
+
+/// Names what is newer than this program and stays behind. Nothing of the kind is done to the only file.
+fn left_behind(options: &Options, table: &Table) -> Result<Outcome> {
+    let Some(first) = table.newer.first() else { return Ok(Outcome::Complete) };
+    if options.output.is_none() {
+        let count = table.newer.len();
+        bail!(
+            "{first}; {count} object(s) of {} are newer than this program and would be lost; name a second file to \
+             copy the others to",
+            options.input
+        );
+    }
+    for error in &table.newer {
+        failure::warn(&format!("{error}; it is newer than this program and stays behind"));
+    }
+    Ok(Outcome::Incomplete)
 }
 
 /// The file to make. h5repack replaces one that exists without being asked.
@@ -87,6 +106,8 @@ struct Table {
     way: Vec<ObjectPath>,
     /// Bytes of all elements.
     bytes: u64,
+    /// What is newer than this program stays behind.
+    newer: Vec<Error>,
     failed: Option<Error>,
 }
 
@@ -151,7 +172,10 @@ impl Visitor for Table {
 
     fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
         // Nothing is left out in silence.
-        self.failed.get_or_insert(error);
+        match error.is_newer() {
+            true => self.newer.push(error),
+            false => _ = self.failed.get_or_insert(error),
+        }
         Ok(())
     }
 }
@@ -169,7 +193,7 @@ fn make(
     let mut times = verbose::Times::default();
     input.copy_whole(
         &file,
-        &CopyOptions::new(),
+        &CopyOptions::new().leave_newer(true),
         |dataset| {
             planner
                 .remade(&file, dataset)

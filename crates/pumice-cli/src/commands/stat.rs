@@ -35,16 +35,22 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
                 failure::report(&error);
                 outcome = Outcome::Incomplete;
             }
-            Ok(()) => {}
+            Ok(file) if outcome == Outcome::Complete => outcome = file,
+            Ok(_) => {}
         }
     }
     Ok(outcome)
 }
 
-fn file(name: &str, options: &Options, out: &mut dyn Write) -> Result<()> {
+fn file(name: &str, options: &Options, out: &mut dyn Write) -> Result<Outcome> {
     let file = driver::open(name).with_context(|| format!("unable to open file \"{name}\""))?;
     let statistics = Statistics::of(&file).context("unable to traverse objects/links")?;
-    print::all(&statistics, options, out)
+    print::all(&statistics, options, out)?;
+    out.flush()?;
+    for error in &statistics.newer {
+        failure::warn(&format!("{error}; it is newer than this program and does not count"));
+    }
+    Ok(if statistics.newer.is_empty() { Outcome::Complete } else { Outcome::Incomplete })
 }
 
 fn help(program: &str) -> String {

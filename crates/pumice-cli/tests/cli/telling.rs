@@ -1,6 +1,7 @@
 //! What is told of files that are no files, are newer, or cannot be written.
 
 use crate::support::{Place, Run, small};
+use pumice::File;
 
 /// Runs a line of the shell, which is given up if it waits for somebody.
 fn shell(place: &Place, line: &str) -> Run {
@@ -74,6 +75,68 @@ fn a_newer_file_is_called_newer() {
     place.write("damaged.h5", &bytes);
     let error = place.fail("ls damaged.h5");
     assert!(error.contains("found 200; `pumice check` tells"), "{error}");
+}
+
+/// A file with the datasets a, b and c, of which b is of a layout that nobody knows yet.
+fn with_newer_dataset() -> Place {
+    let place = Place::new();
+    let oldest = pumice::LibraryVersion::Earliest;
+    let file = File::options().library_version(oldest).create(place.path("mixed.h5")).unwrap();
+    let group = file.create_group("group").unwrap();
+    for name in ["a", "b", "c"] {
+        group.new_dataset::<i32>().shape([3]).create(name).unwrap().write(.., &[1, 2, 3]).unwrap();
+    }
+    let header = group.dataset("b").unwrap().address() as usize;
+    drop(group);
+    file.close().unwrap();
+    let mut bytes = std::fs::read(place.path("mixed.h5")).unwrap();
+    // Messages of an object header of version 1: kind, size, flags.
+    let mut at = header + 16;
+    let number =
+        |bytes: &[u8], at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    while number(&bytes, at) != 8 {
+        at += 8 + number(&bytes, at + 2);
+    }
+    assert_eq!(bytes[at + 8], 3, "the version of a layout message");
+    bytes[at + 8] = 7;
+    place.write("mixed.h5", &bytes);
+    place
+}
+
+#[test]
+fn one_object_that_is_newer_does_not_keep_commands_from_the_others() {
+    let place = with_newer_dataset();
+    let run = place.pumice("stat mixed.h5");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.out.contains("# of unique datasets: 2"), "{}", run.out);
+    assert!(run.err.contains("/group/b") && run.err.contains("newer"), "{}", run.err);
+
+    let run = place.pumice("repack mixed.h5 new.h5");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("/group/b") && run.err.contains("stays behind"), "{}", run.err);
+    for name in ["a", "c"] {
+        assert!(place.succeed(&format!("read new.h5 group/{name}")).contains('3'));
+    }
+    place.succeed("check new.h5");
+
+    let run = place.pumice("copy -i mixed.h5 -o copy.h5 -s /group -d /other");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("/group/b") && run.err.contains("stays behind"), "{}", run.err);
+    assert!(place.succeed("read copy.h5 other/c").contains('3'));
+    place.succeed("check copy.h5");
+    place.succeed("copy -i mixed.h5 -o copy.h5 -s /group/a -d /a");
+    assert_eq!(place.pumice("copy -i mixed.h5 -o copy.h5 -s /group/b -d /b").code, Some(1));
+    assert!(!File::open(place.path("copy.h5")).unwrap().contains("b"));
+
+    // The only file is not replaced by less.
+    let before = std::fs::read(place.path("mixed.h5")).unwrap();
+    let error = place.fail("repack mixed.h5");
+    assert!(error.contains("/group/b") && error.contains("name a second file"), "{error}");
+    assert_eq!(std::fs::read(place.path("mixed.h5")).unwrap(), before);
+    // What is compared is compared; the rest is an error.
+    let run = place.pumice("diff mixed.h5 new.h5");
+    assert_eq!(run.code, Some(2), "{} {}", run.out, run.err);
+    assert!(run.err.contains("/group/b"), "{}", run.err);
 }
 
 #[test]

@@ -115,7 +115,9 @@ impl Copier<'_> {
         match found {
             // What is in a third file is there for both.
             Some(found) if found.file.is_some() => Ok(Some(found)),
-            Some(found) if self.options.expand_references && !self.omits(found.address) => {
+            Some(found)
+                if self.options.expand_references && !self.omits(&task.file, found.address) =>
+            {
                 self.led(task, found)
             }
             _ => Ok(None),

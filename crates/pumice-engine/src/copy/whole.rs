@@ -60,6 +60,15 @@ pub fn copy_whole(
     copied
 }
 
+/// Whether an object cannot be read because it is newer than this program.
+fn is_newer(file: &Arc<File>, address: u64) -> bool {
+    let opened = file.object(address).and_then(|object| match object.has(kind::LAYOUT) {
+        true => file.dataset(address, || DatasetState::open(file, &object)).map(drop),
+        false => Ok(()),
+    });
+    opened.is_err_and(|error| error.is_newer())
+}
+
 impl Copier<'_> {
     fn whole(&mut self, source: &Arc<File>) -> Result<()> {
         let (from, to) = (source.root()?, self.target.root()?.address());
@@ -84,8 +93,9 @@ impl Copier<'_> {
     }
 
     /// Whether an object stays behind.
-    pub(super) fn omits(&self, address: u64) -> bool {
+    pub(super) fn omits(&self, file: &Arc<File>, address: u64) -> bool {
         self.remake.as_ref().is_some_and(|remake| remake.omits(address))
+            || self.options.leave_newer && is_newer(file, address)
     }
 
     fn next_step(&mut self) -> Option<Step> {

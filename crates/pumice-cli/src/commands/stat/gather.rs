@@ -98,6 +98,8 @@ pub(super) struct Statistics {
     pub(super) filters: [u64; 8],
     pub(super) types: Vec<UsedType>,
     pub(super) sparse: Sparse,
+    /// Objects that are newer than this program, and do not count.
+    pub(super) newer: Vec<Error>,
 }
 
 /// Objects of a kind and what they take.
@@ -152,6 +154,7 @@ impl Statistics {
             filters: [0; 8],
             types: Vec::new(),
             sparse: Sparse::default(),
+            newer: Vec::new(),
         };
         walker::walk(file, &mut statistics)?;
         Ok(statistics)
@@ -279,7 +282,11 @@ impl Visitor for Statistics {
     }
 
     fn failed(&mut self, _path: &str, error: Error) -> Result<()> {
-        Err(error.into())
+        if !error.is_newer() {
+            return Err(error.into());
+        }
+        self.newer.push(error);
+        Ok(())
     }
 }
 
