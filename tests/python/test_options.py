@@ -26,6 +26,7 @@ DUMP = """
 --enable-error-stack | -E | -E 2 | --enable-error-stack=1 | -C | --no-compact-subset
 -g / | -g /g1 | -g /g1/g1.1 | -g /nope | -d /nope | -a /nope | -t /nope | -l /nope
 -d /g1/g1.1/dset1.1.1 | -d /g1/g1.1/dset1.1.1[1,1;2,2;2,2;] | -d /g1/g1.1/dset1.1.1 -s 1,1 -c 2,2
+-d /g1/g1.1/dset1.1.1 -s 1 | -d /g1/g1.1/dset1.1.1 -s 1 -c 2,3 | -d /g1/g1.1/dset1.1.1[2;;;]
 -d /g1/g1.1/dset1.1.1 -s 0,0 -S 4,4 -c 2,2 -k 2,3 | -d /g1/g1.1/dset1.1.1 -p | -d /g1/g1.1/dset1.1.1 -r
 --dataset=/g2/dset2.1 --start=2 --stride=3 --count=2 --block=2 | -d /g2/dset2.1 -d /g2/dset2.2
 -d /g2/dset2.1 -s 1,2,3 | -s 0 | -c 1 | -S 1 | -k 1

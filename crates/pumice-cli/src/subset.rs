@@ -33,7 +33,11 @@ impl Subset {
     pub(crate) fn slab(&self, shape: &[u64]) -> Result<Hyperslab> {
         ensure!(!shape.is_empty(), "a scalar has no parts to select");
         let given = |name: &str, list: &Option<Vec<u64>>, default| {
-            let list = list.clone().unwrap_or_else(|| vec![default; shape.len()]);
+            let mut list = list.clone().unwrap_or_else(|| vec![default; shape.len()]);
+            // As h5dump has it, the axes that are not named begin at their beginning. No other number can be guessed.
+            if name == "start" && list.len() < shape.len() {
+                list.resize(shape.len(), 0);
+            }
             let (found, wanted) = (list.len(), shape.len());
             let relation = if found > wanted { "exceed" } else { "does not match" };
             ensure!(
