@@ -201,6 +201,45 @@ impl Selection {
         Ok(Self(Kind::Product(axes)))
     }
 
+    /// The cells whose index along each axis is in one of its spans: first and last index, which ascend and do not
+    /// overlap.
+    ///
+    /// ```
+    /// use pumice_space::Selection;
+    ///
+    /// let some = Selection::product(&[vec![(0, 0), (5, 6)], vec![(2, 3)]])?;
+    /// assert_eq!(some.count(&[9, 9]), 6);
+    /// assert!(some.contains(&[6, 3]) && !some.contains(&[4, 3]));
+    /// assert!(Selection::product(&[vec![(5, 6), (0, 0)]]).is_err());
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn product(axes: &[Vec<(u64, u64)>]) -> Result<Self, SpaceError> {
+        check_rank(axes.len())?;
+        for (axis, spans) in axes.iter().enumerate() {
+            let ends = spans.iter().any(|&(_, last)| last >= UNLIMITED - 1);
+            let ascend = spans.iter().all(|(first, last)| first <= last)
+                && spans.is_sorted_by(|(_, last), (next, _)| last < next);
+            if ends || !ascend {
+                let reason = if ends { "end beyond 64 bits" } else { "indices that do not ascend" };
+                return Err(SpaceError::InvalidHyperslab { axis, reason });
+            }
+        }
+        if axes.is_empty() || axes.iter().any(Vec::is_empty) {
+            return Ok(if axes.is_empty() { Self::all() } else { Self::none() });
+        }
+        let single = |spans: &Vec<(u64, u64)>| match spans.as_slice() {
+            &[(first, last)] => Some(Axis::span(first, last)),
+            _ => None,
+        };
+        if let Some(axes) = axes.iter().map(single).collect::<Option<Axes>>() {
+            return Ok(Self(Kind::Product(axes)));
+        }
+        match build::tree_of_spans(axes)? {
+            Some(tree) => Ok(Self(Kind::Tree { rank: axes.len(), tree })),
+            None => Ok(Self::none()),
+        }
+    }
+
     /// Its rank; `None` for all and none, which fit any.
     pub fn rank(&self) -> Option<usize> {
         match &self.0 {

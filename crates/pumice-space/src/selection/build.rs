@@ -36,6 +36,22 @@ pub(crate) fn tree_of_axes(axes: &[Axis]) -> Result<Option<Arc<Tree>>, SpaceErro
     Ok(below)
 }
 
+/// The same of spans of each axis, first and last cell, which ascend without overlap.
+pub(crate) fn tree_of_spans(axes: &[Vec<(u64, u64)>]) -> Result<Option<Arc<Tree>>, SpaceError> {
+    let mut below: Option<Arc<Tree>> = None;
+    for axis in axes.iter().rev() {
+        if axis.len() as u64 > MAX_EXPANSION {
+            return Err(SpaceError::TooComplex { limit: MAX_EXPANSION });
+        }
+        let mut spans = Vec::with_capacity(axis.len());
+        for &(low, high) in axis {
+            push_span(&mut spans, Span { low, high, down: below.clone() });
+        }
+        below = Tree::of(spans);
+    }
+    Ok(below)
+}
+
 /// Builds a tree from boxes that come in the order of its blocks.
 pub(crate) struct TreeBuilder {
     /// Finished spans of the node under construction at each dimension.
