@@ -19,13 +19,13 @@ use std::marker::PhantomData;
 /// (`python bench/pages.py`).
 pub fn zeroed<T: bytemuck::Pod>(count: usize) -> Result<Vec<T>> {
     let memory = bytemuck::allocation::try_zeroed_vec(count);
-    memory.map_err(|()| Error::Invalid(format!("no memory for {count} cells")))
+    memory.map_err(|()| Error::NoMemory(format!("no memory for {count} cells")))
 }
 
 /// An empty list with room for `count` elements, or an error where there is not enough memory.
 pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     let mut memory = Vec::new();
-    let none = |_| Error::Invalid(format!("no memory for {count} elements"));
+    let none = |_| Error::NoMemory(format!("no memory for {count} elements"));
     memory.try_reserve_exact(count).map_err(none)?;
     Ok(memory)
 }

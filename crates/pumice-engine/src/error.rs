@@ -51,6 +51,24 @@ pub enum Error {
     /// A name leads nowhere.
     #[error("{0}")]
     NotFound(String),
+    /// A name is taken.
+    #[error("{0}")]
+    Exists(String),
+    /// What would change cannot be changed.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// An object is of another kind than the one that was asked for.
+    #[error("{0}")]
+    WrongKind(String),
+    /// An index lies outside.
+    #[error("{0}")]
+    OutOfBounds(String),
+    /// Something has another number of dimensions, or another shape.
+    #[error("{0}")]
+    RankMismatch(String),
+    /// There is not enough memory.
+    #[error("{0}")]
+    NoMemory(String),
     /// A failure, and the object at which it happened.
     #[error("{path}: {source}")]
     At {
@@ -70,7 +88,118 @@ pub enum Error {
     Internal(String),
 }
 
+/// Which fault an error tells of: one kind for one fault, whatever part of the program found it.
+///
+/// ```
+/// use pumice_engine::{Error, ErrorKind};
+///
+/// let error = Error::NotFound("no link \"a\"".into()).at("/group");
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused; [`Error::io`] has its answer.
+    Io,
+    /// There is no room on the disk.
+    NoSpace,
+    /// There is not enough memory.
+    NoMemory,
+    /// Somebody else has the file open.
+    Locked,
+    /// The file was changed by another program while it was open.
+    Changed,
+    /// Bytes in the file are not what they should be.
+    Damaged,
+    /// The file has something of a version that this program does not know.
+    TooNew,
+    /// A name leads nowhere: no object, link, attribute or file.
+    NotFound,
+    /// A name is taken.
+    Exists,
+    /// What would change is open for reading only, or can only be read.
+    ReadOnly,
+    /// An object is of another kind, such as a group where a dataset was asked for.
+    WrongKind,
+    /// An index or a selection reaches beyond the extent.
+    OutOfBounds,
+    /// A selection, a point or an array has another number of dimensions, or another shape.
+    RankMismatch,
+    /// There are more or fewer values than cells.
+    CountMismatch,
+    /// No rule turns elements of one datatype into those of the other.
+    TypeMismatch,
+    /// A value that its type or the file's cannot have.
+    WrongValue,
+    /// A filter is not part of this build, and no plugin was found.
+    FilterMissing,
+    /// A filter failed, or its parameters make no sense.
+    Filter,
+    /// Some changes cannot be encoded, and are not stored.
+    NotStored,
+    /// The request contradicts itself, or what it is about.
+    Invalid,
+    /// Nobody has written this part yet.
+    Unsupported,
+    /// A defect of Pumice.
+    Internal,
+}
+
 impl Error {
+    /// Which fault it tells of.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::At { source, .. } => source.kind(),
+            Self::NotStored { source, .. } => match source.kind() {
+                // The disk is to blame, not the values.
+                kind @ (ErrorKind::NoSpace | ErrorKind::Io | ErrorKind::FilterMissing) => kind,
+                _ => ErrorKind::NotStored,
+            },
+            Self::Io { source, .. } => kind_of_io(source),
+            Self::Changed(_) => ErrorKind::Changed,
+            Self::Decode(error) => kind_of_decode(error),
+            Self::Format(pumice_format::FormatError::Decode(error)) => kind_of_decode(error),
+            Self::Format(_) => ErrorKind::Invalid,
+            Self::Space(error) => kind_of_space(error),
+            Self::Type(error) => kind_of_type(error),
+            Self::Filter(pumice_filter::FilterError::Missing { .. }) => ErrorKind::FilterMissing,
+            Self::Filter(pumice_filter::FilterError::Memory { .. }) => ErrorKind::NoMemory,
+            Self::Filter(
+                pumice_filter::FilterError::Corrupt { .. }
+                | pumice_filter::FilterError::TooLarge { .. },
+            ) => ErrorKind::Damaged,
+            Self::Filter(_) => ErrorKind::Filter,
+            Self::Cache(pumice_cache::CacheError::OutOfMemory { .. }) => ErrorKind::NoMemory,
+            Self::Cache(_) => ErrorKind::Internal,
+            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Exists(_) => ErrorKind::Exists,
+            Self::ReadOnly(_) => ErrorKind::ReadOnly,
+            Self::WrongKind(_) => ErrorKind::WrongKind,
+            Self::OutOfBounds(_) => ErrorKind::OutOfBounds,
+            Self::RankMismatch(_) => ErrorKind::RankMismatch,
+            Self::NoMemory(_) => ErrorKind::NoMemory,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Unsupported(_) => ErrorKind::Unsupported,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// The operating system's answer, if it refused.
+    pub fn io(&self) -> Option<&std::io::Error> {
+        match self.cause() {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The path of the object at which it happened, if that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::At { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// Says at which object it happened. The innermost path stays.
     pub fn at(self, path: &str) -> Self {
         match self {
@@ -121,5 +250,42 @@ impl Error {
     /// Whether a filter that this build does not have is all that is missing.
     pub fn is_missing_filter(&self) -> bool {
         matches!(self.cause(), Self::Filter(pumice_filter::FilterError::Missing { .. }))
+    }
+}
+
+fn kind_of_io(error: &std::io::Error) -> ErrorKind {
+    use std::io::ErrorKind as Io;
+    match error.kind() {
+        Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::NoSpace,
+        Io::OutOfMemory => ErrorKind::NoMemory,
+        Io::WouldBlock => ErrorKind::Locked,
+        Io::NotFound => ErrorKind::NotFound,
+        Io::AlreadyExists => ErrorKind::Exists,
+        Io::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+        _ => ErrorKind::Io,
+    }
+}
+
+fn kind_of_decode(error: &pumice_bytes::DecodeError) -> ErrorKind {
+    if error.is_newer() { ErrorKind::TooNew } else { ErrorKind::Damaged }
+}
+
+fn kind_of_space(error: &pumice_space::SpaceError) -> ErrorKind {
+    use pumice_space::SpaceError as Space;
+    match error {
+        Space::RankMismatch { .. } => ErrorKind::RankMismatch,
+        Space::OutOfBounds { .. } => ErrorKind::OutOfBounds,
+        Space::CountMismatch { .. } => ErrorKind::CountMismatch,
+        _ => ErrorKind::Invalid,
+    }
+}
+
+fn kind_of_type(error: &pumice_types::TypeError) -> ErrorKind {
+    use pumice_types::TypeError as Type;
+    match error {
+        Type::NoConversion { .. } => ErrorKind::TypeMismatch,
+        Type::SourceLength { .. } | Type::TargetLength { .. } => ErrorKind::CountMismatch,
+        Type::Value(_) => ErrorKind::WrongValue,
+        _ => ErrorKind::Invalid,
     }
 }

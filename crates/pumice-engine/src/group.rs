@@ -203,7 +203,7 @@ pub(crate) fn open(file: &File, group: &Object) -> Result<Links> {
 
 fn info(group: &Object) -> Result<LinkInfo> {
     let Some(message) = group.message(kind::LINK_INFO) else {
-        return Err(Error::Invalid("not a group".into()));
+        return Err(Error::WrongKind("not a group".into()));
     };
     Ok(LinkInfo::decode(&message.body, &group.context(&message))?)
 }
@@ -305,7 +305,7 @@ pub fn rename(
 }
 
 fn exists(name: &str) -> Error {
-    Error::Invalid(format!("\"{name}\" exists already"))
+    Error::Exists(format!("\"{name}\" exists already"))
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -53,4 +53,4 @@ pub mod shared;
 pub mod survey;
 pub mod version;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};

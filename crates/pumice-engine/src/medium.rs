@@ -210,7 +210,7 @@ impl Medium {
             return Ok(());
         }
         let name = self.name.get().map_or("the file", String::as_str);
-        Err(Error::Invalid(match self.refusal.get() {
+        Err(Error::ReadOnly(match self.refusal.get() {
             Some(why) => format!("{name} can only be read: {why}"),
             None => format!("{name} is open for reading only; open it for editing"),
         }))

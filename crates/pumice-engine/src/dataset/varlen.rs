@@ -360,7 +360,7 @@ impl DatasetState {
     /// Zeroed memory for so many elements, or an error where there is not enough.
     pub(super) fn buffer(&self, count: u64) -> Result<Vec<u8>> {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
-        let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} cells")))?;
+        let size = size.ok_or_else(|| Error::NoMemory(format!("no memory for {count} cells")))?;
         zeroed(size)
     }
 }

@@ -29,7 +29,7 @@ impl Entries {
     pub(super) fn unset(format: &RecordFormat, count: u64) -> Result<Self> {
         let unset = unset_entry(format);
         let size = usize::try_from(count).ok().and_then(|count| count.checked_mul(unset.len()));
-        let size = size.ok_or_else(|| Error::Invalid(format!("no memory for {count} entries")))?;
+        let size = size.ok_or_else(|| Error::NoMemory(format!("no memory for {count} entries")))?;
         let mut bytes = zeroed(size)?;
         bytes.chunks_exact_mut(unset.len().max(1)).for_each(|entry| entry.copy_from_slice(&unset));
         Ok(Self { bytes, dirty: true })
