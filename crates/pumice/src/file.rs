@@ -58,6 +58,24 @@ impl File {
         Self::options().edit(path)
     }
 
+    /// Opens a file for reading and changing, or creates it if there is none.
+    ///
+    /// ```
+    /// use pumice::File;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("log.h5");
+    /// for run in 0..2 {
+    ///     let file = File::edit_or_create(&path)?;
+    ///     file.create_group(&format!("run{run}"))?;
+    ///     assert_eq!(file.members()?.len(), run + 1);
+    /// }
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn edit_or_create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().edit_or_create(path)
+    }
+
     /// Opens a file for reading and changing: [`edit`](Self::edit) under the name that other
     /// libraries have for it.
     pub fn open_rw(path: impl AsRef<Path>) -> Result<Self> {

@@ -8,7 +8,9 @@ const GROWING: u64 = 1024;
 /// A chunk of about `cells` cells, with sides as equal as the shape allows but for what `access` says. An
 /// axis that can grow counts as 1024 cells at least: cells that are not there yet take space.
 pub(super) fn chunk_shape(shape: &[u64], max: &[u64], cells: u64, access: Access) -> Vec<u64> {
-    shape_within(&axes(shape, max, GROWING), cells, access)
+    let lengths = axes(shape, max, GROWING);
+    let chunk = shape_within(&lengths, cells, access);
+    framed(chunk, &lengths, [shape, max], cells, access)
 }
 
 /// The same for a sparse chunk, where cells that are not there take no space: axes that can grow count as
@@ -33,7 +35,57 @@ pub(super) fn sparse_chunk_shape(
             low = middle + 1;
         }
     }
-    shape_within(&axes(shape, max, low), cells, access)
+    let chunk = shape_within(&axes(shape, max, low), cells, access);
+    framed(chunk, &axes(shape, max, cells), [shape, max], cells, access)
+}
+
+/// The chunk of an array that grows along one axis, frame by frame: the other sides divide the frame, so that
+/// no chunk is nearly empty, and the side along the axis makes up for it.
+fn framed(
+    mut chunk: Vec<u64>,
+    lengths: &[u64],
+    [shape, max]: [&[u64]; 2],
+    cells: u64,
+    access: Access,
+) -> Vec<u64> {
+    let grows = |axis: usize| max.get(axis) > shape.get(axis);
+    let mut growing = (0..chunk.len()).filter(|&axis| grows(axis));
+    let (Some(along), None) = (growing.next(), growing.next()) else { return chunk };
+    let others = |chunk: &[u64], but: usize| {
+        let sides = chunk.iter().enumerate().filter(|(axis, _)| *axis != but);
+        (cells / sides.fold(1u64, |all, (_, &side)| all.saturating_mul(side)).max(1)).max(1)
+    };
+    let decided = |axis: usize| access == Access::Across(axis) || access == Access::Along(axis);
+    let divided: Vec<usize> =
+        (0..chunk.len()).filter(|&axis| axis != along && !decided(axis)).collect();
+    for &axis in &divided {
+        // The last one makes up for the others where the side along the axis is decided.
+        let last = decided(along) && divided.len() > 1 && divided.last() == Some(&axis);
+        let wanted = if last { others(&chunk, axis).min(lengths[axis]) } else { chunk[axis] };
+        chunk[axis] = divisor(shape[axis], wanted);
+    }
+    if !decided(along) {
+        chunk[along] = others(&chunk, along).min(lengths[along].max(1));
+    }
+    chunk
+}
+
+/// About `side`, so that an axis of `length` cells is divided by it, if a number near it does so; else
+/// [evenly](even).
+fn divisor(length: u64, side: u64) -> u64 {
+    if length <= side || side == 0 {
+        return side;
+    }
+    // From two thirds of the side to one and a half of it, or twice: of lengths such as powers of two, one is there.
+    let (least, most) =
+        (length.div_ceil(side.saturating_mul(2)), length.div_ceil(side.div_ceil(2)));
+    let near = (least.max(1)..=most.min(least.saturating_add(4096)))
+        .filter(|chunks| length.is_multiple_of(*chunks))
+        .map(|chunks| length / chunks);
+    let ratio = |one: u64| (one as f64 / side as f64).ln().abs();
+    let near = near.filter(|&one| ratio(one) < 0.5);
+    near.min_by(|&one, &other| ratio(one).total_cmp(&ratio(other)))
+        .unwrap_or_else(|| even(length, side))
 }
 
 /// About `side`, so that an axis of `length` cells has no chunk that is much shorter than others.
@@ -97,6 +149,22 @@ mod tests {
     }
 
     #[test]
+    fn frames_that_are_appended_are_divided() {
+        let guess = |frame: u64, access| {
+            chunk_shape(&[0, frame, frame], &[NO, frame, frame], 131_072, access)
+        };
+        assert_eq!(guess(512, Access::Blocks), [32, 64, 64]);
+        assert_eq!(guess(500, Access::Blocks), [52, 50, 50]);
+        assert_eq!(guess(1000, Access::Blocks), [52, 50, 50]);
+        assert_eq!(guess(509, Access::Blocks), [50, 51, 51], "a prime number");
+        assert_eq!(guess(512, Access::Across(0)), [1, 256, 512]);
+        assert_eq!(guess(512, Access::Along(0)), [1024, 8, 16]);
+        assert_eq!(guess(512, Access::Across(1)), [512, 1, 256]);
+        assert_eq!(guess(512, Access::Along(1)), [16, 512, 16]);
+        assert_eq!(guess(3, Access::Blocks), [1024, 3, 3], "a frame of a few cells");
+    }
+
+    #[test]
     fn access_decides_which_axis_is_long() {
         let film = [1000, 256, 512];
         assert_eq!(chunk_shape(&film, &film, 131_072, Access::Across(0)), [1, 256, 512]);
@@ -119,14 +187,15 @@ mod tests {
         assert_eq!(guess(&[0, 0], &[NO, NO]), [1024, 1024]);
         assert_eq!(guess(&[0, 0], &[NO, 64]), [1 << 14, 64]);
         assert_eq!(guess(&[0, 4, 4], &[NO, NO, 4]), [512, 512, 4]);
-        assert_eq!(guess(&[0, 100_000], &[NO, 100_000]), [1024, 1024]);
+        assert_eq!(guess(&[0, 100_000], &[NO, 100_000]), [1048, 1000]);
+        assert_eq!(guess(&[0, 512, 512], &[NO, 512, 512]), [64, 128, 128], "frames");
         assert_eq!(
             guess(&[3000, 3000], &[3000, 3000]),
             chunk_shape(&[3000; 2], &[3000; 2], 1 << 20, Access::Blocks)
         );
         let along =
             |axis| sparse_chunk_shape(&[0, 1000], &[NO, 1000], 1 << 20, Access::Along(axis));
-        assert_eq!(along(0), [1049, 999], "as long as it must be, and not all of the chunk");
+        assert_eq!(along(0), [1049, 1000], "as long as it must be, and not all of the chunk");
         assert_eq!(along(1), [1048, 1000]);
         let slices = sparse_chunk_shape(&[0, 0], &[NO, NO], 1 << 20, Access::Across(0));
         assert_eq!(slices, [1, 1 << 20]);

@@ -9,7 +9,7 @@ use pumice_engine::file::{Asked, File as Engine};
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
-use pumice_engine::{Error, Result};
+use pumice_engine::{Error, ErrorKind, Result};
 use pumice_store::{Locking, MemoryStore, Store};
 use std::path::Path;
 use std::sync::Arc;
@@ -422,6 +422,23 @@ impl FileOptions {
     /// Opens a file for reading and changing.
     pub fn edit(self, path: impl AsRef<Path>) -> Result<File> {
         self.open_as(path.as_ref(), Opening::Edit)
+    }
+
+    /// Opens a file for reading and changing, or creates it if there is none.
+    pub fn edit_or_create(self, path: impl AsRef<Path>) -> Result<File> {
+        let path = path.as_ref();
+        // Another program may create it, or take it away, between the two.
+        for _ in 0..2 {
+            match self.clone().edit(path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                done => return done,
+            }
+            match self.clone().create_new(path) {
+                Err(error) if error.kind() == ErrorKind::Exists => {}
+                done => return done,
+            }
+        }
+        self.edit(path)
     }
 
     /// Opens one revision of an onion file, whose changes are in `PATH.onion`, for reading; 0 is the
