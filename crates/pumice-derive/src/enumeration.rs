@@ -1,6 +1,6 @@
 //! C-like enums.
 
-use crate::{name_of, representations};
+use crate::attributes::{Named, check_names, representations};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Error, Fields};
@@ -25,35 +25,38 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
         }
     }
     let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
-    let names = data.variants.iter().map(|variant| name_of(&variant.ident, &variant.attrs));
+    let names = data.variants.iter().map(|variant| Named::of(&variant.ident, &variant.attrs));
     let names = names.collect::<syn::Result<Vec<_>>>()?;
+    check_names(&names)?;
+    let names: Vec<_> = names.into_iter().map(|named| named.name).collect();
+    let text = name.to_string();
     Ok(quote! {
         const _: () = {
-            use ::pumice::derive::{ByteOrder, Datatype, Enumerated, Enumeration, Integer};
-
+            // SAFETY: it is not plain.
+            #[allow(unsafe_code)]
             #[automatically_derived]
-            impl Enumerated for #name {
-                type Integer = #integer;
+            unsafe impl ::pumice::derive::H5Type for #name {
+                const PLAIN: bool = false;
+                const SIZE: usize = ::core::mem::size_of::<#integer>();
+                const OWNED: bool = true;
 
-                fn datatype() -> Datatype {
-                    let size = ::core::mem::size_of::<#integer>() as u32;
-                    let base = Integer::new(size, ByteOrder::NATIVE, <#integer>::MIN != 0);
-                    let names = Enumeration::new(base);
-                    #(let names = names.with(#names, &(Self::#variants as #integer).to_ne_bytes());)*
-                    Datatype::Enum(names)
+                fn datatype() -> ::pumice::derive::Datatype {
+                    ::pumice::derive::enumeration::<#integer>(&[#((#names, Self::#variants as #integer)),*])
                 }
 
-                fn to_integer(&self) -> #integer {
-                    match self {
+                fn put(&self, place: &mut [u8], _: &mut ::pumice::derive::Heap) -> ::core::result::Result<(), ::pumice::derive::TypeError> {
+                    let integer: #integer = match self {
                         #(Self::#variants => Self::#variants as #integer,)*
-                    }
+                    };
+                    ::pumice::derive::plain::put(&integer, place)
                 }
 
-                fn from_integer(integer: #integer) -> ::core::option::Option<Self> {
+                fn take(place: &[u8], _: &::pumice::derive::Heap) -> ::core::result::Result<Self, ::pumice::derive::TypeError> {
+                    let integer: #integer = ::pumice::derive::plain::take(place)?;
                     #(if integer == Self::#variants as #integer {
-                        return ::core::option::Option::Some(Self::#variants);
+                        return ::core::result::Result::Ok(Self::#variants);
                     })*
-                    ::core::option::Option::None
+                    ::core::result::Result::Err(::pumice::derive::no_variant(#text, integer))
                 }
             }
         };

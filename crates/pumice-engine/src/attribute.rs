@@ -79,6 +79,35 @@ pub(crate) fn each(file: &File, object: &Object) -> Result<Vec<Result<Attribute>
     })
 }
 
+/// The names of an object's attributes, in order. What else they say need not be readable.
+pub fn names(file: &File, object: &Object) -> Result<Vec<String>> {
+    let mut names = match &mut *opened(file, object)? {
+        Some(dense) => {
+            let context = Context::new(file.superblock().sizes);
+            let all = dense.list(file)?.into_iter();
+            all.map(|stored| Ok(Message::decode(&stored.body, &context)?.name))
+                .collect::<Result<Vec<_>>>()?
+        }
+        None => {
+            let messages = object.messages(kind::ATTRIBUTE);
+            messages.iter().map(|raw| name(file, raw)).collect::<Result<Vec<_>>>()?
+        }
+    };
+    names.sort();
+    Ok(names)
+}
+
+/// Whether an object has an attribute of a name.
+pub fn has(file: &File, object: &Object, name: &str) -> Result<bool> {
+    if name.contains(char::REPLACEMENT_CHARACTER) {
+        return Ok(names(file, object)?.iter().any(|known| known == name));
+    }
+    if let Some(dense) = &mut *opened(file, object)? {
+        return Ok(dense.find(file, name)?.is_some());
+    }
+    Ok(position(file, &object.messages(kind::ATTRIBUTE), name)?.is_some())
+}
+
 /// How many attributes an object has.
 pub fn count(file: &File, object: &Object) -> Result<u64> {
     Ok(match &*opened(file, object)? {
@@ -373,7 +402,7 @@ fn make_compact(
 /// Gives an attribute another name.
 pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Result<()> {
     if attribute(file, object, new_name)?.is_some() {
-        return Err(Error::Invalid(format!("attribute \"{new_name}\" exists already")));
+        return Err(Error::Exists(format!("attribute \"{new_name}\" exists already")));
     }
     let missing = || Error::NotFound(format!("no attribute \"{name}\""));
     let old = attribute(file, object, name)?.ok_or_else(missing)?;
@@ -462,12 +491,16 @@ fn set_info(file: &File, object: &Object, info: &AttributeInfo) -> Result<()> {
 /// cannot be told from others.
 fn position(file: &File, messages: &[RawMessage], name: &str) -> Result<Option<usize>> {
     for (place, raw) in messages.iter().enumerate() {
-        let raw = shared::here(file, raw.clone())?;
-        if Message::decode(&raw.body, &shared::context(file, &raw))?.name == name {
+        if self::name(file, raw)? == name {
             return Ok(Some(place));
         }
     }
     Ok(None)
+}
+
+fn name(file: &File, raw: &RawMessage) -> Result<String> {
+    let raw = shared::here(file, raw.clone())?;
+    Ok(Message::decode(&raw.body, &shared::context(file, &raw))?.name)
 }
 
 fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {

@@ -379,7 +379,7 @@ mod tests {
     use crate::version::LibraryVersion;
     use pumice_cache::{ChunkCache, Config};
     use pumice_space::Extent;
-    use pumice_types::Element;
+    use pumice_types::H5Type;
 
     fn opened(path: &Path, opening: Opening, options: &CreateOptions) -> Result<Arc<File>> {
         open_path(path, opening, ChunkCache::new(Config::default()), Locking::default(), options)

@@ -13,7 +13,9 @@ mod packed;
 mod pairs;
 mod read;
 mod references;
+mod scales;
 mod swmr;
+mod types;
 mod write;
 
 use anyhow::{Result, bail};
@@ -41,6 +43,11 @@ fn run(arguments: &[String]) -> Result<()> {
             let _open = pumice::File::open(file)?;
             write::hold()
         }
+        [command, file] if command == "write-types" => types::write(file.as_ref()),
+        [command, file] if command == "read-types" => types::read(file.as_ref()),
+        [command, file] if command == "write-scales" => scales::write(file.as_ref()),
+        [command, file] if command == "read-scales" => scales::read(file.as_ref()),
+        [command, file] if command == "read-netcdf-scales" => scales::read_netcdf(file.as_ref()),
         [command, kind, out] if command == "cuts" => cuts::run(kind, out.as_ref()),
         [command, file, path, out] if command == "bytes" => {
             std::fs::write(out, pumice::File::open(file)?.dataset(path)?.read_bytes(..)?)?;
@@ -63,7 +70,9 @@ fn run(arguments: &[String]) -> Result<()> {
              read FILE.h5 OUTDIR | \
              read FOLDER OUTDIR | lines FILE.h5 OUTDIR | chunks FILE.h5 OUTDIR | \
              hold FILE.h5 | cuts KIND OUTDIR | bytes FILE.h5 PATH OUT | references FILE.h5 PATH OUT | \
-             append FILE.h5 PATH,... TIMES ROWS swmr|plain[-wide][-slow] | follow FILE.h5 PATH ROWS swmr|plain[-file]"
+             append FILE.h5 PATH,... TIMES ROWS swmr|plain[-wide][-slow] | follow FILE.h5 PATH ROWS swmr|plain[-file] | \
+             write-types OUT.h5 | read-types FILE.h5 | \
+             write-scales OUT.h5 | read-scales FILE.h5 | read-netcdf-scales FILE.nc"
         ),
     }
 }

@@ -5,7 +5,9 @@ use crate::datatype;
 use anyhow::{Context, Result, bail};
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 use pumice::types::FixedText;
-use pumice::{Dataset, File, Group, H5Type, RawAttribute, Selection, Transfer, VariableLength};
+use pumice::{
+    Dataset, File, Group, H5Type, RawAttribute, Scalar, Selection, Transfer, VariableLength,
+};
 use serde_json::Value;
 use std::path::Path;
 
@@ -158,11 +160,11 @@ fn structs(file: &File, path: &str) -> Result<()> {
     let table = table.chunk([2, 3]).deflate(1).create(&format!("{path}/records"))?;
     table.write((..2, ..), &records[..8])?;
     table.write((2, ..), &records[8..])?;
-    table.set_attribute("one", RawAttribute::scalar(records[5]))?;
+    table.set_attribute("one", Scalar(&records[5]))?;
     table.set_attribute("some", records[..2].to_vec())?;
     let qualities = [Quality::Good, Quality::Poor, Quality::Poor];
-    let marks = file.new_enumeration::<Quality>().shape([3]).create(&format!("{path}/marks"))?;
-    marks.write_enum(.., &qualities)?;
+    let marks = file.new_dataset::<Quality>().shape([3]).create(&format!("{path}/marks"))?;
+    marks.write(.., &qualities)?;
     // Fields are found by name: one of another type, in another order, without the others.
     let part = pumice::types::Compound {
         size: 12,

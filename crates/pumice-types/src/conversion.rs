@@ -10,6 +10,7 @@
 //! * Enumerations are matched by name; values without a name become all ones.
 //! * Bit fields behave as unsigned integers, arrays of equal shape and complex numbers go part by
 //!   part.
+//! * Complex numbers and compounds of a real and an imaginary part, as h5py and MATLAB store them, become each other.
 //! * Opaque bytes, times, references and variable-length data only convert to their own datatype.
 //!
 //! Unlike libhdf5, ASCII and UTF-8 strings convert into each other, byte for byte.
@@ -19,6 +20,7 @@
 
 mod bits;
 mod cast;
+mod complex;
 mod compound;
 mod enumeration;
 mod number;
@@ -192,7 +194,20 @@ impl Kernel {
             }
             (Datatype::Enum(source), Datatype::Enum(target)) => EnumKernel::choose(source, target),
             (Datatype::Compound(source), Datatype::Compound(target)) => {
-                Some(CompoundKernel::choose(source, target)?)
+                match complex::renamed(source, target) {
+                    Some(source) => Some(CompoundKernel::choose(&source, target)?),
+                    None => Some(CompoundKernel::choose(source, target)?),
+                }
+            }
+            (Datatype::Complex(source), Datatype::Compound(target)) => {
+                complex::like(source, target)
+                    .map(|source| CompoundKernel::choose(&source, target))
+                    .transpose()?
+            }
+            (Datatype::Compound(source), Datatype::Complex(target)) => {
+                complex::like(target, source)
+                    .map(|target| CompoundKernel::choose(source, &target))
+                    .transpose()?
             }
             (Datatype::Array(source), Datatype::Array(target)) if source.dims == target.dims => {
                 Some(Self::new(&source.base, &target.base)?)

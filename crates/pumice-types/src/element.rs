@@ -1,72 +1,43 @@
-//! The number types of Rust that are elements as they lie in memory.
+//! Elements that are plain old data, and fixed text.
 
+use crate::H5Type;
 use half::f16;
-
-use crate::Datatype;
-use crate::model::{ByteOrder, CharacterSet, FixedString, Float, Integer, StringPadding};
 use std::fmt;
 use std::str::Utf8Error;
 
-/// A Rust type whose bytes are an element of [`Element::datatype`].
+/// An [`H5Type`] whose bytes in memory are an element, known to the compiler: what columns and compressed
+/// matrices are made of.
 ///
 /// ```
-/// use pumice_types::{Datatype, Element};
+/// use pumice_types::{Datatype, Element, H5Type};
 ///
+/// fn bytes<T: Element>(values: &[T]) -> usize {
+///     values.len() * T::datatype().size()
+/// }
+/// assert_eq!(bytes(&[1.5f64, 2.5]), 16);
 /// assert_eq!(u8::datatype(), Datatype::u8());
-/// assert_eq!(<f64 as Element>::datatype().size(), 8);
 /// ```
-pub trait Element: bytemuck::Pod + Send + Sync + 'static {
-    /// The datatype in this machine's byte order.
-    fn datatype() -> Datatype;
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain: its bytes in memory are no element of an HDF5 datatype",
+    note = "numbers, arrays of them, `FixedText` and `Complex` are plain",
+    note = "for a struct of your own: `#[derive(pumice::H5Type, Clone, Copy)] #[repr(C)] #[h5(plain)]`"
+)]
+pub trait Element: H5Type + bytemuck::Pod {}
+
+macro_rules! elements {
+    ($($name:ident)*) => {$( impl Element for $name {} )*};
 }
 
-macro_rules! integer_elements {
-    ($($name:ident $signed:literal)*) => {
-        $(
-            impl Element for $name {
-                fn datatype() -> Datatype {
-                    let size = size_of::<$name>() as u32;
-                    Datatype::Integer(Integer::new(size, ByteOrder::NATIVE, $signed))
-                }
-            }
-        )*
-    };
-}
+elements! { i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 }
 
-macro_rules! float_elements {
-    ($($name:ident $layout:ident)*) => {
-        $(
-            impl Element for $name {
-                fn datatype() -> Datatype {
-                    Datatype::Float(Float::$layout(ByteOrder::NATIVE))
-                }
-            }
-        )*
-    };
-}
+impl<T: Element, const N: usize> Element for [T; N] {}
 
-integer_elements! { i8 true i16 true i32 true i64 true u8 false u16 false u32 false u64 false }
-float_elements! { f16 half f32 single f64 double }
-
-/// An array of fixed length as one element. Arrays of arrays are one array of more dimensions.
-impl<T: Element, const N: usize> Element for [T; N] {
-    fn datatype() -> Datatype {
-        let mut dims = vec![N as u32];
-        let base = match T::datatype() {
-            Datatype::Array(inner) => {
-                dims.extend(&inner.dims);
-                *inner.base
-            }
-            other => other,
-        };
-        Datatype::array(base, dims)
-    }
-}
+impl<const N: usize> Element for FixedText<N> {}
 
 /// A string of `N` bytes, padded with null bytes; UTF-8.
 ///
 /// ```
-/// use pumice_types::{Element, FixedText};
+/// use pumice_types::{FixedText, H5Type};
 ///
 /// let name = FixedText::<8>::new("pumice").expect("it fits");
 /// assert_eq!(name.as_str(), Ok("pumice"));
@@ -101,28 +72,4 @@ impl<const N: usize> fmt::Debug for FixedText<N> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}", String::from_utf8_lossy(self.as_bytes()))
     }
-}
-
-impl<const N: usize> Element for FixedText<N> {
-    fn datatype() -> Datatype {
-        let (padding, charset) = (StringPadding::NullPad, CharacterSet::Utf8);
-        Datatype::String(FixedString { size: N as u32, padding, charset })
-    }
-}
-
-/// A C-like enum whose variants are the names of an enumeration; see `pumice::H5Type`.
-///
-/// It is no [`Element`], because not every integer is one of its variants.
-pub trait Enumerated: Sized {
-    /// The integer of its representation.
-    type Integer: Element;
-
-    /// The enumeration, in this machine's byte order.
-    fn datatype() -> Datatype;
-
-    /// A variant's integer.
-    fn to_integer(&self) -> Self::Integer;
-
-    /// The variant of an integer.
-    fn from_integer(integer: Self::Integer) -> Option<Self>;
 }

@@ -45,6 +45,9 @@ pub enum TypeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A value that the type which it is read or written as cannot have.
+    #[error("{0}")]
+    Value(String),
     /// A data-transform expression cannot be understood.
     #[error(
         "data transform, character {}: expected {expected}, found {found}\n  {expression}\n  {:>width$}",
@@ -65,5 +68,9 @@ pub enum TypeError {
 impl TypeError {
     pub(crate) fn invalid(class: &'static str, reason: impl Into<String>) -> Self {
         Self::Invalid { class, reason: reason.into() }
+    }
+
+    pub(crate) fn value(reason: impl Into<String>) -> Self {
+        Self::Value(reason.into())
     }
 }

@@ -2,10 +2,16 @@
 //!
 //! Parts of a fixed size are the business of [`Conversion`]. Strings stay as they are, sequences are
 //! converted value by value, compounds member by member: a member that the source does not have is zero, or
-//! null. Strings do not become sequences, nor of a fixed size.
+//! null. Between two datatypes of files, strings do not become sequences, nor of a fixed size.
+//!
+//! Between a file and values of Rust ([`reading`](HeapedConversion::reading),
+//! [`writing`](HeapedConversion::writing)) more is possible: text of a fixed length and of any become each other,
+//! numbers and bits become truth values, and references to objects become things of a [`Heap`](crate::Heap), of
+//! which elements in memory have the numbers; [`Links`] knows them.
 
-use crate::model::{Compound, Datatype, VarLen, VarLenKind};
-use crate::{Conversion, Heaped, TypeError};
+use crate::model::{Compound, Datatype, FixedString, Reference, StringPadding, VarLen, VarLenKind};
+use crate::value::trimmed;
+use crate::{Conversion, H5Type, Heaped, Strings, TypeError};
 
 /// How heaped elements of one datatype become those of another.
 ///
@@ -21,11 +27,15 @@ use crate::{Conversion, Heaped, TypeError};
 /// assert_eq!(converted.values(&to)?, [value, Value::Null]);
 /// # Ok::<(), pumice_types::TypeError>(())
 /// ```
+#[derive(Debug)]
 pub struct HeapedConversion {
     sizes: [usize; 2],
     step: Step,
+    complete: bool,
+    reading: bool,
 }
 
+#[derive(Debug)]
 enum Step {
     /// Elements without references.
     Plain(Conversion),
@@ -35,62 +45,207 @@ enum Step {
     Compound(Vec<([usize; 2], HeapedConversion)>),
     /// So many elements in one.
     Array(Box<HeapedConversion>),
+    /// Text of a fixed length that gets one of its own.
+    Loosened { padding: StringPadding, size: u32 },
+    /// Text that gets a fixed length.
+    Fixed { from: VarLen, to: FixedString },
+    /// Numbers or bits: anything but zero is true.
+    Truth,
+    /// References to objects, as the file has them or as memory does.
+    Link(Reference),
+}
+
+/// Where elements come from and go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Both are a file's.
+    Files,
+    /// From a file to values of Rust.
+    Reading,
+    /// From values of Rust to a file.
+    Writing,
+}
+
+/// References to objects, between a file and memory.
+pub trait Links {
+    /// Writes the number of what an element of a file refers to over `place`.
+    fn read(&mut self, kind: &Reference, element: &[u8], place: &mut [u8])
+    -> Result<(), TypeError>;
+
+    /// Writes a reference to what has the number at `place` over `element`, one of a file.
+    fn write(
+        &mut self,
+        place: &[u8],
+        kind: &Reference,
+        element: &mut [u8],
+    ) -> Result<(), TypeError>;
+}
+
+/// Between files, references stay as they are.
+struct NoLinks;
+
+impl Links for NoLinks {
+    fn read(&mut self, _: &Reference, _: &[u8], _: &mut [u8]) -> Result<(), TypeError> {
+        Err(TypeError::value("nobody to follow it"))
+    }
+
+    fn write(&mut self, _: &[u8], _: &Reference, _: &mut [u8]) -> Result<(), TypeError> {
+        Err(TypeError::value("nobody to make it"))
+    }
+}
+
+/// What a conversion goes through with.
+struct Target<'a> {
+    to: Heaped,
+    links: &'a mut dyn Links,
+    reading: bool,
 }
 
 impl HeapedConversion {
-    /// Chooses how to turn elements of `from` into elements of `to`.
+    /// Chooses how to turn elements of `from` into elements of `to`, both of files.
     pub fn new(from: &Datatype, to: &Datatype) -> Result<Self, TypeError> {
-        let step = match (from, to) {
-            _ if !from.has_varlen() && !to.has_varlen() => Step::Plain(Conversion::new(from, to)?),
-            (Datatype::VarLen(from), Datatype::VarLen(to)) if same_kind(from, to) => {
-                let text = matches!(from.kind, VarLenKind::String { .. });
-                let same = text || from.base == to.base && !from.base.has_varlen();
-                let base = (!same).then(|| Self::new(&from.base, &to.base)).transpose()?;
-                Step::VarLen { from: from.clone(), size: to.size, base: base.map(Box::new) }
-            }
-            (Datatype::Compound(from), Datatype::Compound(to)) => {
-                Step::Compound(members(from, to)?)
-            }
-            (Datatype::Array(one), Datatype::Array(other)) if one.count() == other.count() => {
-                Step::Array(Box::new(Self::new(&one.base, &other.base)?))
-            }
-            _ => return Err(TypeError::invalid(from.class_name(), format!("no way to {to}"))),
-        };
+        Self::choose(from, to, Way::Files)
+    }
+
+    /// Chooses how to turn elements of a file into those of a type of Rust.
+    ///
+    /// ```
+    /// use pumice_types::{Datatype, H5Type, HeapedConversion};
+    ///
+    /// assert!(HeapedConversion::reading(&Datatype::fixed_string(4), &String::datatype()).is_ok());
+    /// assert!(HeapedConversion::reading(&Datatype::u8(), &bool::datatype()).is_ok());
+    /// assert!(HeapedConversion::reading(&Datatype::u8(), &String::datatype()).is_err());
+    /// ```
+    pub fn reading(file: &Datatype, memory: &Datatype) -> Result<Self, TypeError> {
+        Self::choose(file, memory, Way::Reading)
+    }
+
+    /// Chooses how to turn elements of a type of Rust into those of a file.
+    pub fn writing(memory: &Datatype, file: &Datatype) -> Result<Self, TypeError> {
+        Self::choose(memory, file, Way::Writing)
+    }
+
+    fn choose(from: &Datatype, to: &Datatype, way: Way) -> Result<Self, TypeError> {
+        let (step, complete) = Self::step(from, to, way)?;
         let sizes = [from.size(), to.size()];
         if sizes.contains(&0) {
             return Err(TypeError::invalid(from.class_name(), "elements of zero bytes"));
         }
-        Ok(Self { sizes, step })
+        Ok(Self { sizes, step, complete, reading: way == Way::Reading })
+    }
+
+    /// How elements are converted, and whether every member of the target gets a value.
+    fn step(from: &Datatype, to: &Datatype, way: Way) -> Result<(Step, bool), TypeError> {
+        let refers = |datatype: &Datatype| match way {
+            Way::Files => datatype.has_varlen(),
+            _ => datatype.has_references(),
+        };
+        if !refers(from) && !refers(to) {
+            match Conversion::new(from, to) {
+                Ok(plain) => {
+                    let complete = plain.overwrites_target();
+                    return Ok((Step::Plain(plain), complete));
+                }
+                Err(error) if way == Way::Files => return Err(error),
+                Err(_) => {}
+            }
+        }
+        let step = match (from, to) {
+            (Datatype::VarLen(from), Datatype::VarLen(to)) if same_kind(from, to) => {
+                let text = matches!(from.kind, VarLenKind::String { .. });
+                let same = text || from.base == to.base && !refers(&from.base);
+                let base = (!same).then(|| Self::choose(&from.base, &to.base, way)).transpose()?;
+                Step::VarLen { from: from.clone(), size: to.size, base: base.map(Box::new) }
+            }
+            (Datatype::Compound(from), Datatype::Compound(to)) => {
+                let members = members(from, to, way)?;
+                let complete = members.len() == to.members.len()
+                    && members.iter().all(|(_, member)| member.complete);
+                return Ok((Step::Compound(members), complete));
+            }
+            (Datatype::Array(one), Datatype::Array(other)) if one.count() == other.count() => {
+                let base = Self::choose(&one.base, &other.base, way)?;
+                let complete = base.complete;
+                return Ok((Step::Array(Box::new(base)), complete));
+            }
+            (Datatype::String(from), Datatype::VarLen(to)) if way != Way::Files && is_text(to) => {
+                Step::Loosened { padding: from.padding, size: to.size }
+            }
+            (Datatype::VarLen(from), Datatype::String(to))
+                if way != Way::Files && is_text(from) =>
+            {
+                Step::Fixed { from: from.clone(), to: to.clone() }
+            }
+            (Datatype::Integer(_) | Datatype::Bitfield(_), to)
+                if way == Way::Reading && *to == bool::datatype() =>
+            {
+                Step::Truth
+            }
+            (Datatype::Reference(from), Datatype::Reference(to)) if way != Way::Files => {
+                Step::Link(if way == Way::Reading { from } else { to }.clone())
+            }
+            _ => {
+                let text = |datatype| crate::ddl::inline(datatype).to_string();
+                return Err(TypeError::NoConversion { from: text(from), to: text(to) });
+            }
+        };
+        Ok((step, true))
+    }
+
+    /// Whether every member of the target gets a value. Those that the source does not have become zero, or null.
+    pub fn is_complete(&self) -> bool {
+        self.complete
     }
 
     /// The elements, with what they refer to in a heap of their own.
     pub fn convert(&self, from: &Heaped) -> Result<Heaped, TypeError> {
-        let [size, _] = self.sizes;
-        if !from.elements.len().is_multiple_of(size) {
-            return Err(TypeError::SourceLength { element: size, found: from.elements.len() });
+        self.convert_with(&from.elements, &from.heap, None, &mut NoLinks)
+    }
+
+    /// As [`convert`](Self::convert), with references to objects. Members that the source does not have are those of
+    /// `onto`, which are as many elements of the target.
+    pub fn convert_with(
+        &self,
+        elements: &[u8],
+        heap: &[u8],
+        onto: Option<Heaped>,
+        links: &mut dyn Links,
+    ) -> Result<Heaped, TypeError> {
+        let [size, new] = self.sizes;
+        if !elements.len().is_multiple_of(size) {
+            return Err(TypeError::SourceLength { element: size, found: elements.len() });
         }
-        let mut to = Heaped::default();
-        let elements = self.elements(&from.elements, &from.heap, &mut to)?;
-        Ok(Heaped { elements, heap: to.heap })
+        let expected = (elements.len() / size).saturating_mul(new);
+        let Heaped { elements: mut places, heap: old } = match onto {
+            Some(onto) => onto,
+            None => Heaped { elements: zeroed(expected)?, heap: Vec::new() },
+        };
+        if places.len() != expected {
+            return Err(TypeError::TargetLength { expected, found: places.len() });
+        }
+        let reading = self.reading;
+        let mut target = Target { to: Heaped { elements: Vec::new(), heap: old }, links, reading };
+        self.elements(elements, heap, &mut places, &mut target)?;
+        Ok(Heaped { elements: places, heap: target.to.heap })
     }
 
     /// Converts elements; what they refer to is put on the heap of `to`.
-    fn elements(&self, from: &[u8], heap: &[u8], to: &mut Heaped) -> Result<Vec<u8>, TypeError> {
+    fn elements(
+        &self,
+        from: &[u8],
+        heap: &[u8],
+        places: &mut [u8],
+        target: &mut Target<'_>,
+    ) -> Result<(), TypeError> {
         let [size, new] = self.sizes;
-        let count = from.len() / size;
-        let mut elements = vec![0; count.saturating_mul(new)];
-        match &self.step {
-            Step::Plain(conversion) => {
-                conversion.convert(from, &mut elements)?;
-            }
-            _ => {
-                for (element, place) in from.chunks_exact(size).zip(elements.chunks_exact_mut(new))
-                {
-                    self.element(element, heap, place, to)?;
-                }
-            }
+        if let Step::Plain(conversion) = &self.step {
+            return conversion.convert(from, places);
         }
-        Ok(elements)
+        let pairs = from.chunks_exact(size).zip(places.chunks_exact_mut(new));
+        for (element, place) in pairs {
+            self.element(element, heap, place, target)?;
+        }
+        Ok(())
     }
 
     fn element(
@@ -98,18 +253,23 @@ impl HeapedConversion {
         from: &[u8],
         heap: &[u8],
         place: &mut [u8],
-        to: &mut Heaped,
+        target: &mut Target<'_>,
     ) -> Result<(), TypeError> {
         match &self.step {
             Step::Plain(conversion) => conversion.convert(from, place),
             Step::VarLen { from: varlen, size, base } => {
-                let Some(payload) = varlen.payload(from, heap)? else { return Ok(()) };
+                let Some(payload) = varlen.payload(from, heap)? else {
+                    place.fill(0);
+                    return Ok(());
+                };
                 let count = (payload.len() / varlen.base.size().max(1)) as u64;
                 let reference = match base {
-                    None => to.push(payload, count, *size)?,
+                    None => target.to.push(payload, count, *size)?,
                     Some(base) => {
-                        let payload = base.elements(payload, heap, to)?;
-                        to.push(&payload, count, *size)?
+                        let [_, new] = base.sizes;
+                        let mut converted = zeroed((count as usize).saturating_mul(new))?;
+                        base.elements(payload, heap, &mut converted, target)?;
+                        target.to.push(&converted, count, *size)?
                     }
                 };
                 place.copy_from_slice(&reference);
@@ -123,32 +283,55 @@ impl HeapedConversion {
                     else {
                         return Err(TypeError::invalid("compound", "a member outside"));
                     };
-                    member.element(from, heap, place, to)?;
+                    member.element(from, heap, place, target)?;
                 }
                 Ok(())
             }
-            Step::Array(base) => {
-                place.copy_from_slice(&base.elements(from, heap, to)?);
+            Step::Array(base) => base.elements(from, heap, place, target),
+            Step::Loosened { padding, size } => {
+                let text = trimmed(from, *padding);
+                place.copy_from_slice(&target.to.push(text, text.len() as u64, *size)?);
                 Ok(())
             }
+            Step::Fixed { from: varlen, to } => {
+                let text = varlen.payload(from, heap)?.unwrap_or_default();
+                let one: Strings = [text].into_iter().collect();
+                place.copy_from_slice(&one.to_fixed(to)?);
+                Ok(())
+            }
+            Step::Truth => {
+                place.fill(u8::from(from.iter().any(|&byte| byte != 0)));
+                Ok(())
+            }
+            Step::Link(kind) if target.reading => target.links.read(kind, from, place),
+            Step::Link(kind) => target.links.write(from, kind, place),
         }
     }
 }
 
+fn zeroed(bytes: usize) -> Result<Vec<u8>, TypeError> {
+    bytemuck::allocation::try_zeroed_vec(bytes)
+        .map_err(|()| TypeError::value(format!("no memory for {bytes} byte(s)")))
+}
+
+fn is_text(varlen: &VarLen) -> bool {
+    matches!(varlen.kind, VarLenKind::String { .. })
+}
+
 fn same_kind(from: &VarLen, to: &VarLen) -> bool {
-    let text = |varlen: &VarLen| matches!(varlen.kind, VarLenKind::String { .. });
-    text(from) == text(to)
+    is_text(from) == is_text(to)
 }
 
 /// The members that both have.
 fn members(
     from: &Compound,
     to: &Compound,
+    way: Way,
 ) -> Result<Vec<([usize; 2], HeapedConversion)>, TypeError> {
     let both = to.members.iter().filter_map(|new| Some((from.member(&new.name)?, new)));
     both.map(|(old, new)| {
         let places = [old.offset as usize, new.offset as usize];
-        Ok((places, HeapedConversion::new(&old.datatype, &new.datatype)?))
+        Ok((places, HeapedConversion::choose(&old.datatype, &new.datatype, way)?))
     })
     .collect()
 }

@@ -15,7 +15,7 @@ pub use atomic::{
 };
 pub use composite::{Array, Complex, Compound, Enumeration, Member, VarLen, VarLenKind};
 
-use crate::Element;
+use crate::H5Type;
 
 /// An HDF5 datatype.
 ///
@@ -107,8 +107,8 @@ impl Datatype {
         f64_be double Big "H5T_IEEE_F64BE";
     }
 
-    /// The datatype of a Rust number in this machine's byte order.
-    pub fn native<T: Element>() -> Self {
+    /// The datatype of a type of Rust in memory, in this machine's byte order.
+    pub fn native<T: H5Type>() -> Self {
         T::datatype()
     }
 

@@ -2,10 +2,12 @@
 //! are. Numbers in bulk are the business of [`Conversion`], strings and sequences in bulk that of
 //! [`Heaped`].
 
+mod show;
+
 use crate::conversion::integer_value;
 use crate::heaped::claimed_bytes;
 use crate::model::{Datatype, Integer, StringPadding, VarLenKind};
-use crate::{Conversion, Element, Heaped, TypeError};
+use crate::{Conversion, Element, H5Type, Heaped, TypeError};
 
 /// An element of any datatype.
 ///
@@ -54,6 +56,33 @@ impl Value {
         }
     }
 
+    /// The number, if it is one.
+    ///
+    /// ```
+    /// use pumice_types::Value;
+    ///
+    /// assert_eq!(Value::Integer(7).as_f64(), Some(7.0));
+    /// assert_eq!(Value::from("7").as_f64(), None);
+    /// ```
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Float(number) => Some(*number),
+            Self::Integer(number) => Some(*number as f64),
+            _ => None,
+        }
+    }
+
+    /// Both parts of a complex number, or of a list of two numbers.
+    fn pair(&self) -> Option<[f64; 2]> {
+        match self {
+            Self::Complex(real, imaginary) => Some([*real, *imaginary]),
+            other => match other.items()? {
+                [real, imaginary] => Some([real.as_f64()?, imaginary.as_f64()?]),
+                _ => None,
+            },
+        }
+    }
+
     /// The values of a sequence or an array.
     pub fn items(&self) -> Option<&[Value]> {
         match self {
@@ -74,17 +103,27 @@ impl Value {
 }
 
 impl Heaped {
-    /// The elements as values.
-    ///
-    /// Each has what it refers to for itself: of many elements that refer to the same, there may be more than
-    /// there is memory for, which is an error.
-    pub fn values(&self, datatype: &Datatype) -> Result<Vec<Value>, TypeError> {
+    /// Fails if what elements refer to, each for itself, is more than there is memory for: many may refer to the
+    /// same.
+    pub fn check_claims(&self, datatype: &Datatype) -> Result<(), TypeError> {
+        if !datatype.has_varlen() {
+            return Ok(());
+        }
         let claimed = claimed_bytes(datatype, &mut self.elements.clone())?.unwrap_or(0);
         let claimed = usize::try_from(claimed).unwrap_or(usize::MAX);
         if claimed > self.heap.len() && Vec::<u8>::new().try_reserve_exact(claimed).is_err() {
             let reason = format!("no memory for {claimed} byte(s) of values");
             return Err(TypeError::invalid(datatype.class_name(), reason));
         }
+        Ok(())
+    }
+
+    /// The elements as values.
+    ///
+    /// Each has what it refers to for itself: of many elements that refer to the same, there may be more than
+    /// there is memory for, which is an error.
+    pub fn values(&self, datatype: &Datatype) -> Result<Vec<Value>, TypeError> {
+        self.check_claims(datatype)?;
         values(datatype, &self.elements, &self.heap)
     }
 }
@@ -138,12 +177,18 @@ fn put(
                 }
             }
         }
-        (Datatype::Float(_), Value::Float(number)) => convert(datatype, *number, place),
-        (Datatype::Complex(complex), Value::Complex(real, imaginary)) => {
-            let (first, second) = place.split_at_mut(place.len() / 2);
-            let base = Datatype::Float(complex.base.clone());
-            convert(&base, *real, first)?;
-            convert(&base, *imaginary, second)
+        (Datatype::Float(_), Value::Float(_) | Value::Integer(_)) => {
+            convert(datatype, value.as_f64().ok_or_else(wrong)?, place)
+        }
+        (Datatype::Complex(_), Value::Complex(..) | Value::Array(_) | Value::Sequence(_))
+        | (Datatype::Compound(_), Value::Complex(..) | Value::Array(_) | Value::Sequence(_)) => {
+            // As compounds of two parts have complex numbers of all kinds.
+            let [real, imaginary] = value.pair().ok_or_else(wrong)?;
+            let parts = Datatype::compound([("r", f64::datatype()), ("i", f64::datatype())]);
+            let bytes = [real.to_ne_bytes(), imaginary.to_ne_bytes()].concat();
+            let conversion = Conversion::new(&parts, datatype).ok();
+            let conversion = conversion.filter(Conversion::overwrites_target).ok_or_else(wrong)?;
+            conversion.convert(&bytes, place)
         }
         (Datatype::String(string), Value::Text(text)) => {
             let room = match string.padding {
@@ -159,6 +204,12 @@ fn put(
             let base = Datatype::Integer(enumeration.base.clone());
             put(&base, &Value::Integer(*number), place, heaped)
         }
+        (Datatype::Enum(enumeration), Value::Text(name)) => {
+            let name = std::str::from_utf8(name).ok();
+            let known = name.and_then(|name| enumeration.value_of(name)).ok_or_else(wrong)?;
+            place.copy_from_slice(known);
+            Ok(())
+        }
         (_, Value::Bytes(bytes) | Value::Reference(bytes)) if bytes.len() == place.len() => {
             place.copy_from_slice(bytes);
             Ok(())
@@ -172,7 +223,9 @@ fn put(
             }
             Ok(())
         }
-        (Datatype::Array(array), Value::Array(parts)) if parts.len() == array.count() => {
+        (Datatype::Array(array), Value::Array(parts) | Value::Sequence(parts))
+            if parts.len() == array.count() =>
+        {
             let places = place.chunks_exact_mut(array.base.size().max(1));
             parts.iter().zip(places).try_for_each(|(part, at)| put(&array.base, part, at, heaped))
         }

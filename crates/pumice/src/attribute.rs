@@ -1,15 +1,18 @@
 //! Attributes: small named values of groups and datasets.
 
+mod value;
+
+pub(crate) use value::set;
+pub use value::{AttributeValue, FixedLength, Scalar};
+
 use crate::ObjectPath;
 use crate::file::Owner;
+use crate::typed;
 use pumice_engine::attribute::{self, NewAttribute, Values};
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result};
 use pumice_space::Extent;
-use pumice_types::{
-    CharacterSet, Conversion, Datatype, Element, FixedString, Heaped, Sequences, StringPadding,
-    Strings, Value, references,
-};
+use pumice_types::{Datatype, Element, H5Type, Heaped, Sequences, Strings, Value, references};
 use std::fmt;
 use std::sync::Arc;
 
@@ -121,15 +124,39 @@ impl Attribute {
     }
 
     /// Its elements, converted to `T`.
-    pub fn read<T: Element>(&self) -> Result<Vec<T>> {
-        let convert = || -> Result<Vec<T>> {
-            let conversion = Conversion::new(&self.inner.datatype, &T::datatype())?;
-            let count = self.inner.data.len() / self.inner.datatype.size().max(1);
-            let mut values = vec![T::zeroed(); count];
-            conversion.convert(&self.inner.data, bytemuck::cast_slice_mut(&mut values))?;
-            Ok(values)
-        };
-        convert().map_err(|error| error.at(&self.path))
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.set_attribute("names", ["tuff", "basalt"])?;
+    /// file.set_attribute("flags", [true, false])?;
+    /// assert_eq!(file.attribute("names")?.read::<String>()?, ["tuff", "basalt"]);
+    /// assert_eq!(file.attribute("flags")?.read::<bool>()?, [true, false]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read<T: H5Type>(&self) -> Result<Vec<T>> {
+        let values = || typed::values(&self.owner.0, &self.inner.datatype, &self.read_heaped()?);
+        values().map_err(|error| error.at(&self.path))
+    }
+
+    /// Its one value, converted to `T`.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.set_attribute("scale", 0.5)?;
+    /// assert_eq!(file.attribute("scale")?.read_scalar::<f64>()?, 0.5);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_scalar<T: H5Type>(&self) -> Result<T> {
+        let mut values = self.read()?;
+        match (values.pop(), values.len()) {
+            (Some(one), 0) => Ok(one),
+            (_, rest) => {
+                let what = format!("an attribute of {} values read as one", rest + 1);
+                let what =
+                    if values.is_empty() { "an attribute without a value".into() } else { what };
+                Err(Error::Invalid(what).at(&self.path))
+            }
+        }
     }
 
     /// Its text: the first of its strings, of fixed or variable length.
@@ -167,69 +194,10 @@ impl Attribute {
     }
 }
 
-/// What can be stored as an attribute: an element, an array, slice or vector of elements, text,
-/// [data of variable length](VariableLength), [references](crate::Reference).
-pub trait AttributeValue {
-    /// The attribute of this value.
-    fn attribute(&self, name: &str) -> NewAttribute;
-}
-
-macro_rules! scalars {
-    ($($scalar:ty),+) => {$(
-        impl AttributeValue for $scalar {
-            fn attribute(&self, name: &str) -> NewAttribute {
-                let extent = Extent::Scalar;
-                NewAttribute { extent, ..[*self].as_slice().attribute(name) }
-            }
-        }
-    )+};
-}
-
-scalars! { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 }
-
-impl<T: Element> AttributeValue for &[T] {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        NewAttribute::new(
-            name,
-            T::datatype(),
-            Extent::Simple { dims: [self.len() as u64].as_slice().into(), max: None },
-            bytemuck::cast_slice(self).to_vec(),
-        )
-    }
-}
-
-impl<T: Element, const N: usize> AttributeValue for [T; N] {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        self.as_slice().attribute(name)
-    }
-}
-
-impl AttributeValue for &str {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        let mut data = self.as_bytes().to_vec();
-        data.resize(self.len().max(1), 0);
-        let (padding, charset) = (StringPadding::NullPad, CharacterSet::Utf8);
-        let string = FixedString { size: data.len() as u32, padding, charset };
-        NewAttribute::new(name, Datatype::String(string), Extent::Scalar, data)
-    }
-}
-
-impl AttributeValue for String {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        self.as_str().attribute(name)
-    }
-}
-
-impl<T: Element> AttributeValue for Vec<T> {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        self.as_slice().attribute(name)
-    }
-}
-
 /// A value of any datatype and shape, as bytes.
 ///
 /// ```
-/// use pumice::{Datatype, Element, File, RawAttribute};
+/// use pumice::{Datatype, H5Type, File, RawAttribute};
 ///
 /// let file = File::in_memory()?;
 /// let value = RawAttribute::new(u16::datatype(), &[2], vec![1, 0, 2, 0])?;
@@ -264,7 +232,7 @@ impl RawAttribute {
     /// No elements at all: a null dataspace, which has a datatype and neither shape nor value.
     ///
     /// ```
-    /// use pumice::{Element, File, RawAttribute};
+    /// use pumice::{H5Type, File, RawAttribute};
     ///
     /// let file = File::in_memory()?;
     /// file.set_attribute("unknown", RawAttribute::null(f64::datatype()))?;
@@ -290,9 +258,9 @@ impl RawAttribute {
 }
 
 impl AttributeValue for RawAttribute {
-    fn attribute(&self, name: &str) -> NewAttribute {
+    fn attribute(&self, name: &str) -> Result<NewAttribute> {
         let Self { datatype, extent, data } = self.clone();
-        NewAttribute::new(name, datatype, extent, data)
+        Ok(NewAttribute::new(name, datatype, extent, data))
     }
 }
 
@@ -365,13 +333,9 @@ impl VariableLength {
 }
 
 impl AttributeValue for VariableLength {
-    fn attribute(&self, name: &str) -> NewAttribute {
+    fn attribute(&self, name: &str) -> Result<NewAttribute> {
         let Self { datatype, extent, values } = self.clone();
-        NewAttribute {
-            name: name.into(),
-            extent,
-            values: Values::Heaped(datatype, values),
-            committed: None,
-        }
+        let values = Values::Heaped(datatype, values);
+        Ok(NewAttribute { name: name.into(), extent, values, committed: None })
     }
 }

@@ -5,7 +5,7 @@ use crate::{Dataset, Select};
 use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{ChunkGrid, Dims, Selection};
-use pumice_types::{Element, Heaped, Value};
+use pumice_types::{H5Type, Heaped, Value};
 
 /// About how many cells a block may bring into memory.
 pub(crate) const BLOCK_CELLS: u64 = 1 << 20;
@@ -61,10 +61,10 @@ impl Dataset {
     /// assert_eq!(dataset.read::<i32>(..)?, [0, 0, 0, 0, 7, 7, 0, 0, 7, 7, 0, 0]);
     /// # Ok::<(), pumice::Error>(())
     /// ```
-    pub fn write_scalar<T: Element>(&self, selection: impl Select, value: T) -> Result<()> {
+    pub fn write_scalar<T: H5Type + Clone>(&self, selection: impl Select, value: T) -> Result<()> {
         let mut values = Vec::new();
         self.in_pieces(selection, size_of::<T>(), |cells, count| {
-            values.resize(count.max(values.len()), value);
+            values.resize(count.max(values.len()), value.clone());
             self.write(cells, &values[..count])
         })
     }

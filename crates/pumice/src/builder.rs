@@ -10,7 +10,7 @@ use pumice_engine::Result;
 use pumice_engine::dataset::{AllocationTime, FillTime, VirtualMapping};
 use pumice_engine::shared::Committed;
 use pumice_space::{Selection, UNLIMITED};
-use pumice_types::{Datatype, Element, Heaped, Value};
+use pumice_types::{Datatype, H5Type, Heaped, TypeError, Value};
 
 /// Which share of the cells is defined, if nobody tells.
 const DENSITY: f64 = 0.01;
@@ -72,6 +72,8 @@ pub struct DatasetBuilder {
 enum Fill {
     /// One element of some type.
     Element(Datatype, Vec<u8>),
+    /// One value of a type of Rust, with what it refers to, or why it is none.
+    Typed(Datatype, Result<Heaped, TypeError>),
     /// One value of the dataset's type.
     Value(Value),
     /// One element of the dataset's type, with what it refers to.
@@ -164,8 +166,17 @@ impl DatasetBuilder {
     }
 
     /// What cells that were never written read as; zero if not given.
-    pub fn fill_value<T: Element>(mut self, value: T) -> Self {
-        self.fill = Some(Fill::Element(T::datatype(), bytemuck::bytes_of(&value).to_vec()));
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let names = file.new_dataset::<String>().shape([2]).fill_value("unknown").create("names")?;
+    /// assert_eq!(names.read::<String>(..)?, ["unknown", "unknown"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn fill_value<T: H5Type>(mut self, value: T) -> Self {
+        let elements = pumice_types::to_elements(std::slice::from_ref(&value));
+        let heaped = elements.map(|(elements, heap)| Heaped { elements, heap: heap.bytes });
+        self.fill = Some(Fill::Typed(T::datatype(), heaped));
         self
     }
 

@@ -16,7 +16,7 @@ impl Group {
     /// Gives a datatype a name of its own.
     ///
     /// ```
-    /// use pumice::{Element, File};
+    /// use pumice::{H5Type, File};
     ///
     /// let file = File::in_memory()?;
     /// file.commit_datatype("types/count", &u16::datatype())?;
@@ -44,7 +44,7 @@ impl Group {
     /// Begins a dataset that shares a committed datatype of this file.
     ///
     /// ```
-    /// use pumice::{Element, File};
+    /// use pumice::{H5Type, File};
     ///
     /// let file = File::in_memory()?;
     /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
@@ -66,8 +66,9 @@ pub struct CommittedValue<V> {
 }
 
 impl<V: AttributeValue> AttributeValue for CommittedValue<V> {
-    fn attribute(&self, name: &str) -> NewAttribute {
-        NewAttribute { committed: Some(self.committed.clone()), ..self.value.attribute(name) }
+    fn attribute(&self, name: &str) -> Result<NewAttribute> {
+        let value = self.value.attribute(name)?;
+        Ok(NewAttribute { committed: Some(self.committed.clone()), ..value })
     }
 }
 
@@ -114,7 +115,7 @@ impl CommittedDatatype {
     /// attribute must be of the same file.
     ///
     /// ```
-    /// use pumice::{Element, File};
+    /// use pumice::{H5Type, File};
     ///
     /// let file = File::in_memory()?;
     /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;
@@ -158,6 +159,18 @@ impl CommittedDatatype {
         &self.datatype
     }
 
+    /// Whether it has an attribute of a name.
+    pub fn has_attribute(&self, name: &str) -> Result<bool> {
+        let has = attribute::has(self.engine(), &self.object, name);
+        has.map_err(|error| error.at(&self.path))
+    }
+
+    /// The names of its attributes, in order.
+    pub fn attribute_names(&self) -> Result<Vec<String>> {
+        let names = attribute::names(self.engine(), &self.object);
+        names.map_err(|error| error.at(&self.path))
+    }
+
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
         Attribute::all(&self.owner, &self.object, &self.path)
@@ -165,7 +178,7 @@ impl CommittedDatatype {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        let set = attribute::create(self.changing()?, &self.object, value.attribute(name));
+        let set = crate::attribute::set(self.changing()?, &self.object, name, &value);
         set.map_err(|error| error.at(&self.path))
     }
 
@@ -184,7 +197,7 @@ impl CommittedDatatype {
     /// Gives an attribute another name.
     ///
     /// ```
-    /// use pumice::{Element, File};
+    /// use pumice::{H5Type, File};
     ///
     /// let file = File::in_memory()?;
     /// let celsius = file.commit_datatype("celsius", &f32::datatype())?;

@@ -9,7 +9,7 @@ use crate::{Dataset, DatasetBuilder, Defined};
 use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
 use pumice_space::{Points, Selection};
-use pumice_types::{Conversion, Datatype, Element, Heaped, HeapedConversion, Value};
+use pumice_types::{Conversion, Datatype, Element, H5Type, Heaped, HeapedConversion, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// About how many bytes are read and written at once where all cells are copied.

@@ -3,8 +3,8 @@
 mod ahead;
 pub(crate) mod creation;
 mod defined;
-mod enumerated;
 pub(crate) mod steady;
+mod typed;
 mod varlen;
 
 pub use defined::Defined;
@@ -233,66 +233,6 @@ impl Dataset {
         self.at(self.state.index_size())
     }
 
-    /// Reads the selected cells as `T`, in row-major order (points: in their order).
-    ///
-    /// ```
-    /// # let file = pumice::File::in_memory()?;
-    /// let squares = file.new_dataset::<u8>().shape([2, 3]).create("squares")?;
-    /// squares.write(.., &[0u8, 1, 4, 9, 16, 25])?;
-    /// assert_eq!(squares.read::<f32>((1, 1..3))?, [16.0, 25.0]);
-    /// # Ok::<(), pumice::Error>(())
-    /// ```
-    pub fn read<T: Element>(&self, selection: impl Select) -> Result<Vec<T>> {
-        self.read_with(selection, &Transfer::default())
-    }
-
-    /// Reads the selected cells into `buffer`.
-    pub fn read_into<T: Element>(&self, selection: impl Select, buffer: &mut [T]) -> Result<()> {
-        self.read_into_with(selection, buffer, &Transfer::default())
-    }
-
-    /// As [`read`](Self::read), in the way that `transfer` says. It must not have places in memory
-    /// of its own: see [`read_into_with`](Self::read_into_with).
-    pub fn read_with<T: Element>(
-        &self,
-        selection: impl Select,
-        transfer: &Transfer,
-    ) -> Result<Vec<T>> {
-        self.selected(selection, |selection, dims| {
-            let mut values = self.buffer(self.count(selection, dims, size_of::<T>())?)?;
-            let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
-            self.state.read_with(selection, &T::datatype(), output, &transfer.0)?;
-            Ok(values)
-        })
-    }
-
-    /// As [`read_into`](Self::read_into), in the way that `transfer` says.
-    pub fn read_into_with<T: Element>(
-        &self,
-        selection: impl Select,
-        buffer: &mut [T],
-        transfer: &Transfer,
-    ) -> Result<()> {
-        self.selected(selection, |selection, _| {
-            let output = Output::new(bytemuck::cast_slice_mut(buffer));
-            self.state.read_with(selection, &T::datatype(), output, &transfer.0)
-        })
-    }
-
-    /// As [`write`](Self::write), in the way that `transfer` says.
-    pub fn write_with<T: Element>(
-        &self,
-        selection: impl Select,
-        values: &[T],
-        transfer: &Transfer,
-    ) -> Result<()> {
-        self.make_room()?;
-        let bytes = bytemuck::cast_slice(values);
-        self.selected(selection, |selection, _| {
-            self.state.write_with(selection, &T::datatype(), bytes, &transfer.0)
-        })
-    }
-
     /// Reads the selected cells into `buffer` as packed elements of any datatype that theirs
     /// converts to.
     pub fn read_as(
@@ -330,13 +270,6 @@ impl Dataset {
             self.state.read(selection, datatype, Output::zeroed(&mut bytes))?;
             Ok(bytes)
         })
-    }
-
-    /// Writes `values` to the selected cells, in row-major order (points: in their order).
-    pub fn write<T: Element>(&self, selection: impl Select, values: &[T]) -> Result<()> {
-        self.make_room()?;
-        let bytes = bytemuck::cast_slice(values);
-        self.selected(selection, |selection, _| self.state.write(selection, &T::datatype(), bytes))
     }
 
     /// Writes elements of the dataset's own type to the selected cells.
@@ -392,6 +325,25 @@ impl Dataset {
         self.at(self.engine().refresh_dataset(&self.state))
     }
 
+    /// Whether it has an attribute of a name.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let dataset = file.new_dataset::<u8>().create("d")?;
+    /// dataset.set_attribute("unit", "K")?;
+    /// assert!(dataset.has_attribute("unit")? && !dataset.has_attribute("scale")?);
+    /// assert_eq!(dataset.attribute_names()?, ["unit"]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn has_attribute(&self, name: &str) -> Result<bool> {
+        self.at(attribute::has(&self.owner.0, self.state.object(), name))
+    }
+
+    /// The names of its attributes, in order.
+    pub fn attribute_names(&self) -> Result<Vec<String>> {
+        self.at(attribute::names(&self.owner.0, self.state.object()))
+    }
+
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
         Attribute::all(&self.owner, self.state.object(), &self.path)
@@ -405,8 +357,7 @@ impl Dataset {
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
         self.changing_object()?;
-        let attribute = value.attribute(name);
-        self.at(attribute::create(&self.owner.0, self.state.object(), attribute))
+        self.at(crate::attribute::set(&self.owner.0, self.state.object(), name, &value))
     }
 
     /// Gives the dataset a comment, or takes it away.
@@ -450,7 +401,7 @@ impl Dataset {
         let bytes = count.checked_mul(size.max(1) as u64);
         match bytes.filter(|&bytes| bytes <= isize::MAX as u64) {
             Some(_) => Ok(count as usize),
-            None => self.at(Err(Error::Invalid(format!("{count} cells do not fit into memory")))),
+            None => self.at(Err(Error::NoMemory(format!("{count} cells do not fit into memory")))),
         }
     }
 

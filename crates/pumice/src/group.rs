@@ -12,7 +12,7 @@ use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::{Error, Result, copy, group};
 use pumice_format::messages::{Link, LinkTarget};
-use pumice_types::{Element, Enumerated};
+use pumice_types::H5Type;
 use std::sync::Arc;
 
 /// A group of a file.
@@ -244,7 +244,7 @@ impl Group {
     pub fn group(&self, path: &str) -> Result<Group> {
         match self.node(path)? {
             Node::Group(group) => Ok(group),
-            _ => Err(Error::Invalid("not a group".into()).at(&self.child_path(path))),
+            _ => Err(Error::WrongKind("not a group".into()).at(&self.child_path(path))),
         }
     }
 
@@ -252,7 +252,7 @@ impl Group {
     pub fn committed_datatype(&self, path: &str) -> Result<CommittedDatatype> {
         match self.node(path)? {
             Node::Datatype(datatype) => Ok(datatype),
-            _ => Err(Error::Invalid("not a datatype".into()).at(&self.child_path(path))),
+            _ => Err(Error::WrongKind("not a datatype".into()).at(&self.child_path(path))),
         }
     }
 
@@ -275,14 +275,28 @@ impl Group {
         Ok(Group { owner, object, path: place.path })
     }
 
-    /// Begins a dataset with elements of `T`.
-    pub fn new_dataset<T: Element>(&self) -> DatasetBuilder {
-        DatasetBuilder::new(self.clone(), T::datatype())
+    /// Begins a dataset with elements of `T`: a number, `bool`, `String`, `Vec`, an array, a struct or an enum.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let flags = file.new_dataset::<bool>().shape([2]).create("flags")?;
+    /// flags.write(.., &[true, false])?;
+    /// let walks = file.new_dataset::<Vec<u32>>().shape([2]).create("walks")?;
+    /// walks.write(.., &[vec![1, 2, 3], vec![]])?;
+    /// assert_eq!(walks.read::<Vec<f64>>(0)?, [[1.0, 2.0, 3.0]]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn new_dataset<T: H5Type>(&self) -> DatasetBuilder {
+        DatasetBuilder::new(self.clone(), self.fitted(T::datatype()))
     }
 
-    /// Begins a dataset of an enumeration; see [`Dataset::write_enum`](crate::Dataset::write_enum).
-    pub fn new_enumeration<E: Enumerated>(&self) -> DatasetBuilder {
-        DatasetBuilder::new(self.clone(), E::datatype())
+    /// A datatype with references as wide as this file has them.
+    pub(crate) fn fitted(&self, datatype: pumice_types::Datatype) -> pumice_types::Datatype {
+        match datatype.has_references() {
+            // What does not fit is refused when the dataset is made.
+            true => copy::sized(&datatype, self.engine()).unwrap_or(datatype),
+            false => datatype,
+        }
     }
 
     /// Begins a dataset with elements of any datatype.
@@ -327,6 +341,27 @@ impl Group {
         Ok(Dataset::new(place.owner().clone(), state, place.path))
     }
 
+    /// Whether it has an attribute of a name.
+    pub fn has_attribute(&self, name: &str) -> Result<bool> {
+        let has = attribute::has(self.engine(), &self.object, name);
+        has.map_err(|error| error.at(&self.path))
+    }
+
+    /// The names of its attributes, in order.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// file.set_attribute("title", "stones")?;
+    /// file.set_attribute("count", 7)?;
+    /// assert_eq!(file.attribute_names()?, ["count", "title"]);
+    /// assert!(file.has_attribute("title")?);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn attribute_names(&self) -> Result<Vec<String>> {
+        let names = attribute::names(self.engine(), &self.object);
+        names.map_err(|error| error.at(&self.path))
+    }
+
     /// Its attributes, in order of their names.
     pub fn attributes(&self) -> Result<Vec<Attribute>> {
         Attribute::all(&self.owner, &self.object, &self.path)
@@ -339,8 +374,8 @@ impl Group {
 
     /// Adds or replaces an attribute.
     pub fn set_attribute(&self, name: &str, value: impl AttributeValue) -> Result<()> {
-        let attribute = value.attribute(name);
-        attribute::create(self.changing()?, &self.object, attribute).map_err(|e| e.at(&self.path))
+        let set = crate::attribute::set(self.changing()?, &self.object, name, &value);
+        set.map_err(|error| error.at(&self.path))
     }
 
     /// Gives an attribute another name.
@@ -438,13 +473,13 @@ pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> 
         MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),
         MemberKind::Dataset => Ok(Node::Dataset(open_dataset(owner, object, path)?)),
         MemberKind::Datatype => Ok(Node::Datatype(CommittedDatatype::new(owner, object, path)?)),
-        _ => Err(Error::Invalid("neither group nor dataset nor datatype".into()).at(&path)),
+        _ => Err(Error::WrongKind("neither group nor dataset nor datatype".into()).at(&path)),
     }
 }
 
 fn open_dataset(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Dataset> {
     if kind_of(&object) != MemberKind::Dataset {
-        return Err(Error::Invalid("not a dataset".into()).at(&path));
+        return Err(Error::WrongKind("not a dataset".into()).at(&path));
     }
     let open = || DatasetState::open(&owner.0, &object);
     let state = owner.0.dataset(object.address(), open).map_err(|e| e.at(&path))?;

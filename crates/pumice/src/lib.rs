@@ -81,7 +81,7 @@
 //!
 //! User-defined links are not followed; the error says so.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[cfg(feature = "ndarray")]
 mod arrays;
@@ -94,26 +94,33 @@ mod context;
 mod convert;
 mod copy;
 mod dataset;
+#[cfg(feature = "derive")]
+mod derived;
 mod file;
 mod file_copy;
 mod filters;
 mod group;
+mod growing;
 pub mod guide;
 mod info;
 mod links;
 mod many;
+#[cfg(doctest)]
+mod misuse;
 mod object_copy;
 mod path;
 mod place;
 mod points;
 mod reference;
+mod scales;
 mod select;
 mod space;
 mod structured;
 mod transfer;
+mod typed;
 mod walk;
 
-pub use attribute::{Attribute, AttributeValue, RawAttribute, VariableLength};
+pub use attribute::{Attribute, AttributeValue, FixedLength, RawAttribute, Scalar, VariableLength};
 pub use builder::{Access, DatasetBuilder};
 pub use chunk::{ChunkInfo, Chunks};
 pub use committed::{CommittedDatatype, CommittedValue};
@@ -143,10 +150,13 @@ pub mod policy {
         Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru,
     };
 }
+/// Complex numbers, as the crates of linear algebra have them.
+#[cfg(feature = "complex")]
+pub use num_complex::Complex;
 pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
 pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::{ByKind, LibraryVersion};
-pub use pumice_engine::{Error, Result};
+pub use pumice_engine::{Error, ErrorKind, Result};
 pub use pumice_filter::register as register_filter;
 pub use pumice_filter::{
     BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, Filter, FilterError, FilterSpec,
@@ -154,9 +164,9 @@ pub use pumice_filter::{
 };
 pub use pumice_space::{Column, Coordinate, Extent, HyperslabAxis, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
-pub use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
+pub use pumice_types::{Datatype, Element, FixedText, H5Type, Heaped, Sequences, Strings, Value};
 pub use reference::{Reference, ReferenceType, References};
-pub use select::{AxisRange, Select};
+pub use select::{AxisCells, AxisRange, Mask, Select};
 pub use space::{ExternalPiece, FileSpace, ObjectSpace, Place, PlaceKind};
 pub use structured::{SectionInfo, StoredSection, StructuredChunkInfo};
 pub use transfer::Transfer;
@@ -164,18 +174,21 @@ pub use walk::WalkOrder;
 
 /// Structs as elements of compound datatypes, C-like enums as enumerations.
 ///
+/// Fields may be numbers, `bool`, `String`, [`FixedText`], arrays, `Vec`, [`Reference`], complex numbers, and other
+/// structs and enums. Members of the datatype have the fields' names; padding between fields is left out.
+///
 /// ```
 /// use pumice::{File, H5Type};
-/// use pumice::types::FixedText;
 ///
-/// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
-/// #[repr(C)]
-/// struct Hit {
-///     time: f64,
-///     position: [f32; 3],
+/// #[derive(H5Type, Clone, Debug, PartialEq)]
+/// struct Sample {
+///     name: String,
 ///     #[h5(rename = "detector id")]
 ///     detector: u16,
-///     label: FixedText<2>,
+///     position: [f32; 3],
+///     quality: Quality,
+///     valid: bool,
+///     peaks: Vec<f64>,
 /// }
 ///
 /// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
@@ -186,56 +199,87 @@ pub use walk::WalkOrder;
 /// }
 ///
 /// let file = File::in_memory()?;
-/// let hits = file.new_dataset::<Hit>().shape([2]).create("hits")?;
-/// let label = FixedText::new("ab").expect("it fits");
-/// let hit = Hit { time: 0.5, position: [1.0, 2.0, 3.0], detector: 7, label };
-/// hits.write(1..2, &[hit])?;
-/// assert_eq!(hits.read::<Hit>(1..2)?, [hit]);
+/// let samples = file.new_dataset::<Sample>().shape([2]).create("samples")?;
+/// let tuff = Sample {
+///     name: "tuff".into(),
+///     detector: 7,
+///     position: [1.0, 2.0, 3.0],
+///     quality: Quality::Doubtful,
+///     valid: true,
+///     peaks: vec![0.5],
+/// };
+/// samples.write(1, &[tuff.clone()])?;
+/// assert_eq!(samples.read::<Sample>(1)?, [tuff]);
 ///
-/// // Members are matched by name: a reader may know only some of them.
-/// #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
-/// #[repr(C)]
-/// struct Time {
-///     time: f32,
+/// // Members are matched by name: a reader may know only some of them, and in another type.
+/// #[derive(H5Type, Debug, PartialEq)]
+/// struct Place {
+///     position: [f64; 3],
 /// }
-/// assert_eq!(hits.read::<Time>(..)?, [Time { time: 0.0 }, Time { time: 0.5 }]);
-///
-/// let qualities = file.new_enumeration::<Quality>().shape([2]).create("qualities")?;
-/// qualities.write_enum(.., &[Quality::Good, Quality::Doubtful])?;
-/// assert_eq!(qualities.read_enum::<Quality>(..)?, [Quality::Good, Quality::Doubtful]);
+/// assert_eq!(samples.read::<Place>(1)?, [Place { position: [1.0, 2.0, 3.0] }]);
 /// # Ok::<(), pumice::Error>(())
 /// ```
 ///
-/// Padding would be bytes without a meaning, so it is refused:
+/// A struct of plain fields (numbers, arrays, fixed text, complex numbers, structs of such) that is `#[repr(C)]` and
+/// has no padding goes between file and memory without being looked at. With `#[h5(plain)]` the compiler
+/// checks that, and the struct is an [`Element`]:
 ///
-/// ```compile_fail
-/// #[derive(pumice::H5Type, Clone, Copy)]
+/// ```
+/// use pumice::{Element, FixedText, H5Type};
+///
+/// #[derive(H5Type, Clone, Copy)]
 /// #[repr(C)]
-/// struct Padded {
-///     small: u8,
-///     large: u64,
+/// #[h5(plain)]
+/// struct Hit {
+///     time: f64,
+///     detector: u16,
+///     label: FixedText<6>,
 /// }
+/// fn is_element<T: Element>() {}
+/// is_element::<Hit>();
 /// ```
 ///
-/// So is a struct whose layout the compiler may choose:
-///
-/// ```compile_fail
-/// #[derive(pumice::H5Type, Clone, Copy)]
-/// struct Unordered {
-///     one: u32,
-/// }
-/// ```
+/// References to objects are [`Reference`] or `Option<Reference>`; `#[h5(region)]` makes a new dataset's
+/// member one of region references, `#[h5(any)]` one of HDF5 1.12's references to anything.
 #[cfg(feature = "derive")]
 pub use pumice_derive::H5Type;
 
-/// What code that `derive(H5Type)` makes refers to.
 #[cfg(feature = "derive")]
 #[doc(hidden)]
 pub mod derive {
-    pub use bytemuck::{Pod, Zeroable};
-    pub use pumice_types::{
-        ByteOrder, Compound, Datatype, Element, Enumerated, Enumeration, Integer, Member,
-    };
+    pub use crate::derived::*;
+}
+
+/// The errors of the parts that [`Error`] is made of.
+///
+/// Most programs ask for the [kind](Error::kind) alone:
+///
+/// ```
+/// use pumice::{ErrorKind, File};
+///
+/// let file = File::in_memory()?;
+/// let dataset = match file.dataset("hits") {
+///     Err(error) if error.kind() == ErrorKind::NotFound => {
+///         file.new_dataset::<f32>().shape([9]).create("hits")?
+///     }
+///     found => found?,
+/// };
+/// assert_eq!(dataset.read::<f32>(5..12).unwrap_err().kind(), ErrorKind::OutOfBounds);
+/// assert_eq!(dataset.read::<f32>((0, 0)).unwrap_err().kind(), ErrorKind::RankMismatch);
+/// assert_eq!(dataset.read::<String>(..).unwrap_err().kind(), ErrorKind::TypeMismatch);
+/// assert_eq!(dataset.write(.., &[1.5f32]).unwrap_err().kind(), ErrorKind::CountMismatch);
+/// assert_eq!(file.create_group("hits").unwrap_err().kind(), ErrorKind::Exists);
+/// assert_eq!(file.group("hits").unwrap_err().kind(), ErrorKind::WrongKind);
+/// # Ok::<(), pumice::Error>(())
+/// ```
+pub mod error {
+    pub use pumice_bytes::DecodeError;
+    pub use pumice_cache::CacheError;
+    pub use pumice_engine::{Error, ErrorKind, Result};
+    pub use pumice_filter::FilterError;
+    pub use pumice_format::FormatError;
+    pub use pumice_space::SpaceError;
+    pub use pumice_types::TypeError;
 }
 
 /// The datatype model, conversion and DDL names.

@@ -166,7 +166,7 @@ impl Group {
     fn folder(&self, folders: &str) -> Result<Group> {
         match self.node(if folders.is_empty() { "." } else { folders })? {
             Node::Group(group) => Ok(group),
-            _ => Err(Error::Invalid("not a group".into()).at(&self.child_path(folders))),
+            _ => Err(Error::WrongKind("not a group".into()).at(&self.child_path(folders))),
         }
     }
 }

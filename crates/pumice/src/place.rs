@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
             let file = self.group.engine();
             file.medium().require_writable()?;
             if group::link(file, self.group.object(), self.name)?.is_some() {
-                return Err(Error::Invalid("exists already".into()));
+                return Err(Error::Exists("exists already".into()));
             }
             let made = make(file)?;
             let new = object(&made);

@@ -6,11 +6,12 @@
 
 mod varlen;
 
+use crate::typed::is_unconvertible;
 use crate::{Columns, Dataset, Select};
-use pumice_engine::Result;
 use pumice_engine::buffer::Output;
+use pumice_engine::{Error, Result};
 use pumice_space::{Coordinate, Points};
-use pumice_types::Element;
+use pumice_types::{Element, H5Type, plain};
 
 impl Dataset {
     /// Writes one value to each of the points, in any order; where a point repeats, its last value
@@ -31,10 +32,16 @@ impl Dataset {
     /// assert_eq!(matrix.count_defined(..)?, 2);
     /// # Ok::<(), pumice::Error>(())
     /// ```
-    pub fn write_at<T: Element>(&self, points: &Points<'_>, values: &[T]) -> Result<()> {
-        let bytes = bytemuck::cast_slice(values);
-        self.make_room()?;
-        self.at(self.state().write_points(points, &T::datatype(), bytes))
+    pub fn write_at<T: H5Type>(&self, points: &Points<'_>, values: &[T]) -> Result<()> {
+        if let Some(bytes) = plain::bytes(values) {
+            self.make_room()?;
+            let written = self.at(self.state().write_points(points, &T::datatype(), bytes));
+            match written {
+                Err(error) if is_unconvertible(&error) => {}
+                done => return done,
+            }
+        }
+        self.write(self.cells_of(points)?, values)
     }
 
     /// As [`write_at`](Self::write_at), with elements of the dataset's own type.
@@ -44,11 +51,16 @@ impl Dataset {
     }
 
     /// The value of each of the points, the fill value where none is defined.
-    pub fn read_at<T: Element>(&self, points: &Points<'_>) -> Result<Vec<T>> {
-        let mut values = self.buffer(points.len())?;
-        let output = Output::zeroed(bytemuck::cast_slice_mut::<T, u8>(&mut values));
-        self.at(self.state().read_points(points, &T::datatype(), output))?;
-        Ok(values)
+    pub fn read_at<T: H5Type>(&self, points: &Points<'_>) -> Result<Vec<T>> {
+        if let Some(values) = plain::zeroed::<T>(points.len()) {
+            let mut values = self.at(values.map_err(Error::from))?;
+            let output = Output::zeroed(plain::bytes_mut(&mut values).unwrap_or_default());
+            match self.at(self.state().read_points(points, &T::datatype(), output)) {
+                Err(error) if is_unconvertible(&error) => {}
+                done => return done.map(|()| values),
+            }
+        }
+        self.read(self.cells_of(points)?)
     }
 
     /// Makes the points of a sparse dataset undefined. Other layouts cannot say so: an error.
@@ -59,7 +71,7 @@ impl Dataset {
     }
 
     /// Writes values to points, in any order; where a point repeats, its last value counts.
-    pub fn write_points<T: Element, const N: usize>(
+    pub fn write_points<T: H5Type, const N: usize>(
         &self,
         points: &[[u64; N]],
         values: &[T],
@@ -67,9 +79,8 @@ impl Dataset {
         self.write_at(&self.listed(N, points.as_flattened())?, values)
     }
 
-    /// Writes one cell. For strings, see [`write_string_point`](Self::write_string_point), for sequences
-    /// [`write_sequence_point`](Self::write_sequence_point).
-    pub fn write_point<T: Element>(&self, point: &[u64], value: T) -> Result<()> {
+    /// Writes one cell.
+    pub fn write_point<T: H5Type>(&self, point: &[u64], value: T) -> Result<()> {
         self.require_rank(point)?;
         match point {
             // The one cell of a scalar.
@@ -87,7 +98,7 @@ impl Dataset {
     /// assert_eq!(hits.count_defined(..)?, 2, "a zero that was written is defined");
     /// # Ok::<(), pumice::Error>(())
     /// ```
-    pub fn write_cells<T: Element, const N: usize>(
+    pub fn write_cells<T: H5Type, const N: usize>(
         &self,
         cells: impl IntoIterator<Item = ([u64; N], T)>,
     ) -> Result<()> {
@@ -96,7 +107,7 @@ impl Dataset {
     }
 
     /// As [`write_points`](Self::write_points), with the coordinates one after another.
-    pub fn write_coordinates<T: Element>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
+    pub fn write_coordinates<T: H5Type>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
         self.write_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }
 }

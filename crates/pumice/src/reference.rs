@@ -2,12 +2,13 @@
 
 use crate::{
     Attribute, AttributeValue, Dataset, DatasetBuilder, Extent, Group, Node, Select, Selection,
+    Value,
 };
 use pumice_engine::attribute::{NewAttribute, Values};
 use pumice_engine::file::File as Engine;
 use pumice_engine::reference::{self, Home, Reference as Stored, Target};
 use pumice_engine::{Error, Result};
-use pumice_types::{Datatype, ReferenceKind};
+use pumice_types::{Datatype, H5Type, Heap, OrNull, ReferenceKind, TypeError};
 use std::sync::Arc;
 
 /// A reference as a file has it: to an object, to elements of a dataset or to an attribute.
@@ -26,6 +27,21 @@ impl PartialEq for Reference {
 impl Eq for Reference {}
 
 impl Reference {
+    pub(crate) fn new(stored: Stored, home: Home) -> Self {
+        Self(stored, home)
+    }
+
+    /// Makes an element of a file refer to the same.
+    pub(crate) fn store(
+        &self,
+        file: &Engine,
+        kind: &pumice_types::Reference,
+        element: &mut [u8],
+    ) -> Result<()> {
+        self.1.check(&self.0, file)?;
+        reference::store(file, kind, Some(&self.0), element)
+    }
+
     /// References that a file has.
     fn all(file: &Engine, found: Vec<Option<Stored>>) -> Vec<Option<Self>> {
         found.into_iter().map(|found| found.map(|found| Self(found, Home::of(file)))).collect()
@@ -151,6 +167,45 @@ impl Group {
         Ok(Reference::all(self.engine(), found))
     }
 
+    /// The reference that a [`Value`] of this file is; `None` for one that leads nowhere.
+    ///
+    /// ```
+    /// use pumice::{File, ReferenceType};
+    ///
+    /// let file = File::in_memory()?;
+    /// file.create_group("a")?;
+    /// let links = file.new_references(ReferenceType::Object).shape([1]).create("links")?;
+    /// let made = file.reference_value(&file.reference("a")?, ReferenceType::Object)?;
+    /// links.write_values(.., &[made])?;
+    /// let found = links.read_values(..)?;
+    /// assert_eq!(file.reference_of(&found[0])?, Some(file.reference("a")?));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn reference_of(&self, value: &Value) -> Result<Option<Reference>> {
+        let kinds = [ReferenceType::Object, ReferenceType::Region, ReferenceType::Any];
+        let Value::Reference(element) = value else {
+            return Err(Error::Invalid(format!("{value} is no reference")));
+        };
+        // Each kind has a length of its own.
+        let mut types = kinds.map(|kind| self.reference_datatype(kind)).into_iter();
+        let datatype = types.find(|datatype| datatype.size() == element.len());
+        let datatype = datatype.ok_or_else(|| {
+            Error::Invalid(format!("{value} is no reference of a file like this one"))
+        })?;
+        Ok(self.references(&datatype, element)?.pop().flatten())
+    }
+
+    /// A reference as a [`Value`], for datasets and attributes of this file whose elements are references of that
+    /// type, or have such; see [`reference_of`](Self::reference_of).
+    pub fn reference_value(&self, reference: &Reference, meaning: ReferenceType) -> Result<Value> {
+        let Datatype::Reference(kind) = self.reference_datatype(meaning) else {
+            return Err(Error::Internal("a type of references that is none".into()));
+        };
+        let mut element = vec![0; kind.size as usize];
+        reference.store(self.changing()?, &kind, &mut element)?;
+        Ok(Value::Reference(element))
+    }
+
     /// The object that a reference of this file leads to. Its path is not known: see
     /// [`path_of`](Self::path_of).
     pub fn dereference(&self, reference: &Reference) -> Result<Node> {
@@ -218,10 +273,37 @@ impl Dataset {
     }
 }
 
+/// What is created is a reference to objects, unless `#[h5(region)]` or `#[h5(any)]` says otherwise; see
+/// [`derive(H5Type)`](macro@crate::H5Type). `Option<Reference>` may lead nowhere.
+// SAFETY: it is not plain.
+#[allow(unsafe_code)]
+unsafe impl H5Type for Reference {
+    const PLAIN: bool = false;
+    const SIZE: usize = 8;
+    const OWNED: bool = true;
+
+    fn datatype() -> Datatype {
+        Datatype::Reference(pumice_types::Reference { size: 8, kind: ReferenceKind::Object })
+    }
+
+    fn put(&self, place: &mut [u8], heap: &mut Heap) -> Result<(), TypeError> {
+        heap.push_thing(self.clone(), place);
+        Ok(())
+    }
+
+    fn take(place: &[u8], heap: &Heap) -> Result<Self, TypeError> {
+        let missing = || "a reference leads nowhere: read `Option<Reference>`".into();
+        let found = heap.thing::<Self>(place).cloned();
+        found.ok_or_else(|| TypeError::Value(missing()))
+    }
+}
+
+impl OrNull for Reference {}
+
 impl AttributeValue for Reference {
-    fn attribute(&self, name: &str) -> NewAttribute {
+    fn attribute(&self, name: &str) -> Result<NewAttribute> {
         let list = References(vec![Some(self.clone())]);
-        NewAttribute { extent: Extent::Scalar, ..list.attribute(name) }
+        Ok(NewAttribute { extent: Extent::Scalar, ..list.attribute(name)? })
     }
 }
 
@@ -241,7 +323,7 @@ impl AttributeValue for Reference {
 pub struct References(pub Vec<Option<Reference>>);
 
 impl AttributeValue for References {
-    fn attribute(&self, name: &str) -> NewAttribute {
+    fn attribute(&self, name: &str) -> Result<NewAttribute> {
         let mut targets = self.0.iter().flatten().map(|reference| &reference.0.target);
         let meaning = if targets.clone().all(|target| matches!(target, Target::Object)) {
             ReferenceType::Object
@@ -254,7 +336,7 @@ impl AttributeValue for References {
         let all = self.0.iter().map(|found| found.as_ref().map(whole)).collect();
         let extent = Extent::Simple { dims: [self.0.len() as u64].as_slice().into(), max: None };
         let values = Values::References(meaning.kind(), all);
-        NewAttribute { name: name.into(), extent, values, committed: None }
+        Ok(NewAttribute { name: name.into(), extent, values, committed: None })
     }
 }
 

@@ -34,6 +34,11 @@ impl Transfer {
         Self::default()
     }
 
+    /// Whether elements go as they are and one after another.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.0.transform.is_none() && self.0.memory.is_none()
+    }
+
     /// Computes every element by an expression such as `(5.0/9)*(x-32)`: after a read, before a
     /// write; see [`Transform`](crate::types::Transform) for the rules.
     pub fn transform(mut self, expression: &str) -> Result<Self> {

@@ -3,7 +3,7 @@
 use super::{linear, require_numbers};
 use anyhow::Result;
 use pumice::types::Integer;
-use pumice::{Dataset, Datatype, Element, Heaped, Selection};
+use pumice::{Dataset, Datatype, Element, H5Type, Heaped, Selection};
 
 /// Defined cells in row-major order, with their values.
 pub(crate) struct Defined {

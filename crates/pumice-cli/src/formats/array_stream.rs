@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use pumice::types::Conversion;
-use pumice::{Dataset, Datatype, Element};
+use pumice::{Dataset, Datatype, H5Type};
 
 /// Elements that follow each other.
 pub(crate) trait Stream {

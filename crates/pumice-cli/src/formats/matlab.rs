@@ -10,7 +10,7 @@ use super::{Array, Format, Found, Input, Output, Part, Probe, Source, array_stre
 use anyhow::{Context, Result, bail, ensure};
 use array_stream::{Numbers, Repeated, Stream};
 use pumice::types::Conversion;
-use pumice::{Dataset, Datatype, Element, File, Group, LibraryVersion};
+use pumice::{Dataset, Datatype, File, FixedLength, Group, H5Type, LibraryVersion};
 use std::fs;
 use std::io::Write;
 
@@ -162,7 +162,7 @@ fn write(file: &File, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
     };
     let convert = converter(dataset.datatype(), &target)?;
     let group = file.create_group(&name)?;
-    group.set_attribute(CLASS, if logical { "logical" } else { "double" })?;
+    group.set_attribute(CLASS, FixedLength(if logical { "logical" } else { "double" }))?;
     if logical {
         group.set_attribute("MATLAB_int_decode", 1i32)?;
     }

@@ -12,7 +12,7 @@ use super::zip::{Archive, Writer};
 use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::Conversion;
-use pumice::{Dataset, Datatype, Element};
+use pumice::{Dataset, Datatype, H5Type};
 use std::io::Write;
 
 pub(crate) struct Npz;

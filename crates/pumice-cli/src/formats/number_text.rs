@@ -3,7 +3,7 @@
 use super::arithmetic::complex_part;
 use anyhow::{Result, bail};
 use pumice::types::{Conversion, Float};
-use pumice::{Datatype, Element};
+use pumice::{Datatype, H5Type};
 use std::fmt::Write;
 
 /// Elements as text from which the same elements are read again.

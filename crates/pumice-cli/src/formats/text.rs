@@ -13,7 +13,7 @@ use super::{
 };
 use anyhow::{Result, bail, ensure};
 use pumice::types::Conversion;
-use pumice::{Datatype, Element};
+use pumice::{Datatype, H5Type};
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 

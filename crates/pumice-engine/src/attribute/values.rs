@@ -9,7 +9,7 @@ use crate::reference::{self, Home, Reference};
 use crate::shared::Committed;
 use crate::{Error, Result};
 use pumice_space::Extent;
-use pumice_types::{Conversion, Datatype, Heaped, ReferenceKind};
+use pumice_types::{Conversion, Datatype, Heaped, HeapedConversion, ReferenceKind};
 
 /// An attribute that is still to be stored.
 #[derive(Clone, Debug)]
@@ -144,7 +144,14 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
         }
         Values::Stored(..) => values,
         Values::Heaped(ref datatype, _) if *datatype == wanted => values,
-        Values::Heaped(..) | Values::References(..) => {
+        Values::Heaped(datatype, values) => {
+            let values = HeapedConversion::writing(&datatype, &wanted)?.convert(&values)?;
+            match wanted.has_varlen() {
+                true => Values::Heaped(wanted, values),
+                false => Values::Stored(wanted, values.elements),
+            }
+        }
+        Values::References(..) => {
             let what =
                 format!("an attribute of a committed {wanted} with elements of another type");
             return Err(Error::Invalid(what));

@@ -8,7 +8,7 @@ use pumice_filter::FilterSpec;
 use pumice_format::messages::{Link, LinkTarget};
 use pumice_space::{Extent, Selection};
 use pumice_store::MemoryStore;
-use pumice_types::{Datatype, Element};
+use pumice_types::{Datatype, H5Type};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

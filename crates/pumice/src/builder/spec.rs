@@ -6,7 +6,7 @@ use crate::filters::Section;
 use pumice_engine::dataset::{DatasetSpec, LayoutSpec};
 use pumice_engine::{Error, Result};
 use pumice_space::Extent;
-use pumice_types::{Conversion, Heaped};
+use pumice_types::{Conversion, Heaped, HeapedConversion};
 
 /// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
 /// few system calls, small enough that a hundred fit into a cache.
@@ -79,6 +79,10 @@ impl DatasetBuilder {
                 Conversion::new(datatype, &self.datatype)?.convert(value, &mut converted)?;
                 spec.fill = Some(converted);
                 None
+            }
+            Some(Fill::Typed(datatype, value)) => {
+                let conversion = HeapedConversion::writing(datatype, &self.datatype)?;
+                Some(conversion.convert(value.as_ref().map_err(Clone::clone)?)?)
             }
             Some(Fill::Value(value)) => {
                 Some(Heaped::from_values(&self.datatype, std::slice::from_ref(value))?)

@@ -223,7 +223,7 @@ impl Dataset {
         self.in_one_extent(|shape| {
             let count = shape[lines.axis()];
             if count >= isize::MAX as u64 / 8 {
-                return Err(Error::Invalid(format!("no memory for {count} pointers")));
+                return Err(Error::NoMemory(format!("no memory for {count} pointers")));
             }
             let all = bounded(&Selection::all(), shape)?;
             let compressed = match shape.iter().all(|size| *size <= WINDOW) {

@@ -3,9 +3,10 @@
 use super::Dataset;
 use super::steady::bounded;
 use crate::select::Select;
+use crate::typed;
 use pumice_engine::{Error, Result};
 use pumice_space::{CoordinateWalker, Dims, Selection};
-use pumice_types::{Conversion, Element};
+use pumice_types::{Conversion, H5Type, plain};
 
 /// Defined cells: coordinates and values.
 ///
@@ -106,7 +107,16 @@ impl Dataset {
     /// Coordinates and values of the selected cells that are defined, each once; of datasets that are not sparse, in
     /// the order in which a read gives them. Of compounds with strings or sequences, `T` may have members of fixed
     /// size, as with all readers of defined cells.
-    pub fn read_defined<T: Element>(&self, selection: impl Select) -> Result<Defined<T>> {
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let notes = file.new_dataset::<String>().shape([1000]).sparse().create("notes")?;
+    /// notes.write(7, &["tuff"])?;
+    /// let found = notes.read_defined::<String>(..)?;
+    /// assert_eq!((found.point(0), found.values[0].as_str()), (&[7][..], "tuff"));
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn read_defined<T: H5Type>(&self, selection: impl Select) -> Result<Defined<T>> {
         if !self.is_sparse() {
             return self.selected(selection, |selection, dims| {
                 selection.check(dims)?;
@@ -117,20 +127,25 @@ impl Dataset {
             });
         }
         let wanted = T::datatype();
-        let conversion = Conversion::new(self.datatype(), &wanted);
-        let conversion = self.at(conversion.map_err(Error::from))?;
-        let mut gathered = Gathered::new(self);
-        self.selected(selection, |selection, _| {
-            gathered.clear();
-            self.state.read_defined_each(selection, &wanted, |found| {
-                gathered.convert(&found, &conversion)
-            })
-        })?;
-        Ok(gathered.defined)
+        if T::PLAIN
+            && let Ok(conversion) = Conversion::new(self.datatype(), &wanted)
+        {
+            let mut gathered = Gathered::new(self);
+            self.selected(selection, |selection, _| {
+                gathered.clear();
+                self.state.read_defined_each(selection, &wanted, |found| {
+                    gathered.convert(&found, &conversion)
+                })
+            })?;
+            return Ok(gathered.defined);
+        }
+        let (coordinates, found) = self.read_defined_heaped(selection)?;
+        let values = self.at(typed::values(self.engine(), self.datatype(), &found))?;
+        Ok(Defined { rank: self.state.dims().len(), coordinates, values })
     }
 
     /// Cells that were found chunk by chunk, with values of a type of memory.
-    pub(crate) fn converted<T: Element>(
+    pub(crate) fn converted<T: H5Type>(
         &self,
         found: &[pumice_engine::dataset::Defined],
     ) -> Result<Defined<T>> {
@@ -204,7 +219,7 @@ impl<'d, T> Gathered<'d, T> {
     }
 }
 
-impl<T: Element> Gathered<'_, T> {
+impl<T: H5Type> Gathered<'_, T> {
     /// Adds cells, with values of a type of memory.
     fn convert(
         &mut self,
@@ -212,15 +227,22 @@ impl<T: Element> Gathered<'_, T> {
         conversion: &Conversion,
     ) -> Result<()> {
         let count = self.add(found)?;
-        let values = &mut self.defined.values;
-        let start = values.len();
-        reserve(values, count)?;
-        values.resize(start + count, T::zeroed());
-        let mut place = &mut values[start..];
+        let Some(new) = plain::zeroed::<T>(count) else {
+            return Err(Error::Internal("values that are not plain".into()));
+        };
+        let mut new = new?;
+        let mut place = plain::bytes_mut(&mut new).unwrap_or_default();
         for part in found {
-            let (now, later) = place.split_at_mut(part.cells.len() as usize);
-            conversion.convert(&part.values, bytemuck::cast_slice_mut(now))?;
+            let (now, later) = place.split_at_mut(part.cells.len() as usize * size_of::<T>());
+            conversion.convert(&part.values, now)?;
             place = later;
+        }
+        let values = &mut self.defined.values;
+        if values.is_empty() {
+            *values = new;
+        } else {
+            reserve(values, count)?;
+            values.append(&mut new);
         }
         Ok(())
     }

@@ -276,13 +276,13 @@ impl Dataset {
         if point.len() == rank {
             return Ok(());
         }
-        self.at(Err(Error::Invalid(format!(
+        self.at(Err(Error::RankMismatch(format!(
             "the point {point:?} has {} coordinate(s), and the dataset {rank} dimension(s)",
             point.len()
         ))))
     }
 
-    fn cells_of(&self, points: &Points<'_>) -> Result<Selection> {
+    pub(super) fn cells_of(&self, points: &Points<'_>) -> Result<Selection> {
         self.at(Selection::points(points.rank(), points.to_list()).map_err(Error::from))
     }
 }

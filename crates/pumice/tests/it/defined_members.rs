@@ -11,6 +11,7 @@ const SHAPE: [u64; 2] = [6, 7];
 
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
+#[h5(plain)]
 struct Part {
     weight: f64,
 }
@@ -18,6 +19,7 @@ struct Part {
 /// What is read: in another order and of other types than in the file, some of it beside strings in an array.
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
+#[h5(plain)]
 struct Row {
     parts: [Part; 2],
     size: i64,

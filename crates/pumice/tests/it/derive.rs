@@ -1,6 +1,6 @@
 //! derive(H5Type): datatypes of structs and enums, and elements that go by them.
 use pumice::types::{Enumeration, FixedText, Member};
-use pumice::{Datatype, Element, File, H5Type};
+use pumice::{Datatype, File, H5Type};
 
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -66,20 +66,20 @@ fn structs_come_back_from_a_file() {
 
 #[test]
 fn an_enum_is_an_enumeration_and_goes_by_name() {
-    let Datatype::Enum(names) = <Color as pumice::types::Enumerated>::datatype() else { panic!() };
+    let Datatype::Enum(names) = Color::datatype() else { panic!() };
     let wanted = [("Red", -1i16), ("Green", 0), ("dark blue", 300)];
     let wanted: Vec<_> = wanted.iter().map(|(name, n)| (*name, n.to_ne_bytes())).collect();
     let found: Vec<_> = names.members().map(|(name, bytes)| (name, [bytes[0], bytes[1]])).collect();
     assert_eq!(found, wanted);
 
     let file = File::in_memory().unwrap();
-    let dataset = file.new_enumeration::<Color>().shape([2]).create("colors").unwrap();
-    dataset.write_enum(.., &[Color::Blue, Color::Green]).unwrap();
+    let dataset = file.new_dataset::<Color>().shape([2]).create("colors").unwrap();
+    dataset.write(.., &[Color::Blue, Color::Green]).unwrap();
     assert_eq!(dataset.read::<i16>(..).unwrap(), [300, 0]);
-    assert_eq!(dataset.read_enum::<Color>(..).unwrap(), [Color::Blue, Color::Green]);
+    assert_eq!(dataset.read::<Color>(..).unwrap(), [Color::Blue, Color::Green]);
     dataset.write(1..2, &[7i16]).unwrap_err();
     dataset.write_bytes(1..2, &7i16.to_ne_bytes()).unwrap();
-    assert!(dataset.read_enum::<Color>(..).is_err(), "7 has no name");
+    assert!(dataset.read::<Color>(..).is_err(), "7 has no name");
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn an_enumeration_with_other_numbers_is_read_by_name() {
         dataset.write_bytes(.., &[2, 1]).unwrap();
         dataset
     };
-    let read = create(known.clone(), "known").read_enum::<Color>(..);
+    let read = create(known.clone(), "known").read::<Color>(..);
     assert_eq!(read.unwrap(), [Color::Red, Color::Blue]);
     // As in libhdf5, every name must be known, whether or not it is met.
-    assert!(create(known.with("Sun", &[3]), "more").read_enum::<Color>(..).is_err());
+    assert!(create(known.with("Sun", &[3]), "more").read::<Color>(..).is_err());
 }

@@ -1,7 +1,7 @@
 //! External links: what is made, changed and removed through one is in the file that it leads to, and
 //! nowhere else.
 
-use pumice::{CopyOptions, Element, File, LibraryVersion, Node, Result};
+use pumice::{CopyOptions, File, H5Type, LibraryVersion, Node, Result};
 use std::path::{Path, PathBuf};
 
 const ERAS: [LibraryVersion; 2] = [LibraryVersion::Earliest, LibraryVersion::V110];

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
+#[h5(plain)]
 struct Size {
     size: i32,
 }

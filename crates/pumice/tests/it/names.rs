@@ -1,6 +1,6 @@
 //! Names, links and attributes: what happens to objects when names come, go and collide.
 
-use pumice::{Element, File, LibraryVersion, RawAttribute};
+use pumice::{File, H5Type, LibraryVersion, RawAttribute};
 use pumice_cache::{ChunkCache, Config};
 use pumice_engine::file::File as Engine;
 use pumice_format::messages::{Link, LinkTarget, Message};

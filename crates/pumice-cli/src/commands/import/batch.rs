@@ -426,7 +426,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pumice::{Element, File};
+    use pumice::{File, H5Type};
 
     type Cell = (u64, u64, i64);
 

@@ -1,7 +1,7 @@
 //! The values of a matrix: what a field's words mean and how values become elements.
 
 use super::lines::quoted;
-use pumice::types::{Datatype, Element};
+use pumice::types::{Datatype, H5Type};
 
 /// A value of one field of the Matrix Market format.
 pub(crate) trait Scalar: Copy {
@@ -27,7 +27,7 @@ macro_rules! number {
             const NAME: &'static str = $name;
 
             fn datatype() -> Datatype {
-                <$number as Element>::datatype()
+                <$number as H5Type>::datatype()
             }
 
             fn parse<'a>(words: &[&'a [u8]]) -> Result<Self, &'a [u8]> {

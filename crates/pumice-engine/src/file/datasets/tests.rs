@@ -10,7 +10,7 @@ use pumice_cache::{ChunkCache, Config};
 use pumice_format::messages::{Link, LinkTarget};
 use pumice_space::{Extent, Selection};
 use pumice_store::MemoryStore;
-use pumice_types::Element;
+use pumice_types::H5Type;
 use std::cell::Cell;
 
 fn file() -> Arc<File> {
