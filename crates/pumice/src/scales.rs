@@ -26,7 +26,7 @@ const ATTACHED: &str = "REFERENCE_LIST";
 type Place = (u64, i128);
 
 impl Dataset {
-    /// Makes it a dimension scale, with a name unless that is empty: `H5DSset_scale`.
+    /// Makes it a dimension scale of a name, which may be empty: `H5DSset_scale`.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -49,10 +49,7 @@ impl Dataset {
             return self.at(Err(Error::Invalid(what.into())));
         }
         self.set_attribute(CLASS, self.at(terminated(SCALE))?)?;
-        match name.is_empty() {
-            true => Ok(()),
-            false => self.set_attribute(NAME, self.at(terminated(name))?),
-        }
+        self.set_attribute(NAME, self.at(terminated(name))?)
     }
 
     /// Whether it is a dimension scale.
@@ -65,7 +62,8 @@ impl Dataset {
 
     /// The name that it has as a dimension scale.
     pub fn scale_name(&self) -> Result<Option<String>> {
-        self.attribute_if_any(NAME)?.map(|name| name.read_string()).transpose()
+        let name = self.attribute_if_any(NAME)?.map(|name| name.read_string()).transpose()?;
+        Ok(name.filter(|name| !name.is_empty()))
     }
 
     /// Attaches a scale of the same file to an axis, behind those that it has: `H5DSattach_scale`. What is no scale yet
@@ -74,7 +72,7 @@ impl Dataset {
         self.check_axis(axis)?;
         self.check_scale(scale)?;
         if !scale.is_scale()? {
-            scale.make_scale("")?;
+            scale.set_attribute(CLASS, scale.at(terminated(SCALE))?)?;
         }
         let mut lists = self.scale_lists()?;
         if lists[axis].iter().any(|known| known.address() == scale.address()) {
@@ -240,7 +238,7 @@ impl Dataset {
         }
         let group = Group::root(self.owner().clone())?;
         let reference = group.reference_datatype(ReferenceType::Object);
-        // As the C struct of libhdf5 lies in memory: an address, an int, and padding.
+        // As the C struct of libhdf5 lies in memory: an address, an unsigned int, and padding.
         let (width, size) = (reference.size(), 16.max(reference.size() as u32 + 4));
         let datatype = Datatype::Compound(Compound {
             size,
@@ -249,7 +247,7 @@ impl Dataset {
                 Member {
                     name: "dimension".into(),
                     offset: width as u32,
-                    datatype: Datatype::i32_le(),
+                    datatype: Datatype::u32_le(),
                 },
             ],
         });
@@ -257,7 +255,7 @@ impl Dataset {
         for (element, (address, axis)) in data.chunks_exact_mut(size as usize).zip(places) {
             let bytes = address.to_le_bytes();
             element[..width].copy_from_slice(&bytes[..width]);
-            element[width..width + 4].copy_from_slice(&(*axis as i32).to_le_bytes());
+            element[width..width + 4].copy_from_slice(&(*axis as u32).to_le_bytes());
         }
         self.set_attribute(
             ATTACHED,
