@@ -105,7 +105,7 @@ pub enum ErrorKind {
     NoSpace,
     /// There is not enough memory.
     NoMemory,
-    /// Somebody else has the file open.
+    /// Somebody else has the file open, or writes it.
     Locked,
     /// The file was changed by another program while it was open.
     Changed,
@@ -157,6 +157,7 @@ impl Error {
             },
             Self::Io { source, .. } => kind_of_io(source),
             Self::Changed(_) => ErrorKind::Changed,
+            Self::BeingWritten(_) => ErrorKind::Locked,
             Self::Decode(error) => kind_of_decode(error),
             Self::Format(pumice_format::FormatError::Decode(error)) => kind_of_decode(error),
             Self::Format(_) => ErrorKind::Invalid,
