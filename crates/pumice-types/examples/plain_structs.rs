@@ -58,7 +58,12 @@ hit!(ByField, false);
 
 fn main() -> Result<(), TypeError> {
     let (plain_hits, hits) = (vec![Plain::default(); COUNT], vec![ByField::default(); COUNT]);
-    println!("written, plain: {:.2} ms", best(|| drop(black_box(plain::bytes(&plain_hits)))));
+    println!(
+        "written, plain: {:.2} ms",
+        best(|| {
+            black_box(plain::bytes(&plain_hits));
+        })
+    );
     println!("written, by field: {:.2} ms", best(|| drop(black_box(to_elements(&hits)))));
     let bytes = to_elements(&hits)?.0;
     let read = best(|| {

@@ -43,7 +43,11 @@ fn several_threads_append_side_by_side() {
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let log = &log;
-            scope.spawn(move || (0..50).for_each(|_| drop(log.append(0, &[thread; 4]).unwrap())));
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    log.append(0, &[thread; 4]).unwrap();
+                }
+            });
         }
     });
     let rows = log.read::<u64>(..).unwrap();
