@@ -175,7 +175,7 @@ impl Dataset {
                 return Err(SpaceError::CountMismatch { file: count, memory }.into());
             }
             let (columns, kept) = kept(selection, dims, values, &except)?;
-            let defined = self.state.defined(selection)?.iter().any(|part| !part.cells.is_empty());
+            let defined = self.count_defined(selection)? > 0;
             let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
             if kept.is_empty() {
                 return if defined { self.state.reset(selection) } else { Ok(()) };
