@@ -23,6 +23,7 @@ import parts
 import peers
 import strings_part
 import tiledb
+import windows_part
 from workloads import DenseImage, SparseMatrix
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -342,7 +343,7 @@ def main():
         metavar="SECONDS",
         help="in parts A and B, who took this long for an operation in all is asked no more: 60",
     )
-    parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, d, e")
+    parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, d, e, f")
     parser.add_argument(
         "--case",
         action="append",
@@ -383,7 +384,7 @@ def main():
     program = peers.Program(arguments.program)
     describe(arguments)
     try:
-        wanted = arguments.only or "ablcde"
+        wanted = arguments.only or "ablcdef"
         if "a" in wanted:
             sparse_part(arguments, program, work)
         if "b" in wanted or "e" in wanted:
@@ -394,6 +395,8 @@ def main():
             strings_part.strings_part(arguments, program, work)
         if "c" in wanted:
             parts.many_part(arguments, work)
+        if "f" in wanted:
+            windows_part.windows_part(arguments, program, work)
     finally:
         program.close()
         if not arguments.keep:
