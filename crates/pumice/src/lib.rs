@@ -114,6 +114,7 @@ mod points;
 mod reference;
 mod scales;
 mod select;
+mod shown;
 mod space;
 mod structured;
 mod transfer;
