@@ -508,7 +508,7 @@ fn elements_in_other_files_or_datasets_have_no_structured_chunks() {
             structured.virtual_part(part(), ".", "other", part()),
         ];
         for builder in builders {
-            let error = builder.create("d").err().expect("refused").to_string();
+            let error = builder.create("d").expect_err("refused").to_string();
             assert!(error.contains("another layout"), "{error}");
         }
     }

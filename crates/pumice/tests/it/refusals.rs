@@ -8,7 +8,7 @@ use pumice::{
 use std::sync::Arc;
 
 fn error(new: DatasetBuilder) -> String {
-    new.create("d").err().expect("it is refused").to_string()
+    new.create("d").expect_err("it is refused").to_string()
 }
 
 #[test]
