@@ -1,7 +1,7 @@
 //! `pumice repack`, `pumice copy` and h5import.
 
 use crate::support::{Place, installed};
-use pumice::{File, LayoutKind, Section};
+use pumice::{File, FixedLength, LayoutKind, Section};
 
 /// The matrix of the RFC: a block, a row with a zero in it, and points.
 fn matrix() -> (Place, Vec<i32>) {
@@ -18,7 +18,8 @@ fn matrix() -> (Place, Vec<i32>) {
     let file = File::create(place.path("dense.h5")).unwrap();
     let dense = file.new_dataset::<i32>().shape([13, 10]).create("Sparse").unwrap();
     dense.write(.., &cells).unwrap();
-    dense.set_attribute("unit", "m").unwrap();
+    // In the header: text of variable length would have a block of its own in the file.
+    dense.set_attribute("unit", FixedLength("m")).unwrap();
     file.new_dataset::<u8>().shape([3]).create("group/other").unwrap();
     file.create_soft_link("group/link", "/Sparse").unwrap();
     (place, cells)

@@ -10,7 +10,8 @@ use crate::buffer::Output;
 use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
 use pumice_space::{
-    CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, plan, plan_packed,
+    CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, SpaceError, plan,
+    plan_packed,
 };
 use pumice_types::{Conversion, Datatype, Transform};
 
@@ -366,9 +367,13 @@ impl DatasetState {
                 memory_type.size()
             )));
         }
+        let size = memory_type.size();
+        if size > 0 && buffer.is_multiple_of(size) {
+            let memory = (buffer / size) as u64;
+            return Err(SpaceError::CountMismatch { file: count, memory }.into());
+        }
         Err(Error::Invalid(format!(
-            "the selection has {count} cell(s) of {} byte(s), but the buffer has {buffer} byte(s)",
-            memory_type.size()
+            "the selection has {count} cell(s) of {size} byte(s), but the buffer has {buffer} byte(s)"
         )))
     }
 }

@@ -20,3 +20,4 @@ mod faults_strings;
 mod manifest;
 mod references;
 mod swmr;
+mod unused;

@@ -38,6 +38,7 @@ mod later_openings;
 mod lifetimes;
 mod listed_datasets;
 mod lists_at_once;
+mod little_memory;
 mod many;
 mod many_kinds;
 mod memory;
