@@ -260,7 +260,10 @@ proptest! {
 fn a_chunk_that_could_not_be_read_again_is_not_stored() {
     // As above, with values that take next to nothing: whoever reads has no reason to believe that there are so many.
     const LONG: u64 = 17_000_000;
-    let file = File::options().create_in(Arc::new(MemoryStore::default())).unwrap();
+    // A cache of its own, with room enough: in one that others fill, the chunk may have to leave during the write.
+    let context = Context::builder().cache_bytes(1 << 30).build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let file = File::options().context(&context).create_in(store).unwrap();
     let tall = file.new_dataset::<u8>().shape([LONG, 1000]).chunk([LONG, 1000]).sparse();
     let tall = tall.create("tall").unwrap();
     tall.write((..100, 3), &[7u8; 100]).unwrap();
