@@ -9,7 +9,7 @@ pub(crate) fn open(path: impl AsRef<Path>) -> pumice::Result<File> {
     open_with(File::options(), path.as_ref())
 }
 
-/// The same, with these options.
+/// Opens a file for reading with these options, also one that is being written beside readers.
 pub(crate) fn open_with(options: FileOptions, path: &Path) -> pumice::Result<File> {
     match options.clone().open(path) {
         Err(error) if error.is_being_written() => options.swmr(true).open(path),

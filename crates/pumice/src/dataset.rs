@@ -384,7 +384,7 @@ impl Dataset {
         self.at(self.owner.begin_change())
     }
 
-    /// The same before a change of the object itself, not of its elements.
+    /// Before a change of the object itself, not of its elements: fails if it may not be.
     fn changing_object(&self) -> Result<()> {
         self.at(self.owner.begin_object_change())
     }

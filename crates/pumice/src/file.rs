@@ -257,7 +257,7 @@ impl Owner {
         self.0.relieve()
     }
 
-    /// The same before a change of objects, links or attributes.
+    /// Before a change of objects, links or attributes: fails if it may not be.
     pub(crate) fn begin_object_change(&self) -> Result<()> {
         self.begin_change()?;
         self.0.refuse_in_swmr("no object, link or attribute can be made, changed or deleted")

@@ -284,7 +284,6 @@ impl<'a> ReadMany<'a> {
     /// Does them all.
     pub fn run(mut self) -> Result<()> {
         in_one_extent_each(&datasets(&self.reads), || {
-            let mut sinks: Vec<_> = Vec::new();
             let mut reads = Vec::with_capacity(self.reads.len());
             for part in &mut self.reads {
                 let (dataset, state) = (part.dataset, &part.dataset.state);
@@ -302,18 +301,14 @@ impl<'a> ReadMany<'a> {
                             Some(rows) => window_of_rows(rows, &shape)?,
                             None => window_of(&selection, &shape)?,
                         };
-                        match state.lists_window(&window)? {
-                            true => sinks.push((state, selection, window, batch.sink())),
-                            false => batch.look_for(dataset, &window, &shape)?,
-                        }
-                        continue;
+                        let Some(plan) = state.plan_window(&window)? else {
+                            batch.look_for(dataset, &window, &shape)?;
+                            continue;
+                        };
+                        ReadInto::Lines { plan: Box::new(plan), sink: batch.sink() }
                     }
                 };
                 reads.push(ManyRead { dataset: state, selection, into });
-            }
-            for (dataset, selection, window, sink) in &mut sinks {
-                let into = ReadInto::Lines { window: window.clone(), sink: &mut **sink };
-                reads.push(ManyRead { dataset, selection: selection.clone(), into });
             }
             read_many(reads)
         })?;

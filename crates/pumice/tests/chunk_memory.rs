@@ -23,7 +23,7 @@ fn check<T>(kind: &str, operation: &str, act: impl FnOnce() -> pumice::Result<T>
     check_beside(kind, operation, 0, act);
 }
 
-/// The same of one that returns so much.
+/// Fails if an operation takes too much beside what it returns.
 fn check_beside<T>(
     kind: &str,
     operation: &str,

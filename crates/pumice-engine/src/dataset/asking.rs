@@ -148,7 +148,7 @@ impl DatasetState {
         self.ask(selection, |turn, touched| visit(read_defined_of(turn, touched, members)?))
     }
 
-    /// The same of some chunks alone, which ascend in row-major order: no other is looked for.
+    /// The defined cells of some chunks alone, which ascend in row-major order: no other is looked for.
     pub fn read_defined_in(
         &self,
         chunks: &[Dims],
@@ -180,7 +180,7 @@ impl DatasetState {
         self.ask_each(next, act)
     }
 
-    /// The same, so many chunks at a time, whatever they have.
+    /// Asks so many chunks at a time, whatever they have.
     pub(super) fn ask_many(
         &self,
         selection: &Selection,

@@ -3,7 +3,7 @@
 //! A virtual dataset has no chunks: it goes before the others, for itself. Elements that refer to the global heap are
 //! written after what they refer to, and followed when they have been read.
 
-use super::windows::{LineSink, Window};
+use super::windows::{LineSink, WindowPlan};
 use super::{DatasetState, transfer::TransferOptions};
 use crate::buffer::Output;
 use crate::global_heap::Reading;
@@ -39,10 +39,10 @@ pub enum ReadInto<'a> {
     Heaped(&'a mut Heaped),
     /// Compressed lines of a window, which stands for the selection.
     Lines {
-        /// Which rows and columns.
-        window: Window,
+        /// Which rows and columns, and the chunks that have them.
+        plan: Box<WindowPlan>,
         /// Whereto.
-        sink: &'a mut dyn LineSink,
+        sink: Box<dyn LineSink + 'a>,
     },
 }
 
@@ -95,9 +95,9 @@ pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
     let (mut planned, mut windows) = (Vec::with_capacity(reads.len()), Vec::new());
     for read in reads {
         match read.into {
-            ReadInto::Lines { window, sink } => {
-                let plan = read.dataset.plan_window(window)?;
-                let plan = plan.ok_or_else(not_listed)?;
+            ReadInto::Lines { plan, sink } => {
+                // The matrix may have been resized since the window was planned.
+                plan.check(&read.dataset.dims())?;
                 windows.push((read.dataset, plan, sink));
             }
             _ => planned.extend(read.plan()?),
@@ -124,16 +124,16 @@ pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
         (&dataset.cached, requests)
     });
     cache.read_many(values.chain(lines))?;
-    for (dataset, plan, sink) in windows {
-        sink.put(plan, &dataset.datatype)?;
+    for (dataset, plan, mut sink) in windows {
+        sink.put(*plan, &dataset.datatype)?;
     }
     let pieces: Vec<_> = targets.into_iter().map(|(.., target)| target.into_pieces()).collect();
     planned.into_iter().zip(pieces).try_for_each(|(read, pieces)| read.finish(pieces))
 }
 
-/// [`DatasetState::lists_window`] says which windows can be read.
-fn not_listed() -> Error {
-    Error::Internal("a window of a layout without lists of cells".into())
+/// Windows have a plan already, and virtual datasets have none.
+fn planned_already() -> Error {
+    Error::Internal("a window among elements".into())
 }
 
 /// What is asked of the chunks of a dataset.
@@ -164,7 +164,7 @@ impl<'a> ManyRead<'a> {
                 *heaped = self.dataset.read_heaped(&self.selection)?;
                 Ok(())
             }
-            ReadInto::Lines { .. } => Err(not_listed()),
+            ReadInto::Lines { .. } => Err(planned_already()),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'a> ManyRead<'a> {
                 *heaped = Heaped::default();
                 (count, &plain, Place::Heaped(dataset.buffer(count)?, heaped))
             }
-            ReadInto::Lines { .. } => return Err(not_listed()),
+            ReadInto::Lines { .. } => return Err(planned_already()),
         };
         if count == 0 {
             return Ok(None);

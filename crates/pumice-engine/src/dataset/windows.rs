@@ -133,20 +133,14 @@ impl DatasetState {
         mut into: LinesInto<'_, T>,
     ) -> Result<bool> {
         let _no_resize = self.gate();
-        let Some(mut plan) = self.plan_window(window.clone())? else { return Ok(false) };
+        let Some(mut plan) = self.plan_window(window)? else { return Ok(false) };
         self.cache().read(&self.cached, plan.requests())?;
         into.put(plan, &self.datatype)?;
         Ok(true)
     }
 
-    /// Whether a window can be read with others: not if its layout has no lists of cells, or if it touches too many
-    /// chunks.
-    pub fn lists_window(&self, window: &Window) -> Result<bool> {
-        Ok(self.plan_window(window.clone())?.is_some())
-    }
-
-    /// The chunks that a window touches; `None` if there is no such list of them.
-    pub(super) fn plan_window(&self, window: Window) -> Result<Option<WindowPlan>> {
+    /// The chunks that a window touches; `None` if the layout has no lists of cells, or if there are too many chunks.
+    pub fn plan_window(&self, window: &Window) -> Result<Option<WindowPlan>> {
         window.check(&self.dims())?;
         let (Storage::Sparse(..), &[height, side]) =
             (&self.layout.storage, self.layout.geometry.chunk())
@@ -156,11 +150,16 @@ impl DatasetState {
         if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
             return Ok(None);
         }
-        WindowPlan::new(window, height, side)
+        WindowPlan::new(window.clone(), height, side)
     }
 }
 
 impl WindowPlan {
+    /// Checks the window against the extent that the matrix has now.
+    pub(super) fn check(&self, dims: &[u64]) -> Result<()> {
+        self.window.check(dims)
+    }
+
     /// The plan of a window of a matrix with chunks of `height` rows of `side` cells.
     fn new(window: Window, height: u64, side: u64) -> Result<Option<Self>> {
         let ascends = window.rows.is_sorted_by(|one, next| one < next);

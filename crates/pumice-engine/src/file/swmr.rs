@@ -91,7 +91,7 @@ impl File {
         refreshed
     }
 
-    /// The same with one dataset, and with all else if they must be of one state.
+    /// Refreshes one dataset, or all that is open where all must be of one state.
     pub fn refresh_dataset(&self, dataset: &DatasetState) -> Result<()> {
         if self.medium.is_unlocked() { self.refresh() } else { dataset.refresh(self) }
     }

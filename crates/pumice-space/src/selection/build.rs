@@ -36,7 +36,7 @@ pub(crate) fn tree_of_axes(axes: &[Axis]) -> Result<Option<Arc<Tree>>, SpaceErro
     Ok(below)
 }
 
-/// The same of spans of each axis, first and last cell, which ascend without overlap.
+/// The tree of a product of spans of each axis: first and last cell, which ascend without overlap.
 pub(crate) fn tree_of_spans(axes: &[Vec<(u64, u64)>]) -> Result<Option<Arc<Tree>>, SpaceError> {
     let mut below: Option<Arc<Tree>> = None;
     for axis in axes.iter().rev() {

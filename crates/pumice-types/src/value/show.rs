@@ -25,7 +25,7 @@ impl Display for Value {
 }
 
 impl Value {
-    /// The same as part of something else.
+    /// Shows a value that is part of another.
     fn inside(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => formatter.write_str("null"),

@@ -76,7 +76,7 @@ impl Dataset {
         })
     }
 
-    /// The same where the engine converts elements.
+    /// Reads elements that the engine converts.
     fn read_by_engine<T: H5Type>(
         &self,
         selection: &Selection,
