@@ -1,5 +1,6 @@
 //! Counters of what the cache did: per dataset, and summed for the cache.
 
+use std::fmt::{self, Display, Formatter};
 use std::ops::AddAssign;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,6 +84,49 @@ impl Stats {
             0 => 0.0,
             all => self.hits as f64 / all as f64,
         }
+    }
+}
+
+/// Four lines for people: requests, traffic, chunks that left, memory.
+///
+/// ```
+/// let mut stats = pumice_cache::Stats::default();
+/// (stats.hits, stats.misses, stats.loads) = (3, 1, 1);
+/// (stats.bytes_fetched, stats.resident) = (70_000, 262_144);
+/// let lines: Vec<String> = stats.to_string().lines().map(String::from).collect();
+/// assert_eq!(lines[0], "requests  3 hits, 1 misses (75.0 %), 0 past the cache, 0 known to be absent");
+/// assert_eq!(lines[1], "traffic   1 chunks loaded (70000 bytes), 0 written (0 bytes), 0.000 s of decoding");
+/// assert_eq!(lines[2], "left      0 to make room, 0 over a maximum, 0 with a flush, 0 with a file, 0 discarded");
+/// assert_eq!(lines[3], "memory    262144 bytes of chunks, 0 of bookkeeping, 0 in flight, at most 0; 0 chunks changed");
+/// ```
+impl Display for Stats {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let Self { hits, misses, direct, known_absent, .. } = self;
+        let share = 100.0 * self.hit_ratio();
+        writeln!(
+            formatter,
+            "requests  {hits} hits, {misses} misses ({share:.1} %), {direct} past the cache, {known_absent} known to be absent"
+        )?;
+        let Self { loads, bytes_fetched, write_backs, bytes_written, .. } = self;
+        let seconds = self.decode_nanoseconds as f64 / 1e9;
+        writeln!(
+            formatter,
+            "traffic   {loads} chunks loaded ({bytes_fetched} bytes), {write_backs} written ({bytes_written} bytes), \
+             {seconds:.3} s of decoding"
+        )?;
+        let Self { evictions, evictions_over_maximum, evictions_on_flush, .. } = self;
+        let Self { evictions_on_close, discarded, .. } = self;
+        writeln!(
+            formatter,
+            "left      {evictions} to make room, {evictions_over_maximum} over a maximum, {evictions_on_flush} with a \
+             flush, {evictions_on_close} with a file, {discarded} discarded"
+        )?;
+        let Self { resident, bookkeeping, in_flight, peak, dirty, .. } = self;
+        write!(
+            formatter,
+            "memory    {resident} bytes of chunks, {bookkeeping} of bookkeeping, {in_flight} in flight, at most {peak}; \
+             {dirty} chunks changed"
+        )
     }
 }
 

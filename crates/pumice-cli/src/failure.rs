@@ -64,7 +64,7 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
             "choose another filter or other settings of it, or make it optional".into()
         }
         _ if error.is_newer() => NEWER.into(),
-        pumice::Error::Decode(_) | pumice::Error::Filter(_) if !error.is_missing_filter() => {
+        _ if error.kind() == pumice::ErrorKind::Damaged => {
             "`pumice check` tells all that is wrong, its --repair saves what is sound".into()
         }
         pumice::Error::Unsupported(_) => format!("`{list} -v` tells how it is stored"),

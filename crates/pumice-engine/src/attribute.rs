@@ -530,7 +530,7 @@ fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
     match size.and_then(|size| usize::try_from(size).ok()) {
         Some(size) if size <= data.len() => data.truncate(size),
         _ => {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Damaged(format!(
                 "attribute \"{}\" has {} byte(s) for {extent:?} of {} byte(s) each",
                 message.name,
                 data.len(),
@@ -559,6 +559,6 @@ pub fn object_datatype(file: &File, object: &Object) -> Result<Datatype> {
 /// A message that an object must have.
 pub(crate) fn required(object: &Object, kind: u16, what: &str) -> Result<RawMessage> {
     object.message(kind).ok_or_else(|| {
-        Error::Invalid(format!("the object at {:#x} has no {what} message", object.address()))
+        Error::Damaged(format!("the object at {:#x} has no {what} message", object.address()))
     })
 }

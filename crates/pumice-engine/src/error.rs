@@ -66,6 +66,27 @@ pub enum Error {
     /// Something has another number of dimensions, or another shape.
     #[error("{0}")]
     RankMismatch(String),
+    /// There are more or fewer values than cells.
+    #[error("{0}")]
+    CountMismatch(String),
+    /// No rule turns elements of one datatype into those of the other.
+    #[error("{0}")]
+    TypeMismatch(String),
+    /// A value does not exist in its datatype.
+    #[error("{0}")]
+    WrongValue(String),
+    /// Another program writes the file, or ended without closing it.
+    #[error("{0}")]
+    Locked(String),
+    /// Parts of the file contradict each other.
+    #[error("{0}")]
+    Damaged(String),
+    /// A filter is not part of this build, and no plugin was found.
+    #[error("{0}")]
+    FilterMissing(String),
+    /// The file has no room for more.
+    #[error("{0}")]
+    NoSpace(String),
     /// There is not enough memory.
     #[error("{0}")]
     NoMemory(String),
@@ -101,7 +122,7 @@ pub enum Error {
 pub enum ErrorKind {
     /// The operating system refused; [`Error::io`] has its answer.
     Io,
-    /// There is no room on the disk.
+    /// There is no room on the disk, or in the addresses of the file.
     NoSpace,
     /// There is not enough memory.
     NoMemory,
@@ -178,6 +199,13 @@ impl Error {
             Self::WrongKind(_) => ErrorKind::WrongKind,
             Self::OutOfBounds(_) => ErrorKind::OutOfBounds,
             Self::RankMismatch(_) => ErrorKind::RankMismatch,
+            Self::CountMismatch(_) => ErrorKind::CountMismatch,
+            Self::TypeMismatch(_) => ErrorKind::TypeMismatch,
+            Self::WrongValue(_) => ErrorKind::WrongValue,
+            Self::Locked(_) => ErrorKind::Locked,
+            Self::Damaged(_) => ErrorKind::Damaged,
+            Self::FilterMissing(_) => ErrorKind::FilterMissing,
+            Self::NoSpace(_) => ErrorKind::NoSpace,
             Self::NoMemory(_) => ErrorKind::NoMemory,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Unsupported(_) => ErrorKind::Unsupported,
@@ -250,7 +278,7 @@ impl Error {
 
     /// Whether a filter that this build does not have is all that is missing.
     pub fn is_missing_filter(&self) -> bool {
-        matches!(self.cause(), Self::Filter(pumice_filter::FilterError::Missing { .. }))
+        self.cause().kind() == ErrorKind::FilterMissing
     }
 }
 

@@ -395,7 +395,7 @@ impl ChunkIndex {
         if coord.len() == self.shape.rank() {
             return Ok(());
         }
-        Err(Error::Invalid(format!(
+        Err(Error::RankMismatch(format!(
             "{} chunk coordinates for a dataset of rank {}",
             coord.len(),
             self.shape.rank()

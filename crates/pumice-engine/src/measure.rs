@@ -335,7 +335,7 @@ fn indirect_blocks(
         // A table has fewer rows than the one it stands in: this ends.
         let below = header.rows_below(row).filter(|&below| below > 0 && below < rows);
         let Some(below) = below else {
-            return Err(Error::Invalid(format!("row {row} of a fractal heap's table")));
+            return Err(Error::Damaged(format!("row {row} of a fractal heap's table")));
         };
         let inner = indirect_blocks(medium, header, (child.address, here, below))?;
         size = size.saturating_add(inner);

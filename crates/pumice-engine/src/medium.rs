@@ -487,13 +487,13 @@ impl Medium {
     fn full(&self) -> Error {
         let width = self.sizes.offset;
         if width >= 8 {
-            return Error::Invalid(
+            return Error::NoSpace(
                 "the file would have more than 2^63 bytes, the most that systems take: store less in one piece, in \
                  chunks or sparse"
                     .into(),
             );
         }
-        Error::Invalid(format!(
+        Error::NoSpace(format!(
             "the file is full: its addresses have {width} byte(s); what it has so far can be copied to a new \
              file, whose have eight, by `pumice repack`"
         ))

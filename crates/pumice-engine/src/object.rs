@@ -356,7 +356,7 @@ impl Object {
         let header = if state.dirty { 0 } else { state.header.length as usize };
         self.medium.note_change(header + BLOCK);
         match state.freed {
-            true => Err(Error::Invalid("the object has been deleted".into())),
+            true => Err(Error::NotFound("the object has been deleted".into())),
             false => Ok(state),
         }
     }

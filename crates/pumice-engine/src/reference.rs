@@ -43,7 +43,10 @@ pub fn references(
     elements: &[u8],
 ) -> Result<Vec<Option<Reference>>> {
     let Datatype::Reference(reference) = datatype else {
-        return Err(Error::Invalid(format!("{} elements, not references", datatype.class_name())));
+        return Err(Error::TypeMismatch(format!(
+            "{} elements, not references",
+            datatype.class_name()
+        )));
     };
     let context = Context::new(file.medium().sizes());
     let decode = |element: &[u8]| match Stored::decode(reference.kind, element, &context)? {
@@ -103,7 +106,10 @@ pub fn elements(
     references: &[Option<Reference>],
 ) -> Result<Vec<u8>> {
     let Datatype::Reference(class) = datatype else {
-        return Err(Error::Invalid(format!("{} elements, not references", datatype.class_name())));
+        return Err(Error::TypeMismatch(format!(
+            "{} elements, not references",
+            datatype.class_name()
+        )));
     };
     let size = datatype.size().max(1);
     let mut elements = vec![0; size * references.len()];

@@ -32,7 +32,7 @@ pub(crate) fn message(file: &File, kind: u16, location: &SharedLocation) -> Resu
             if message.is_shared() {
                 // What is shared stands in its own header; one that points further could run in a
                 // circle.
-                return Err(Error::Invalid("a shared message that is itself shared".into()));
+                return Err(Error::Damaged("a shared message that is itself shared".into()));
             }
             Ok(message)
         }
@@ -41,7 +41,7 @@ pub(crate) fn message(file: &File, kind: u16, location: &SharedLocation) -> Resu
             let index = table.iter().find(|index| index.keeps(kind));
             let Some(index) = index.filter(|index| index.heap_address != UNDEFINED) else {
                 let what = format!("a shared message of kind {kind:#06x}, but no heap for it");
-                return Err(Error::Invalid(what));
+                return Err(Error::Damaged(what));
             };
             let heap = file.shared_heap(index.heap_address)?;
             let body = heap.lock().unwrap_or_else(PoisonError::into_inner).object(id)?;

@@ -154,7 +154,7 @@ impl Attribute {
                 let what = format!("an attribute of {} values read as one", rest + 1);
                 let what =
                     if values.is_empty() { "an attribute without a value".into() } else { what };
-                Err(Error::Invalid(what).at(&self.path))
+                Err(Error::CountMismatch(what).at(&self.path))
             }
         }
     }
@@ -218,7 +218,7 @@ impl RawAttribute {
         let extent = if shape.is_empty() { Extent::Scalar } else { Extent::simple(shape)? };
         let bytes = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
         if bytes != Some(data.len() as u64) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::CountMismatch(format!(
                 "{} byte(s) for an attribute of shape {shape:?} with elements of {} byte(s)",
                 data.len(),
                 datatype.size()

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const SLAB_BYTES: u64 = 16 << 20;
 
 /// Which cells a copy has.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Keep {
     /// Those that are defined: what is undefined stays so, a defined zero stays defined. Of a dense dataset, every

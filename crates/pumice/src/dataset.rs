@@ -290,7 +290,7 @@ impl Dataset {
         if self.is_sparse() {
             return Ok(());
         }
-        self.at(Err(Error::Invalid(
+        self.at(Err(Error::WrongKind(
             "only cells of sparse datasets can be erased: reset them, or write the fill value"
                 .into(),
         )))

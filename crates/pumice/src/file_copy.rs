@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// How a dataset is stored in the copy of a file.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Remade {
     /// Its new description, which must have its shape.
     pub builder: DatasetBuilder,

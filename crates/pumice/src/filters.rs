@@ -324,7 +324,7 @@ impl SectionFilters {
         let Some(FilterSpec { id, name, .. }) = filters.find(absent) else { return Ok(()) };
         let own = name.as_deref().filter(|name| !name.is_empty());
         let name = registered_name(*id).or(own).unwrap_or("unregistered");
-        Err(Error::Invalid(format!(
+        Err(Error::FilterMissing(format!(
             "filter {id} ({name}) is not available and not optional, so that nothing could be stored: register \
              it first (register_filter, or HDF5_PLUGIN_PATH with the feature `plugins`), or make it optional"
         )))
@@ -380,9 +380,9 @@ fn no_fletcher32(sections: Sections) -> Error {
 
 fn no_such(sections: Sections, id: u16) -> Error {
     match sections {
-        Sections::All => Error::Invalid(format!("no section has a filter {id}")),
+        Sections::All => Error::NotFound(format!("no section has a filter {id}")),
         Sections::One(section) => {
-            Error::Invalid(format!("the section of {section} has no filter {id}"))
+            Error::NotFound(format!("the section of {section} has no filter {id}"))
         }
     }
 }

@@ -77,11 +77,25 @@
 //! - [`Context`]: the threads and the chunk cache that files share.
 //! - [`guide`]: sparse datasets at length.
 //!
+//! # Features
+//!
+//! | feature | by default | what it adds |
+//! |---|---|---|
+//! | `complex` | yes | complex numbers of the crate num-complex as elements |
+//! | `derive` | yes | `#[derive(H5Type)]`: structs as compound datatypes, enums as enumerations |
+//! | `ndarray` | | [`Dataset::read_array`], `write_array`, `create_from`: arrays of the crate ndarray |
+//! | `sprs` | | `Dataset::read_sprs`, `write_sprs`: matrices of the crate sprs |
+//! | `serde` | | [`Value`] with serde's traits |
+//! | `plugins` | | third-party filters in C, loaded as libhdf5 does (`HDF5_PLUGIN_PATH`) |
+//!
+//! Rust 1.95 or newer is needed, which is what the tests run with. The folder `examples` has a program for each common task.
+//!
 //! # When not to use it
 //!
 //! User-defined links are not followed; the error says so.
 
 #![deny(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 #[cfg(feature = "ndarray")]
 mod arrays;

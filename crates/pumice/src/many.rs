@@ -15,6 +15,7 @@ use pumice_engine::dataset::{
 use pumice_space::Dims;
 use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 use std::borrow::Cow;
+use std::fmt::{self, Debug, Formatter};
 
 /// Reads of several datasets that are done together: no write of any of them comes between, and
 /// what lies together in the file is read together.
@@ -44,7 +45,7 @@ use std::borrow::Cow;
 /// assert_eq!(texts, ["sea", "sun"]);
 /// # Ok::<(), pumice::Error>(())
 /// ```
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct ReadMany<'a> {
     reads: Vec<Part<'a, Into<'a>>>,
 }
@@ -99,6 +100,12 @@ impl<T: Element> Batch for Lined<'_, T> {
 
 /// Takes what was read, in the dataset's type.
 type Deliver<'a> = Box<dyn FnMut(&Datatype, Heaped) -> Result<()> + Send + 'a>;
+
+impl<B> Debug for Part<'_, B> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.dataset.fmt(formatter)
+    }
+}
 
 impl<'a, B> Part<'a, B> {
     fn new(dataset: &'a Dataset, selection: impl Select + Send + 'a, buffer: B) -> Result<Self> {
@@ -326,7 +333,7 @@ impl<'a> ReadMany<'a> {
 ///
 /// A virtual dataset has no data of its own: it is written before the others, for itself. Selections and buffers are checked
 /// before anything is written.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct WriteMany<'a> {
     writes: Vec<Part<'a, From<'a>>>,
 }

@@ -184,13 +184,13 @@ impl Group {
     pub fn reference_of(&self, value: &Value) -> Result<Option<Reference>> {
         let kinds = [ReferenceType::Object, ReferenceType::Region, ReferenceType::Any];
         let Value::Reference(element) = value else {
-            return Err(Error::Invalid(format!("{value} is no reference")));
+            return Err(Error::TypeMismatch(format!("{value} is no reference")));
         };
         // Each kind has a length of its own.
         let mut types = kinds.map(|kind| self.reference_datatype(kind)).into_iter();
         let datatype = types.find(|datatype| datatype.size() == element.len());
         let datatype = datatype.ok_or_else(|| {
-            Error::Invalid(format!("{value} is no reference of a file like this one"))
+            Error::TypeMismatch(format!("{value} is no reference of a file like this one"))
         })?;
         Ok(self.references(&datatype, element)?.pop().flatten())
     }
@@ -225,7 +225,7 @@ impl Group {
     /// means the dataset as a whole.
     pub fn dereference_region(&self, reference: &Reference) -> Result<(Dataset, Selection)> {
         let Node::Dataset(dataset) = self.dereference(reference)? else {
-            return Err(Error::Invalid("a reference to something that is no dataset".into()));
+            return Err(Error::WrongKind("a reference to something that is no dataset".into()));
         };
         let selection = reference::selection(&reference.0, dataset.shape().len())?;
         Ok((dataset, selection))
@@ -234,7 +234,7 @@ impl Group {
     /// The attribute that a reference of this file leads to.
     pub fn dereference_attribute(&self, reference: &Reference) -> Result<Attribute> {
         let name = reference.attribute();
-        let name = name.ok_or_else(|| Error::Invalid("a reference to no attribute".into()))?;
+        let name = name.ok_or_else(|| Error::WrongKind("a reference to no attribute".into()))?;
         match self.dereference(reference)? {
             Node::Group(group) => group.attribute(name),
             Node::Dataset(dataset) => dataset.attribute(name),

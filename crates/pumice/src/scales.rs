@@ -220,7 +220,7 @@ impl Dataset {
             let (Some(dataset), Some(Value::Integer(axis))) =
                 (entry.member("dataset"), entry.member("dimension"))
             else {
-                return self.at(Err(Error::Invalid(format!("{ATTACHED} of another form"))));
+                return self.at(Err(Error::Damaged(format!("{ATTACHED} of another form"))));
             };
             if let Some(dataset) = group.reference_of(dataset)? {
                 places.push((dataset.address(), *axis));

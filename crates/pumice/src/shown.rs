@@ -1,6 +1,6 @@
 //! `Debug` of handles: what they are and where, not what they hold.
 
-use crate::{CommittedDatatype, Dataset, DatasetBuilder, File, Group, Node};
+use crate::{CommittedDatatype, Context, Dataset, DatasetBuilder, File, Group, Node};
 use std::fmt::{Debug, Formatter, Result};
 
 impl Debug for Group {
@@ -44,5 +44,11 @@ impl Debug for Node {
             Self::Dataset(dataset) => dataset.fmt(formatter),
             Self::Datatype(datatype) => datatype.fmt(formatter),
         }
+    }
+}
+
+impl Debug for Context {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        formatter.debug_tuple("Context").field(&self.cache_config()).finish()
     }
 }

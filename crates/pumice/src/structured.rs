@@ -235,7 +235,7 @@ impl Dataset {
         if self.sections().len() > 1 {
             return Ok(());
         }
-        self.at(Err(Error::Invalid("the dataset is not stored in structured chunks".into())))
+        self.at(Err(Error::WrongKind("the dataset is not stored in structured chunks".into())))
     }
 
     fn structured_info(&self, offset: &[u64], record: &ChunkRecord) -> StructuredChunkInfo {

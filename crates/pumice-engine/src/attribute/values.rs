@@ -154,7 +154,7 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
         Values::References(..) => {
             let what =
                 format!("an attribute of a committed {wanted} with elements of another type");
-            return Err(Error::Invalid(what));
+            return Err(Error::TypeMismatch(what));
         }
     })
 }

@@ -177,7 +177,7 @@ pub(crate) fn for_each_reference(
                     let start = member.offset as usize;
                     let end = start.saturating_add(member.datatype.size());
                     let part = element.get_mut(start..end).ok_or_else(|| {
-                        Error::Invalid(format!("member \"{}\" beyond its compound", member.name))
+                        Error::Damaged(format!("member \"{}\" beyond its compound", member.name))
                     })?;
                     for_each_reference(&member.datatype, part, heap, visit)?;
                 }

@@ -152,5 +152,5 @@ fn span(member: &Member) -> std::ops::Range<usize> {
 }
 
 fn beyond(member: &Member) -> Error {
-    Error::Invalid(format!("member \"{}\" beyond its compound", member.name))
+    Error::Damaged(format!("member \"{}\" beyond its compound", member.name))
 }

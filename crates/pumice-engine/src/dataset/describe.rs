@@ -111,7 +111,7 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
         Fill::Value(value) if value.len() == size => {
             Ok(Filling { value: Some(value), time, allocation })
         }
-        Fill::Value(value) => Err(Error::Invalid(format!(
+        Fill::Value(value) => Err(Error::Damaged(format!(
             "the fill value has {} byte(s), an element {size}",
             value.len()
         ))),
@@ -141,7 +141,7 @@ pub(super) fn describe(
     };
     let chunked = matches!(message, Layout::Chunked { .. } | Layout::Structured { .. });
     if chunk.len() != dims.len() || (chunked && chunk.contains(&0)) {
-        return Err(Error::Invalid(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
+        return Err(Error::Damaged(format!("chunks of {chunk:?} for a dataset of {dims:?}")));
     }
     check_size(file, &datatype)?;
     let element = match &fill {
@@ -197,7 +197,7 @@ fn storage(
             contiguous(Place::Compact(data.clone()))
         }
         Layout::Compact { data } => {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Damaged(format!(
                 "compact storage has {} byte(s) for {}",
                 data.len(),
                 geometry.chunk_bytes()
@@ -283,7 +283,7 @@ fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
     if is_plausible(file, datatype)? {
         return Ok(());
     }
-    Err(Error::Invalid(format!("elements of {} bytes, more than the file has", datatype.size())))
+    Err(Error::Damaged(format!("elements of {} bytes, more than the file has", datatype.size())))
 }
 
 /// The same for a new dataset, which nobody could open as long as nothing is written.
@@ -311,7 +311,7 @@ fn check_element(geometry: &Geometry, size: u64) -> Result<()> {
     if size == geometry.element_size() as u64 {
         return Ok(());
     }
-    Err(Error::Invalid(format!(
+    Err(Error::Damaged(format!(
         "the layout has elements of {size} byte(s), the datatype of {}",
         geometry.element_size()
     )))

@@ -148,7 +148,9 @@ impl DatasetState {
         let key = self.chunk_key(offset)?;
         self.check_reach(&Selection::block(offset, &vec![1; offset.len()])?, &self.dims())?;
         let Storage::Dense(dense, _) = &self.layout.storage else {
-            return Err(Error::Invalid("only dense chunks are stored with one filter mask".into()));
+            return Err(Error::WrongKind(
+                "only dense chunks are stored with one filter mask".into(),
+            ));
         };
         dense.check_stored(&key, bytes.len() as u64, filter_mask)?;
         let record = ChunkRecord { filter_mask, ..ChunkRecord::dense(0, bytes.len() as u64) };
@@ -168,7 +170,9 @@ impl DatasetState {
             Storage::Sparse(sparse, _) => sparse.check_stored(&key, bytes, &record)?,
             Storage::VariableLength(layout, _) => layout.check_stored(&key, bytes, &record)?,
             _ => {
-                return Err(Error::Invalid("only structured chunks are stored by sections".into()));
+                return Err(Error::WrongKind(
+                    "only structured chunks are stored by sections".into(),
+                ));
             }
         }
         self.cache().write_stored(&self.cached, &key, bytes, record)
@@ -202,7 +206,7 @@ impl DatasetState {
         if let Storage::Unreadable(reason) = &self.layout.storage {
             return Err(Error::Unsupported(reason.clone()));
         }
-        let none = || Error::Invalid("the dataset is not stored in chunks".into());
+        let none = || Error::WrongKind("the dataset is not stored in chunks".into());
         self.layout.table().ok_or_else(none)
     }
 
@@ -210,7 +214,7 @@ impl DatasetState {
     fn chunk_key(&self, offset: &[u64]) -> Result<Dims> {
         let (dims, chunk) = (self.dims(), self.layout.geometry.chunk());
         if offset.len() != dims.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::RankMismatch(format!(
                 "{} coordinate(s) of a chunk in a dataset of {} dimension(s)",
                 offset.len(),
                 dims.len()
@@ -218,7 +222,7 @@ impl DatasetState {
         }
         let mut axes = offset.iter().zip(&dims).zip(chunk);
         if axes.any(|((&at, &extent), &side)| at >= extent || !at.is_multiple_of(side)) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::OutOfBounds(format!(
                 "no chunk of {chunk:?} begins at {offset:?} in a shape of {dims:?}"
             )));
         }

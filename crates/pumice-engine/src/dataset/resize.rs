@@ -420,7 +420,7 @@ impl DatasetState {
     fn check_resize(&self, dims: &[u64]) -> Result<()> {
         let max = self.layout.geometry.max_dims();
         if dims.len() != max.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::RankMismatch(format!(
                 "the dataset has {} dimension(s), but {} were given",
                 max.len(),
                 dims.len()
@@ -428,11 +428,11 @@ impl DatasetState {
         }
         let too_large = dims.iter().zip(max).any(|(&new, &max)| max != UNLIMITED && new > max);
         if too_large {
-            return Err(Error::Invalid(format!("{dims:?} is beyond the maximum of {max:?}")));
+            return Err(Error::OutOfBounds(format!("{dims:?} is beyond the maximum of {max:?}")));
         }
         match &self.layout.storage {
             Storage::Contiguous(_) | Storage::Unreadable(_) => {
-                Err(Error::Invalid("only chunked datasets can change their extent".into()))
+                Err(Error::WrongKind("only chunked datasets can change their extent".into()))
             }
             Storage::Virtual(sources) if sources.has_no_end() => {
                 let what = "the extent of a virtual dataset that follows its sources";

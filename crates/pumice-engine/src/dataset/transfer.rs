@@ -269,7 +269,7 @@ impl DatasetState {
         if bytes == Some(buffer) {
             return Ok(());
         }
-        Err(Error::Invalid(format!(
+        Err(Error::CountMismatch(format!(
             "{} point(s) of {} byte(s), but the buffer has {buffer} byte(s)",
             points.len(),
             memory_type.size()
@@ -362,7 +362,7 @@ impl DatasetState {
             return Ok(count);
         }
         if let Some((_, shape)) = &options.memory {
-            return Err(Error::Invalid(format!(
+            return Err(Error::CountMismatch(format!(
                 "memory of shape {shape:?} has elements of {} byte(s), but the buffer has {buffer} byte(s)",
                 memory_type.size()
             )));
@@ -372,7 +372,7 @@ impl DatasetState {
             let memory = (buffer / size) as u64;
             return Err(SpaceError::CountMismatch { file: count, memory }.into());
         }
-        Err(Error::Invalid(format!(
+        Err(Error::CountMismatch(format!(
             "the selection has {count} cell(s) of {size} byte(s), but the buffer has {buffer} byte(s)"
         )))
     }

@@ -139,11 +139,11 @@ impl DatasetState {
     /// Strings or sequences that lie one after another, if the dataset takes such.
     pub(super) fn lists<'a>(&self, offsets: &'a [u64], heap: &[u8]) -> Result<Lists<'a>> {
         let Datatype::VarLen(VarLen { base, size, kind }) = &self.datatype else {
-            return Err(Error::Invalid(format!("{} is no sequence", self.datatype)));
+            return Err(Error::TypeMismatch(format!("{} is no sequence", self.datatype)));
         };
         if matches!(kind, VarLenKind::String { .. }) && self.has_null(heap) {
             let what = "a string with a null byte, which HDF5 takes for its end";
-            return Err(Error::Invalid(what.into()));
+            return Err(Error::WrongValue(what.into()));
         }
         Ok(Lists { offsets, base: base.size(), size: *size })
     }

@@ -77,7 +77,7 @@ impl File {
         // Who deletes it forgets it afterwards: it must not be listed again, for another may come to be at
         // its address.
         if opened.object().is_deleted() {
-            return Err(Error::Invalid("the object has been deleted".into()));
+            return Err(Error::NotFound("the object has been deleted".into()));
         }
         if self.forgetting.times.load(Ordering::Acquire) != times {
             return Ok(None);

@@ -175,7 +175,7 @@ fn check_mark(superblock: &Superblock, writable: bool, options: &CreateOptions) 
     if !writable || options.ignore_mark || !marked {
         return Ok(());
     }
-    Err(Error::Invalid(
+    Err(Error::Locked(
         "the file is marked as open for writing: a program has it open, or ended without closing \
          it; if none has, clear the mark with `h5clear -s` or open it with `ignore_mark`"
             .into(),
@@ -191,14 +191,14 @@ fn check_shared(superblock: &Superblock, writable: bool, options: &CreateOptions
         return Ok(());
     }
     match (writable, options.swmr) {
-        (false, true) if open && !shared => Err(Error::Invalid(
+        (false, true) if open && !shared => Err(Error::Locked(
             "a program has the file open for writing, not beside readers (SWMR), or ended without closing it".into(),
         )),
         (false, false) if shared => Err(Error::BeingWritten(
             "a program writes the file beside readers (SWMR), or ended without closing it: open it with \
              `swmr(true)`; if no program has it open, `pumice recover --clear` removes the mark",
         )),
-        (true, _) if shared => Err(Error::Invalid(
+        (true, _) if shared => Err(Error::Locked(
             "a program writes the file beside readers (SWMR), or ended without closing it; if no program has it \
              open, `pumice recover --clear` or `h5clear -s` removes the mark, or open it with `ignore_mark`"
                 .into(),

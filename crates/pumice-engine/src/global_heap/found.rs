@@ -40,7 +40,7 @@ impl ObjectSink for Sink<'_> {
         bytes.put_uint(address, width);
         bytes.put_u32(index);
         if bytes.len() != reference.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Damaged(format!(
                 "variable-length references of {} byte(s), where this file has {}",
                 reference.len(),
                 bytes.len()

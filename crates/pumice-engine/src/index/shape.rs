@@ -60,7 +60,7 @@ impl IndexShape {
     /// The shape of a dataset of these dimensions, in cells; `u64::MAX` is unlimited.
     pub fn new(current: &[u64], maximum: &[u64], chunk: &[u64]) -> Result<Self> {
         if current.len() != chunk.len() || maximum.len() != chunk.len() || chunk.contains(&0) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Damaged(format!(
                 "chunks of {chunk:?} for an extent of {current:?}, at most {maximum:?}"
             )));
         }
@@ -117,7 +117,7 @@ impl Slots {
         let (first, rest): (SmallVec<[usize; 4]>, SmallVec<[usize; 4]>) =
             (0..maximum.len()).partition(|&axis| maximum[axis].is_none());
         if first.len() > 1 {
-            return Err(Error::Invalid("an array index with several unlimited axes".into()));
+            return Err(Error::Damaged("an array index with several unlimited axes".into()));
         }
         let mut strides: Coord = smallvec::smallvec![1; maximum.len()];
         let mut stride = 1u64;
@@ -178,7 +178,7 @@ impl Slots {
 
 /// The error for a chunk outside of the maximum extent.
 pub(super) fn outside(coord: &[u64]) -> Error {
-    Error::Invalid(format!("chunk {coord:?} is outside of the maximum extent"))
+    Error::OutOfBounds(format!("chunk {coord:?} is outside of the maximum extent"))
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ pub(super) fn is_unverified(request: &ReadRequest<'_>) -> bool {
 
 /// Zeroed memory, or an error where there is not enough.
 pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>> {
-    let too_large = || Error::Invalid(format!("not enough memory for a chunk of {bytes} bytes"));
+    let too_large = || Error::NoMemory(format!("not enough memory for a chunk of {bytes} bytes"));
     let len = usize::try_from(bytes).map_err(|_| too_large())?;
     // A chunk shape from a damaged file must not abort the program.
     zeroed(len).map_err(|_| too_large())

@@ -100,7 +100,7 @@ pub(crate) fn again<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
 /// Whether an error may come from a block that was read while it was written.
 fn is_torn(error: &Error) -> bool {
     match error.cause() {
-        Error::Decode(_) => true,
+        Error::Decode(_) | Error::Damaged(_) => true,
         Error::Io { source, .. } => source.kind() == ErrorKind::UnexpectedEof,
         _ => false,
     }

@@ -96,7 +96,7 @@ fn in_form(text: &str, datatype: &Datatype) -> Option<Result<Values>> {
 fn check_text(text: &str) -> Result<()> {
     match text.contains('\0') {
         true => {
-            Err(Error::Invalid("a string with a null byte, which HDF5 takes for its end".into()))
+            Err(Error::WrongValue("a string with a null byte, which HDF5 takes for its end".into()))
         }
         false => Ok(()),
     }

@@ -238,7 +238,7 @@ impl Dataset {
     pub(crate) fn require_matrix(&self) -> Result<()> {
         match self.shape().len() {
             2 => Ok(()),
-            rank => self.at(Err(Error::Invalid(format!(
+            rank => self.at(Err(Error::RankMismatch(format!(
                 "compressed lines are those of a matrix, not of an array of rank {rank}"
             )))),
         }

@@ -106,6 +106,7 @@ impl Dataset {
 }
 
 /// The defined cells of a dataset in blocks; see [`Dataset::coo_blocks`].
+#[derive(Debug)]
 pub struct CooBlocks<T> {
     dataset: Dataset,
     /// That of the dataset at the beginning.

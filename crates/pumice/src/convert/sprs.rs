@@ -90,7 +90,7 @@ impl Dataset {
         let Compressed { lines, pointers, indices, values, .. } = compressed;
         let narrow = |numbers: Vec<u64>| -> Result<Vec<usize>> {
             let small = numbers.into_iter().map(usize::try_from).collect::<Result<_, _>>();
-            small.map_err(|_| Error::Invalid("a matrix too large for this machine".into()))
+            small.map_err(|_| Error::NoMemory("a matrix too large for this machine".into()))
         };
         let shape = self.at(narrow(shape.to_vec()))?;
         let (pointers, indices) = (self.at(narrow(pointers))?, self.at(narrow(indices))?);

@@ -250,7 +250,7 @@ impl<T: H5Type> Gathered<'_, T> {
 
 /// Room for so many more, or an error.
 fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
-    let none = |_| Error::Invalid(format!("no memory for {more} more"));
+    let none = |_| Error::NoMemory(format!("no memory for {more} more"));
     list.try_reserve(more).map_err(none)
 }
 

@@ -49,7 +49,7 @@ impl Dataset {
             return self.at(Err(Error::RankMismatch(what)));
         }
         let one = self.read(..)?.pop();
-        one.ok_or_else(|| Error::Invalid("a dataset without a value".into()).at(self.path()))
+        one.ok_or_else(|| Error::CountMismatch("a dataset without a value".into()).at(self.path()))
     }
 
     /// Reads the selected cells into `buffer`.
@@ -215,7 +215,7 @@ impl Dataset {
     /// ```
     pub fn read_value(&self) -> Result<Value> {
         let one = self.read_values(..)?.pop();
-        one.ok_or_else(|| Error::Invalid("a dataset without a value".into()).at(self.path()))
+        one.ok_or_else(|| Error::CountMismatch("a dataset without a value".into()).at(self.path()))
     }
 }
 

@@ -73,7 +73,7 @@ impl Dataset {
             Datatype::String(string) => {
                 self.at(strings.to_fixed(string).map(Some).map_err(Error::from))
             }
-            other => self.at(Err(Error::Invalid(format!("{other} is no string")))),
+            other => self.at(Err(Error::TypeMismatch(format!("{other} is no string")))),
         }
     }
 
@@ -106,7 +106,7 @@ impl Dataset {
     pub(crate) fn sequence_values<T: Element>(&self, sequences: &Sequences<T>) -> Result<Vec<u8>> {
         let varlen = match self.datatype() {
             Datatype::VarLen(varlen) if varlen.kind == VarLenKind::Sequence => varlen,
-            other => return self.at(Err(Error::Invalid(format!("{other} is no sequence")))),
+            other => return self.at(Err(Error::TypeMismatch(format!("{other} is no sequence")))),
         };
         let (base, count) = (varlen.base.size(), sequences.values().len());
         let convert = || -> Result<Vec<u8>> {

@@ -39,7 +39,7 @@ pub enum SharedKind {
 /// let file = File::options().context(&context).create(folder.path().join("a.h5"))?;
 /// # Ok::<(), pumice::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct FileOptions {
     context: Option<Context>,
     locking: Option<Locking>,

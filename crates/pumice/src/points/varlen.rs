@@ -262,7 +262,7 @@ impl Dataset {
     /// Points from coordinates that lie one after another.
     pub(super) fn listed<'p>(&self, rank: usize, coordinates: &'p [u64]) -> Result<Points<'p>> {
         if rank > 0 && !coordinates.len().is_multiple_of(rank) {
-            return self.at(Err(Error::Invalid(format!(
+            return self.at(Err(Error::CountMismatch(format!(
                 "{} coordinate(s), which make no whole points of {rank} dimension(s)",
                 coordinates.len()
             ))));

@@ -47,7 +47,7 @@ impl Lists<'_> {
         let ends = self.offsets.get(first as usize..=(first + len) as usize);
         ends.ok_or_else(|| {
             let (held, needed) = (self.len(), first + len);
-            Error::Invalid(format!("{held} list(s), but the selection needs {needed}"))
+            Error::CountMismatch(format!("{held} list(s), but the selection needs {needed}"))
         })
     }
 
@@ -58,7 +58,7 @@ impl Lists<'_> {
         let (first, last) = (ends[0], ends[ends.len() - 1]);
         let range = byte(first).zip(byte(last));
         let bytes = range.and_then(|(start, end)| from.get(start..end)).ok_or_else(|| {
-            Error::Invalid(format!("{last} value(s) of lists, but {} byte(s)", from.len()))
+            Error::CountMismatch(format!("{last} value(s) of lists, but {} byte(s)", from.len()))
         })?;
         Ok((ends, bytes))
     }
@@ -173,7 +173,7 @@ impl<'a> Source<'a> {
         let size = self.conversion.source_size();
         let start = memory as usize * size;
         self.bytes.get(start..start + len as usize * size).ok_or_else(|| {
-            Error::Invalid(format!(
+            Error::CountMismatch(format!(
                 "the buffer has {} byte(s), but the selection needs element {}",
                 self.bytes.len(),
                 memory + len

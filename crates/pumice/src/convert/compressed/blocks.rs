@@ -12,6 +12,7 @@ use pumice_types::Element;
 use std::collections::BTreeMap;
 
 /// Blocks of compressed lines; see [`Dataset::compressed_blocks`].
+#[derive(Debug)]
 pub struct CompressedBlocks<T> {
     dataset: Dataset,
     lines: Lines,
