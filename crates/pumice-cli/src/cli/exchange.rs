@@ -1,6 +1,7 @@
 //! Commands that exchange data with other programs.
 
 use crate::formats::Form;
+use crate::locate::Spot;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -80,11 +81,12 @@ Examples:
   pumice export matrix.h5 matrix.mtx.gz
   pumice export matrix.h5 matrix.npz --form csc        for scipy.sparse.load_npz
   pumice export cells.h5 cells.h5ad                    all matrices, each at its path
+  pumice export runs.h5/first/hits hits.npz            one of several datasets
   pumice export matrix.h5 matrix.h5 --to 10x --dataset /counts")]
 pub(crate) struct Export {
-    /// HDF5 file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
     /// File to make
     #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,

@@ -22,14 +22,22 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
             ),
         },
     };
-    let file =
-        driver::open(&arguments.file).with_context(|| arguments.file.display().to_string())?;
+    let place = &arguments.file;
+    let file = driver::open(&place.file).with_context(|| place.name())?;
+    let inside = place.object(None);
     let datasets: Vec<Dataset> = match arguments.dataset.as_slice() {
-        [] if format.holds_several() => matrices(&file)?,
-        [] => vec![locate::dataset(&file, None, "datasets of numbers", is_exportable)?],
-        names => names.iter().map(|name| file.dataset(name)).collect::<Result<_, _>>()?,
+        [] if format.holds_several() => matrices(&file, inside.as_deref())?,
+        [] => {
+            let what = "datasets of numbers";
+            vec![locate::dataset(&file, inside.as_deref(), what, is_exportable)?]
+        }
+        names => {
+            let dataset =
+                |name: &String| file.dataset(&place.object(Some(name)).unwrap_or_default());
+            names.iter().map(dataset).collect::<Result<_, _>>()?
+        }
     };
-    let target = Target::new(&arguments.output, &arguments.file, arguments.force)?;
+    let target = Target::new(&arguments.output, &place.file, arguments.force)?;
     let total = datasets.iter().map(logical_bytes).sum::<Result<u64>>()?;
     let progress = Progress::new(total, Unit::Bytes);
     format.export(&Output {
@@ -57,11 +65,11 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// All datasets of a file that formats for several hold.
-fn matrices(file: &File) -> Result<Vec<Dataset>> {
-    let found = locate::datasets(file, is_exportable)?;
+/// All datasets of a file, or at a path, that formats for several hold.
+fn matrices(file: &File, path: Option<&str>) -> Result<Vec<Dataset>> {
+    let found = locate::datasets_at(file, path, is_exportable)?;
     if found.is_empty() {
-        bail!("the file has no datasets of numbers");
+        bail!("{} has no datasets of numbers", path.unwrap_or("the file"));
     }
     Ok(found)
 }
