@@ -80,6 +80,7 @@ pub(crate) struct Import {
 Examples:
   pumice export matrix.h5 matrix.mtx.gz
   pumice export matrix.h5 matrix.npz --form csc        for scipy.sparse.load_npz
+  pumice export matrix.h5 matrix.npz --uncompressed    larger, and sooner there
   pumice export cells.h5 cells.h5ad                    all matrices, each at its path
   pumice export runs.h5/first/hits hits.npz            one of several datasets
   pumice export matrix.h5 matrix.h5 --to 10x --dataset /counts")]
@@ -96,6 +97,9 @@ pub(crate) struct Export {
     /// Dataset; may be repeated where the format holds several. All of them by default, if it does
     #[arg(long, value_name = "NAME")]
     pub(crate) dataset: Vec<String>,
+    /// Store arrays as they are, in npz
+    #[arg(long)]
+    pub(crate) uncompressed: bool,
     /// Form of sparse matrices, where the format has several
     #[arg(long, value_enum)]
     pub(crate) form: Option<Form>,

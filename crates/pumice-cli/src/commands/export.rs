@@ -7,7 +7,7 @@ use crate::formats::{self, Output};
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
 use crate::{locate, numbers};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pumice::{Dataset, Datatype, File};
 use std::io::Write;
 
@@ -22,6 +22,11 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
             ),
         },
     };
+    ensure!(
+        !arguments.uncompressed || format.name() == "npz",
+        "--uncompressed is for npz; {} has no choice",
+        format.title()
+    );
     let place = &arguments.file;
     let file = driver::open(&place.file).with_context(|| place.name())?;
     let inside = place.object(None);
@@ -46,6 +51,7 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
         path: &target.partial,
         final_path: &target.path,
         form: arguments.form,
+        uncompressed: arguments.uncompressed,
         progress: &progress,
     })?;
     drop(progress);
