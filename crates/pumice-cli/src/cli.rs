@@ -2,7 +2,7 @@
 
 mod exchange;
 
-pub(crate) use exchange::{Convert, Duplicates, Export, Import};
+pub(crate) use exchange::{Convert, Duplicates, Export, Import, Storing};
 
 use crate::failure::Misuse;
 use crate::locate::Spot;

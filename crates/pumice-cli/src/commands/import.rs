@@ -10,7 +10,7 @@ mod left;
 mod sorter;
 
 use super::{Outcome, output};
-use crate::cli::Import;
+use crate::cli::{Duplicates, Import, Storing};
 use crate::driver;
 use crate::formats::labels::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
         Some(name) => formats::named(name)?,
         None => formats::recognised(&input_path.path)?,
     };
-    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let target = target(&arguments.storing, &arguments.input)?;
     let (shape, one_based) = (arguments.shape.as_deref(), arguments.one_based);
     ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
     let input = Input { path: &input_path.path, shape, one_based };
@@ -67,7 +67,12 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
             _ => found.name,
         };
         let temporary = target.partial.with_extension("sorted");
-        let summary = copy(arguments, format, found.source, &file, &name, &temporary, &progress)?;
+        let asked = Asked {
+            input: &arguments.input,
+            storing: &arguments.storing,
+            duplicates: arguments.duplicates,
+        };
+        let summary = copy(&asked, format, found.source, &file, &name, &temporary, &progress)?;
         names.keep(&file, &file.dataset(&summary.path)?, &found.labels)?;
         summaries.push(summary);
     }
@@ -80,7 +85,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
 
 /// What h5dump printed becomes a file with all that the text has.
 fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
-    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let target = target(&arguments.storing, &arguments.input)?;
     let input = Input { path, shape: None, one_based: false };
     let file = File::create(&target.partial)?;
     let progress = Progress::new(0, Unit::Entries);
@@ -182,9 +187,21 @@ impl Summary {
     }
 }
 
+/// The file to make.
+pub(super) fn target(storing: &Storing, input: &Path) -> Result<Target> {
+    Target::new(&storing.output, input, storing.force)
+}
+
+/// What is asked for a dataset.
+pub(super) struct Asked<'a> {
+    pub(super) input: &'a Path,
+    pub(super) storing: &'a Storing,
+    pub(super) duplicates: Duplicates,
+}
+
 /// Copies an array into a new dataset.
 pub(super) fn copy(
-    arguments: &Import,
+    arguments: &Asked<'_>,
     format: &dyn Format,
     mut source: Box<dyn Source>,
     file: &File,
@@ -193,7 +210,7 @@ pub(super) fn copy(
     progress: &Progress,
 ) -> Result<Summary> {
     let array = source.array().clone();
-    let dataset = create_dataset(file, arguments, &array, name)?;
+    let dataset = create_dataset(file, arguments.storing, &array, name)?;
     let mut batches = Batches::new(&dataset, &array, arguments.duplicates, temporary)?;
     while let Some(part) = source.next_part()? {
         let before = batches.taken();
@@ -205,7 +222,7 @@ pub(super) fn copy(
     Ok(Summary { path: dataset.path().to_owned(), shape: array.shape, entries })
 }
 
-fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) -> Result<Dataset> {
+fn create_dataset(file: &File, arguments: &Storing, array: &Array, name: &str) -> Result<Dataset> {
     let shape = &array.shape;
     if shape.is_empty() {
         return Ok(file.new_dataset_of(array.datatype.clone()).create(name)?);
@@ -270,7 +287,7 @@ fn vast_chunk(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
 
 fn record_origin(
     dataset: &Dataset,
-    arguments: &Import,
+    arguments: &Asked<'_>,
     format: &dyn Format,
     array: &Array,
 ) -> Result<()> {

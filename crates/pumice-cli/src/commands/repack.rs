@@ -20,7 +20,7 @@ use crate::target::{self, Target};
 use crate::walker::{self, Order, Visitor};
 use anyhow::{Context, Result, bail, ensure};
 pub(super) use options::FLAGS;
-use options::Options;
+use options::{Options, SpaceRequest};
 use plan::Planner;
 use pumice::{
     CopyOptions, Dataset, Error, File, FileOptions, FileSpaceStrategy, Group, GroupOptions,
@@ -231,6 +231,19 @@ pub(super) fn create_like(input: &File, path: &Path, new: &Path) -> Result<File>
     let options = as_it_is(path);
     let made = user_block(&options, input).and_then(|bytes| creation(&options, input, bytes));
     Ok(made.unwrap_or_else(|_| File::options()).create(new)?)
+}
+
+/// Writes a file anew for programs of HDF5 1.8, in its own place.
+pub(super) fn for_older_programs(path: &Path) -> Result<()> {
+    let space = SpaceRequest {
+        strategy: Some(FileSpaceStrategy::FreeSpaceManagers),
+        persist: Some(false),
+        threshold: Some(1),
+        page: Some(4096),
+    };
+    let low = Some(LibraryVersion::V18);
+    let mut options = Options { low, space, ..as_it_is(path) };
+    repack(&mut options, "h5format_convert").map(drop)
 }
 
 /// The user block of `input`, for a file that was made like it.

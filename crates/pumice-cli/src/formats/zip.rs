@@ -1,9 +1,10 @@
 //! ZIP archives, as far as NumPy uses them: members stored or deflated, sizes of 64 bits.
 
 use super::text_file;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use libdeflater::{CompressionLvl, Compressor};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -184,7 +185,7 @@ impl Writer {
         let file = crate::target::nameless(&path).with_context(action)?;
         let counted = Counted { inner: BufWriter::with_capacity(256 << 10, file), count: 0 };
         let packer = match self.deflates {
-            true => Packer::Deflated(DeflateEncoder::new(counted, flate2::Compression::default())),
+            true => Packer::Held(Vec::new(), counted),
             false => Packer::Stored(counted),
         };
         Ok(NewMember { name: name.to_owned(), packer, crc: flate2::Crc::new(), count: 0 })
@@ -194,8 +195,13 @@ impl Writer {
     pub(super) fn append(&mut self, member: NewMember) -> Result<()> {
         let NewMember { name, packer, crc, count } = member;
         let packed = match packer {
+            Packer::Held(bytes, mut out) => {
+                out.write_all(&deflated(&bytes)?)?;
+                out
+            }
             Packer::Deflated(encoder) => encoder.finish()?,
-            Packer::Stored(bytes) => bytes,
+            Packer::Stored(out) => out,
+            Packer::Broken => bail!("{name}: a part of it was not written"),
         };
         let sizes = [u64::from(crc.sum()), packed.count, count];
         let offset = self.length;
@@ -254,28 +260,67 @@ pub(super) struct NewMember {
     count: u64,
 }
 
+/// Bytes of a member that are held until it is complete: a compressor that sees all of them at once is much faster.
+const HELD: usize = 64 << 20;
+/// How hard bytes are compressed that are seen at once, and those of longer members.
+const LEVEL: i32 = 6;
+const STREAM_LEVEL: u32 = 3;
+
 /// Bytes as they are stored.
 enum Packer<W: Write> {
+    /// To be deflated at once, unless there will be too many.
+    Held(Vec<u8>, W),
     Deflated(DeflateEncoder<W>),
     Stored(W),
+    /// A write failed.
+    Broken,
+}
+
+impl<W: Write> Packer<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Held(held, _) if held.len().saturating_add(bytes.len()) <= HELD => {
+                held.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            Self::Held(..) => {
+                let Self::Held(held, out) = std::mem::replace(self, Self::Broken) else {
+                    return Err(std::io::ErrorKind::Other.into());
+                };
+                let level = flate2::Compression::new(STREAM_LEVEL);
+                let mut encoder = DeflateEncoder::new(out, level);
+                encoder.write_all(&held)?;
+                *self = Self::Deflated(encoder);
+                self.write(bytes)
+            }
+            Self::Deflated(encoder) => encoder.write(bytes),
+            Self::Stored(out) => out.write(bytes),
+            Self::Broken => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+/// Bytes, deflated at once.
+fn deflated(bytes: &[u8]) -> Result<Vec<u8>> {
+    let level = CompressionLvl::new(LEVEL).map_err(|_| anyhow!("no level {LEVEL} of deflate"))?;
+    let mut compressor = Compressor::new(level);
+    let mut packed = vec![0; compressor.deflate_compress_bound(bytes.len())];
+    let length = compressor.deflate_compress(bytes, &mut packed);
+    packed.truncate(length.map_err(|error| anyhow!("deflate: {error}"))?);
+    Ok(packed)
 }
 
 impl Write for NewMember {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = match &mut self.packer {
-            Packer::Deflated(encoder) => encoder.write(bytes)?,
-            Packer::Stored(out) => out.write(bytes)?,
-        };
+        let written = self.packer.write(bytes)?;
         self.crc.update(&bytes[..written]);
         self.count += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        match &mut self.packer {
-            Packer::Deflated(encoder) => encoder.flush(),
-            Packer::Stored(out) => out.flush(),
-        }
+        // What is written is complete when the member is.
+        Ok(())
     }
 }
 
