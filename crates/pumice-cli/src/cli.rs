@@ -2,10 +2,11 @@
 
 mod exchange;
 
-pub(crate) use exchange::{Convert, Duplicates, Export, Import};
+pub(crate) use exchange::{Convert, Duplicates, Export, Import, Storing};
 
 use crate::failure::Misuse;
-use crate::window::Window;
+use crate::locate::Spot;
+use crate::window::{Part, Window};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -19,7 +20,9 @@ Examples:
   pumice spy matrix.h5 --png matrix.png       draw where values are
   pumice check matrix.h5                      read everything, tell what is wrong
   pumice export matrix.h5 matrix.npz          for SciPy
-  pumice read matrix.h5 matrix --window 0:8,0:8
+  pumice read matrix.h5/matrix --window 0:8,-8:
+
+FILE/PATH names an object of a file wherever a file is named.
 
 `pumice COMMAND --help` has examples of each command.
 
@@ -147,21 +150,23 @@ pub(crate) struct Copy {
 /// set, or with --braille, of Braille dots, more of them where more cells are defined. Of a sparse
 /// dataset, defined cells are drawn; of a dense one, cells that differ from the fill value.
 ///
-/// Of a dataset with more than two axes, the last two are drawn unless --axes names others, and cells
-/// are counted along the rest; --slice takes a part of an axis.
+/// Of a dataset with more than two axes, the two longest are drawn unless --axes names others, and cells
+/// are counted along the rest; --slice takes a part of an axis. The line below the picture says so.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pumice spy matrix.h5
-  pumice spy matrix.h5 /runs/first --width 120
+  pumice spy matrix.h5/runs/first --width 120
   pumice spy matrix.h5 --ascii > matrix.txt
-  pumice spy movie.h5 /frames --axes 0,2 --slice 1=100:200
+  pumice spy movie.h5/frames --slice 0=-1                the last frame
+  pumice spy movie.h5/frames --axes 0,2 --slice 1=100:200
   pumice spy matrix.h5 --chunks                  how full chunks are
   pumice spy matrix.h5 --png matrix.png --size 2000")]
 pub(crate) struct Spy {
-    /// HDF5 file
-    pub(crate) file: PathBuf,
-    /// Dataset; needed unless the file has only one with two dimensions
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
+    /// Dataset; needed unless the file, or the group behind it, has only one to draw
     pub(crate) dataset: Option<String>,
     /// Columns of the terminal picture
     #[arg(long, value_name = "N", default_value_t = 72,
@@ -176,8 +181,8 @@ pub(crate) struct Spy {
     /// The axes that run down and across
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
     pub(crate) axes: Option<Vec<usize>>,
-    /// A part of an axis; may be repeated
-    #[arg(long, value_name = "AXIS=FROM:TO")]
+    /// A part of an axis, as in Python: 0=-1, 0=5:9, 0=::2; may be repeated
+    #[arg(long, value_name = "AXIS=FROM:TO:STEP")]
     pub(crate) slice: Vec<Slice>,
     /// Tell how full the chunks are
     #[arg(long)]
@@ -194,24 +199,37 @@ pub(crate) struct Spy {
     pub(crate) size: u32,
 }
 
-/// Print a window of a dataset as a table.
+/// Print a window of a dataset as a table, or its defined cells as a list.
 ///
-/// Undefined cells of sparse datasets are shown as a dot. Without a window, the first rows and
-/// columns are shown.
+/// A window has a range or an index for each axis, as in Python: numbers below 0 count from the end, and
+/// axes that are not named are taken whole. Without one, the first rows and columns are shown.
+///
+/// Of sparse datasets, a table shows undefined cells as a dot; where fewer than one cell in ten is defined,
+/// the defined cells are listed instead, with their coordinates. --defined and --table ask for one of the two.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pumice read matrix.h5 matrix --window 0:8,0:8     rows 0 to 7, columns 0 to 7
-  pumice read matrix.h5 matrix --window 5,:100      row 5, columns 0 to 99
-  pumice read matrix.h5 matrix --window 60000:,3    the last rows of column 3")]
+  pumice read matrix.h5                             the only dataset, its first cells
+  pumice read matrix.h5/run1/hits --window 0:8,0:8  rows 0 to 7, columns 0 to 7
+  pumice read matrix.h5 run1/hits --window 5,:100   row 5, columns 0 to 99
+  pumice read matrix.h5/matrix --window=-10:,3      the last ten rows of column 3
+  pumice read matrix.h5/matrix --window ::1000,-1   every thousandth row of the last column
+  pumice read matrix.h5/matrix --defined            coordinates and values of all defined cells")]
 pub(crate) struct Read {
-    /// HDF5 file
-    pub(crate) file: PathBuf,
-    /// Dataset
-    pub(crate) dataset: String,
-    /// A range FROM:TO or an index for each axis; TO is not part of it
-    #[arg(long, value_name = "RANGES")]
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
+    /// Dataset; needed only if the file, or the group behind it, has several
+    pub(crate) dataset: Option<String>,
+    /// A range FROM:TO:STEP or an index for each axis; TO is not part of it
+    #[arg(long, value_name = "RANGES", allow_hyphen_values = true)]
     pub(crate) window: Option<Window>,
+    /// List coordinates and values of all defined cells
+    #[arg(long, conflicts_with = "table")]
+    pub(crate) defined: bool,
+    /// Print a table, with a dot for each undefined cell
+    #[arg(long)]
+    pub(crate) table: bool,
 }
 
 /// Make the cells of a window undefined.
@@ -221,15 +239,17 @@ pub(crate) struct Read {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pumice erase matrix.h5 matrix --window 100:200,100:200
-  pumice erase matrix.h5 matrix --window :,7            column 7")]
+  pumice erase matrix.h5/matrix --window 100:200,100:200
+  pumice erase matrix.h5/matrix --window :,7            column 7
+  pumice erase matrix.h5/matrix --window=-1             the last row")]
 pub(crate) struct Erase {
-    /// HDF5 file
-    pub(crate) file: PathBuf,
-    /// Dataset
-    pub(crate) dataset: String,
-    /// A range FROM:TO or an index for each axis; TO is not part of it
-    #[arg(long, value_name = "RANGES")]
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
+    /// Dataset; needed only if the file, or the group behind it, has several
+    pub(crate) dataset: Option<String>,
+    /// A range FROM:TO:STEP or an index for each axis, as in Python; TO is not part of it
+    #[arg(long, value_name = "RANGES", allow_hyphen_values = true)]
     pub(crate) window: Window,
 }
 
@@ -239,6 +259,8 @@ pub(crate) struct Erase {
 /// through its filters, and every byte of the file is accounted for: structures that overlap each other
 /// or free space, or lie beyond the end, are problems. These are told with the paths and addresses of
 /// what has them. Bytes that nothing refers to are listed; they harm nobody.
+///
+/// Of FILE/PATH, that object is read, and everything below it; bytes are not accounted for.
 ///
 /// With --repair, what is damaged stays behind: datasets whose elements cannot all be read, links to
 /// them, attributes and objects that cannot be decoded. All else is copied, into a new file like the old
@@ -252,11 +274,12 @@ pub(crate) struct Erase {
 Examples:
   pumice check run.h5
   pumice check *.h5 && echo all sound
+  pumice check run.h5/events                    one group and what is in it
   pumice check broken.h5 --repair whole.h5      copy what is sound into a new file")]
 pub(crate) struct Check {
-    /// HDF5 files
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
+    /// HDF5 files, perhaps with the path of what is meant: FILE/PATH
+    #[arg(required = true, value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<Spot>,
     /// Copy every object without problems into a new file; the old one stays as it is
     #[arg(long, value_name = "NEW.h5", value_hint = ValueHint::FilePath)]
     pub(crate) repair: Option<PathBuf>,
@@ -296,13 +319,13 @@ pub(crate) struct Recover {
 #[command(after_help = "\
 Examples:
   pumice bench matrix.h5
-  pumice bench run.h5 /events/energy --seconds 5 --threads 8
+  pumice bench run.h5/events/energy --seconds 5 --threads 8
   pumice bench run.h5 --trace run.trace && pumice cache replay run.trace --png misses.png")]
 pub(crate) struct Bench {
-    /// HDF5 file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// Dataset; needed only if the file has several
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
+    /// Dataset; needed only if the file, or the group behind it, has several
     pub(crate) dataset: Option<String>,
     /// How long each kind of piece is read
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
@@ -412,12 +435,11 @@ pub(crate) struct Replay {
     pub(crate) force: bool,
 }
 
-/// A part of an axis, as `2=5` or `2=5:9`.
+/// A part of an axis, as `2=5`, `2=-1` or `2=5:9:2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub(crate) axis: usize,
-    pub(crate) from: u64,
-    pub(crate) to: Option<u64>,
+    pub(crate) part: Part,
 }
 
 impl std::str::FromStr for Slice {
@@ -426,18 +448,7 @@ impl std::str::FromStr for Slice {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not a part of an axis such as 2=5 or 2=5:9");
         let (axis, part) = text.split_once('=').ok_or_else(wrong)?;
-        let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
-        let axis = axis.parse().map_err(|_| wrong())?;
-        let (from, to) = match part.split_once(':') {
-            None => {
-                let from = number(part)?;
-                (from, Some(from.checked_add(1).ok_or_else(wrong)?))
-            }
-            Some((from, "")) => (number(from)?, None),
-            Some(("", to)) => (0, Some(number(to)?)),
-            Some((from, to)) => (number(from)?, Some(number(to)?)),
-        };
-        Ok(Slice { axis, from, to })
+        Ok(Slice { axis: axis.parse().map_err(|_| wrong())?, part: part.parse()? })
     }
 }
 

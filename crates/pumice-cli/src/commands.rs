@@ -10,6 +10,8 @@ mod diff;
 mod dump;
 mod erase;
 mod export;
+mod h5clear;
+mod h5format_convert;
 mod h5import;
 mod h5jam;
 mod h5mkgrp;
@@ -94,6 +96,8 @@ pub(crate) enum Tool {
     Repack,
     Copy,
     MakeGroup,
+    Clear,
+    FormatConvert,
     Jam,
     Unjam,
 }
@@ -109,6 +113,8 @@ impl Tool {
         ("h5repack", Tool::Repack),
         ("h5copy", Tool::Copy),
         ("h5mkgrp", Tool::MakeGroup),
+        ("h5clear", Tool::Clear),
+        ("h5format_convert", Tool::FormatConvert),
         ("h5jam", Tool::Jam),
         ("h5unjam", Tool::Unjam),
     ];
@@ -132,6 +138,8 @@ impl Tool {
             Self::Repack => repack::run(arguments, name),
             Self::Copy => copy::run(arguments, name),
             Self::MakeGroup => h5mkgrp::run(arguments, name),
+            Self::Clear => h5clear::run(arguments, name),
+            Self::FormatConvert => h5format_convert::run(arguments, name),
             Self::Jam => h5jam::jam(arguments, name),
             Self::Unjam => h5jam::unjam(arguments, name),
         }

@@ -93,7 +93,10 @@ fn long<'a>(
     let exact = table.iter().find(|flag| flag.long == name);
     let flag = exact.or_else(|| table.iter().find(|flag| flag.long.starts_with(name)));
     let flag = flag.ok_or_else(|| anyhow!("unknown option \"--{name}\""))?;
-    let next = after.split_first().filter(|(word, _)| !word.starts_with('-'));
+    // A number below 0 is a value: no flag of one dash has a digit.
+    let is_flag =
+        |word: &str| word.starts_with('-') && !word[1..].starts_with(|c: char| c.is_ascii_digit());
+    let next = after.split_first().filter(|(word, _)| !is_flag(word));
     let (value, rest) = match (flag.takes, given, next) {
         (Takes::Nothing, Some(_), _) => bail!("option \"--{}\" has no value", flag.long),
         (Takes::Nothing | Takes::Attached(_), None, _) => (None, after),

@@ -175,6 +175,8 @@ pub(crate) struct Output<'a> {
     pub(crate) final_path: &'a Path,
     /// Rows, columns or coordinates, where the format has several forms.
     pub(crate) form: Option<Form>,
+    /// Whether arrays are stored as they are.
+    pub(crate) uncompressed: bool,
     pub(crate) progress: &'a Progress,
 }
 

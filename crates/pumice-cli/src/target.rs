@@ -104,6 +104,13 @@ pub(crate) enum Sink {
     Stream,
 }
 
+/// A temporary file that is gone when nobody has it open.
+pub(crate) fn nameless(path: &Path) -> io::Result<fs::File> {
+    let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
 /// Whether `stream` would be refused; for commands that have much to do before they write.
 pub(crate) fn may_stream(path: &Path, inputs: &[&Path], force: bool) -> Result<Sink> {
     if let Ok(there) = fs::metadata(path)

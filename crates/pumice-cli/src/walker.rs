@@ -3,7 +3,7 @@
 //! also ends circles. What cannot be read is reported and does not end the walk.
 
 use anyhow::Result;
-use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind, ObjectPath};
+use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind, Node, ObjectPath};
 use std::collections::HashMap;
 
 /// What an object with a name of its own is.
@@ -53,6 +53,15 @@ pub(crate) struct Order {
     pub(crate) by_creation: bool,
     /// The last one first.
     pub(crate) descending: bool,
+}
+
+/// Visits an object, and everything below it if it is a group.
+pub(crate) fn walk_node(node: &Node, visitor: &mut dyn Visitor) -> Result<()> {
+    match node {
+        Node::Group(group) => walk(group, visitor),
+        Node::Dataset(dataset) => visitor.dataset(dataset.path(), dataset),
+        Node::Datatype(datatype) => visitor.datatype(datatype.path(), datatype),
+    }
 }
 
 /// Visits `group` and everything below it, by name.

@@ -103,7 +103,7 @@ impl Hyperslab {
 
     /// The part of this slab that has up to `length` selected indices from `first` on an axis, as
     /// many as make up a regular selection, and how many these are.
-    pub(super) fn narrowed(&self, axis: usize, first: u64, length: u64) -> (Self, u64) {
+    pub(crate) fn narrowed(&self, axis: usize, first: u64, length: u64) -> (Self, u64) {
         let (stride, block) = (self.stride[axis], self.block[axis]);
         let gapless = self.count[axis] == 1 || stride == block;
         let (stride, count, block) = if gapless {
@@ -117,6 +117,23 @@ impl Hyperslab {
         part.start[axis] = self.coordinate(axis, first);
         (part.stride[axis], part.count[axis], part.block[axis]) = (stride, count, block);
         (part, count)
+    }
+
+    /// The part of this slab, which has no blocks, that is in a box; `None` if nothing is.
+    pub(crate) fn within(&self, first: &[u64], lengths: &[u64]) -> Option<Self> {
+        let mut part = self.clone();
+        for (axis, (&first, &length)) in first.iter().zip(lengths).enumerate() {
+            let (start, stride) = (self.start[axis], self.stride[axis]);
+            let skipped = first.saturating_sub(start).div_ceil(stride);
+            let place = start.checked_add(skipped.checked_mul(stride)?)?;
+            let room = first.saturating_add(length).saturating_sub(place).div_ceil(stride);
+            let count = room.min(self.count[axis].saturating_sub(skipped));
+            if count == 0 {
+                return None;
+            }
+            (part.start[axis], part.count[axis]) = (place, count);
+        }
+        Some(part)
     }
 
     /// One beyond the last row, if there are rows and it can be told.

@@ -1,6 +1,7 @@
 //! Commands that exchange data with other programs.
 
 use crate::formats::Form;
+use crate::locate::Spot;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -33,9 +34,8 @@ pub(crate) struct Import {
     /// File to read; `-` for a Matrix Market file on standard input
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
-    /// HDF5 file to make
-    #[arg(value_name = "OUT.h5", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) storing: Storing,
     /// Format of the input
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<String>,
@@ -51,19 +51,10 @@ pub(crate) struct Import {
     /// Coordinates count from 1, in csv
     #[arg(long)]
     pub(crate) one_based: bool,
-    /// Shape of a chunk; by default chunks get about 32,768 entries each
-    #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
-    pub(crate) chunk: Option<Vec<u64>>,
-    /// Store without compression
-    #[arg(long)]
-    pub(crate) no_filters: bool,
     /// What to do where a cell has several entries (of a pattern, repetitions change nothing
     /// unless they are errors)
     #[arg(long, value_enum, default_value_t = Duplicates::Sum)]
     pub(crate) duplicates: Duplicates,
-    /// Replace OUT.h5 if it exists
-    #[arg(short, long)]
-    pub(crate) force: bool,
 }
 
 /// Make a file of another program from datasets.
@@ -79,12 +70,14 @@ pub(crate) struct Import {
 Examples:
   pumice export matrix.h5 matrix.mtx.gz
   pumice export matrix.h5 matrix.npz --form csc        for scipy.sparse.load_npz
+  pumice export matrix.h5 matrix.npz --uncompressed    larger, and sooner there
   pumice export cells.h5 cells.h5ad                    all matrices, each at its path
+  pumice export runs.h5/first/hits hits.npz            one of several datasets
   pumice export matrix.h5 matrix.h5 --to 10x --dataset /counts")]
 pub(crate) struct Export {
-    /// HDF5 file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    /// HDF5 file, perhaps with the path of what is meant: FILE/PATH
+    #[arg(value_name = "FILE[/PATH]", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Spot,
     /// File to make
     #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
@@ -94,6 +87,9 @@ pub(crate) struct Export {
     /// Dataset; may be repeated where the format holds several. All of them by default, if it does
     #[arg(long, value_name = "NAME")]
     pub(crate) dataset: Vec<String>,
+    /// Store arrays as they are, in npz
+    #[arg(long)]
+    pub(crate) uncompressed: bool,
     /// Form of sparse matrices, where the format has several
     #[arg(long, value_enum)]
     pub(crate) form: Option<Form>,
@@ -122,9 +118,8 @@ pub(crate) struct Convert {
     /// HDF5 file of another program; also packed by gzip
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
-    /// HDF5 file to make
-    #[arg(value_name = "OUT.h5", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) storing: Storing,
     /// Format of the input: h5ad, 10x, mat or binsparse
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<String>,
@@ -134,10 +129,19 @@ pub(crate) struct Convert {
     /// A dense dataset to make sparse, without its zeros; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) dense: Vec<String>,
-    /// Shape of a chunk; by default chunks get about 32,768 entries each
+}
+
+// Where datasets go, and how they are stored. A doc comment here would become the help of the commands.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Storing {
+    /// HDF5 file to make
+    #[arg(value_name = "OUT.h5", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Shape of a chunk; by default chunks of sparse datasets get about 16,384 entries each, or 24,576 without
+    /// compression
     #[arg(long, value_name = "R,C", value_delimiter = ',', num_args = 1)]
     pub(crate) chunk: Option<Vec<u64>>,
-    /// Store matrices without compression
+    /// Store without compression
     #[arg(long)]
     pub(crate) no_filters: bool,
     /// Replace OUT.h5 if it exists

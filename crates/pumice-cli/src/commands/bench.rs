@@ -27,12 +27,13 @@ pub(super) fn run(arguments: &Bench) -> Result<Outcome> {
         let context = Context::builder().threads(threads).build()?;
         // One thread leaves a trace that is the same each time.
         if let Some(path) = arguments.trace.as_ref().filter(|_| number == 0) {
-            context.start_trace(target::stream(path, &[&arguments.file], arguments.force)?)?;
+            context.start_trace(target::stream(path, &[&arguments.file.file], arguments.force)?)?;
         }
-        let file = driver::open_with(File::options().context(&context), &arguments.file)?;
+        let file = driver::open_with(File::options().context(&context), &arguments.file.file)?;
         let wanted =
             |dataset: &Dataset| !dataset.shape().is_empty() && !dataset.datatype().has_references();
-        let dataset = locate::dataset(&file, arguments.dataset.as_deref(), "datasets", wanted)?;
+        let name = arguments.file.object(arguments.dataset.as_deref());
+        let dataset = locate::dataset(&file, name.as_deref(), "datasets", wanted)?;
         if !begun {
             head(&mut out, &dataset)?;
             begun = true;

@@ -19,11 +19,11 @@ use crate::progress::{Progress, Unit};
 use crate::style::{Role, Style};
 use crate::target::Target;
 use crate::walker::{self, Visitor};
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use layout::Layout;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, Group, LayoutKind, MemberKind,
-    ObjectPath, Place, PlaceKind, Selection,
+    Node, ObjectPath, Place, PlaceKind, Selection,
 };
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -39,8 +39,13 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
     let mut out = output();
     let style = Style::of_output();
     let mut worst = Outcome::Complete;
-    for path in &arguments.files {
-        let name = path.display().to_string();
+    for spot in &arguments.files {
+        let (path, inside) = (&spot.file, spot.object(None));
+        let name = format!("{}{}", spot.name(), inside.as_deref().unwrap_or_default());
+        ensure!(
+            inside.is_none() || arguments.repair.is_none(),
+            "--repair is for whole files; `pumice copy` copies one object"
+        );
         let file = match driver::open(path) {
             Ok(file) => file,
             Err(error) => {
@@ -52,8 +57,14 @@ pub(super) fn run(arguments: &Check) -> Result<Outcome> {
             }
         };
         let length = std::fs::metadata(path).map_or(0, |data| data.len());
-        let report = examine(&file, length)?;
-        report.print(&mut out, &name, style, arguments.verbose)?;
+        let report = match inside {
+            None => examine(&file, length)?,
+            Some(_) => examine_object(&spot.node(&file).with_context(|| name.clone())?)?,
+        };
+        report.print(&mut out, &name, style)?;
+        if inside.is_none() {
+            report.print_bytes(&mut out, &name, arguments.verbose)?;
+        }
         if let Some(repaired) = &arguments.repair {
             let target = Target::new(repaired, path, arguments.force)?;
             repair::run(&mut out, &file, path, &report, target)?;
@@ -87,6 +98,14 @@ fn examine(file: &File, length: u64) -> Result<Report> {
         report.problem(&path, &problem);
     }
     Ok(report)
+}
+
+/// Reads an object and everything below it. What takes which bytes is a matter of the whole file.
+fn examine_object(node: &Node) -> Result<Report> {
+    let progress = Progress::hidden();
+    let mut checker = Checker { report: Report::default(), progress };
+    walker::walk_node(node, &mut checker)?;
+    Ok(checker.report)
 }
 
 /// What was found.
@@ -133,7 +152,7 @@ impl Report {
         }
     }
 
-    fn print(&self, out: &mut impl Write, name: &str, style: Style, verbose: bool) -> Result<()> {
+    fn print(&self, out: &mut impl Write, name: &str, style: Style) -> Result<()> {
         for problem in self.problems.iter().take(SHOWN) {
             writeln!(out, "{name}: {} {problem}", style.paint(Role::Failure, "problem:"))?;
         }
@@ -159,7 +178,7 @@ impl Report {
             counted(self.chunks, "chunk"),
             counted(self.links, "link")
         )?;
-        self.print_bytes(out, name, verbose)
+        Ok(())
     }
 
     /// Tells what every byte of the file is for.

@@ -4,17 +4,18 @@
 //! place and its attributes; otherwise it takes the place of the array of values. Everything that is no part of a
 //! matrix is copied as it is stored. Found by the formats of `formats/` that are HDF5.
 
-use super::import::{self, Summary};
+mod links;
+
+use super::import::{self, Asked, Summary};
 use super::{Outcome, output, repack};
-use crate::cli::{Convert, Duplicates, Import};
+use crate::cli::{Convert, Duplicates};
 use crate::driver;
 use crate::formats::{self, Format, Found, Input, Source};
 use crate::numbers;
 use crate::progress::{Progress, Unit};
-use crate::target::Target;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::{Attribute, Dataset, Datatype, File, Group, Keep, RawAttribute, VariableLength};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 
@@ -25,6 +26,10 @@ struct Matrix {
     source: Box<dyn Source>,
     /// Whose attributes the dataset gets.
     attributes: Vec<Attribute>,
+    /// The addresses of its arrays, each with that of their group.
+    parts: Vec<(u64, u64)>,
+    /// The address of the group whose place it takes.
+    taken: Option<u64>,
     /// Names of its lines, by axis and field.
     names: Vec<(usize, &'static str, String)>,
 }
@@ -37,7 +42,7 @@ pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
         Some(name) => Some(formats::named(name)?),
         None => formats::recognised(path).ok(),
     };
-    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let target = import::target(&arguments.storing, &arguments.input)?;
     let mut omitted = HashSet::new();
     let matrices = match format {
         Some(format) => matrices(arguments, format, path, &file, &mut omitted)?,
@@ -49,6 +54,11 @@ pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
         "{}: no sparse matrix that is known here; --dense makes datasets sparse",
         arguments.input.display()
     );
+    let taken = matrices.iter().filter_map(|matrix| Some((matrix.taken?, matrix.path.clone())));
+    let parts: HashMap<u64, u64> =
+        matrices.iter().flat_map(|matrix| matrix.parts.iter().copied()).collect();
+    let thinned = dense.iter().map(|dataset| (dataset.address(), dataset.path().to_owned()));
+    let places: HashMap<u64, String> = taken.chain(thinned).collect();
     let new = repack::create_like(&file, path, &target.partial)?;
     let mut failure = None;
     file.salvage(
@@ -75,12 +85,13 @@ pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
     for dataset in &dense {
         summaries.push(thin(dataset, &new)?);
     }
+    let left = links::make(&file, &new, &places, &parts)?;
     new.close()?;
     repack::copy_user_block(&file, path, &target.partial)?;
     drop(progress);
     let bytes = target.length()?;
     target.publish()?;
-    tell(&summaries, bytes)
+    tell(&summaries, bytes, &left)
 }
 
 /// The sparse matrices that were asked for. What their parts are is not copied.
@@ -121,9 +132,11 @@ fn matrix(
     let members = group.members()?;
     let is_array = |name: &str| arrays.contains(&name);
     let alone = group.path() != "/" && members.iter().all(|member| is_array(&member.name));
+    let mut parts = Vec::new();
     for member in members.iter().filter(|member| is_array(&member.name)) {
-        omitted.insert(group.dataset(&member.name)?.address());
+        parts.push((group.dataset(&member.name)?.address(), group.address()));
     }
+    omitted.extend(parts.iter().map(|(array, _)| *array));
     let path = match (alone, group.path()) {
         (true, path) => path.to_owned(),
         // Nothing else can have the name of the values, which go away.
@@ -139,7 +152,8 @@ fn matrix(
     let named =
         |label: &formats::labels::Label| (label.axis, label.field, label.strings.path().to_owned());
     let names = found.labels.iter().map(named).collect();
-    Ok(Matrix { path, source: found.source, attributes, names })
+    let taken = alone.then(|| group.address());
+    Ok(Matrix { path, source: found.source, attributes, parts, taken, names })
 }
 
 /// The dense datasets that shall be sparse.
@@ -170,20 +184,9 @@ fn make(
     temporary: &Path,
     progress: &Progress,
 ) -> Result<Summary> {
-    let Matrix { path, source, attributes, names } = matrix;
-    let asked = Import {
-        input: arguments.input.clone(),
-        output: arguments.output.clone(),
-        from: None,
-        object: Vec::new(),
-        dataset: None,
-        shape: None,
-        one_based: false,
-        chunk: arguments.chunk.clone(),
-        no_filters: arguments.no_filters,
-        duplicates: Duplicates::Sum,
-        force: false,
-    };
+    let Matrix { path, source, attributes, names, .. } = matrix;
+    let asked =
+        Asked { input: &arguments.input, storing: &arguments.storing, duplicates: Duplicates::Sum };
     let summary = import::copy(&asked, format, source, new, &path, temporary, progress)?;
     let dataset = new.dataset(&path)?;
     for attribute in &attributes {
@@ -219,15 +222,19 @@ fn thin(dataset: &Dataset, new: &File) -> Result<Summary> {
     Ok(Summary { path: dataset.path().to_owned(), shape: dataset.shape(), entries })
 }
 
-fn tell(summaries: &[Summary], bytes: u64) -> Result<Outcome> {
+fn tell(summaries: &[Summary], bytes: u64, left: &[String]) -> Result<Outcome> {
     let mut out = output();
     for summary in summaries {
         summary.tell(&mut out)?;
         writeln!(out)?;
     }
+    for left in left {
+        writeln!(out, "left out: {left}")?;
+    }
     let count = summaries.len();
     let matrices = if count == 1 { "1 matrix".to_owned() } else { format!("{count} matrices") };
-    writeln!(out, "{matrices} sparse, all else as it was, {} bytes", numbers::grouped(bytes))?;
+    let rest = if left.is_empty() { "all else" } else { "all other" };
+    writeln!(out, "{matrices} sparse, {rest} as it was, {} bytes", numbers::grouped(bytes))?;
     out.flush()?;
     Ok(Outcome::Complete)
 }

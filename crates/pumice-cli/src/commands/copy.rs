@@ -4,9 +4,10 @@ use super::{Outcome, answered, understood};
 use crate::driver;
 use crate::failure;
 use crate::flags::{self, Flag, Takes};
+use crate::locate::Spot;
 use crate::target;
 use crate::walker::{self, Visitor};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::{CopyOptions, Dataset, Error, File, Group, MemberKind};
 use std::path::Path;
 
@@ -48,9 +49,10 @@ struct Options {
 }
 
 impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
+    fn parse(arguments: &[String], program: &str) -> Result<Self> {
         let mut options = Self::default();
-        for (letter, value) in flags::parse(FLAGS, arguments)?.flags {
+        let parsed = flags::parse(FLAGS, arguments)?;
+        for (letter, value) in parsed.flags {
             match letter {
                 'h' => options.help = true,
                 'V' => options.version = true,
@@ -71,6 +73,9 @@ impl Options {
         if options.help || options.version {
             return Ok(options);
         }
+        if !program.starts_with("h5") {
+            options.take_words(&parsed.words)?;
+        }
         for (name, value) in [
             ("Input file", &options.input),
             ("Output file", &options.output),
@@ -80,6 +85,28 @@ impl Options {
             value.as_ref().ok_or_else(|| anyhow!("{name} name missing"))?;
         }
         Ok(options)
+    }
+}
+
+impl Options {
+    /// `FROM/PATH TO[/PATH]` in the place of four options; the second path is the first one's unless it is given.
+    fn take_words(&mut self, words: &[String]) -> Result<()> {
+        let [from, to] = words else {
+            ensure!(
+                words.is_empty(),
+                "expected FROM/PATH and TO/PATH, found {} word(s)",
+                words.len()
+            );
+            return Ok(());
+        };
+        let named = self.input.is_some() || self.output.is_some();
+        ensure!(!named, "files are named by -i and -o, or without them");
+        let (from, to) = (Spot::of(from), Spot::to_make(to));
+        let source = from.object(self.source.as_deref());
+        let place = to.object(self.destination.as_deref()).or_else(|| source.clone());
+        (self.input, self.output) = (Some(from.name()), Some(to.name()));
+        (self.source, self.destination) = (source, place);
+        Ok(())
     }
 }
 
@@ -102,7 +129,7 @@ fn with_flag(copy: CopyOptions, flag: &str) -> Result<CopyOptions> {
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = understood(Options::parse(arguments), program)?;
+    let options = understood(Options::parse(arguments, program), program)?;
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
@@ -226,18 +253,26 @@ fn link(file: &File, path: &str) -> Option<MemberKind> {
 }
 
 fn help(program: &str) -> String {
+    // HDF5's tools know files alone.
+    let (short, example) = match program.starts_with("h5") {
+        true => (String::new(), String::new()),
+        false => (
+            format!("\n       {program} [OPTIONS] FROM/PATH TO[/PATH]"),
+            format!("\n  {program} a.h5/runs/first b.h5/first{:31}the same", ""),
+        ),
+    };
     format!(
         "\
 Copy an object with everything below it, within a file or to another one.
 
-Usage: {program} [OPTIONS] -i FILE -o FILE -s PATH -d PATH
+Usage: {program} [OPTIONS] -i FILE -o FILE -s PATH -d PATH{short}
 
 What is linked more than once is copied once. Chunks are copied without decoding them.
 
 Options:
 {}
 Examples:
-  {program} -i a.h5 -o b.h5 -s /runs/first -d /first
+  {program} -i a.h5 -o b.h5 -s /runs/first -d /first{example}
   {program} -p -i a.h5 -o b.h5 -s /runs -d /archive/2026/runs      make /archive/2026
   {program} -f ext -f soft -i a.h5 -o b.h5 -s /runs -d /runs       what links lead to
 

@@ -23,7 +23,7 @@ use std::io::Write;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let mut options = match Options::parse(arguments) {
+    let mut options = match Options::parse(arguments, program) {
         Ok(options) => options,
         Err(error) if program == "h5diff" => {
             usage(&format!("{error:#}"));
@@ -89,18 +89,25 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<Outcome> {
 }
 
 fn help(program: &str) -> String {
+    // HDF5's tools know files alone.
+    let example = match program.starts_with("h5") {
+        true => String::new(),
+        false => {
+            format!("\n  {program} one.h5/runs/first two.h5/first       two objects, anywhere")
+        }
+    };
     format!(
         "Compare two files, or two objects.
 
 Usage: {program} [OPTIONS] FILE1 FILE2 [OBJECT1 [OBJECT2]]
 
 Without objects, everything of the two files is compared, path by path; with one, that object of both
-files; with two, these. A dataset may be followed by a part of it, as in \"/matrix[0,0;;2,8]\".
+files; with two, these. A dataset may be followed by a part of it, as in \"/matrix[0,0;;2,8]\" or \"/matrix[-2:,::3]\".
 
 Options:
 {}
 Examples:
-  {program} one.h5 two.h5                      are they the same?
+  {program} one.h5 two.h5                      are they the same?{example}
   {program} -r one.h5 two.h5 /matrix           list values that differ
   {program} -d 0.001 one.h5 two.h5             differences up to 0.001 do not count
   {program} --defined one.h5 two.h5 /matrix    compare where cells are defined, too

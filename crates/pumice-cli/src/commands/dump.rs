@@ -32,7 +32,7 @@ use xml::XmlDumper;
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = understood(Options::parse(arguments), program)?;
+    let options = understood(Options::parse(arguments, program), program)?;
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
@@ -44,7 +44,8 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     if options.driver.is_onion() && !options.driver.counts_revisions() {
         println!("Using revision {}", options.driver.revision()?);
     }
-    for name in &options.files {
+    for spot in &options.files {
+        let name = &spot.name();
         if options.driver.counts_revisions() {
             let count = File::revisions(name)?;
             println!("The number of revisions for the onion file is {count}");
@@ -52,6 +53,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         }
         let opened = options.driver.open(name);
         let file = opened.with_context(|| format!("unable to open file \"{name}\""))?;
+        let options = options.of(spot, &file)?;
         if dump(&file, name, &options, &mut sinks)? == Outcome::Incomplete {
             outcome = Outcome::Incomplete;
         }
@@ -90,10 +92,20 @@ fn dump(file: &File, name: &str, options: &Options, sinks: &mut Sinks) -> Result
 }
 
 fn help(program: &str) -> String {
+    // HDF5's tools know files alone.
+    let (inside, example) = match program.starts_with("h5") {
+        true => ("", String::new()),
+        false => (
+            ", or FILE/PATH for one object of a file",
+            format!(
+                "\n  {program} 'run.h5/hits[-10:,::2]'                  the last ten rows, every second column"
+            ),
+        ),
+    };
     format!(
         "Print files or parts of them in the HDF5 data description language.
 
-Usage: {program} [OPTIONS] FILE...
+Usage: {program} [OPTIONS] FILE...{inside}
 
 Dense datasets are printed as h5dump prints them. Of sparse datasets only defined cells are printed,
 each with its coordinates; neighbours in a row share a line:
@@ -114,7 +126,7 @@ points, and --sparse their values, too:
 Options:
 {}
 Examples:
-  {program} -H matrix.h5                             types and shapes only
+  {program} -H matrix.h5                             types and shapes only{example}
   {program} -d /matrix -s 100,100 -c 4,8 matrix.h5   4 rows, 8 columns from (100,100)
   {program} -p -d /matrix matrix.h5                  with layout, filters and fill value
   {program} -a /matrix/source_file matrix.h5         one attribute

@@ -3,7 +3,7 @@
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Erase;
-use crate::{numbers, window};
+use crate::{locate, numbers};
 use anyhow::{Context, Result};
 use pumice::{Dataset, File, StructuredChunkInfo};
 use std::cmp::Reverse;
@@ -13,18 +13,19 @@ use std::io::Write;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
-    let file = File::edit(&arguments.file)?;
-    let dataset = file.dataset(&arguments.dataset)?;
+    let file = File::edit(&arguments.file.file)?;
+    let name = arguments.file.object(arguments.dataset.as_deref());
+    let dataset = locate::dataset(&file, name.as_deref(), "datasets", |_| true)?;
     let shape = dataset.shape();
     let at_dataset = || dataset.path().to_owned();
-    let ranges = arguments.window.ranges(&shape).with_context(at_dataset)?;
+    let slab = arguments.window.slab(&shape).with_context(at_dataset)?;
     let whole = Hyperslab::whole(&shape);
     let sparse = dataset.is_sparse();
     let count = || if sparse { cells::count_defined(&dataset, &whole) } else { Ok(0) };
 
     let (before, stored_before) = (count()?, dataset.storage_size()?);
     let old = if sparse { dataset.structured_chunks()?.list()? } else { Vec::new() };
-    dataset.reset(Hyperslab::ranges(&ranges).selection()?)?;
+    dataset.reset(slab.selection()?)?;
     file.flush()?;
     if sparse {
         settle(&dataset, &old)?;
@@ -42,8 +43,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
             numbers::grouped(after)
         )?;
     } else {
-        let erased =
-            window::shape(&ranges).iter().fold(1u64, |all, &side| all.saturating_mul(side));
+        let erased = slab.shape().iter().fold(1u64, |all, &side| all.saturating_mul(side));
         write!(out, "{path}: {} cells have the fill value now, ", numbers::grouped(erased))?;
     }
     match stored_before.checked_sub(stored_after) {
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
         // What is left of a chunk can compress worse than the chunk.
         None => write!(out, "{} bytes more", numbers::grouped(stored_after - stored_before))?,
     }
-    let size = numbers::grouped(file_size(&arguments.file)?);
+    let size = numbers::grouped(file_size(&arguments.file.file)?);
     writeln!(out, ", the file has {size} bytes")?;
     out.flush()?;
     Ok(Outcome::Complete)

@@ -7,7 +7,7 @@ use crate::formats::{self, Output};
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
 use crate::{locate, numbers};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pumice::{Dataset, Datatype, File};
 use std::io::Write;
 
@@ -22,14 +22,27 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
             ),
         },
     };
-    let file =
-        driver::open(&arguments.file).with_context(|| arguments.file.display().to_string())?;
+    ensure!(
+        !arguments.uncompressed || format.name() == "npz",
+        "--uncompressed is for npz; {} has no choice",
+        format.title()
+    );
+    let place = &arguments.file;
+    let file = driver::open(&place.file).with_context(|| place.name())?;
+    let inside = place.object(None);
     let datasets: Vec<Dataset> = match arguments.dataset.as_slice() {
-        [] if format.holds_several() => matrices(&file)?,
-        [] => vec![locate::dataset(&file, None, "datasets of numbers", is_exportable)?],
-        names => names.iter().map(|name| file.dataset(name)).collect::<Result<_, _>>()?,
+        [] if format.holds_several() => matrices(&file, inside.as_deref())?,
+        [] => {
+            let what = "datasets of numbers";
+            vec![locate::dataset(&file, inside.as_deref(), what, is_exportable)?]
+        }
+        names => {
+            let dataset =
+                |name: &String| file.dataset(&place.object(Some(name)).unwrap_or_default());
+            names.iter().map(dataset).collect::<Result<_, _>>()?
+        }
     };
-    let target = Target::new(&arguments.output, &arguments.file, arguments.force)?;
+    let target = Target::new(&arguments.output, &place.file, arguments.force)?;
     let total = datasets.iter().map(logical_bytes).sum::<Result<u64>>()?;
     let progress = Progress::new(total, Unit::Bytes);
     format.export(&Output {
@@ -38,6 +51,7 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
         path: &target.partial,
         final_path: &target.path,
         form: arguments.form,
+        uncompressed: arguments.uncompressed,
         progress: &progress,
     })?;
     drop(progress);
@@ -57,11 +71,11 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// All datasets of a file that formats for several hold.
-fn matrices(file: &File) -> Result<Vec<Dataset>> {
-    let found = locate::datasets(file, is_exportable)?;
+/// All datasets of a file, or at a path, that formats for several hold.
+fn matrices(file: &File, path: Option<&str>) -> Result<Vec<Dataset>> {
+    let found = locate::datasets_at(file, path, is_exportable)?;
     if found.is_empty() {
-        bail!("the file has no datasets of numbers");
+        bail!("{} has no datasets of numbers", path.unwrap_or("the file"));
     }
     Ok(found)
 }

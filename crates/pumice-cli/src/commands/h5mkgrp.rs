@@ -67,6 +67,9 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         false => File::options().library_version(form).create_new(path),
     };
     let file = file.with_context(|| format!("Could not open output file '{}'", options.file))?;
+    if options.verbose && options.latest {
+        println!("{program}: Creating groups with latest version of the format");
+    }
     if options.verbose && options.parents {
         println!("{program}: Creating parent groups");
     }

@@ -10,7 +10,7 @@ mod left;
 mod sorter;
 
 use super::{Outcome, output};
-use crate::cli::Import;
+use crate::cli::{Duplicates, Import, Storing};
 use crate::driver;
 use crate::formats::labels::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
@@ -23,20 +23,16 @@ use pumice::{Dataset, File};
 use std::io::Write;
 use std::path::Path;
 
-/// About how many entries a chunk shall have: a quarter of a megabyte of values. Few enough for
-/// reading small windows fast, enough for compression and few index entries.
-const CHUNK_ENTRIES: f64 = 32_768.0;
-/// Chunks have at most this many cells: entries are not spread evenly, and where they are dense a
-/// chunk shall stay small.
-const MAX_CHUNK_CELLS: f64 = (1u64 << 28) as f64;
-/// Unless there would be more chunks than this, of which an index must know.
+/// About how many entries a chunk of a vast array shall have, as chunks that the library chooses do.
+const CHUNK_ENTRIES: f64 = 16_384.0;
+/// An array is vast if chunks of the largest size that the library chooses were more than [`MAX_CHUNKS`]: entries
+/// would then have a chunk each.
+const VAST_CELLS: f64 = MAX_CHUNKS * (1u64 << 26) as f64;
 const MAX_CHUNKS: f64 = (1u64 << 16) as f64;
-/// But never more than this many bytes, if all cells were defined: vast arrays have more chunks instead.
+/// But chunks never have more than this many bytes, if all cells were defined: there are more chunks instead.
 const MAX_CHUNK_BYTES: f64 = (1u64 << 50) as f64;
 /// The longest side that a sparse chunk can have.
 const MAX_CHUNK_SIDE: u64 = u32::MAX as u64;
-/// Chunks have at least this many cells, if the array has.
-const MIN_CHUNK_CELLS: f64 = 65_536.0;
 
 pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let input_path = unpacked_container(&arguments.input)?;
@@ -49,7 +45,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
         Some(name) => formats::named(name)?,
         None => formats::recognised(&input_path.path)?,
     };
-    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let target = target(&arguments.storing, &arguments.input)?;
     let (shape, one_based) = (arguments.shape.as_deref(), arguments.one_based);
     ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
     let input = Input { path: &input_path.path, shape, one_based };
@@ -71,7 +67,12 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
             _ => found.name,
         };
         let temporary = target.partial.with_extension("sorted");
-        let summary = copy(arguments, format, found.source, &file, &name, &temporary, &progress)?;
+        let asked = Asked {
+            input: &arguments.input,
+            storing: &arguments.storing,
+            duplicates: arguments.duplicates,
+        };
+        let summary = copy(&asked, format, found.source, &file, &name, &temporary, &progress)?;
         names.keep(&file, &file.dataset(&summary.path)?, &found.labels)?;
         summaries.push(summary);
     }
@@ -84,7 +85,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
 
 /// What h5dump printed becomes a file with all that the text has.
 fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
-    let target = Target::new(&arguments.output, &arguments.input, arguments.force)?;
+    let target = target(&arguments.storing, &arguments.input)?;
     let input = Input { path, shape: None, one_based: false };
     let file = File::create(&target.partial)?;
     let progress = Progress::new(0, Unit::Entries);
@@ -186,9 +187,21 @@ impl Summary {
     }
 }
 
+/// The file to make.
+pub(super) fn target(storing: &Storing, input: &Path) -> Result<Target> {
+    Target::new(&storing.output, input, storing.force)
+}
+
+/// What is asked for a dataset.
+pub(super) struct Asked<'a> {
+    pub(super) input: &'a Path,
+    pub(super) storing: &'a Storing,
+    pub(super) duplicates: Duplicates,
+}
+
 /// Copies an array into a new dataset.
 pub(super) fn copy(
-    arguments: &Import,
+    arguments: &Asked<'_>,
     format: &dyn Format,
     mut source: Box<dyn Source>,
     file: &File,
@@ -197,7 +210,7 @@ pub(super) fn copy(
     progress: &Progress,
 ) -> Result<Summary> {
     let array = source.array().clone();
-    let dataset = create_dataset(file, arguments, &array, name)?;
+    let dataset = create_dataset(file, arguments.storing, &array, name)?;
     let mut batches = Batches::new(&dataset, &array, arguments.duplicates, temporary)?;
     while let Some(part) = source.next_part()? {
         let before = batches.taken();
@@ -209,13 +222,17 @@ pub(super) fn copy(
     Ok(Summary { path: dataset.path().to_owned(), shape: array.shape, entries })
 }
 
-fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) -> Result<Dataset> {
+fn create_dataset(file: &File, arguments: &Storing, array: &Array, name: &str) -> Result<Dataset> {
     let shape = &array.shape;
     if shape.is_empty() {
         return Ok(file.new_dataset_of(array.datatype.clone()).create(name)?);
     }
+    let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
     let chunk = match &arguments.chunk {
-        None => chunk_shape(shape, array.entries, array.datatype.size()),
+        None if cells > VAST_CELLS => Some(vast_chunk(shape, array.entries, array.datatype.size())),
+        None if array.dense && shape.contains(&0) => Some(vec![1; shape.len()]),
+        // The library knows.
+        None => None,
         Some(chunk) => {
             let example = vec!["1000"; shape.len()].join(",");
             let count = ["no", "one", "two", "three", "four"].get(shape.len()).unwrap_or(&"more");
@@ -223,10 +240,16 @@ fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) ->
                 chunk.len() == shape.len() && !chunk.contains(&0),
                 "--chunk needs {count} numbers above 0, as in {example}"
             );
-            chunk.iter().zip(shape).map(|(&side, &length)| side.min(length.max(1))).collect()
+            let sides = chunk.iter().zip(shape).map(|(&side, &length)| side.min(length.max(1)));
+            Some(sides.collect::<Vec<u64>>())
         }
     };
-    let builder = file.new_dataset_of(array.datatype.clone()).shape(shape.clone()).chunk(chunk);
+    let builder = file.new_dataset_of(array.datatype.clone()).shape(shape.clone());
+    let builder = builder.expected_density(array.entries as f64 / cells);
+    let builder = match chunk {
+        Some(chunk) => builder.chunk(chunk),
+        None => builder,
+    };
     let builder = match shape.contains(&0) {
         // A chunk has cells, also where the array has none, and must fit the largest shape.
         true => builder.max_shape(shape.iter().map(|&length| Some(length.max(1)))),
@@ -241,14 +264,13 @@ fn create_dataset(file: &File, arguments: &Import, array: &Array, name: &str) ->
     Ok(builder.create(name)?)
 }
 
-/// A chunk that has about [`CHUNK_ENTRIES`] entries if these are spread evenly. Sides are as equal
-/// as the shape allows, and chunks divide the array as evenly as they can.
-fn chunk_shape(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
+/// A chunk of a vast array, with about [`CHUNK_ENTRIES`] entries if these are spread evenly and chunks need not be too
+/// large for that. Sides are as equal as the shape allows, and chunks divide the array as evenly as they can.
+fn vast_chunk(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
     let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
     let per_entry = (cells / entries.max(1) as f64).max(1.0);
-    let most = MAX_CHUNK_CELLS.max(cells / MAX_CHUNKS);
-    let most = most.min(MAX_CHUNK_BYTES / element_size.max(1) as f64).max(MIN_CHUNK_CELLS);
-    let mut wanted = (per_entry * CHUNK_ENTRIES).clamp(MIN_CHUNK_CELLS, most);
+    let most = (cells / MAX_CHUNKS).min(MAX_CHUNK_BYTES / element_size.max(1) as f64).max(1.0);
+    let mut wanted = (per_entry * CHUNK_ENTRIES).min(most);
     let mut axes: Vec<usize> = (0..shape.len()).collect();
     axes.sort_by_key(|&axis| shape[axis]);
     let mut chunk = vec![1; shape.len()];
@@ -265,7 +287,7 @@ fn chunk_shape(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
 
 fn record_origin(
     dataset: &Dataset,
-    arguments: &Import,
+    arguments: &Asked<'_>,
     format: &dyn Format,
     array: &Array,
 ) -> Result<()> {
@@ -326,21 +348,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_follow_density_and_fit_the_array() {
-        assert_eq!(chunk_shape(&[0, 0], 0, 8), [1, 1]);
-        assert_eq!(chunk_shape(&[5, 5], 3, 8), [5, 5]);
-        // Sparser matrices get larger chunks, up to 2^28 cells.
-        assert_eq!(chunk_shape(&[63_436, 63_436], 299_188, 8), [15_859, 15_859]);
-        assert_eq!(chunk_shape(&[10_000, 10_000], 10_000_000, 8), [556, 556]);
-        assert_eq!(chunk_shape(&[1 << 31, 1 << 31], 9, 8), [1 << 23, 1 << 23]);
-        // Of vast arrays, chunks stay ones that can be stored.
-        assert_eq!(chunk_shape(&[1 << 40, 1 << 40], 9, 8), [11_863_271, 11_863_271]);
-        assert_eq!(chunk_shape(&[u64::MAX, 3], 9, 8), [u64::from(u32::MAX), 3]);
-        let vast = chunk_shape(&[u64::MAX, u64::MAX, u64::MAX], 9, 1 << 20);
+    fn chunks_of_vast_arrays_are_few_and_can_be_stored() {
+        assert_eq!(vast_chunk(&[1 << 31, 1 << 31], 9, 8), [1 << 23, 1 << 23]);
+        assert_eq!(vast_chunk(&[1 << 40, 1 << 40], 9, 8), [11_863_271, 11_863_271]);
+        assert_eq!(vast_chunk(&[u64::MAX, 3], 9, 8), [u64::from(u32::MAX), 3]);
+        let vast = vast_chunk(&[u64::MAX, u64::MAX, u64::MAX], 9, 1 << 20);
         assert!((1 << 29..1 << 31).contains(&vast.iter().product::<u64>()), "{vast:?}");
-        // A long shape gets long chunks.
-        assert_eq!(chunk_shape(&[3, 1_000_000], 1_000_000, 8), [3, 32_259]);
-        assert_eq!(chunk_shape(&[1_000_000], 1_000_000, 8), [62_500]);
-        assert_eq!(chunk_shape(&[100, 100, 100], 1_000_000, 8), [34, 34, 34]);
     }
 }

@@ -1,15 +1,18 @@
-//! `pumice read`: a window of a dataset as a table.
+//! `pumice read`: a window of a dataset as a table, or as a list of its defined cells.
 //!
-//! The last two axes are rows and columns; a dataset of one axis is one column. Of more axes, each
+//! Of a table, the last two axes are rows and columns; a dataset of one axis is one column. Of more axes, each
 //! plane is a table of its own. Rows are read in bands, so that a large window needs little memory;
-//! columns are as wide as their band needs.
+//! columns are as wide as their band needs. Where few cells of a sparse dataset are defined, these are listed
+//! instead, with their coordinates.
+
+mod list;
 
 use super::{Outcome, output};
 use crate::cells::{self, Hyperslab};
 use crate::cli::Read;
 use crate::driver;
 use crate::value::Renderer;
-use crate::{numbers, window};
+use crate::{locate, numbers, window};
 use anyhow::{Context, Result};
 use pumice::Dataset;
 use std::io::Write;
@@ -18,25 +21,45 @@ use std::ops::Range;
 /// Rows and columns that are shown if no window is given.
 const ROWS: u64 = 16;
 const COLUMNS: u64 = 8;
+/// Defined cells that are listed if no window is given.
+const LISTED: usize = 20;
+/// Where at least one of so many cells is defined, a table is easier to read than a list.
+const TABLE_SHARE: u64 = 10;
 /// About how many cells are read at once.
 const BAND_CELLS: u64 = 1 << 16;
 
 pub(super) fn run(arguments: &Read) -> Result<Outcome> {
-    let file = driver::open(&arguments.file)?;
-    let dataset = file.dataset(&arguments.dataset)?;
-    let shape = dataset.shape();
+    let file = driver::open(&arguments.file.file)?;
+    let name = arguments.file.object(arguments.dataset.as_deref());
+    let dataset = locate::dataset(&file, name.as_deref(), "datasets", |_| true)?;
     let at_dataset = || dataset.path().to_owned();
-    let ranges = match &arguments.window {
-        Some(window) => window.ranges(&shape).with_context(at_dataset)?,
-        None => corner(&shape),
-    };
-    let renderer = Renderer::new(dataset.datatype()).with_context(at_dataset)?;
     let mut out = output();
-    let mut table = Table { dataset: &dataset, renderer: &renderer, out: &mut out };
-    table.caption(&shape, &ranges)?;
-    table.planes(&ranges)?;
+    print(&dataset, arguments, &mut out).with_context(at_dataset)?;
     out.flush()?;
     Ok(Outcome::Complete)
+}
+
+fn print(dataset: &Dataset, arguments: &Read, out: &mut impl Write) -> Result<()> {
+    let shape = dataset.shape();
+    let given = arguments.window.as_ref().map(|window| window.slab(&shape)).transpose()?;
+    if arguments.defined {
+        let slab = given.unwrap_or_else(|| Hyperslab::whole(&shape));
+        return list::print(dataset, &slab, usize::MAX, out);
+    }
+    let slab = given.clone().unwrap_or_else(|| Hyperslab::ranges(&corner(&shape)));
+    if arguments.table || !dataset.is_sparse() || is_full(dataset, &slab)? {
+        return table(dataset, slab, out);
+    }
+    match given {
+        Some(slab) => list::print(dataset, &slab, usize::MAX, out),
+        None => list::print(dataset, &Hyperslab::whole(&shape), LISTED, out),
+    }
+}
+
+/// Whether enough cells are defined for a table.
+fn is_full(dataset: &Dataset, slab: &Hyperslab) -> Result<bool> {
+    let cells = slab.shape().iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
+    Ok(cells::count_defined(dataset, slab)?.saturating_mul(TABLE_SHARE) >= cells)
 }
 
 /// The first rows and columns of the first plane.
@@ -50,6 +73,14 @@ fn corner(shape: &[u64]) -> Vec<Range<u64>> {
     shape.iter().enumerate().map(|(axis, &length)| 0..length.min(most(axis))).collect()
 }
 
+fn table(dataset: &Dataset, slab: Hyperslab, out: &mut impl Write) -> Result<()> {
+    let renderer = Renderer::new(dataset.datatype())?;
+    let mut table = Table { dataset, renderer: &renderer, out };
+    table.caption(&slab)?;
+    // However many rows there are: without columns they have no cells.
+    if slab.shape().contains(&0) { Ok(()) } else { table.planes(&slab) }
+}
+
 struct Table<'a, W> {
     dataset: &'a Dataset,
     renderer: &'a Renderer,
@@ -57,62 +88,65 @@ struct Table<'a, W> {
 }
 
 impl<W: Write> Table<'_, W> {
-    fn caption(&mut self, shape: &[u64], ranges: &[Range<u64>]) -> Result<()> {
-        let path = self.dataset.path();
+    fn caption(&mut self, slab: &Hyperslab) -> Result<()> {
+        let (path, shape) = (self.dataset.path(), self.dataset.shape());
         if shape.is_empty() {
             return Ok(writeln!(self.out, "{path}: scalar")?);
         }
-        let window: Vec<String> =
-            ranges.iter().map(|range| format!("{}:{}", range.start, range.end)).collect();
-        let shape = numbers::shape(shape);
-        Ok(writeln!(self.out, "{path}: {shape}, window {}", window.join(","))?)
+        let shape = numbers::shape(&shape);
+        Ok(writeln!(self.out, "{path}: {shape}, window {}", window::text(slab))?)
     }
 
     /// One table for each plane of the last two axes.
-    fn planes(&mut self, ranges: &[Range<u64>]) -> Result<()> {
-        let (leading, plane) = ranges.split_at(ranges.len().saturating_sub(2));
-        let counts = window::shape(leading);
+    fn planes(&mut self, slab: &Hyperslab) -> Result<()> {
+        let shape = slab.shape();
+        let counts = &shape[..shape.len().saturating_sub(2)];
         let planes = counts.iter().fold(1u64, |all, &count| all.saturating_mul(count));
         let mut place = Vec::new();
         for index in 0..planes {
-            cells::coordinates(index, &counts, &mut place);
-            let fixed = place.iter().zip(leading);
-            let fixed: Vec<u64> = fixed.map(|(&number, range)| range.start + number).collect();
-            if !fixed.is_empty() {
-                let fixed: Vec<String> = fixed.iter().map(u64::to_string).collect();
+            cells::coordinates(index, counts, &mut place);
+            let mut plane = slab.clone();
+            for (axis, &number) in place.iter().enumerate() {
+                plane = plane.narrowed(axis, number, 1).0;
+            }
+            if !place.is_empty() {
+                let fixed: Vec<String> =
+                    plane.start[..place.len()].iter().map(u64::to_string).collect();
                 writeln!(self.out, "({},:,:)", fixed.join(","))?;
             }
-            let fixed: Vec<Range<u64>> = fixed.into_iter().map(|at| at..at + 1).collect();
-            self.plane(&fixed, plane)?;
+            self.plane(&plane)?;
         }
         Ok(())
     }
 
-    fn plane(&mut self, fixed: &[Range<u64>], plane: &[Range<u64>]) -> Result<()> {
-        let rows = plane.first().cloned().unwrap_or(0..1);
-        let columns = plane.get(1).cloned();
-        let width = columns.as_ref().map_or(1, |columns| columns.end - columns.start);
-        let step = (BAND_CELLS / width.max(1)).max(1);
-        let mut first = rows.start;
-        while first < rows.end {
-            let band = first..rows.end.min(first.saturating_add(step));
-            let mut ranges = fixed.to_vec();
-            if !plane.is_empty() {
-                ranges.push(band.clone());
-            }
-            ranges.extend(columns.clone());
-            let texts = self.texts(&ranges)?;
-            let labels = (!plane.is_empty()).then_some(band.clone());
-            let heads = columns.clone().filter(|_| first == rows.start);
-            self.band(labels, heads, &texts, width as usize)?;
-            first = band.end;
+    fn plane(&mut self, plane: &Hyperslab) -> Result<()> {
+        let shape = plane.shape();
+        let rank = shape.len();
+        if rank == 0 {
+            let texts = self.texts(plane)?;
+            return self.band(None, None, &texts, 1);
+        }
+        let row_axis = rank.saturating_sub(2);
+        let columns = (rank > 1).then(|| shape[rank - 1]);
+        let width = columns.unwrap_or(1);
+        let step = (BAND_CELLS / width).max(1);
+        let mut first = 0;
+        while first < shape[row_axis] {
+            let (band, count) = plane.narrowed(row_axis, first, step.min(shape[row_axis] - first));
+            let texts = self.texts(&band)?;
+            let places =
+                |axis, count| (0..count).map(|index| band.coordinate(axis, index)).collect();
+            let labels = places(row_axis, count);
+            let heads = columns.filter(|_| first == 0).map(|count| places(rank - 1, count));
+            self.band(Some(labels), heads, &texts, width as usize)?;
+            first += count;
         }
         Ok(())
     }
 
     /// The text of each cell of a band, a dot where it is undefined.
-    fn texts(&self, ranges: &[Range<u64>]) -> Result<Vec<String>> {
-        let cells = Hyperslab::ranges(ranges).selection()?;
+    fn texts(&self, band: &Hyperslab) -> Result<Vec<String>> {
+        let cells = band.selection()?;
         let piece = cells::read(self.dataset, &cells)?;
         let elements = piece.elements.chunks_exact(self.renderer.size().max(1));
         if !self.dataset.is_sparse() {
@@ -141,14 +175,15 @@ impl<W: Write> Table<'_, W> {
 
     fn band(
         &mut self,
-        labels: Option<Range<u64>>,
-        heads: Option<Range<u64>>,
+        labels: Option<Vec<u64>>,
+        heads: Option<Vec<u64>>,
         texts: &[String],
         width: usize,
     ) -> Result<()> {
-        let margin = labels.as_ref().map_or(0, |rows| (rows.end - 1).to_string().len());
+        let last = labels.as_ref().and_then(|rows| rows.last());
+        let margin = last.map_or(0, |last| last.to_string().len());
         let mut widths: Vec<usize> = match &heads {
-            Some(heads) => heads.clone().map(|head| head.to_string().len()).collect(),
+            Some(heads) => heads.iter().map(|head| head.to_string().len()).collect(),
             None => vec![0; width],
         };
         for (index, text) in texts.iter().enumerate() {
@@ -157,7 +192,7 @@ impl<W: Write> Table<'_, W> {
         }
         if let Some(heads) = heads {
             write!(self.out, "{:margin$}", "")?;
-            for (head, width) in heads.zip(&widths) {
+            for (head, width) in heads.iter().zip(&widths) {
                 write!(self.out, "  {head:>width$}")?;
             }
             writeln!(self.out)?;

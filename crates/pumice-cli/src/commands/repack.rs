@@ -14,12 +14,13 @@ mod verbose;
 use super::{Outcome, answered, understood};
 use crate::failure;
 use crate::flags;
+use crate::locate::{self, Spot};
 use crate::progress::{Progress, Unit};
 use crate::target::{self, Target};
 use crate::walker::{self, Order, Visitor};
 use anyhow::{Context, Result, bail, ensure};
 pub(super) use options::FLAGS;
-use options::Options;
+use options::{Options, SpaceRequest};
 use plan::Planner;
 use pumice::{
     CopyOptions, Dataset, Error, File, FileOptions, FileSpaceStrategy, Group, GroupOptions,
@@ -31,25 +32,35 @@ use std::path::{Path, PathBuf};
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let options = understood(Options::parse(arguments), program)?;
+    let mut options = understood(Options::parse(arguments), program)?;
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
+    let spot = Spot::asked(&options.input, program);
+    (options.input, options.inside) = (spot.name(), spot.object(None));
     if options.output.is_none() {
         ensure!(program != "h5repack", "file names missing");
         ensure!(!options.driver.is_onion(), "an onion file is not replaced; name a second file");
     }
-    let done = repack(&options, program);
+    let done = repack(&mut options, program);
     if done.is_err() && program == "h5repack" {
         println!("Error occurred while repacking");
     }
     done
 }
 
-fn repack(options: &Options, program: &str) -> Result<Outcome> {
-    verbose::requests(options)?;
+fn repack(options: &mut Options, program: &str) -> Result<Outcome> {
+    if options.inside.is_none() {
+        verbose::requests(options)?;
+    }
     let opened = options.driver.open(&options.input);
     let input = opened.with_context(|| format!("unable to open file \"{}\"", options.input))?;
+    if let Some(path) = options.inside.take() {
+        let datasets = locate::datasets_at(&input, Some(&path), |_| true)?;
+        options.requests.narrow(datasets.iter().map(Dataset::path))?;
+        verbose::requests(options)?;
+    }
+    let options = &*options;
     let table = Table::of(&input, options)?;
     verbose::objects(options, &table)?;
     let outcome = left_behind(options, &table)?;
@@ -222,6 +233,19 @@ pub(super) fn create_like(input: &File, path: &Path, new: &Path) -> Result<File>
     Ok(made.unwrap_or_else(|_| File::options()).create(new)?)
 }
 
+/// Writes a file anew for programs of HDF5 1.8, in its own place.
+pub(super) fn for_older_programs(path: &Path) -> Result<()> {
+    let space = SpaceRequest {
+        strategy: Some(FileSpaceStrategy::FreeSpaceManagers),
+        persist: Some(false),
+        threshold: Some(1),
+        page: Some(4096),
+    };
+    let low = Some(LibraryVersion::V18);
+    let mut options = Options { low, space, ..as_it_is(path) };
+    repack(&mut options, "h5format_convert").map(drop)
+}
+
 /// The user block of `input`, for a file that was made like it.
 pub(super) fn copy_user_block(input: &File, path: &Path, new: &Path) -> Result<()> {
     let options = as_it_is(path);
@@ -337,15 +361,23 @@ fn links(options: &Options, input: &File, file: &File, table: &Table) -> Result<
 }
 
 fn help(program: &str) -> String {
+    // HDF5's tools know files alone.
+    let (inside, meaning) = match program.starts_with("h5") {
+        true => ("", ""),
+        false => (
+            "[/PATH]",
+            " FILE1/PATH: options without NAMES are for that dataset, or that group's, alone.",
+        ),
+    };
     format!(
         "\
 Write a file anew: without lost space, with other layouts and filters.
 
-Usage: {program} [OPTIONS] FILE1 [FILE2]
+Usage: {program} [OPTIONS] FILE1{inside} [FILE2]
 
 Without FILE2, FILE1 is replaced when the new file is complete. NAMES in options are datasets,
 separated by commas; without them, an option is for all datasets. What does not change is copied as it
-is.
+is.{meaning}
 
 Options:
 {}

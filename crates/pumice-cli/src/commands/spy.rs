@@ -12,21 +12,15 @@ use crate::picture::{self, Density};
 use crate::style::Style;
 use crate::{locate, numbers, target};
 use anyhow::{Context, Result, ensure};
-use pumice::{Dataset, LayoutKind, Selection};
+use pumice::{Dataset, File, LayoutKind, Selection};
 use std::io::{BufWriter, Write};
-use std::ops::Range;
 
 pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     if let Some(png) = &arguments.png {
-        target::may_stream(png, &[&arguments.file], arguments.force)?;
+        target::may_stream(png, &[&arguments.file.file], arguments.force)?;
     }
-    let file = driver::open(&arguments.file)?;
-    let chosen = arguments.axes.is_some() || !arguments.slice.is_empty();
-    let (wanted, what): (fn(&Dataset) -> bool, _) = match chosen {
-        true => (|dataset| dataset.shape().len() >= 2, "datasets with two or more dimensions"),
-        false => (|dataset| dataset.shape().len() == 2, "datasets with two dimensions"),
-    };
-    let dataset = locate::dataset(&file, arguments.dataset.as_deref(), what, wanted)?;
+    let file = driver::open(&arguments.file.file)?;
+    let dataset = dataset(&file, arguments)?;
     let view = View::new(&dataset, arguments).with_context(|| dataset.path().to_owned())?;
     let (rows, columns) = (view.length(view.row_axis), view.length(view.column_axis));
     let (width, size) = (arguments.width as usize, arguments.size as usize);
@@ -51,7 +45,7 @@ pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     };
     out.write_all(text.as_bytes())?;
     let kind = if dataset.is_sparse() { "defined" } else { "other than the fill value" };
-    let cells = view.ranges.iter().fold(1u64, |cells, r| cells.saturating_mul(r.end - r.start));
+    let cells = view.slab.count.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
     writeln!(
         out,
         "{}: {}, {} {kind}, density {}{}",
@@ -66,20 +60,35 @@ pub(super) fn run(arguments: &Spy) -> Result<Outcome> {
     }
     out.flush()?;
     if let Some(path) = &arguments.png {
-        let png = target::stream(path, &[&arguments.file], arguments.force)?;
+        let png = target::stream(path, &[&arguments.file.file], arguments.force)?;
         picture::write_png(BufWriter::new(png), &grids[1], size)
             .with_context(|| path.display().to_string())?;
     }
     Ok(Outcome::Complete)
 }
 
+/// The dataset that was named, or the only one with two dimensions, or the only one with more.
+fn dataset(file: &File, arguments: &Spy) -> Result<Dataset> {
+    let name = arguments.file.object(arguments.dataset.as_deref());
+    let name = name.as_deref();
+    let two: fn(&Dataset) -> bool = |dataset| dataset.shape().len() == 2;
+    let more: fn(&Dataset) -> bool = |dataset| dataset.shape().len() >= 2;
+    let chosen = arguments.axes.is_some() || !arguments.slice.is_empty();
+    if chosen || locate::datasets_at(file, name, two)?.is_empty() {
+        return locate::dataset(file, name, "datasets with two or more dimensions", more);
+    }
+    locate::dataset(file, name, "datasets with two dimensions", two)
+}
+
 /// What is looked at, and from where.
 struct View {
     shape: Vec<u64>,
     /// The part of each axis that is looked at.
-    ranges: Vec<Range<u64>>,
+    slab: Hyperslab,
     row_axis: usize,
     column_axis: usize,
+    /// Whether the axes were not asked for.
+    chosen: bool,
 }
 
 impl View {
@@ -88,7 +97,7 @@ impl View {
         let rank = shape.len();
         ensure!(rank >= 2, "spy draws datasets with two dimensions, this one has {rank}");
         let (row_axis, column_axis) = match arguments.axes.as_deref() {
-            None => (rank - 2, rank - 1),
+            None => longest(&shape),
             Some(&[rows, columns]) => (rows, columns),
             Some(_) => anyhow::bail!("--axes needs two numbers, as in 0,1"),
         };
@@ -96,46 +105,62 @@ impl View {
             row_axis < rank && column_axis < rank && row_axis != column_axis,
             "--axes needs two different numbers below {rank}"
         );
-        let mut ranges: Vec<Range<u64>> = shape.iter().map(|&length| 0..length).collect();
-        for Slice { axis, from, to } in &arguments.slice {
+        let mut slab = Hyperslab::whole(&shape);
+        for Slice { axis, part } in &arguments.slice {
             ensure!(*axis < rank, "--slice: there is no axis {axis}");
-            let to = to.unwrap_or(shape[*axis]);
+            part.narrow(&mut slab, *axis, shape[*axis]).context("--slice")?;
             ensure!(
-                *from < to && to <= shape[*axis],
-                "--slice: {from}:{to} does not fit axis {axis}, which has {} cell(s)",
+                slab.count[*axis] > 0 || shape[*axis] == 0,
+                "--slice: no cell of axis {axis}, which has {}",
                 shape[*axis]
             );
-            ranges[*axis] = *from..to;
         }
-        Ok(Self { shape, ranges, row_axis, column_axis })
+        let chosen = arguments.axes.is_none();
+        Ok(Self { shape, slab, row_axis, column_axis, chosen })
     }
 
     fn length(&self, axis: usize) -> u64 {
-        self.ranges[axis].end - self.ranges[axis].start
+        self.slab.count[axis]
     }
 
-    /// What a picture of less than everything shows.
+    /// What a picture of less than everything, or of more than two axes, shows.
     fn caption(&self) -> String {
-        let whole =
-            self.ranges.iter().zip(&self.shape).all(|(range, &length)| *range == (0..length));
+        let whole = self.slab == Hyperslab::whole(&self.shape);
         if self.shape.len() == 2 && whole && self.row_axis == 0 {
             return String::new();
         }
-        let sliced = self
-            .ranges
-            .iter()
-            .enumerate()
-            .filter(|(axis, range)| **range != (0..self.shape[*axis]));
-        let sliced: String = sliced
-            .map(|(axis, range)| format!(", axis {axis} from {} to {}", range.start, range.end))
-            .collect();
-        format!(" (axis {} down, axis {} across{sliced})", self.row_axis, self.column_axis)
+        let (down, across) = (self.row_axis, self.column_axis);
+        let axes = (0..self.shape.len()).filter(|axis| ![down, across].contains(axis));
+        let (single, counted): (Vec<_>, Vec<_>) = axes.partition(|&axis| self.length(axis) == 1);
+        let sliced = (0..self.shape.len()).filter(|axis| !single.contains(axis));
+        let sliced = sliced
+            .filter(|&axis| self.slab.stride[axis] > 1 || self.length(axis) != self.shape[axis]);
+        let sliced = sliced.map(|axis| {
+            let (first, step) = (self.slab.start[axis], self.slab.stride[axis]);
+            let end = first + (self.length(axis).max(1) - 1) * step + 1;
+            let steps = if step > 1 { format!(" in steps of {step}") } else { String::new() };
+            format!(", axis {axis} from {first} to {end}{steps}")
+        });
+        let single =
+            single.iter().map(|&axis| format!(", axis {axis} at {}", self.slab.start[axis]));
+        let parts: String = single.chain(sliced).collect();
+        let counted: Vec<String> = counted.iter().map(usize::to_string).collect();
+        let through = match counted.as_slice() {
+            [] => String::new(),
+            [axis] => format!(", cells counted along axis {axis}"),
+            axes => format!(", cells counted along axes {}", axes.join(" and ")),
+        };
+        let advice = match self.chosen && self.shape.len() > 2 {
+            true => "; --axes and --slice choose others",
+            false => "",
+        };
+        format!(" (axis {down} down, axis {across} across{parts}{through}{advice})")
     }
 
     /// Counts the cells to draw into all grids; returns how many there are.
     fn count_into(&self, grids: &mut [Density], dataset: &Dataset) -> Result<u64> {
         let shape = &self.shape;
-        let slab = Hyperslab::ranges(&self.ranges);
+        let slab = &self.slab;
         let mut count = 0;
         let mut add = |start: u64, length: u64| {
             count += length;
@@ -150,7 +175,7 @@ impl View {
             filled.for_each(|(cell, _)| add(cell, 1));
         };
         match dataset.layout() {
-            LayoutKind::Sparse => cells::for_each_band(dataset, &slab, |band| {
+            LayoutKind::Sparse => cells::for_each_band(dataset, slab, |band| {
                 cells::for_each_defined_run(dataset, band, &mut add)
             }),
             // Chunks that are not stored have the fill value only.
@@ -158,22 +183,13 @@ impl View {
                 let chunk = dataset.chunk().unwrap_or_default();
                 dataset.chunks()?.try_for_each(|stored| {
                     let stored = stored?;
-                    let axes = stored.offset.iter().zip(&chunk).zip(&self.ranges);
-                    let ranges: Vec<_> = axes
-                        .map(|((&start, &length), range)| {
-                            let end = range.end.min(start.saturating_add(length));
-                            start.max(range.start)..end
-                        })
-                        .collect();
-                    if ranges.iter().any(|range| range.is_empty()) {
-                        return Ok(());
-                    }
-                    let cells = Hyperslab::ranges(&ranges).selection()?;
+                    let Some(part) = slab.within(&stored.offset, &chunk) else { return Ok(()) };
+                    let cells = part.selection()?;
                     add_filled(&cells, &dataset.read_bytes(&cells)?);
                     Ok(())
                 })
             }
-            _ => cells::for_each_piece(dataset, &slab, |_, cells, piece| {
+            _ => cells::for_each_piece(dataset, slab, |_, cells, piece| {
                 add_filled(cells, &piece.elements);
                 Ok(())
             }),
@@ -181,7 +197,12 @@ impl View {
         Ok(count)
     }
 
-    /// Adds cells that follow each other in row-major order.
+    /// Which of the cells that are looked at a coordinate is.
+    fn place(&self, axis: usize, coordinate: u64) -> u64 {
+        (coordinate - self.slab.start[axis]) / self.slab.stride[axis]
+    }
+
+    /// Adds cells that follow each other in row-major order, of which all are looked at.
     fn add(&self, grids: &mut [Density], start: u64, length: u64) {
         let last = self.shape.len() - 1;
         let (mut next, mut left) = (start, length);
@@ -195,10 +216,10 @@ impl View {
                     point[2] = coordinate;
                 }
                 if axis == self.row_axis {
-                    point[0] = coordinate - self.ranges[axis].start;
+                    point[0] = self.place(axis, coordinate);
                 }
                 if axis == self.column_axis {
-                    point[1] = coordinate - self.ranges[axis].start;
+                    point[1] = self.place(axis, coordinate);
                 }
             }
             let here = left.min(self.shape[last] - point[2]);
@@ -215,4 +236,12 @@ impl View {
             left -= here;
         }
     }
+}
+
+/// The two longest axes, the last ones of those that are alike, in their order.
+fn longest(shape: &[u64]) -> (usize, usize) {
+    let mut axes: Vec<usize> = (0..shape.len()).collect();
+    axes.sort_by_key(|&axis| (shape[axis], axis));
+    let [.., one, other] = axes[..] else { return (0, 1) };
+    (one.min(other), one.max(other))
 }

@@ -4,11 +4,10 @@ use super::array_stream::{Numbers, Stream};
 use super::bands;
 use super::blocks::BlockSource;
 use super::compressed::{CompressedSource, Parts};
-use super::container::index_type;
 use super::coordinates::CoordinateSource;
 use super::diagonals::DiagonalSource;
 use super::npy::{self, NpyStream};
-use super::zip::{Archive, Writer};
+use super::zip::{Archive, NewMember, Writer};
 use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::Conversion;
@@ -52,7 +51,7 @@ impl Format for Npz {
     }
 
     fn export(&self, output: &Output<'_>) -> Result<()> {
-        let mut archive = Writer::create(output.path)?;
+        let mut archive = Writer::create(output.path, !output.uncompressed)?;
         match output.datasets {
             [dataset] if dataset.is_sparse() && dataset.shape().len() == 2 => {
                 write_sparse(dataset, &mut archive, output)?;
@@ -168,83 +167,76 @@ fn in_rows(archive: &Archive, file: &str) -> Result<NpyStream> {
     Ok(array)
 }
 
-/// Writes a matrix; each of its arrays is a pass over it.
+/// Writes a matrix, in one pass over it.
 fn write_sparse(dataset: &Dataset, archive: &mut Writer, output: &Output<'_>) -> Result<()> {
     let entries = bands::count(dataset)?;
     let shape = dataset.shape();
-    let index = index_type(shape.iter().copied().fold(entries, u64::max));
+    let wide = shape.iter().copied().fold(entries, u64::max) > i32::MAX as u64;
     let form = output.plain_form()?.unwrap_or(Form::Csr);
     let axis = usize::from(form == Form::Csc);
-    let hidden = crate::progress::Progress::hidden();
-    let column = |archive: &mut Writer, name: &str, axis: usize, by: usize| {
-        archive.member(name, |out| {
-            let mut out = numbers(out, &index, &[entries])?;
-            bands::for_each_band(dataset, by, &hidden, |band| out.append(&band.columns[axis]))
-        })
+    let (lines, name) = match form {
+        Form::Coo => (entries, "coo"),
+        Form::Csc => (shape[1] + 1, "csc"),
+        _ => (shape[0] + 1, "csr"),
     };
-    match form {
-        Form::Coo => {
-            column(archive, "row.npy", 0, 0)?;
-            column(archive, "col.npy", 1, 0)?;
-        }
-        _ => {
-            column(archive, "indices.npy", 1 - axis, axis)?;
-            archive.member("indptr.npy", |out| {
-                let mut out = numbers(out, &index, &[shape[axis] + 1])?;
-                out.append(&[0])?;
-                let mut before = 0;
-                bands::for_each_band(dataset, axis, &hidden, |band| {
-                    let ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
-                    before += band.columns[axis].len() as u64;
-                    out.append(&ends)
-                })
-            })?;
-        }
+    let names =
+        if form == Form::Coo { ["row.npy", "col.npy"] } else { ["indptr.npy", "indices.npy"] };
+    let mut first = NumberWriter::begin(archive.aside(names[0])?, wide, &[lines])?;
+    let mut second = NumberWriter::begin(archive.aside(names[1])?, wide, &[entries])?;
+    let mut data = archive.aside("data.npy")?;
+    data.write_all(&npy::header(dataset.datatype(), &[entries])?)?;
+    if form != Form::Coo {
+        first.append(&[0])?;
     }
-    let name = match form {
-        Form::Coo => "coo",
-        _ if axis == 1 => "csc",
-        _ => "csr",
-    };
+    let mut before = 0;
+    bands::for_each_band(dataset, axis, output.progress, |band| {
+        match form {
+            Form::Coo => first.append(&band.columns[0])?,
+            _ => {
+                let ends: Vec<u64> = band.ends(axis).iter().map(|end| before + end).collect();
+                before += band.columns[axis].len() as u64;
+                first.append(&ends)?;
+            }
+        }
+        second.append(&band.columns[1 - axis])?;
+        Ok(data.write_all(&band.values)?)
+    })?;
+    archive.append(second.out)?;
+    archive.append(first.out)?;
     archive.member("format.npy", |out| {
         out.write_all(&npy::header(&Datatype::fixed_string(3), &[])?)?;
         Ok(out.write_all(name.as_bytes())?)
     })?;
-    archive.member("shape.npy", |out| numbers(out, &Datatype::i64_le(), &[2])?.append(&shape))?;
-    archive.member("data.npy", |out| {
-        out.write_all(&npy::header(dataset.datatype(), &[entries])?)?;
-        bands::for_each_band(
-            dataset,
-            axis,
-            output.progress,
-            |band| Ok(out.write_all(&band.values)?),
-        )
-    })
+    let mut sides = NumberWriter::begin(archive.aside("shape.npy")?, true, &[2])?;
+    sides.append(&shape)?;
+    archive.append(sides.out)?;
+    archive.append(data)
 }
 
-/// An array of whole numbers that is being written.
-struct NumberWriter<'a> {
-    out: &'a mut dyn Write,
-    conversion: Conversion,
-    size: usize,
+/// An array of whole numbers of 32 or 64 bits that is being written.
+struct NumberWriter {
+    out: NewMember,
+    wide: bool,
+    bytes: Vec<u8>,
 }
 
-fn numbers<'a>(
-    out: &'a mut dyn Write,
-    datatype: &Datatype,
-    shape: &[u64],
-) -> Result<NumberWriter<'a>> {
-    out.write_all(&npy::header(datatype, shape)?)?;
-    let conversion = Conversion::new(&u64::datatype(), datatype)?;
-    Ok(NumberWriter { out, conversion, size: datatype.size() })
-}
+impl NumberWriter {
+    fn begin(mut out: NewMember, wide: bool, shape: &[u64]) -> Result<Self> {
+        let datatype = if wide { Datatype::i64_le() } else { Datatype::i32_le() };
+        out.write_all(&npy::header(&datatype, shape)?)?;
+        Ok(Self { out, wide, bytes: Vec::new() })
+    }
 
-impl NumberWriter<'_> {
+    /// Writes numbers, which fit.
     fn append(&mut self, numbers: &[u64]) -> Result<()> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let mut converted = vec![0; numbers.len() * self.size];
-        self.conversion.convert(&bytes, &mut converted)?;
-        Ok(self.out.write_all(&converted)?)
+        self.bytes.clear();
+        match self.wide {
+            true => self.bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes())),
+            false => {
+                self.bytes.extend(numbers.iter().flat_map(|&number| (number as u32).to_le_bytes()));
+            }
+        }
+        Ok(self.out.write_all(&self.bytes)?)
     }
 }
 

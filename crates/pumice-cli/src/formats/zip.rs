@@ -1,7 +1,10 @@
 //! ZIP archives, as far as NumPy uses them: members stored or deflated, sizes of 64 bits.
 
-use anyhow::{Context, Result, bail, ensure};
+use super::text_file;
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use libdeflater::{CompressionLvl, Compressor};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +39,7 @@ pub(super) struct Archive {
 
 impl Archive {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let mut file = super::text_file::open_file(path)?;
+        let mut file = text_file::open_file(path)?;
         let members = directory(&mut file);
         let members = members.with_context(|| format!("{}: as a ZIP archive", path.display()))?;
         Ok(Self { path: path.to_owned(), members })
@@ -48,7 +51,7 @@ impl Archive {
 
     /// The bytes of a member, each time from its beginning.
     pub(super) fn read(&self, member: &Member) -> Result<Box<dyn Read>> {
-        let mut file = super::text_file::open_file(&self.path)?;
+        let mut file = text_file::open_file(&self.path)?;
         let mut header = [0; 30];
         file.seek(SeekFrom::Start(member.offset))?;
         file.read_exact(&mut header)?;
@@ -141,20 +144,26 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// An archive that is being written. Members are deflated.
+/// An archive that is being written.
 pub(super) struct Writer {
     file: BufWriter<File>,
+    path: PathBuf,
+    /// Whether members are deflated.
+    deflates: bool,
     /// What is written so far.
     length: u64,
     central: Vec<u8>,
     members: u64,
+    /// How many members were begun aside.
+    aside: u64,
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path, deflates: bool) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("create {}", path.display()))?;
         let file = BufWriter::with_capacity(256 << 10, file);
-        Ok(Self { file, length: 0, central: Vec::new(), members: 0 })
+        let (length, central, path) = (0, Vec::new(), path.to_owned());
+        Ok(Self { file, path, deflates, length, central, members: 0, aside: 0 })
     }
 
     /// Adds a member, whose bytes `fill` writes.
@@ -163,17 +172,48 @@ impl Writer {
         name: &str,
         fill: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
+        let mut member = self.aside(name)?;
+        fill(&mut member)?;
+        self.append(member)
+    }
+
+    /// Begins a member that is written aside, perhaps together with others, until it is appended.
+    pub(super) fn aside(&mut self, name: &str) -> Result<NewMember> {
+        self.aside += 1;
+        let path = self.path.with_extension(format!("member{}", self.aside));
+        let action = || format!("write a temporary file {}", path.display());
+        let file = crate::target::nameless(&path).with_context(action)?;
+        let counted = Counted { inner: BufWriter::with_capacity(256 << 10, file), count: 0 };
+        let packer = match self.deflates {
+            true => Packer::Held(Vec::new(), counted),
+            false => Packer::Stored(counted),
+        };
+        Ok(NewMember { name: name.to_owned(), packer, crc: flate2::Crc::new(), count: 0 })
+    }
+
+    /// Adds a member that is complete.
+    pub(super) fn append(&mut self, member: NewMember) -> Result<()> {
+        let NewMember { name, packer, crc, count } = member;
+        let packed = match packer {
+            Packer::Held(bytes, mut out) => {
+                out.write_all(&deflated(&bytes)?)?;
+                out
+            }
+            Packer::Deflated(encoder) => encoder.finish()?,
+            Packer::Stored(out) => out,
+            Packer::Broken => bail!("{name}: a part of it was not written"),
+        };
+        let sizes = [u64::from(crc.sum()), packed.count, count];
         let offset = self.length;
-        self.put(&local_header(name, [0; 3]))?;
-        let begin = self.length;
-        let (crc, packed, size) = deflate(&mut self.file, fill)?;
-        self.length += packed;
-        let sizes = [u64::from(crc), packed, size];
-        // The header is written again, now that its numbers are known.
-        self.file.seek(SeekFrom::Start(offset))?;
-        self.file.write_all(&local_header(name, sizes))?;
-        self.file.seek(SeekFrom::Start(begin + packed))?;
-        self.central.extend(central_header(name, sizes, offset));
+        self.put(&local_header(&name, self.deflates, sizes))?;
+        let mut file = packed.inner.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        self.file.flush()?;
+        // From file to file, which the system does by itself.
+        let copied = std::io::copy(&mut file, self.file.get_mut())?;
+        ensure!(copied == packed.count, "{name}: expected {} bytes, found {copied}", packed.count);
+        self.length += copied;
+        self.central.extend(central_header(&name, self.deflates, sizes, offset));
         self.members += 1;
         Ok(())
     }
@@ -212,31 +252,91 @@ impl Writer {
     }
 }
 
-/// Writes deflated bytes; returns their sum, and how many there are of them and before.
-fn deflate(
-    file: &mut BufWriter<File>,
-    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<(u32, u64, u64)> {
-    let counted = Counted { inner: file, count: 0 };
-    let encoder = flate2::write::DeflateEncoder::new(counted, flate2::Compression::default());
-    let mut sums = Summed { inner: encoder, crc: flate2::Crc::new(), count: 0 };
-    fill(&mut sums)?;
-    let Summed { inner, crc, count } = sums;
-    Ok((crc.sum(), inner.finish()?.count, count))
+/// A member on its way into an archive.
+pub(super) struct NewMember {
+    name: String,
+    packer: Packer<Counted<BufWriter<File>>>,
+    crc: flate2::Crc,
+    count: u64,
+}
+
+/// Bytes of a member that are held until it is complete: a compressor that sees all of them at once is much faster.
+const HELD: usize = 64 << 20;
+/// How hard bytes are compressed that are seen at once, and those of longer members.
+const LEVEL: i32 = 6;
+const STREAM_LEVEL: u32 = 3;
+
+/// Bytes as they are stored.
+enum Packer<W: Write> {
+    /// To be deflated at once, unless there will be too many.
+    Held(Vec<u8>, W),
+    Deflated(DeflateEncoder<W>),
+    Stored(W),
+    /// A write failed.
+    Broken,
+}
+
+impl<W: Write> Packer<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Held(held, _) if held.len().saturating_add(bytes.len()) <= HELD => {
+                held.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            Self::Held(..) => {
+                let Self::Held(held, out) = std::mem::replace(self, Self::Broken) else {
+                    return Err(std::io::ErrorKind::Other.into());
+                };
+                let level = flate2::Compression::new(STREAM_LEVEL);
+                let mut encoder = DeflateEncoder::new(out, level);
+                encoder.write_all(&held)?;
+                *self = Self::Deflated(encoder);
+                self.write(bytes)
+            }
+            Self::Deflated(encoder) => encoder.write(bytes),
+            Self::Stored(out) => out.write(bytes),
+            Self::Broken => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+/// Bytes, deflated at once.
+fn deflated(bytes: &[u8]) -> Result<Vec<u8>> {
+    let level = CompressionLvl::new(LEVEL).map_err(|_| anyhow!("no level {LEVEL} of deflate"))?;
+    let mut compressor = Compressor::new(level);
+    let mut packed = vec![0; compressor.deflate_compress_bound(bytes.len())];
+    let length = compressor.deflate_compress(bytes, &mut packed);
+    packed.truncate(length.map_err(|error| anyhow!("deflate: {error}"))?);
+    Ok(packed)
+}
+
+impl Write for NewMember {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.packer.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        self.count += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        // What is written is complete when the member is.
+        Ok(())
+    }
 }
 
 /// What headers have in common: version, flags, method, date (1 January 1980), sum; sizes are in
 /// the extra field.
-fn common(sizes: [u64; 3]) -> Vec<u8> {
-    let mut bytes = vec![45, 0, 0, 0, 8, 0, 0, 0, 0x21, 0];
+fn common(deflated: bool, sizes: [u64; 3]) -> Vec<u8> {
+    let method = if deflated { 8 } else { 0 };
+    let mut bytes = vec![45, 0, 0, 0, method, 0, 0, 0, 0x21, 0];
     bytes.extend((sizes[0] as u32).to_le_bytes());
     bytes.extend([0xff; 8]);
     bytes
 }
 
-fn local_header(name: &str, sizes: [u64; 3]) -> Vec<u8> {
+fn local_header(name: &str, deflated: bool, sizes: [u64; 3]) -> Vec<u8> {
     let mut bytes = LOCAL.to_le_bytes().to_vec();
-    bytes.extend(common(sizes));
+    bytes.extend(common(deflated, sizes));
     bytes.extend((name.len() as u16).to_le_bytes());
     bytes.extend(20u16.to_le_bytes());
     bytes.extend(name.as_bytes());
@@ -247,10 +347,10 @@ fn local_header(name: &str, sizes: [u64; 3]) -> Vec<u8> {
     bytes
 }
 
-fn central_header(name: &str, sizes: [u64; 3], offset: u64) -> Vec<u8> {
+fn central_header(name: &str, deflated: bool, sizes: [u64; 3], offset: u64) -> Vec<u8> {
     let mut bytes = CENTRAL.to_le_bytes().to_vec();
     bytes.extend([45, 0]);
-    bytes.extend(common(sizes));
+    bytes.extend(common(deflated, sizes));
     bytes.extend((name.len() as u16).to_le_bytes());
     bytes.extend(28u16.to_le_bytes());
     bytes.extend([0; 10]);
@@ -272,25 +372,6 @@ struct Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.inner.write(bytes)?;
-        self.count += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-struct Summed<W> {
-    inner: W,
-    crc: flate2::Crc,
-    count: u64,
-}
-
-impl<W: Write> Write for Summed<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.crc.update(&bytes[..written]);
         self.count += written as u64;
         Ok(written)
     }

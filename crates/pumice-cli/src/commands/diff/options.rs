@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
+use crate::locate::Spot;
 use crate::subset::Subset;
 use anyhow::{Result, anyhow, ensure};
 
@@ -68,7 +69,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn parse(arguments: &[String]) -> Result<Self> {
+    pub(super) fn parse(arguments: &[String], program: &str) -> Result<Self> {
         let parsed = flags::parse(FLAGS, arguments)?;
         let mut options = Self { nans: true, ..Self::default() };
         let mut compact = true;
@@ -88,11 +89,16 @@ impl Options {
              'HDF5 Reference Manual'."
         );
         let mut words = parsed.words.into_iter();
-        options.files = words.by_ref().take(2).collect();
-        ensure!(options.files.len() == 2, "missing file names");
-        if let Some(first) = words.next() {
-            let second = words.next().unwrap_or_else(|| first.clone());
-            options.objects = Some([object(&first, compact)?, object(&second, compact)?]);
+        let spots: Vec<Spot> =
+            words.by_ref().take(2).map(|word| Spot::asked(&word, program)).collect();
+        ensure!(spots.len() == 2, "missing file names");
+        options.files = spots.iter().map(Spot::name).collect();
+        let first = words.next();
+        let second = words.next().or_else(|| first.clone());
+        let [one, other] = [spots[0].object(first.as_deref()), spots[1].object(second.as_deref())];
+        // One object is meant in both files.
+        if let (Some(one), Some(other)) = (one.clone().or_else(|| other.clone()), other.or(one)) {
+            options.objects = Some([object(&one, compact)?, object(&other, compact)?]);
         }
         Ok(options)
     }
@@ -175,7 +181,7 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Options> {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        Options::parse(&words)
+        Options::parse(&words, "h5diff")
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
+use crate::locate::Spot;
 use crate::numbers::FloatFormat;
 use crate::subset::{self, Subset};
 use crate::value::Style;
 use crate::walker::Order;
 use anyhow::{Result, anyhow, bail, ensure};
-use pumice::Attribute;
+use pumice::{Attribute, File, Node};
 
 const NOTHING: Takes = Takes::Nothing;
 
@@ -178,7 +179,9 @@ pub(super) struct Options {
     pub(super) regions: bool,
     pub(super) error_stack: bool,
     pub(super) driver: Driver,
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<Spot>,
+    /// The part of the objects behind the names of files, if there are any.
+    pub(super) inside: Option<Subset>,
 }
 
 impl Default for Options {
@@ -221,6 +224,7 @@ impl Default for Options {
             error_stack: false,
             driver: Driver::default(),
             files: Vec::new(),
+            inside: None,
         }
     }
 }
@@ -247,9 +251,12 @@ impl Options {
         attributes
     }
 
-    pub(super) fn parse(arguments: &[String]) -> Result<Self> {
+    pub(super) fn parse(arguments: &[String], program: &str) -> Result<Self> {
         let parsed = flags::parse(FLAGS, arguments)?;
-        let mut options = Self { files: parsed.words, ..Self::default() };
+        let files = parsed.words.iter().map(|word| Spot::asked(word, program)).collect::<Vec<_>>();
+        let named = files.iter().any(|spot| spot.object(None).is_some());
+        let inside = named.then(Subset::default);
+        let mut options = Self { files, inside, ..Self::default() };
         let compact = !parsed.flags.iter().any(|(letter, _)| *letter == 'C');
         let mut after_dataset = false;
         for (letter, value) in parsed.flags {
@@ -271,6 +278,24 @@ impl Options {
             "binary output requires a file name, use -o <filename>"
         );
         options.check_xml()?;
+        Ok(options)
+    }
+
+    /// What is asked of a file: also the object behind its name, with the part that was asked for.
+    pub(super) fn of(&self, spot: &Spot, file: &File) -> Result<Self> {
+        let mut options = self.clone();
+        let Some(path) = spot.object(None) else { return Ok(options) };
+        let (path, part) = match file.contains(&path) {
+            true => (path, None),
+            // Nothing has that name, but perhaps what is before a bracket.
+            false => Subset::split(&path, true)?,
+        };
+        let part = part.or_else(|| self.inside.clone().filter(|part| *part != Subset::default()));
+        options.wanted.push(match file.node(&path) {
+            Ok(Node::Group(_)) => Wanted::Group(path),
+            Ok(Node::Datatype(_)) => Wanted::Datatype(path),
+            _ => Wanted::Dataset(path, part),
+        });
         Ok(options)
     }
 
@@ -375,17 +400,19 @@ impl Options {
     }
 
     fn subset(&mut self, letter: char, text: &str, after_dataset: bool) -> Result<()> {
+        let inside = self.inside.is_some();
         let last = self.wanted.last_mut().filter(|_| after_dataset);
-        let Some(Wanted::Dataset(_, wanted)) = last else {
-            bail!("option \"-{letter}\" can only be used after --dataset option");
+        let part = match last {
+            Some(Wanted::Dataset(_, wanted)) => wanted.get_or_insert_default(),
+            // That of the object behind the file's name.
+            None if inside => self.inside.get_or_insert_default(),
+            _ => bail!("option \"-{letter}\" can only be used after --dataset option"),
         };
-        let part = wanted.get_or_insert_default();
-        let list = Some(subset::list(text)?);
         match letter {
-            's' => part.start = list,
-            'S' => part.stride = list,
-            'c' => part.count = list,
-            _ => part.block = list,
+            's' => part.start = Some(subset::list(text)?),
+            'S' => part.stride = Some(subset::list(text)?),
+            'c' => part.count = Some(subset::list(text)?),
+            _ => part.block = Some(subset::list(text)?),
         }
         Ok(())
     }
@@ -454,7 +481,7 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Options> {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        Options::parse(&words)
+        Options::parse(&words, "h5dump")
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) struct Sinks {
 
 impl Sinks {
     pub(super) fn open(options: &Options, force: bool) -> Result<Self> {
-        let inputs: Vec<&Path> = options.files.iter().map(Path::new).collect();
+        let inputs: Vec<&Path> = options.files.iter().map(|spot| spot.file.as_path()).collect();
         let places: Vec<Box<dyn Write>> = vec![Box::new(super::super::output())];
         let mut sinks = Self { places, text: 0, values: 0, attributes: 0 };
         if let Some(path) = &options.description {

@@ -5,11 +5,12 @@
 //! of each in memory at a time. Entries for one cell keep the order in which they came.
 
 use crate::formats::Cells;
+use crate::target;
 use anyhow::{Context, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -163,7 +164,7 @@ impl Sorter {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(nameless(&self.path)?),
+            none => none.insert(target::nameless(&self.path)?),
         };
         file.write_all(&self.last)?;
         let start = self.runs.last().map_or(0, |run| run.end);
@@ -197,13 +198,6 @@ fn sorted<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<(K, u32)> {
     let mut keys: Vec<_> = keys.collect();
     keys.sort_unstable();
     keys
-}
-
-/// A file that is gone when nobody has it open.
-fn nameless(path: &Path) -> std::io::Result<fs::File> {
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    fs::remove_file(path)?;
-    Ok(file)
 }
 
 /// How far a run was merged.

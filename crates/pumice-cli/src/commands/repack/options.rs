@@ -152,6 +152,8 @@ pub(super) struct Options {
     pub(super) space: SpaceRequest,
     pub(super) driver: Driver,
     pub(super) input: String,
+    /// The object that requests without names are for, if not all.
+    pub(super) inside: Option<String>,
     /// Nothing: the input is replaced.
     pub(super) output: Option<String>,
 }

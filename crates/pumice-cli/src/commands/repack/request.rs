@@ -257,6 +257,18 @@ impl Requests {
         Ok(())
     }
 
+    /// What is asked for all objects becomes what is asked for these alone.
+    pub(super) fn narrow<'a>(&mut self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
+        let all = std::mem::take(&mut self.all);
+        ensure!(all != ObjectRequest::default(), "an object is named, but nothing is asked for it");
+        for path in paths {
+            if self.objects.iter().all(|object| !same(&object.path, path)) {
+                self.objects.push(ObjectRequest { path: path.to_owned(), ..all.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether anything is asked for.
     pub(super) fn is_empty(&self) -> bool {
         self.all.layout.is_none() && self.all.filters.is_empty() && self.objects.is_empty()

@@ -6,7 +6,7 @@ use anyhow::Result;
 use pumice::types::VarLenKind;
 use pumice::{
     Attribute, CommittedDatatype, Dataset, Datatype, Error, File, FileSpace, FileSpaceInfo, Group,
-    LayoutKind, MemberKind, ObjectSpace, Selection,
+    LayoutKind, MemberKind, Node, ObjectSpace, Selection,
 };
 use std::collections::BTreeMap;
 
@@ -131,7 +131,8 @@ impl Space {
 }
 
 impl Statistics {
-    pub(super) fn of(file: &File) -> Result<Self> {
+    /// Everything about an object of a file, and what is below it.
+    pub(super) fn of(file: &File, node: &Node) -> Result<Self> {
         let info = file.info()?;
         let mut statistics = Self {
             file: file.space()?,
@@ -156,7 +157,7 @@ impl Statistics {
             sparse: Sparse::default(),
             newer: Vec::new(),
         };
-        walker::walk(file, &mut statistics)?;
+        walker::walk_node(node, &mut statistics)?;
         Ok(statistics)
     }
 

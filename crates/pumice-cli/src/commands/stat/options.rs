@@ -1,6 +1,7 @@
 //! What `pumice stat` and h5stat can be asked.
 
 use crate::flags::{self, Flag, Takes};
+use crate::locate::Spot;
 use anyhow::{Result, ensure};
 
 const NOTHING: Takes = Takes::Nothing;
@@ -36,11 +37,11 @@ pub(super) struct Options {
     pub(super) small_group: u64,
     pub(super) small_dataset: u64,
     pub(super) few_attributes: u64,
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<Spot>,
 }
 
 impl Options {
-    pub(super) fn parse(arguments: &[String]) -> Result<Self> {
+    pub(super) fn parse(arguments: &[String], program: &str) -> Result<Self> {
         let parsed = flags::parse(FLAGS, arguments)?;
         let mut options = Self {
             help: false,
@@ -49,7 +50,7 @@ impl Options {
             small_group: 10,
             small_dataset: 10,
             few_attributes: 10,
-            files: parsed.words,
+            files: parsed.words.iter().map(|word| Spot::asked(word, program)).collect(),
         };
         for (letter, value) in parsed.flags {
             let threshold = |what: &str| {
@@ -69,6 +70,15 @@ impl Options {
         }
         ensure!(!options.files.is_empty() || options.help || options.version, "missing file name");
         Ok(options)
+    }
+
+    /// What is told of a single object: nothing of the file.
+    pub(super) fn of_object(&self) -> Self {
+        let told = match self.all() {
+            true => "fgGdTDA".to_owned(),
+            false => self.told.chars().filter(|letter| !"FsS".contains(*letter)).collect(),
+        };
+        Self { told, ..self.clone() }
     }
 
     /// Whether everything is told.
