@@ -93,6 +93,7 @@ impl Context {
     /// use pumice::{Context, PolicyKind};
     /// let context = Context::builder().build()?;
     /// context.configure(context.cache_config().policy(PolicyKind::Lru))?;
+    /// assert!(format!("{:?}", context.cache_config()).contains("Lru"));
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn configure(&self, config: CacheConfig) -> Result<()> {
@@ -111,12 +112,14 @@ impl Context {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("run.trace");
-    /// let context = pumice::Context::global();
+    /// let context = pumice::Context::builder().build()?;
+    /// let file = pumice::File::options().context(&context).create(folder.path().join("a.h5"))?;
+    /// let data = file.new_dataset::<u8>().shape([100]).chunk([10]).create("data")?;
     /// context.start_trace(std::fs::File::create(&path)?)?;
-    /// // ... read and write ...
+    /// data.write(30..50, &[1u8; 20])?;
     /// context.stop_trace()?;
     /// let trace = pumice::trace::Trace::read(std::fs::File::open(&path)?)?;
-    /// # drop(trace);
+    /// assert_eq!(trace.len(), 2, "two chunks were used");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn start_trace(

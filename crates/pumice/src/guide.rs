@@ -1,4 +1,4 @@
 //! Guides: how things are done, with examples.
 
-#[doc = include_str!("../../../docs/guide/sparse.md")]
+#[doc = include_str!("../guide/sparse.md")]
 pub mod sparse {}

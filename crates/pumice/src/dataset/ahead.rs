@@ -16,7 +16,8 @@ impl Dataset {
     /// ```
     /// # let file = pumice::File::in_memory()?;
     /// # let dataset = file.new_dataset::<u8>().shape([100]).chunk([10]).create("a")?;
-    /// dataset.prefetch(50..70)?;
+    /// dataset.write(.., &[7u8; 100])?;
+    /// assert!(dataset.prefetch(50..70)?);
     ///
     /// let contiguous = file.new_dataset::<u8>().shape([100]).create("b")?;
     /// assert!(!contiguous.prefetch(50..70)?);
