@@ -1,4 +1,4 @@
-"""Every option of h5dump, h5ls, h5diff and h5stat, one by one, beside the HDF5 tools that are
+"""Every option of h5dump, h5ls, h5diff, h5stat, h5repack and h5clear, one by one, beside the HDF5 tools that are
 installed: the same exit code, the same bytes on standard output and in the files that are made. Left out
 are help texts, versions, `-i`, whose numbers differ from run to run, subsets outside of a dataset, which are
 errors here, and what newer releases print otherwise than Debian's 1.10.8, which the corpus'
@@ -6,6 +6,7 @@ own expectations (test_tools.py) have."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -62,6 +63,17 @@ STAT = """
 --filemetadata | --groupmetadata | --dsetmetadata | --dtypemetadata | --attribute | --freespace | --summary
 --links=4 -g | --dims=2 -d | --numattrs=2 -A | --enable-error-stack | -m 0 | -l 0 | -a 0 | -d -m 20 -T
 """
+
+# Files that h5repack makes are compared as h5dump shows them.
+REPACK_FILES = ["h5repack_attr.h5", "h5repack_fill.h5", "h5repack_objs.h5", "h5repack_named_dtypes.h5", "h5repack_hlink.h5"]
+REPACK = """
+ | -f GZIP=1 | -f SHUF | -f FLET | -f NONE | -l COMPA | -l CONTI | -l CHUNK=2x2 | -l CHUNK=10 | -L | -j 0 | -j 1 -k 2
+-c 8 -d 4 | -s 8 | --ssize=8 | --ssize=8:dtype | -s 16:attr | -m 500 -f GZIP=3 | -M 4096 | -t 1 -a 512 | -q creation_order
+-z descending | -q name -z descending | -S FSM_AGGR -P 1 | -S PAGE -G 512 | -S AGGR | -S NONE | -T 5
+-v | -v -l CONTI | -v -l CHUNK=2x2 | -v -f NONE | -v -L | -v -l COMPA | -v -f nothing:GZIP=1
+-f GZIP=99 | -f GZIP | -f FOO | -l FOO | -l CHUNK | -m x | -S x | -q x | -z x | -j 3 -k 1 | -a 0 | -M 0
+"""
+CLEAR = "-s | -m | -s -m | --filesize | --increment | --increment=0 | --increment=512 | --increment=0 -s | --filesize -s"
 
 
 def options(table):
@@ -134,6 +146,44 @@ class Options(unittest.TestCase):
         for words in options(STAT):
             for name in names:
                 self.compare("h5stat", place, [*words, name])
+
+    def described(self, path):
+        """What Debian's h5dump shows of a file, without places and sizes."""
+        done = subprocess.run([REFERENCE / "h5dump", "-p", "-B", path], capture_output=True, text=True, errors="replace")
+        text = re.sub(r'HDF5 "[^"]*"', "", done.stdout)
+        return re.sub(r"(OFFSET|DATASET|GROUP|#|SIZE) ?\d+( \([\d.]+:1 COMPRESSION\))?", r"\1", text)
+
+    def test_h5repack(self):
+        found = {path.name for path in (STAGE / "h5repack").rglob("*.h5")}
+        place = self.place("h5repack", [name for name in REPACK_FILES if name in found])
+        for name in sorted(path.name for path in place.iterdir()):
+            for words in options(REPACK):
+                told = []
+                for tool in [REFERENCE / "h5repack", self.at / "links" / "h5repack"]:
+                    new = place / "new.h5"
+                    new.unlink(missing_ok=True)
+                    done = subprocess.run([tool, *words, name, "new.h5"], cwd=place, capture_output=True, timeout=60)
+                    made = self.described(new) if done.returncode == 0 else ""
+                    told.append((done.returncode, b"" if b"sage" in done.stdout else done.stdout, made))
+                with self.subTest(" ".join(["h5repack", *words, name])):
+                    self.assertEqual(told[1], told[0])
+
+    def test_h5clear(self):
+        names = [path.name for path in sorted((STAGE / "misc").rglob("*.h5"))]
+        place = self.place("misc", names)
+        for words in options(CLEAR):
+            for name in names:
+                told = []
+                for tool in [REFERENCE / "h5clear", self.at / "links" / "h5clear"]:
+                    shutil.copy(place / name, self.at / "c.h5")
+                    (self.at / "c.h5").chmod(0o644)
+                    done = subprocess.run([tool, *words, "c.h5"], cwd=self.at, capture_output=True, timeout=60)
+                    size = subprocess.run([REFERENCE / "h5clear", "--filesize", "c.h5"], cwd=self.at, capture_output=True)
+                    out = b"" if b"sage" in done.stdout else done.stdout
+                    made = self.described(self.at / "c.h5")
+                    told.append((done.returncode, out, size.stdout, made, b"warning" in done.stderr))
+                with self.subTest(" ".join(["h5clear", *words, name])):
+                    self.assertEqual(told[1], told[0])
 
 
 if __name__ == "__main__":

@@ -89,6 +89,11 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     target::regular(path).with_context(|| options.file.clone())?;
     let mut superblock = Superblock::read(path).with_context(|| options.file.clone())?;
     let end = fs::metadata(path)?.len();
+    ensure!(
+        options.status || !superblock.is_marked(),
+        "{}: it is marked as open for writing; -s removes the mark",
+        options.file
+    );
     if options.tell {
         println!("EOA is {}; EOF is {end} ", superblock.end());
         return Ok(Outcome::Complete);
@@ -125,6 +130,7 @@ struct Superblock {
     /// Where it is, behind the user block.
     at: u64,
     bytes: Vec<u8>,
+    version: u8,
     /// Bytes of an address.
     width: usize,
     /// Where the address of the file's end is.
@@ -167,7 +173,7 @@ impl Superblock {
         };
         let last = checksum.map_or(end + width, |checksum| checksum + 4);
         ensure!(bytes.len() >= last, "its superblock is cut off");
-        Ok(Self { at, bytes, width, end, flags, checksum, length: None })
+        Ok(Self { at, bytes, version, width, end, flags, checksum, length: None })
     }
 
     /// Where the file ends by its own account.
@@ -184,6 +190,11 @@ impl Superblock {
         self.bytes[self.end..self.end + self.width].copy_from_slice(kept);
         self.length = Some(address);
         Ok(())
+    }
+
+    /// Whether a program has it open for writing, or had when it was killed.
+    fn is_marked(&self) -> bool {
+        self.version == 3 && self.bytes[self.flags.0] != 0
     }
 
     fn clear_mark(&mut self) {

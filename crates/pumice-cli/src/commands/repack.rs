@@ -32,7 +32,11 @@ use std::path::{Path, PathBuf};
 
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
-    let mut options = understood(Options::parse(arguments), program)?;
+    let parsed = Options::parse(arguments);
+    if parsed.is_err() && program == "h5repack" {
+        println!("Error occurred while parsing command-line options");
+    }
+    let mut options = understood(parsed, program)?;
     if answered(program, options.help.then_some(help), options.version) {
         return Ok(Outcome::Complete);
     }
@@ -73,7 +77,11 @@ fn repack(options: &mut Options, program: &str) -> Result<Outcome> {
     if options.verbose > 0 {
         println!("Making new file ...");
     }
-    make(options, &input, &target.partial, &table, &planner)?;
+    verbose::head(options);
+    if let Err(error) = make(options, &input, &target.partial, &table, &planner) {
+        verbose::begun(options, &planner, &table);
+        return Err(error);
+    }
     drop(planner);
     drop(table);
     drop(input);
@@ -290,6 +298,8 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     }
     let (old, new) = (info.file_space, options.space);
     let mut file = File::options().library_version(low).user_block(user_block).root(&root);
+    file = file.group_ranks(info.group_leaf_k, info.group_internal_k);
+    file = file.chunk_rank(info.chunk_internal_k);
     if let Some((threshold, bytes)) = options.alignment {
         file = file.alignment(threshold, bytes);
     }

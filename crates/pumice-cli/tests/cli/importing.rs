@@ -215,3 +215,58 @@ fn axes_may_be_vast() {
         assert_eq!(found, [(first, 8), (last, 7)]);
     }
 }
+
+#[test]
+fn chunks_are_those_that_a_program_would_get() {
+    let place = Place::new();
+    let mut text = "# shape=3000,3000 type=f64\n".to_owned();
+    for row in 0..3000 {
+        text += &format!("{row},{0},1\n{row},{1},2\n", row / 2, row / 2 + 1500);
+    }
+    place.write("m.csv", text);
+    for (options, plain) in [("", false), ("--no-filters", true)] {
+        place.succeed(&format!("import m.csv m.h5 --force {options}"));
+        let chunk = File::open(place.path("m.h5")).unwrap().dataset("matrix").unwrap().chunk();
+        let file = File::in_memory().unwrap();
+        let builder = file.new_dataset::<f64>().shape([3000, 3000]).sparse();
+        let builder = if plain { builder.no_filters() } else { builder };
+        let usual = builder.expected_density(6000.0 / 9e6).create("usual").unwrap();
+        assert_eq!(chunk, usual.chunk(), "{options}");
+    }
+    let help = place.succeed("import --help");
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains("about 16,384 entries each, or 24,576 without"), "{help}");
+}
+
+#[test]
+fn links_to_a_converted_matrix_stay_or_are_named() {
+    let place = Place::new();
+    let file = File::create(place.path("a.h5ad")).unwrap();
+    let group = file.create_group("X").unwrap();
+    group.set_attribute("encoding-type", "csr_matrix").unwrap();
+    group.set_attribute("encoding-version", "0.1.0").unwrap();
+    group.set_attribute("shape", [2i64, 3].as_slice()).unwrap();
+    let array = |name: &str, numbers: &[i32]| {
+        let dataset = file.new_dataset::<i32>().shape([numbers.len() as u64]).create(name).unwrap();
+        dataset.write(.., numbers).unwrap();
+    };
+    array("X/data", &[5, 6, 7]);
+    array("X/indices", &[0, 2, 1]);
+    array("X/indptr", &[0, 2, 3]);
+    file.create_hard_link("before", "X").unwrap();
+    file.create_hard_link("zlater", "X").unwrap();
+    file.create_hard_link("values", "X/data").unwrap();
+    file.create_soft_link("soft", "/X").unwrap();
+    file.create_soft_link("softer", "/X/indices").unwrap();
+    file.close().unwrap();
+    let told = place.succeed("convert --from h5ad a.h5ad a.h5");
+    assert!(told.contains("left out: /values (an array of a sparse matrix)\n"), "{told}");
+    assert!(told.contains("left out: what /softer leads to, /X/indices: "), "{told}");
+    let file = File::open(place.path("a.h5")).unwrap();
+    for name in ["X", "before", "zlater", "soft"] {
+        let matrix = file.dataset(name).unwrap();
+        assert!(matrix.is_sparse(), "{name}");
+        assert_eq!(matrix.read::<i32>(..).unwrap(), [5, 0, 6, 0, 7, 0], "{name}");
+    }
+    assert_eq!(file.dataset("X").unwrap().link_count(), 3);
+}

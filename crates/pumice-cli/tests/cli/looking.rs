@@ -119,9 +119,15 @@ fn any_two_axes_and_slices_of_the_others_are_drawn() {
     let place = Place::new();
     place.write("n.csv", "# shape=4,3,2 type=f64\n0,0,0,1\n3,2,1,1\n3,0,1,1\n");
     place.succeed("import n.csv n.h5");
-    let error = place.fail("spy n.h5");
-    assert!(error.contains("no datasets with two dimensions"), "{error}");
+    // The two longest axes, through the third.
+    let told = place.succeed("spy n.h5 --ascii");
+    let chosen = "(axis 0 down, axis 1 across, cells counted along axis 2; --axes and --slice choose others)";
+    assert!(told.contains("4 x 3 x 2, 3 defined") && told.contains(chosen), "{told}");
+    let last = place.succeed("spy n.h5/matrix --ascii --slice 2=-1");
+    assert!(last.contains("4 x 3 x 2, 2 defined") && last.contains(", axis 2 at 1; "), "{last}");
+    let steps = place.succeed("spy n.h5/matrix --ascii --slice 0=::3");
+    assert!(steps.starts_with("+---+\n|@  |\n|@ @|\n+---+\n"), "{steps}");
     let told = place.succeed("spy n.h5 --axes 0,1 --slice 2=1:2 --ascii");
     assert!(told.contains("4 x 3 x 2, 2 defined"), "{told}");
-    assert!(told.contains("axis 0 down, axis 1 across, axis 2 from 1 to 2"), "{told}");
+    assert!(told.contains("axis 0 down, axis 1 across, axis 2 at 1"), "{told}");
 }

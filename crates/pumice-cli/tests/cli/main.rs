@@ -1,6 +1,7 @@
 //! The `pumice` command as its users see it: output, errors, exit codes, files.
 
 mod checking;
+mod clearing;
 mod comparing;
 mod corpus;
 mod deep;
@@ -12,6 +13,7 @@ mod importing;
 mod listing;
 mod looking;
 mod newer;
+mod paths;
 mod repacking;
 mod replaying;
 mod support;

@@ -28,8 +28,10 @@ pub(super) enum Fate {
     Remade,
     /// It is smaller than what shall be filtered.
     TooSmall,
-    /// It cannot be stored like that.
+    /// Its filters do not suit it.
     Impossible,
+    /// It cannot be stored like that.
+    Uncreated,
 }
 
 /// Decides how datasets are stored.
@@ -37,11 +39,13 @@ pub(super) struct Planner<'a> {
     pub(super) options: &'a Options,
     input: &'a File,
     fates: RefCell<BTreeMap<String, Fate>>,
+    /// The path of the dataset that was planned last.
+    last: RefCell<String>,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(options: &'a Options, input: &'a File) -> Result<Self> {
-        Ok(Self { options, input, fates: RefCell::default() })
+        Ok(Self { options, input, fates: RefCell::default(), last: RefCell::default() })
     }
 
     /// What was done with the dataset at a path, if something was asked for.
@@ -49,9 +53,31 @@ impl<'a> Planner<'a> {
         self.fates.borrow().get(path).copied()
     }
 
+    /// The path of the dataset that was planned last.
+    pub(super) fn last(&self) -> String {
+        self.last.borrow().clone()
+    }
+
     /// How a dataset is stored in the new file; nothing for as it is.
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         tell_of_lost_references(dataset);
+        *self.last.borrow_mut() = dataset.path().to_owned();
+        let remade = self.asked(file, dataset)?;
+        // Elements in other files come along if anything is to change, as h5repack has it.
+        if remade.is_some()
+            || dataset.layout() != LayoutKind::External
+            || self.options.requests.is_empty()
+        {
+            return Ok(remade);
+        }
+        let layout = Some(&LayoutRequest::Contiguous);
+        let request = Request { dataset, layout, filters: &[], bytes: 0 };
+        let made = request.builder(file, dataset.datatype().clone())?;
+        Ok(made.ok().map(|builder| Remade { builder, keep: Keep::Defined }))
+    }
+
+    /// How a dataset is stored as it was asked for.
+    fn asked(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         let Asked { layout, filters, keep } = self.options.requests.of(dataset.path());
         let datatype = match self.options.native {
             true => cells::with_order(dataset.datatype(), false),
@@ -70,6 +96,12 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         if dataset.shape().is_empty() && !converted {
+            note(Fate::Remade);
+            return Ok(None);
+        }
+        // References are written again in the end, and stay as they are stored.
+        let sparse = matches!(layout, Some(LayoutRequest::Sparse(_)));
+        if matches!(dataset.datatype(), Datatype::Reference(_)) && !sparse {
             return Ok(None);
         }
         let request = Request { dataset, layout, filters, bytes };
@@ -80,7 +112,7 @@ impl<'a> Planner<'a> {
         let (builder, keep) = match possible {
             Ok(possible) => possible,
             Err(why) => {
-                note(Fate::Impossible);
+                note(request.failure());
                 // Where a layout for all does not fit, h5repack says nothing either.
                 let rank = dataset.shape().len();
                 let same_rank = |chunk: &Vec<u64>| chunk.len() == rank;
@@ -218,6 +250,9 @@ impl Request<'_> {
             Some(LayoutRequest::Compact) if self.bytes > MAX_COMPACT => {
                 return Ok(Err(format!("{} bytes are too many", self.bytes)));
             }
+            Some(LayoutRequest::Compact) if self.keeps_filters() => {
+                return Ok(Err("its filters need chunks".to_owned()));
+            }
             Some(LayoutRequest::Compact) => builder.compact(),
             Some(LayoutRequest::Contiguous) => builder,
             Some(LayoutRequest::Chunked(chunk)) if !fits(chunk) => {
@@ -253,6 +288,21 @@ impl Request<'_> {
         self.layout.is_none() && self.dataset.layout() == LayoutKind::VariableLength
     }
 
+    /// Whether filters that it has stay.
+    fn keeps_filters(&self) -> bool {
+        self.filters.is_empty() && !self.dataset.filters().is_empty()
+    }
+
+    /// What it means that it cannot be stored as asked for.
+    fn failure(&self) -> Fate {
+        let rank = self.dataset.shape().len();
+        match self.layout {
+            Some(LayoutRequest::Chunked(chunk)) if chunk.len() != rank => Fate::Uncreated,
+            Some(LayoutRequest::Compact) if self.keeps_filters() => Fate::Uncreated,
+            _ => Fate::Impossible,
+        }
+    }
+
     fn adds_filters(&self) -> bool {
         self.filters.iter().any(|filter| filter.kind != FilterKind::None)
     }
@@ -281,9 +331,10 @@ impl Request<'_> {
         };
         let usual = match self.dataset.layout() {
             LayoutKind::Compact => AllocationTime::Early,
-            LayoutKind::Chunked | LayoutKind::Sparse | LayoutKind::VariableLength => {
-                AllocationTime::Incremental
-            }
+            LayoutKind::Chunked
+            | LayoutKind::Sparse
+            | LayoutKind::VariableLength
+            | LayoutKind::Virtual => AllocationTime::Incremental,
             _ => AllocationTime::Late,
         };
         let builder = builder.fill_time(creation.fill_time);

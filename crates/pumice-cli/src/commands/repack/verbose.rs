@@ -106,14 +106,47 @@ pub(super) fn objects(options: &Options, table: &Table) -> Result<()> {
         let name = object.path.trim_start_matches('/');
         let found =
             table.objects.iter().any(|(_, path)| path.to_string().trim_start_matches('/') == name);
+        if options.verbose > 0 {
+            print!(" <{}>", object.path);
+        }
         if !found {
             bail!("Could not find <{}> in file <{}>. Exiting...", object.path, options.input);
         }
         if options.verbose > 0 {
-            println!(" <{}>...Found", object.path);
+            println!("...Found");
         }
     }
     Ok(())
+}
+
+/// The head of the table.
+pub(super) fn head(options: &Options) {
+    let (width, gap, title) = match options.verbose {
+        0 => return,
+        2 => (65, "        ", "Timing read/write    Name"),
+        _ => (41, "     ", "Name"),
+    };
+    let rule = "-".repeat(width);
+    println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
+}
+
+/// Tells what was copied before a dataset that could not be.
+pub(super) fn begun(options: &Options, planner: &Planner<'_>, table: &Table) {
+    if options.verbose == 0 {
+        return;
+    }
+    let (timed, times, failed) = (options.verbose == 2, Times::default(), planner.last());
+    for (kind, path) in &table.objects {
+        let path = &path.to_string();
+        let text = match kind {
+            Kind::Dataset if *path == failed => return,
+            Kind::Dataset => "dset",
+            Kind::Group => "group",
+            Kind::Datatype => "type",
+            Kind::Link => "link",
+        };
+        line(text, path, timed, &times, *kind);
+    }
 }
 
 /// Tells what was copied.
@@ -130,13 +163,6 @@ pub(super) fn copied(
     }
     let timed = options.verbose == 2;
     let asked = !options.requests.is_empty();
-    let (width, title) = match timed {
-        true => (65, "Timing read/write    Name"),
-        false => (41, "Name"),
-    };
-    let rule = "-".repeat(width);
-    let gap = if timed { "        " } else { "     " };
-    println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
     let atlas = std::cell::OnceCell::new();
     let mut references = Vec::new();
     for (kind, path) in &table.objects {
@@ -161,13 +187,19 @@ pub(super) fn copied(
                 dataset(planner, path, &old, &file.dataset(path)?)?
             }
         };
+        let fate = planner.fate(path).filter(|_| *kind == Kind::Dataset);
+        if fate == Some(Fate::Uncreated) {
+            println!(" warning: could not create dataset <{path}>. Applying original settings");
+        }
         line(&text, path, timed, times, *kind);
-        match planner.fate(path).filter(|_| *kind == Kind::Dataset) {
+        // h5repack says so of datasets that have filters already.
+        let fate = fate.filter(|_| input.dataset(path).is_ok_and(|old| !old.filters().is_empty()));
+        match fate {
             Some(Fate::TooSmall) => println!(
                 " <warning: filter not applied to {path}. dataset smaller than {} bytes>",
                 options.minimum
             ),
-            Some(Fate::Impossible) => {
+            Some(Fate::Impossible | Fate::Uncreated) => {
                 println!(" <warning: could not apply the filter to {path}>");
             }
             _ => {}
