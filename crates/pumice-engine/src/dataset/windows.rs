@@ -4,11 +4,13 @@
 //! of the rows that are asked for, with where each row begins, and the lists of the chunks that lie beside each other
 //! are put together row by row. Columns are the same lists, sorted by column.
 
+mod columns;
+
 use super::DatasetState;
 use crate::layout::{ReadRequest, RowsFound, Storage};
 use crate::{Error, Result};
 use pumice_space::Dims;
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Element};
 use std::ops::Range;
 
 /// More chunks than that are not asked one by one, whether they are stored or not.
@@ -29,27 +31,34 @@ impl Window {
         self.columns.iter().map(|range| range.end - range.start).sum()
     }
 
-    fn check(&self, dims: &[u64]) -> Result<()> {
-        let &[height, width] = dims else {
-            return Err(Error::Invalid(format!(
-                "compressed lines are those of a matrix, not of an array of rank {}",
-                dims.len()
-            )));
-        };
-        if let Some(row) = self.rows.iter().find(|row| **row >= height) {
-            return Err(Error::Invalid(format!("row {row} of a matrix of {height} rows")));
-        }
+    /// Up to which rows and columns it reaches; an error if its columns do not ascend.
+    fn end(&self) -> Result<[u64; 2]> {
         let mut before = 0;
         for range in &self.columns {
-            if range.start < before || range.end < range.start || range.end > width {
-                return Err(Error::Invalid(format!(
-                    "columns {range:?} of a matrix of {width} columns"
-                )));
+            if range.start < before || range.end < range.start {
+                return Err(Error::Invalid(format!("columns {range:?} behind column {before}")));
             }
             before = range.end;
         }
-        Ok(())
+        Ok([self.rows.iter().max().map_or(0, |row| row.saturating_add(1)), before])
     }
+}
+
+/// Whether a window up to these rows and columns lies inside an array of shape `dims`.
+fn check_extent(end: [u64; 2], dims: &[u64]) -> Result<()> {
+    if dims.len() != 2 {
+        return Err(Error::Invalid(format!(
+            "compressed lines are those of a matrix, not of an array of rank {}",
+            dims.len()
+        )));
+    }
+    for ((end, size), what) in end.into_iter().zip(dims).zip(["row", "column"]) {
+        if end > *size {
+            let last = end - 1;
+            return Err(Error::Invalid(format!("{what} {last} of a matrix of {size} {what}s")));
+        }
+    }
+    Ok(())
 }
 
 /// Compressed lines that are being filled; memory that they have is used again.
@@ -68,14 +77,14 @@ pub struct LinesInto<'a, T> {
 /// Takes what was found in a window, converted from the dataset's type.
 pub trait LineSink: Send {
     /// Puts lines together.
-    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()>;
+    fn put(&mut self, plan: WindowPlan, dataset: &DatasetState) -> Result<()>;
 }
 
 impl<T: Element> LineSink for LinesInto<'_, T> {
-    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()> {
-        let conversion = Conversion::new(datatype, &T::datatype())?;
+    fn put(&mut self, plan: WindowPlan, dataset: &DatasetState) -> Result<()> {
+        let conversion = Conversion::new(&dataset.datatype, &T::datatype())?;
         match self.by_columns {
-            true => plan.put_columns(&conversion, self),
+            true => plan.put_columns(&conversion, &*dataset.cache().executor(), self),
             false => plan.put_rows(&conversion, self),
         }
     }
@@ -83,7 +92,10 @@ impl<T: Element> LineSink for LinesInto<'_, T> {
 
 /// The chunks that a window touches, and what was found there.
 pub struct WindowPlan {
-    window: Window,
+    /// How many rows and columns the window has.
+    shape: [u64; 2],
+    /// Up to which rows and columns of the matrix it reaches.
+    end: [u64; 2],
     /// Bands of chunks that have rows of the window.
     bands: Vec<Band>,
     /// Columns of chunks that have columns of the window.
@@ -135,13 +147,14 @@ impl DatasetState {
         let _no_resize = self.gate();
         let Some(mut plan) = self.plan_window(window)? else { return Ok(false) };
         self.cache().read(&self.cached, plan.requests())?;
-        into.put(plan, &self.datatype)?;
+        into.put(plan, self)?;
         Ok(true)
     }
 
     /// The chunks that a window touches; `None` if the layout has no lists of cells, or if there are too many chunks.
     pub fn plan_window(&self, window: &Window) -> Result<Option<WindowPlan>> {
-        window.check(&self.dims())?;
+        let end = window.end()?;
+        check_extent(end, &self.dims())?;
         let (Storage::Sparse(..), &[height, side]) =
             (&self.layout.storage, self.layout.geometry.chunk())
         else {
@@ -150,18 +163,18 @@ impl DatasetState {
         if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
             return Ok(None);
         }
-        WindowPlan::new(window.clone(), height, side)
+        WindowPlan::new(window, end, height, side)
     }
 }
 
 impl WindowPlan {
     /// Checks the window against the extent that the matrix has now.
     pub(super) fn check(&self, dims: &[u64]) -> Result<()> {
-        self.window.check(dims)
+        check_extent(self.end, dims)
     }
 
     /// The plan of a window of a matrix with chunks of `height` rows of `side` cells.
-    fn new(window: Window, height: u64, side: u64) -> Result<Option<Self>> {
+    fn new(window: &Window, end: [u64; 2], height: u64, side: u64) -> Result<Option<Self>> {
         let ascends = window.rows.is_sorted_by(|one, next| one < next);
         let mut sorted = Vec::new();
         if !ascends {
@@ -201,7 +214,8 @@ impl WindowPlan {
         });
         let mut found = Vec::new();
         found.resize_with(bands.len() * stripes.len(), || None);
-        Ok(Some(Self { window, bands, stripes, rows, places, found, side }))
+        let shape = [window.rows.len() as u64, window.width()];
+        Ok(Some(Self { shape, end, bands, stripes, rows, places, found, side }))
     }
 
     /// What is asked of the chunks.
@@ -230,7 +244,7 @@ impl WindowPlan {
         into: &mut LinesInto<'_, T>,
     ) -> Result<()> {
         let LinesInto { pointers, indices, values, .. } = into;
-        reserve(pointers, self.window.rows.len() + 1)?;
+        reserve(pointers, self.shape[0] as usize + 1)?;
         pointers.push(0);
         // Rows that are wanted twice come on top.
         reserve(indices, self.count())?;
@@ -276,76 +290,6 @@ impl WindowPlan {
                 bands.try_for_each(|(band, Band { rows, .. })| {
                     (0..rows.len()).try_for_each(|at| put(band, at))
                 })
-            }
-        }
-    }
-
-    /// Puts columns together, in ascending order; rows, too, have to ascend.
-    fn put_columns<T: Element>(
-        self,
-        conversion: &Conversion,
-        into: &mut LinesInto<'_, T>,
-    ) -> Result<()> {
-        if self.places.is_some() {
-            return Err(Error::Internal("columns of rows that do not ascend".into()));
-        }
-        let LinesInto { pointers, indices, values, .. } = into;
-        let width = usize::try_from(self.window.width()).ok();
-        let width = width.and_then(|width| width.checked_add(2));
-        let width = width.ok_or_else(|| Error::Invalid("no memory for so many columns".into()))?;
-        reserve(pointers, width)?;
-        // Counted two places behind, so that what is summed up is where each column goes on.
-        pointers.resize(width, 0);
-        self.for_each_cell(|_, _, column| pointers[column as usize + 2] += 1);
-        let mut sum = 0;
-        for pointer in pointers.iter_mut() {
-            sum += *pointer;
-            *pointer = sum;
-        }
-        let count = sum as usize;
-        reserve(indices, count)?;
-        indices.resize(count, 0);
-        reserve(values, count)?;
-        values.resize(count, T::zeroed());
-        let mut converted = Vec::new();
-        for found in self.found.iter().flatten() {
-            append(conversion, &found.values, &mut converted)?;
-        }
-        self.for_each_cell(|at, row, column| {
-            let place = &mut pointers[column as usize + 1];
-            indices[*place as usize] = row;
-            values[*place as usize] = converted[at];
-            *place += 1;
-        });
-        pointers.pop();
-        Ok(())
-    }
-
-    /// Visits the cells chunk by chunk: the number of each among those that were found, and its row and its column in
-    /// the window.
-    #[inline]
-    fn for_each_cell(&self, mut visit: impl FnMut(usize, u64, u64)) {
-        let across = self.stripes.len().max(1);
-        let mut before = 0;
-        for (band, found) in self.bands.iter().zip(self.found.chunks(across)) {
-            for (stripe, found) in self.stripes.iter().zip(found) {
-                let Some(found) = found else { continue };
-                for (at, &row) in self.rows[band.rows.clone()].iter().enumerate() {
-                    let number = (band.rows.start + at) as u64;
-                    let first = u64::from(row) * self.side + u64::from(stripe.columns.start);
-                    let cells = found.starts[at]..found.starts[at + 1];
-                    for position in cells {
-                        let column = u64::from(found.cells[position]) - first;
-                        let column = match &stripe.index {
-                            Index::From(index) => index + column,
-                            Index::Listed(index) => index[column as usize],
-                        };
-                        if column != NOWHERE {
-                            visit(before + position, number, column);
-                        }
-                    }
-                }
-                before += found.cells.len();
             }
         }
     }
