@@ -15,6 +15,7 @@ mod cell_list;
 mod collect;
 mod columns;
 pub(crate) mod coordinates;
+mod found;
 mod merge;
 mod operate;
 mod overlap;
@@ -23,6 +24,7 @@ mod splice;
 mod within;
 
 pub use columns::{Coordinate, Division, RunWriter, put_cells};
+pub use found::{Found, FoundCells};
 pub use merge::{Merge, MergePiece};
 pub use overlap::{Cursor, Overlap, Overlaps, Placement, Placements};
 pub use splice::{Kept, Splice, SplicePiece};

@@ -41,8 +41,8 @@ mod selection;
 pub mod serial;
 
 pub use cell_set::{
-    CellRuns, CellSet, Coordinate, Cursor, Division, Kept, Merge, MergePiece, Overlap, Overlaps,
-    Placement, Placements, RunWriter, Splice, SplicePiece, put_cells,
+    CellRuns, CellSet, Coordinate, Cursor, Division, Found, FoundCells, Kept, Merge, MergePiece,
+    Overlap, Overlaps, Placement, Placements, RunWriter, Splice, SplicePiece, put_cells,
 };
 pub use error::SpaceError;
 pub use extent::Extent;

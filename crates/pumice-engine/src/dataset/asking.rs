@@ -11,7 +11,7 @@ use crate::buffer::Output;
 use crate::file::Cache;
 use crate::layout::{ChunkTable, DatasetLayout, Filled, ReadRequest, Storage, TOGETHER};
 use pumice_cache::{Dataset as Cached, ReadInParts};
-use pumice_space::{CellSet, ChunkGrid, Dims, Selection};
+use pumice_space::{CellSet, ChunkGrid, Dims, FoundCells, Selection};
 use pumice_types::Datatype;
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub struct Defined {
     /// The chunk's coordinates in the grid.
     pub chunk: Dims,
     /// Its defined cells.
-    pub cells: CellSet,
+    pub cells: FoundCells,
     /// The value of each, in the file's type; empty if only the cells were asked for.
     pub values: Vec<u8>,
 }
@@ -110,7 +110,11 @@ impl DatasetState {
     ) -> Result<()> {
         if let Storage::Virtual(_) = &self.layout.storage {
             let parts = self.virtual_parts(selection)?.into_iter();
-            let part = |(chunk, cells, _)| Defined { chunk, cells, values: Vec::new() };
+            let part = |(chunk, cells, _): (Dims, CellSet, _)| Defined {
+                chunk,
+                cells: cells.into(),
+                values: Vec::new(),
+            };
             return visit(parts.map(part).collect());
         }
         let _no_resize = self.gate();
@@ -139,7 +143,7 @@ impl DatasetState {
             for (chunk, cells, selection) in self.virtual_parts(selection)? {
                 let mut values = self.buffer(cells.len())?;
                 self.read(&selection, datatype, Output::zeroed(&mut values))?;
-                visit(vec![Defined { chunk, cells, values }])?;
+                visit(vec![Defined { chunk, cells: cells.into(), values }])?;
             }
             return Ok(());
         }
@@ -223,7 +227,11 @@ impl DatasetState {
         let keys: Vec<Dims> = touched.iter().map(|(key, _)| key.clone()).collect();
         let (mut portions, mut bytes) = (VecDeque::from([Touched::new()]), 0u64);
         for (one, record) in touched.into_iter().zip(table.lookup(&keys)?) {
-            let found = record.map_or(0, |record| self.layout.stored(record).decoded);
+            // As scattered cells are listed, each takes four bytes.
+            let found = record.map_or(0, |record| {
+                let cells = self.layout.announced_cells(&record).unwrap_or(0);
+                self.layout.stored(record).decoded.saturating_add(cells.saturating_mul(4))
+            });
             bytes = bytes.saturating_add(found);
             if bytes > FOUND && portions.back().is_some_and(|portion| !portion.is_empty()) {
                 portions.push_back(Touched::new());
@@ -304,21 +312,22 @@ impl DatasetState {
 
 fn defined_of(turn: &Turn<'_>, touched: Touched) -> Result<Vec<Defined>> {
     let mut answers: Vec<Option<CellSet>> = touched.iter().map(|_| None).collect();
-    let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-        (key.clone(), ReadRequest::Defined { cells: cells.clone(), found })
-    });
+    let requests = touched
+        .iter()
+        .zip(&mut answers)
+        .map(|((key, cells), found)| (key.clone(), ReadRequest::Defined { cells, found }));
     turn.read(requests)?;
     let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), cells)| {
         let cells = cells.filter(|cells| !cells.is_empty())?;
-        Some(Defined { chunk, cells, values: Vec::new() })
+        Some(Defined { chunk, cells: cells.into(), values: Vec::new() })
     });
     Ok(found.collect())
 }
 
 fn read_defined_of(turn: &Turn<'_>, touched: Touched, members: bool) -> Result<Vec<Defined>> {
-    let mut answers: Vec<Option<(CellSet, Vec<u8>)>> = touched.iter().map(|_| None).collect();
+    let mut answers: Vec<Option<(FoundCells, Vec<u8>)>> = touched.iter().map(|_| None).collect();
     let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-        (key.clone(), ReadRequest::DefinedValues { cells: cells.clone(), members, found })
+        (key.clone(), ReadRequest::DefinedValues { cells, members, found })
     });
     turn.read(requests)?;
     let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {

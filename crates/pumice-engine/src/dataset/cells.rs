@@ -15,7 +15,7 @@ use crate::layout::{CellSink, ReadRequest, Storage, Taken, Target};
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Coordinate, Dims, Selection};
+use pumice_space::{Coordinate, Dims, FoundCells, Selection};
 use pumice_types::{Conversion, Element};
 use std::ops::Range;
 
@@ -30,6 +30,10 @@ const SHARES: usize = 1 << 15;
 /// itself. With 32 MB, coordinates came in four fifths to two thirds of the time; with 320 MB it took a tenth
 /// longer than plain stores do, for reasons that are not known.
 const STREAMED: Range<usize> = 2 << 20..64 << 20;
+
+/// A read of so many cells, or of all, goes through the dataset: chunks that it puts down whole are not kept. Those of
+/// smaller windows may be asked for again.
+const SCAN: usize = 1 << 20;
 
 /// Defined cells, one column of coordinates per dimension.
 ///
@@ -163,7 +167,7 @@ impl<C: Coordinate + bytemuck::Pod> CellSink for Sink<'_, C> {
         place: Range<usize>,
         dims: &[u64],
         origin: &[u64],
-        cells: &CellSet,
+        cells: &FoundCells,
         values: &[u8],
     ) -> Result<()> {
         // Who owns the columns counts on every place being written.
@@ -255,13 +259,16 @@ impl DatasetState {
             let mut shares = self.shares(touched)?;
             let total = self.places(&mut shares)?;
             let mut rooms = Rooms::new(dims.len(), total, conversion.as_ref())?;
+            let passes = total >= SCAN || selection.covers(&dims);
             let fill = self.layout.geometry.fill();
             let sink = Sink::new(&mut rooms, conversion.clone(), self.dims(), fill)?;
             let requests = shares.iter_mut().map(|share| {
                 let Share { chunk, cells, whole, origin, place, taken } = share;
-                let cells = (!*whole).then(|| cells.clone());
+                let cells = (!*whole).then_some(&*cells);
                 let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
-                (chunk.clone(), ReadRequest::Cells { cells, origin, place, values, sink, taken })
+                let request =
+                    ReadRequest::Cells { cells, origin, place, values, passes, sink, taken };
+                (chunk.clone(), request)
             });
             turn.read(requests)?;
             drop(sink);

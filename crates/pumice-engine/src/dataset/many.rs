@@ -125,7 +125,7 @@ pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
     });
     cache.read_many(values.chain(lines))?;
     for (dataset, plan, mut sink) in windows {
-        sink.put(*plan, &dataset.datatype)?;
+        sink.put(*plan, dataset)?;
     }
     let pieces: Vec<_> = targets.into_iter().map(|(.., target)| target.into_pieces()).collect();
     planned.into_iter().zip(pieces).try_for_each(|(read, pieces)| read.finish(pieces))

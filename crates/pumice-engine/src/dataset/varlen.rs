@@ -8,7 +8,7 @@ use crate::buffer::{Output, reserved, zeroed};
 use crate::layout::request::{Piece, piece_of};
 use crate::layout::{Lists, ReadRequest, Source, Storage, Target, VariableLength, WriteRequest};
 use crate::{Error, Result};
-use pumice_space::{CellSet, Dims, Selection, plan_packed};
+use pumice_space::{CellSet, Dims, FoundCells, Selection, plan_packed};
 use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
 use pumice_wide::widely;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ pub struct DefinedHeaped {
     /// The chunk's coordinates in the grid.
     pub chunk: Dims,
     /// Its defined cells.
-    pub cells: CellSet,
+    pub cells: FoundCells,
     /// The value of each, in the file's type.
     pub values: Heaped,
 }
@@ -328,7 +328,7 @@ impl DatasetState {
             return self.virtual_parts(selection)?.into_iter().try_for_each(
                 |(chunk, cells, selection)| {
                     let values = self.read_heaped(&selection)?;
-                    visit(DefinedHeaped { chunk, cells, values })
+                    visit(DefinedHeaped { chunk, cells: cells.into(), values })
                 },
             );
         }
@@ -346,12 +346,12 @@ impl DatasetState {
             let mut answers: Vec<Option<(CellSet, Heaped)>> =
                 touched.iter().map(|_| None).collect();
             let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-                (key.clone(), ReadRequest::DefinedHeaped { cells: cells.clone(), found })
+                (key.clone(), ReadRequest::DefinedHeaped { cells, found })
             });
             turn.read(requests)?;
             let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
                 let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;
-                Some(DefinedHeaped { chunk, cells, values })
+                Some(DefinedHeaped { chunk, cells: cells.into(), values })
             });
             found.into_iter().try_for_each(&mut visit)
         })

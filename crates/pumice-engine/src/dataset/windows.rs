@@ -4,15 +4,22 @@
 //! of the rows that are asked for, with where each row begins, and the lists of the chunks that lie beside each other
 //! are put together row by row. Columns are the same lists, sorted by column.
 
+mod columns;
+
 use super::DatasetState;
 use crate::layout::{ReadRequest, RowsFound, Storage};
 use crate::{Error, Result};
+use pumice_cache::Executor;
 use pumice_space::Dims;
-use pumice_types::{Conversion, Datatype, Element};
+use pumice_types::{Conversion, Element};
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// More chunks than that are not asked one by one, whether they are stored or not.
 const MANY: u64 = 1 << 16;
+
+/// So many cells are worth waking other threads.
+const WORTH_SHARING: usize = 1 << 17;
 
 /// Which part of a matrix is read.
 #[derive(Clone, Debug)]
@@ -29,27 +36,34 @@ impl Window {
         self.columns.iter().map(|range| range.end - range.start).sum()
     }
 
-    fn check(&self, dims: &[u64]) -> Result<()> {
-        let &[height, width] = dims else {
-            return Err(Error::Invalid(format!(
-                "compressed lines are those of a matrix, not of an array of rank {}",
-                dims.len()
-            )));
-        };
-        if let Some(row) = self.rows.iter().find(|row| **row >= height) {
-            return Err(Error::Invalid(format!("row {row} of a matrix of {height} rows")));
-        }
+    /// Up to which rows and columns it reaches; an error if its columns do not ascend.
+    fn end(&self) -> Result<[u64; 2]> {
         let mut before = 0;
         for range in &self.columns {
-            if range.start < before || range.end < range.start || range.end > width {
-                return Err(Error::Invalid(format!(
-                    "columns {range:?} of a matrix of {width} columns"
-                )));
+            if range.start < before || range.end < range.start {
+                return Err(Error::Invalid(format!("columns {range:?} behind column {before}")));
             }
             before = range.end;
         }
-        Ok(())
+        Ok([self.rows.iter().max().map_or(0, |row| row.saturating_add(1)), before])
     }
+}
+
+/// Whether a window up to these rows and columns lies inside an array of shape `dims`.
+fn check_extent(end: [u64; 2], dims: &[u64]) -> Result<()> {
+    if dims.len() != 2 {
+        return Err(Error::Invalid(format!(
+            "compressed lines are those of a matrix, not of an array of rank {}",
+            dims.len()
+        )));
+    }
+    for ((end, size), what) in end.into_iter().zip(dims).zip(["row", "column"]) {
+        if end > *size {
+            let last = end - 1;
+            return Err(Error::Invalid(format!("{what} {last} of a matrix of {size} {what}s")));
+        }
+    }
+    Ok(())
 }
 
 /// Compressed lines that are being filled; memory that they have is used again.
@@ -68,22 +82,25 @@ pub struct LinesInto<'a, T> {
 /// Takes what was found in a window, converted from the dataset's type.
 pub trait LineSink: Send {
     /// Puts lines together.
-    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()>;
+    fn put(&mut self, plan: WindowPlan, dataset: &DatasetState) -> Result<()>;
 }
 
 impl<T: Element> LineSink for LinesInto<'_, T> {
-    fn put(&mut self, plan: WindowPlan, datatype: &Datatype) -> Result<()> {
-        let conversion = Conversion::new(datatype, &T::datatype())?;
+    fn put(&mut self, plan: WindowPlan, dataset: &DatasetState) -> Result<()> {
+        let conversion = Conversion::new(&dataset.datatype, &T::datatype())?;
         match self.by_columns {
-            true => plan.put_columns(&conversion, self),
-            false => plan.put_rows(&conversion, self),
+            true => plan.put_columns(&conversion, &*dataset.cache().executor(), self),
+            false => plan.put_rows(&conversion, &*dataset.cache().executor(), self),
         }
     }
 }
 
 /// The chunks that a window touches, and what was found there.
 pub struct WindowPlan {
-    window: Window,
+    /// How many rows and columns the window has.
+    shape: [u64; 2],
+    /// Up to which rows and columns of the matrix it reaches.
+    end: [u64; 2],
     /// Bands of chunks that have rows of the window.
     bands: Vec<Band>,
     /// Columns of chunks that have columns of the window.
@@ -105,7 +122,7 @@ struct Band {
     rows: Range<usize>,
 }
 
-/// Chunks that lie below each other.
+/// Chunks that lie below each other, or some columns of them.
 struct Stripe {
     chunk: u64,
     /// From the first to the last column that is asked for, within a chunk.
@@ -133,15 +150,18 @@ impl DatasetState {
         mut into: LinesInto<'_, T>,
     ) -> Result<bool> {
         let _no_resize = self.gate();
-        let Some(mut plan) = self.plan_window(window)? else { return Ok(false) };
+        let plan = self.plan_window(window, into.by_columns)?;
+        let Some(mut plan) = plan else { return Ok(false) };
         self.cache().read(&self.cached, plan.requests())?;
-        into.put(plan, &self.datatype)?;
+        into.put(plan, self)?;
         Ok(true)
     }
 
-    /// The chunks that a window touches; `None` if the layout has no lists of cells, or if there are too many chunks.
-    pub fn plan_window(&self, window: &Window) -> Result<Option<WindowPlan>> {
-        window.check(&self.dims())?;
+    /// The chunks that a window touches, to be read by rows or by columns; `None` if the layout has no lists of cells,
+    /// or if there are too many chunks.
+    pub fn plan_window(&self, window: &Window, by_columns: bool) -> Result<Option<WindowPlan>> {
+        let end = window.end()?;
+        check_extent(end, &self.dims())?;
         let (Storage::Sparse(..), &[height, side]) =
             (&self.layout.storage, self.layout.geometry.chunk())
         else {
@@ -150,18 +170,23 @@ impl DatasetState {
         if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
             return Ok(None);
         }
-        WindowPlan::new(window.clone(), height, side)
+        WindowPlan::new(window, end, [height, side], by_columns)
     }
 }
 
 impl WindowPlan {
     /// Checks the window against the extent that the matrix has now.
     pub(super) fn check(&self, dims: &[u64]) -> Result<()> {
-        self.window.check(dims)
+        check_extent(self.end, dims)
     }
 
     /// The plan of a window of a matrix with chunks of `height` rows of `side` cells.
-    fn new(window: Window, height: u64, side: u64) -> Result<Option<Self>> {
+    fn new(
+        window: &Window,
+        end: [u64; 2],
+        [height, side]: [u64; 2],
+        by_columns: bool,
+    ) -> Result<Option<Self>> {
         let ascends = window.rows.is_sorted_by(|one, next| one < next);
         let mut sorted = Vec::new();
         if !ascends {
@@ -187,10 +212,16 @@ impl WindowPlan {
             .filter(|range| !range.is_empty())
             .map(|range| (range.end - 1) / side - range.start / side + 1)
             .sum();
-        if across.saturating_mul(bands.len() as u64) > MANY {
+        let requests = |across: u64| across.saturating_mul(bands.len() as u64);
+        if requests(across) > MANY {
             return Ok(None);
         }
-        let stripes = stripes(&window.columns, side);
+        let parts = across + window.width() / columns::AT_ONCE;
+        let at_once = match by_columns && requests(parts) <= MANY {
+            true => columns::AT_ONCE,
+            false => u64::MAX,
+        };
+        let stripes = stripes(&window.columns, side, at_once);
         let places = (!ascends).then(|| {
             let place = |row: &u64| {
                 let at = sorted.binary_search(row).unwrap_or_default();
@@ -201,7 +232,8 @@ impl WindowPlan {
         });
         let mut found = Vec::new();
         found.resize_with(bands.len() * stripes.len(), || None);
-        Ok(Some(Self { window, bands, stripes, rows, places, found, side }))
+        let shape = [window.rows.len() as u64, window.width()];
+        Ok(Some(Self { shape, end, bands, stripes, rows, places, found, side }))
     }
 
     /// What is asked of the chunks.
@@ -227,35 +259,105 @@ impl WindowPlan {
     fn put_rows<T: Element>(
         self,
         conversion: &Conversion,
+        executor: &dyn Executor,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<()> {
+        let listed = self.stripes.iter().any(|stripe| matches!(stripe.index, Index::Listed(_)));
+        match (&self.places, listed) {
+            (None, false) => self.put_bands(conversion, executor, into),
+            _ => self.put_row_by_row(conversion, into),
+        }
+    }
+
+    /// Puts rows together that ascend and have all that was found in them, bands side by side.
+    fn put_bands<T: Element>(
+        &self,
+        conversion: &Conversion,
+        executor: &dyn Executor,
         into: &mut LinesInto<'_, T>,
     ) -> Result<()> {
         let LinesInto { pointers, indices, values, .. } = into;
-        reserve(pointers, self.window.rows.len() + 1)?;
+        zeros(pointers, self.shape[0] as usize + 1)?;
+        zeros(indices, self.count())?;
+        zeros(values, self.count())?;
+        let across = self.stripes.len().max(1);
+        let (mut before, mut tasks) = (0, Vec::with_capacity(self.bands.len()));
+        let (mut pointers, mut indices, mut values) =
+            (&mut pointers[1..], &mut indices[..], &mut values[..]);
+        for (number, band) in self.bands.iter().enumerate() {
+            let found = self.found.get(number * across..(number + 1) * across).unwrap_or_default();
+            let count = found.iter().flatten().map(|found| found.cells.len()).sum();
+            let (ends, later) = pointers.split_at_mut(band.rows.len());
+            pointers = later;
+            let (columns, later) = indices.split_at_mut(count);
+            indices = later;
+            let (these, later) = values.split_at_mut(count);
+            values = later;
+            tasks.push(Mutex::new((band, found, before, ends, columns, these, Ok(()))));
+            before += count as u64;
+        }
+        run(
+            executor,
+            self.count(),
+            &tasks,
+            |(band, found, before, ends, columns, values, done)| {
+                *done = self.put_band(band, found, *before, conversion, ends, columns, values);
+            },
+        );
+        tasks.into_iter().try_for_each(|task| into_inner(task).6)
+    }
+
+    /// Puts the rows of a band, `before` cells behind the first of the window.
+    #[allow(clippy::too_many_arguments)]
+    fn put_band<T: Element>(
+        &self,
+        band: &Band,
+        found: &[Option<RowsFound>],
+        before: u64,
+        conversion: &Conversion,
+        ends: &mut [u64],
+        indices: &mut [u64],
+        values: &mut [T],
+    ) -> Result<()> {
+        let (size, mut done) = (conversion.source_size(), 0);
+        if let [Some(found)] = found {
+            // One chunk has all of a row, and its rows come one after another.
+            conversion.convert(&found.values, bytemuck::cast_slice_mut(values))?;
+        }
+        for (at, (&row, end)) in self.rows[band.rows.clone()].iter().zip(ends).enumerate() {
+            for (stripe, one) in self.stripes.iter().zip(found) {
+                let (Some(one), Index::From(index)) = (one, &stripe.index) else { continue };
+                let range = one.starts[at]..one.starts[at + 1];
+                let first = u64::from(row) * self.side + u64::from(stripe.columns.start);
+                let shift = index.wrapping_sub(first);
+                let place = done..done + range.len();
+                let cells = one.cells[range.clone()].iter();
+                for (to, &cell) in indices[place.clone()].iter_mut().zip(cells) {
+                    *to = u64::from(cell).wrapping_add(shift);
+                }
+                if found.len() > 1 {
+                    let bytes = &one.values[range.start * size..range.end * size];
+                    conversion.convert(bytes, bytemuck::cast_slice_mut(&mut values[place]))?;
+                }
+                done += range.len();
+            }
+            *end = before + done as u64;
+        }
+        Ok(())
+    }
+
+    /// Puts rows together that come in any order, or of which some columns are wanted.
+    fn put_row_by_row<T: Element>(
+        &self,
+        conversion: &Conversion,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<()> {
+        let LinesInto { pointers, indices, values, .. } = into;
+        reserve(pointers, self.shape[0] as usize + 1)?;
         pointers.push(0);
         // Rows that are wanted twice come on top.
         reserve(indices, self.count())?;
         reserve(values, self.count())?;
-        if let (None, [Stripe { columns, index: Index::From(index), .. }]) =
-            (&self.places, &self.stripes[..])
-        {
-            // One chunk has all of a row, and its rows come one after another.
-            let shift = index.wrapping_sub(u64::from(columns.start));
-            for (band, found) in self.bands.iter().zip(&self.found) {
-                let before = indices.len() as u64;
-                let Some(found) = found else {
-                    pointers.extend(band.rows.clone().map(|_| before));
-                    continue;
-                };
-                for (at, &row) in self.rows[band.rows.clone()].iter().enumerate() {
-                    let cells = &found.cells[found.starts[at]..found.starts[at + 1]];
-                    let shift = shift.wrapping_sub(u64::from(row) * self.side);
-                    indices.extend(cells.iter().map(|&cell| u64::from(cell).wrapping_add(shift)));
-                    pointers.push(indices.len() as u64);
-                }
-                append(conversion, &found.values, values)?;
-            }
-            return Ok(());
-        }
         let across = self.stripes.len();
         let mut put = |band: usize, at: usize| -> Result<()> {
             let row = u64::from(self.rows[self.bands[band].rows.start + at]);
@@ -276,76 +378,6 @@ impl WindowPlan {
                 bands.try_for_each(|(band, Band { rows, .. })| {
                     (0..rows.len()).try_for_each(|at| put(band, at))
                 })
-            }
-        }
-    }
-
-    /// Puts columns together, in ascending order; rows, too, have to ascend.
-    fn put_columns<T: Element>(
-        self,
-        conversion: &Conversion,
-        into: &mut LinesInto<'_, T>,
-    ) -> Result<()> {
-        if self.places.is_some() {
-            return Err(Error::Internal("columns of rows that do not ascend".into()));
-        }
-        let LinesInto { pointers, indices, values, .. } = into;
-        let width = usize::try_from(self.window.width()).ok();
-        let width = width.and_then(|width| width.checked_add(2));
-        let width = width.ok_or_else(|| Error::Invalid("no memory for so many columns".into()))?;
-        reserve(pointers, width)?;
-        // Counted two places behind, so that what is summed up is where each column goes on.
-        pointers.resize(width, 0);
-        self.for_each_cell(|_, _, column| pointers[column as usize + 2] += 1);
-        let mut sum = 0;
-        for pointer in pointers.iter_mut() {
-            sum += *pointer;
-            *pointer = sum;
-        }
-        let count = sum as usize;
-        reserve(indices, count)?;
-        indices.resize(count, 0);
-        reserve(values, count)?;
-        values.resize(count, T::zeroed());
-        let mut converted = Vec::new();
-        for found in self.found.iter().flatten() {
-            append(conversion, &found.values, &mut converted)?;
-        }
-        self.for_each_cell(|at, row, column| {
-            let place = &mut pointers[column as usize + 1];
-            indices[*place as usize] = row;
-            values[*place as usize] = converted[at];
-            *place += 1;
-        });
-        pointers.pop();
-        Ok(())
-    }
-
-    /// Visits the cells chunk by chunk: the number of each among those that were found, and its row and its column in
-    /// the window.
-    #[inline]
-    fn for_each_cell(&self, mut visit: impl FnMut(usize, u64, u64)) {
-        let across = self.stripes.len().max(1);
-        let mut before = 0;
-        for (band, found) in self.bands.iter().zip(self.found.chunks(across)) {
-            for (stripe, found) in self.stripes.iter().zip(found) {
-                let Some(found) = found else { continue };
-                for (at, &row) in self.rows[band.rows.clone()].iter().enumerate() {
-                    let number = (band.rows.start + at) as u64;
-                    let first = u64::from(row) * self.side + u64::from(stripe.columns.start);
-                    let cells = found.starts[at]..found.starts[at + 1];
-                    for position in cells {
-                        let column = u64::from(found.cells[position]) - first;
-                        let column = match &stripe.index {
-                            Index::From(index) => index + column,
-                            Index::Listed(index) => index[column as usize],
-                        };
-                        if column != NOWHERE {
-                            visit(before + position, number, column);
-                        }
-                    }
-                }
-                before += found.cells.len();
             }
         }
     }
@@ -383,8 +415,8 @@ impl Stripe {
     }
 }
 
-/// The columns of chunks of rows of `side` cells that have some of these columns.
-fn stripes(columns: &[Range<u64>], side: u64) -> Vec<Stripe> {
+/// The columns of chunks of rows of `side` cells that have some of these columns, up to `at_once` of them in each.
+fn stripes(columns: &[Range<u64>], side: u64, at_once: u64) -> Vec<Stripe> {
     let mut stripes: Vec<Stripe> = Vec::new();
     let mut before = 0;
     for range in columns.iter().filter(|range| !range.is_empty()) {
@@ -392,18 +424,36 @@ fn stripes(columns: &[Range<u64>], side: u64) -> Vec<Stripe> {
             let origin = chunk * side;
             let start = range.start.max(origin);
             let end = range.end.min(origin.saturating_add(side));
-            let part = (start - origin) as u32..(end - origin) as u32;
-            match stripes.last_mut().filter(|stripe| stripe.chunk == chunk) {
-                Some(stripe) => stripe.add(part, before),
-                None => stripes.push(Stripe { chunk, columns: part, index: Index::From(before) }),
+            let mut rest = (start - origin) as u32..(end - origin) as u32;
+            while !rest.is_empty() {
+                let reach = |first: u32| at_once.saturating_add(u64::from(first)).min(side) as u32;
+                let last = stripes.last_mut().filter(|stripe| {
+                    stripe.chunk == chunk && rest.start < reach(stripe.columns.start)
+                });
+                let first = last.as_ref().map_or(rest.start, |stripe| stripe.columns.start);
+                let part = rest.start..rest.end.min(reach(first));
+                rest.start = part.end;
+                let here = before;
+                before += part.len() as u64;
+                match last {
+                    Some(stripe) => stripe.add(part, here),
+                    None => stripes.push(Stripe { chunk, columns: part, index: Index::From(here) }),
+                }
             }
-            before += end - start;
         }
     }
     stripes
 }
 
 impl Stripe {
+    /// How many columns of the window they have.
+    fn width(&self) -> usize {
+        match &self.index {
+            Index::From(_) => self.columns.len(),
+            Index::Listed(listed) => listed.iter().filter(|column| **column != NOWHERE).count(),
+        }
+    }
+
     /// Adds columns behind those that are there, `before` of the window before them.
     fn add(&mut self, part: Range<u32>, before: u64) {
         let mut listed = match std::mem::replace(&mut self.index, Index::From(0)) {
@@ -428,4 +478,34 @@ fn append<T: Element>(conversion: &Conversion, bytes: &[u8], values: &mut Vec<T>
     let (at, count) = (values.len(), bytes.len() / conversion.source_size());
     values.resize(at + count, T::zeroed());
     Ok(conversion.convert(bytes, bytemuck::cast_slice_mut(&mut values[at..]))?)
+}
+
+/// Makes a list one of so many zeros. Memory that is fresh from the system is zero, and left to whoever fills it first.
+fn zeros<E: bytemuck::Pod>(list: &mut Vec<E>, count: usize) -> Result<()> {
+    if list.capacity() < count {
+        *list = crate::buffer::zeroed(count)?;
+        return Ok(());
+    }
+    list.clear();
+    list.resize(count, E::zeroed());
+    Ok(())
+}
+
+/// Does some work for each task, on several threads if there are many cells.
+fn run<F: Send>(
+    executor: &dyn Executor,
+    cells: usize,
+    tasks: &[Mutex<F>],
+    work: impl Fn(&mut F) + Sync,
+) {
+    let work =
+        |number: usize| work(&mut tasks[number].lock().unwrap_or_else(PoisonError::into_inner));
+    match cells < WORTH_SHARING {
+        true => (0..tasks.len()).for_each(work),
+        false => executor.run(tasks.len(), &work),
+    }
+}
+
+fn into_inner<F>(task: Mutex<F>) -> F {
+    task.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -469,7 +469,10 @@ impl Layout for DatasetLayout {
             }
             // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
             // than putting it down. Kept, a scan would go through memory once more.
-            (Storage::Sparse(..), ReadRequest::Cells { cells: None, place: Some(_), .. }) => false,
+            (
+                Storage::Sparse(..),
+                ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. },
+            ) => false,
             (Storage::Sparse(..), ReadRequest::Values { target, .. }) => !target.is_unverified(),
             _ => true,
         }

@@ -230,7 +230,7 @@ impl Contiguous {
                     rest = later;
                 }
                 let bytes = values.len() as u64;
-                **found = Some((cells, values));
+                **found = Some((cells.into(), values));
                 Ok(Direct::Done { bytes })
             }
             ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),

@@ -139,7 +139,7 @@ impl Dense {
                     let start = run.start as usize * element;
                     values.extend_from_slice(&chunk[start..start + run.len as usize * element]);
                 }
-                **found = Some((cells, values));
+                **found = Some((cells.into(), values));
                 Ok(())
             }
             ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
@@ -161,7 +161,7 @@ impl Dense {
                 let cells = CellSet::from_selection(cells, dims)?;
                 let mut values = zeros(cells.len() * self.geometry.element_size() as u64)?;
                 fill_with(&mut values, self.geometry.fill());
-                **found = Some((cells, values));
+                **found = Some((cells.into(), values));
             }
             ReadRequest::DefinedHeaped { .. } => return Err(super::without_heap()),
         }

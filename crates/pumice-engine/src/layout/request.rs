@@ -13,7 +13,7 @@ pub(crate) use target::{Piece, piece_of};
 
 use crate::{Error, Result};
 use pumice_filter::location::{CellVisitor, RowCells};
-use pumice_space::{CellSet, ChunkPart, Dims, PointBand, PointPart, Selection};
+use pumice_space::{CellSet, ChunkPart, Dims, FoundCells, PointBand, PointPart, Selection};
 use pumice_types::Heaped;
 use std::ops::Range;
 
@@ -36,13 +36,15 @@ pub enum ReadRequest<'a> {
     /// Places the defined cells into columns.
     Cells {
         /// Which cells of the chunk are asked for; `None` for all.
-        cells: Option<Selection>,
+        cells: Option<&'a Selection>,
         /// The coordinates of the chunk's first cell.
         origin: Dims,
         /// The place of the chunk's cells if it has as many, and all are asked for.
         place: Option<Range<usize>>,
         /// Whether values are asked for.
         values: bool,
+        /// Whether so much is read that a chunk which is put into its place is not worth keeping.
+        passes: bool,
         /// The columns.
         sink: &'a dyn CellSink,
         /// What became of it.
@@ -51,19 +53,19 @@ pub enum ReadRequest<'a> {
     /// Reports which of the cells are defined.
     Defined {
         /// Which cells of the chunk are asked for.
-        cells: Selection,
+        cells: &'a Selection,
         /// The answer: cells of the chunk.
         found: &'a mut Option<CellSet>,
     },
     /// Reports which of the cells are defined, and their values in the file's type.
     DefinedValues {
         /// Which cells of the chunk are asked for.
-        cells: Selection,
+        cells: &'a Selection,
         /// Whether only members of fixed size are wanted, of elements that have others: what these have then is
         /// not to be looked at.
         members: bool,
         /// The answer: cells of the chunk, and the value of each in row-major order.
-        found: &'a mut Option<(CellSet, Vec<u8>)>,
+        found: &'a mut Option<(FoundCells, Vec<u8>)>,
     },
     /// Lists the defined cells of some rows of a matrix's chunk. Sparse chunks of fewer than 2^32 cells only.
     Rows {
@@ -78,7 +80,7 @@ pub enum ReadRequest<'a> {
     /// have it.
     DefinedHeaped {
         /// Which cells of the chunk are asked for.
-        cells: Selection,
+        cells: &'a Selection,
         /// The answer: cells of the chunk, and the value of each in row-major order.
         found: &'a mut Option<(CellSet, Heaped)>,
     },
@@ -104,7 +106,7 @@ pub trait CellSink: Sync {
         place: Range<usize>,
         dims: &[u64],
         origin: &[u64],
-        cells: &CellSet,
+        cells: &FoundCells,
         values: &[u8],
     ) -> Result<()>;
 
@@ -139,7 +141,7 @@ pub enum Taken {
     /// They are in their place.
     Placed,
     /// They had no place: cells and values, in the file's type.
-    Kept(CellSet, Vec<u8>),
+    Kept(FoundCells, Vec<u8>),
 }
 
 /// One chunk's share of a write.

@@ -6,49 +6,28 @@
 use super::request::{RowsFound, Source, Target};
 use crate::Result;
 use pumice_filter::EncodedCells;
-use pumice_space::{CellSet, Run, Segment, Selection};
+use pumice_space::{CellSet, Found, FoundCells, Run, Segment, Selection};
 use pumice_wide::{Work, run_widely};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// From this share of a chunk on, one in so many cells, a part of it is found as a set.
-const MUCH: u64 = 32;
-
-/// [`CellSet::list_in_block`], compiled for wide registers.
-struct ListInBlock<'a> {
-    cells: &'a CellSet,
-    dims: &'a [u64],
-    start: &'a [u64],
-    count: &'a [u64],
-}
-
-impl Work for ListInBlock<'_> {
-    type Output = Option<Vec<u32>>;
-
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        self.cells.list_in_block(self.dims, self.start, self.count)
-    }
-}
-
-/// [`CellSet::list_within`] of rows, compiled for wide registers: cells, where those of each row begin, and the
-/// positions of their values.
-struct ListRows<'a> {
-    cells: &'a CellSet,
-    width: u64,
-    rows: &'a [u32],
-    columns: Range<u32>,
+/// [`CellSet::list_within`] of rows, compiled for wide registers: without values, but with their positions.
+pub(super) struct ListRows<'a> {
+    pub(super) cells: &'a CellSet,
+    pub(super) width: u64,
+    pub(super) rows: &'a [u32],
+    pub(super) columns: Range<u32>,
 }
 
 impl Work for ListRows<'_> {
-    type Output = (Vec<u32>, Vec<usize>, Vec<Range<usize>>);
+    type Output = (RowsFound, Vec<Run>);
 
     #[inline(always)]
     fn run(self) -> Self::Output {
         let Self { cells, width, rows, columns } = self;
-        let mut list = Vec::new();
-        let (mut starts, mut positions) =
-            (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+        let mut list = cells.list_for((rows.len() as u64).saturating_mul(columns.len() as u64));
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        let mut positions: Vec<Run> = Vec::new();
         let mut before = 0;
         starts.push(0);
         let run = |&row: &u32| Run {
@@ -58,9 +37,15 @@ impl Work for ListRows<'_> {
         cells.list_within(rows.iter().map(run), &mut list, |range| {
             before += range.len();
             starts.push(before);
-            positions.push(range);
+            let (start, len) = (range.start as u64, range.len() as u64);
+            match positions.last_mut() {
+                // Values of rows that follow each other do so, too.
+                Some(last) if last.end() == start => last.len += len,
+                _ if len == 0 => {}
+                _ => positions.push(Run { start, len }),
+            }
         });
-        (list, starts, positions)
+        (RowsFound { cells: list, starts, values: Vec::new() }, positions)
     }
 }
 
@@ -161,93 +146,20 @@ impl SparseChunk {
         dims: &[u64],
         wanted: &Selection,
         values: bool,
-    ) -> Result<(CellSet, Vec<u8>)> {
-        let held = if values { self.values() } else { &[] };
-        if wanted.covers(dims) {
-            return Ok((self.cells.clone(), held.to_vec()));
-        }
-        // Points come in any order; and where much is asked for, sets are intersected word by word, unless little
-        // is there.
-        let much = wanted.count(dims) >= self.cells.cells() / MUCH
-            && self.cells.as_list().is_none()
-            && !self.cells.is_less_than(wanted, dims);
-        if much || wanted.as_points().is_some() {
-            let wanted = CellSet::from_selection(wanted, dims)?;
-            return match values {
-                true => Ok(self.extract(element, &wanted)),
-                false => Ok((self.cells.intersection(&wanted), Vec::new())),
-            };
-        }
-        let mut found = Vec::new();
-        let mut take = |range: Range<usize>| {
-            if values {
-                found.extend_from_slice(&held[range.start * element..range.end * element]);
-            }
+    ) -> Result<(FoundCells, Vec<u8>)> {
+        let Found { cells, positions } = self.cells.find(wanted, dims)?;
+        let values = match values {
+            true => pieces(self.values(), element, cells.len(), positions),
+            false => Vec::new(),
         };
-        let (total, runs) = (self.cells.cells(), wanted.runs(dims));
-        // A tall block of a chunk with few cells: these are looked at, and not the block's many rows.
-        let block = wanted.as_block(dims);
-        if let (Some(list), Some((start, count))) = (self.cells.as_list(), &block)
-            && let Some(positions) =
-                run_widely(ListInBlock { cells: &self.cells, dims, start, count })
-        {
-            let positions = positions.into_iter().map(|at| at as usize);
-            positions.clone().for_each(|at| take(at..at + 1));
-            let cells = positions.map(|at| list[at]).collect();
-            return Ok((CellSet::from_list(total, cells)?, found));
-        }
-        if let Some((start, count)) = &block
-            && let Some(pieces) = self.cells.runs_in_block(dims, start, count)
-        {
-            let runs = pieces.into_iter().map(|piece| {
-                let start = piece.position as usize;
-                take(start..start + piece.len as usize);
-                Run { start: piece.cell, len: piece.len }
-            });
-            return Ok((CellSet::from_runs(total, runs)?, found));
-        }
-        if self.cells.is_less_than(wanted, dims) {
-            let cells = self.cells.among(wanted, dims)?;
-            let found = if values { self.copy_values(element, &cells) } else { Vec::new() };
-            return Ok((cells, found));
-        }
-        // What is not asked for is not looked at.
-        let cells = match (self.cells.as_list(), self.cells.list_ranges(wanted.runs(dims))) {
-            (Some(list), Some(ranges)) => {
-                let mut cells = Vec::new();
-                for range in ranges {
-                    cells.extend_from_slice(&list[range.clone()]);
-                    take(range);
-                }
-                CellSet::from_list(total, cells)?
-            }
-            _ => CellSet::from_runs(
-                total,
-                self.cells.overlaps(runs).map(|piece| {
-                    let start = piece.position as usize;
-                    take(start..start + piece.len as usize);
-                    Run { start: piece.cell, len: piece.len }
-                }),
-            )?,
-        };
-        Ok((cells, found))
+        Ok((cells, values))
     }
 
     /// The defined cells in `columns` of some rows, which ascend, of a chunk of rows of `width` cells, and their values.
     pub fn rows(&self, element: usize, width: u64, rows: &[u32], columns: Range<u32>) -> RowsFound {
-        let (cells, starts, positions) =
-            run_widely(ListRows { cells: &self.cells, width, rows, columns });
-        let held = self.values();
-        let mut values = Vec::with_capacity(cells.len() * element);
-        let mut positions = positions.into_iter().filter(|range| !range.is_empty()).peekable();
-        while let Some(mut range) = positions.next() {
-            // Values of rows that follow each other do so, too.
-            while let Some(next) = positions.next_if(|next| next.start == range.end) {
-                range.end = next.end;
-            }
-            values.extend_from_slice(&held[range.start * element..range.end * element]);
-        }
-        RowsFound { cells, starts, values }
+        let (found, positions) = run_widely(ListRows { cells: &self.cells, width, rows, columns });
+        let values = pieces(self.values(), element, found.cells.len() as u64, positions);
+        RowsFound { values, ..found }
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

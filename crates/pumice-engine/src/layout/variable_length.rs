@@ -307,7 +307,8 @@ impl VariableLength {
             ReadRequest::DefinedValues { members: false, .. } => Err(no_heap()),
             ReadRequest::DefinedValues { cells, found, .. } => {
                 let wanted = CellSet::from_selection(cells, dims)?;
-                **found = Some(chunk.extract_members(&wanted));
+                let (cells, values) = chunk.extract_members(&wanted);
+                **found = Some((cells.into(), values));
                 Ok(())
             }
             ReadRequest::DefinedHeaped { cells, found } => {
@@ -330,7 +331,7 @@ impl VariableLength {
             ReadRequest::DefinedValues { cells, members: true, found } if !self.is_sparse() => {
                 let cells = CellSet::from_selection(cells, dims)?;
                 let elements = self.fill_elements(&cells)?;
-                **found = Some((cells, elements));
+                **found = Some((cells.into(), elements));
             }
             ReadRequest::DefinedHeaped { cells, found } if !self.is_sparse() => {
                 let cells = CellSet::from_selection(cells, dims)?;

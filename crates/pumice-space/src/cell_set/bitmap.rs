@@ -52,8 +52,9 @@ impl Bitmap {
     #[inline(always)]
     pub(super) fn count_between(&self, from: u64, end: u64) -> usize {
         let (first, last) = ((from / 64) as usize, (end.max(1) - 1) as usize / 64);
-        let words = self.words.iter().enumerate().take(last + 1).skip(first);
-        words.map(|(index, &word)| cut(word, index, from, end).count_ones() as usize).sum()
+        let Some(words) = self.words.get(first..=last) else { return 0 };
+        let counts = words.iter().zip(first..);
+        counts.map(|(&word, index)| cut(word, index, from, end).count_ones() as usize).sum()
     }
 
     /// How many bits come before `cell`, which is at most the number of cells.
@@ -157,7 +158,7 @@ impl Bitmap {
         }
         let (first, last) = ((from / 64) as usize, ((end - 1) / 64) as usize);
         let mut at = place;
-        for (index, &word) in self.words.iter().enumerate().take(last + 1).skip(first) {
+        for (index, &word) in (first..).zip(&self.words[first..=last]) {
             let word = cut(word, index, from, end);
             put_word(word, index as u32 * 64, at, list);
             at += word.count_ones() as usize;

@@ -114,11 +114,36 @@ pub fn put_cells<C: Coordinate>(
         {
             put_pairs(cells, width, (top, left), rows, columns);
         }
-        (_, _, columns) => {
-            let mut writer = RunWriter::new(dims, origin, columns);
-            let mut runs = cells.iter().map(|&cell| Run { start: u64::from(cell), len: 1 });
-            assert!(runs.all(|run| writer.put(run)), "a column is shorter than the list");
+        (&[.., width], _, columns) if width > 0 => put_by_rows(cells, dims, width, origin, columns),
+        _ => {}
+    }
+}
+
+/// Coordinates of ascending cells row by row: those of a row differ in the last dimension alone.
+fn put_by_rows<C: Coordinate>(
+    cells: &[u32],
+    dims: &[u64],
+    width: u64,
+    origin: &[u64],
+    columns: &mut [&mut [C]],
+) {
+    let (Some((fastest, slower)), Some(&left)) = (columns.split_last_mut(), origin.last()) else {
+        return;
+    };
+    let mut walker = CoordinateWalker::new(&dims[..dims.len() - 1]);
+    let (mut done, mut rest) = (0, cells);
+    while let Some(&first) = rest.first() {
+        let row = u64::from(first) / width;
+        let begin = row * width;
+        let same = rest.iter().take_while(|cell| u64::from(**cell) - begin < width).count();
+        let place = done..done + same;
+        for ((column, at), from) in slower.iter_mut().zip(walker.seek(row)).zip(origin) {
+            column[place.clone()].fill(C::narrow(from + at));
         }
+        for (&cell, to) in rest[..same].iter().zip(&mut fastest[place]) {
+            *to = C::narrow(left + (u64::from(cell) - begin));
+        }
+        (done, rest) = (done + same, &rest[same..]);
     }
 }
 

@@ -8,6 +8,14 @@ use std::ops::Range;
 const NARROW: u64 = 192;
 
 impl CellSet {
+    /// An empty list with room for about as many cells as the set has among so many cells of its chunk.
+    pub fn list_for(&self, among: u64) -> Vec<u32> {
+        let share = u128::from(self.len) * u128::from(among) / u128::from(self.cells.max(1));
+        // A few more, as cells are scattered unevenly, and as bits are written some at a time.
+        let expected = share + share / 8 + 64;
+        Vec::with_capacity(expected.min(u128::from(self.len) + 64) as usize)
+    }
+
     /// Appends the cells that lie in `runs`, which ascend and do not overlap, to a list, and shows the positions of
     /// the values of each run; an empty range if it has none. The chunk has fewer than 2^32 cells.
     ///
@@ -52,15 +60,16 @@ impl CellSet {
                 let (mut at, mut before) = (0, 0);
                 let mut found = list.len();
                 for (start, end) in runs {
+                    let narrow = (end - start <= NARROW).then(|| bits.count_between(start, end));
                     // Of a narrow window, most rows have nothing.
-                    if end - start <= NARROW && bits.count_between(start, end) == 0 {
+                    if narrow == Some(0) {
                         visit(0..0);
                         continue;
                     }
                     let from = if start == at { before } else { bits.rank(start) as usize };
-                    let to = match end - start <= NARROW {
-                        true => from + bits.count_between(start, end),
-                        false => bits.rank(end) as usize,
+                    let to = match narrow {
+                        Some(count) => from + count,
+                        None => bits.rank(end) as usize,
                     };
                     bits.list_between(start, end, found, to - from, list);
                     found += to - from;

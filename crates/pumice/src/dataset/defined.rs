@@ -57,11 +57,13 @@ impl Dataset {
     }
 
     fn defined_in(&self, selection: &Selection, dims: &Dims) -> Result<Selection> {
-        let chunk = self.state.layout().geometry.chunk();
+        let geometry = &self.state.layout().geometry;
+        let chunk = geometry.chunk();
         let placed = |part: pumice_engine::dataset::Defined| -> Result<Selection> {
             let origin = part.chunk.iter().zip(chunk).map(|(&number, &side)| number * side);
             let origin: Vec<u64> = origin.collect();
-            if part.cells.is_full() {
+            let cells = part.cells.into_set(geometry.cells_per_chunk())?;
+            if cells.is_full() {
                 // As a selection this is "all", which has no place of its own.
                 return Ok(Selection::block(&origin, chunk)?);
             }
@@ -70,7 +72,7 @@ impl Dataset {
             let near: Vec<i64> = origin.iter().map(half).collect();
             let far: Vec<i64> =
                 origin.iter().map(|start| half(start) + (start % 2) as i64).collect();
-            Ok(part.cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
+            Ok(cells.to_selection(chunk)?.translate(&near)?.translate(&far)?)
         };
         let mut all = Vec::new();
         self.state.defined_each(&bounded(selection, dims)?, |found| {

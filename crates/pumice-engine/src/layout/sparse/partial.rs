@@ -9,14 +9,15 @@ use super::{Sparse, decode_locations, sections};
 use crate::Result;
 use crate::layout::dense::zeros;
 use crate::layout::request::{ReadRequest, Taken, Target, WriteRequest};
-use crate::layout::sparse_chunk::{SparseChunk, collect};
+use crate::layout::sparse_chunk::{ListRows, SparseChunk, collect};
 use crate::layout::sparse_points;
 use crate::layout::stretch::Stretch;
 use crate::layout::table::ChunkTable;
 use pumice_cache::{Direct, Stored};
 use pumice_format::index::ChunkRecord;
-use pumice_space::{CellSet, Dims, Run, Segment, Selection};
+use pumice_space::{CellSet, Dims, Found, FoundCells, Run, Segment, Selection};
 use pumice_store::ReadOp;
+use pumice_wide::run_widely;
 
 /// So many pieces of values are put in order at once.
 const PIECES: usize = 1 << 16;
@@ -113,7 +114,7 @@ impl Sparse {
             }
             ReadRequest::Cells { cells, taken, .. } => {
                 let all = Selection::all();
-                let wanted = cells.as_ref().unwrap_or(&all);
+                let wanted = cells.unwrap_or(&all);
                 let (cells, values) = self.select_part(key, &chunk, wanted)?;
                 let bytes = values.len() as u64;
                 **taken = Taken::Kept(cells, values);
@@ -121,11 +122,17 @@ impl Sparse {
             }
             ReadRequest::Rows { rows, columns, found } => {
                 let width = dims.last().copied().unwrap_or(1);
-                let inside = self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?;
-                // Elements of no bytes: cells alone.
-                let mut listed = inside.rows(0, width, rows, columns.clone());
-                let total = self.geometry.cells_per_chunk();
-                listed.values = chunk.values(&CellSet::from_list(total, listed.cells.clone())?)?;
+                let inside = self.inside(key, &chunk)?;
+                let cells = inside.as_ref().unwrap_or(&chunk.cells);
+                let columns = columns.clone();
+                let (mut listed, positions) = run_widely(ListRows { cells, width, rows, columns });
+                listed.values = match &inside {
+                    None => chunk.values(positions)?,
+                    Some(_) => {
+                        let total = self.geometry.cells_per_chunk();
+                        chunk.values_of(&CellSet::from_list(total, listed.cells.clone())?)?
+                    }
+                };
                 let bytes = listed.values.len() as u64;
                 **found = Some(listed);
                 bytes
@@ -143,12 +150,23 @@ impl Sparse {
         key: &Dims,
         chunk: &Located<'_>,
         wanted: &Selection,
-    ) -> Result<(CellSet, Vec<u8>)> {
-        let (element, dims) = (self.geometry.element_size(), self.geometry.chunk());
-        let inside = self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?;
-        let cells = inside.select(element, dims, wanted, false)?.0;
-        let values = chunk.values(&cells)?;
-        Ok((cells, values))
+    ) -> Result<(FoundCells, Vec<u8>)> {
+        let dims = self.geometry.chunk();
+        let Some(inside) = self.inside(key, chunk)? else {
+            let Found { cells, positions } = chunk.cells.find(wanted, dims)?;
+            return Ok((cells, chunk.values(positions)?));
+        };
+        let cells = inside.find(wanted, dims)?.cells.into_set(inside.cells())?;
+        let values = chunk.values_of(&cells)?;
+        Ok((cells.into(), values))
+    }
+
+    /// The cells that lie inside the extent, if some do not: what others find among them has other positions.
+    fn inside(&self, key: &Dims, chunk: &Located<'_>) -> Result<Option<CellSet>> {
+        if self.geometry.has_all(key, &chunk.cells) {
+            return Ok(None);
+        }
+        Ok(Some(self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?.cells))
     }
 
     /// Whether a write may find all its cells defined in a chunk, and replace their values where they are.
@@ -207,7 +225,7 @@ impl Sparse {
         let Some(places) = chunk.places(&cells) else { return Ok(Direct::Impossible) };
         let old = match source.overwrites() {
             true => Vec::new(),
-            false => chunk.values(&cells)?,
+            false => chunk.values_of(&cells)?,
         };
         let values = source.convert(values, || old)?;
         chunk.stretch.scatter(places.into_iter(), &values)?;
@@ -239,13 +257,18 @@ impl Located<'_> {
         self.stretch.read_in_windows(pieces.drain(..), target)
     }
 
-    /// The values of cells that are defined.
-    fn values(&self, cells: &CellSet) -> Result<Vec<u8>> {
-        let mut values = zeros(cells.len().saturating_mul(self.element))?;
-        let runs = self.cells.overlaps(cells.runs());
-        let runs = runs.map(|found| Run { start: found.position, len: found.len });
-        self.stretch.gather(runs, &mut values)?;
+    /// The values at some positions, which ascend.
+    fn values(&self, positions: Vec<Run>) -> Result<Vec<u8>> {
+        let count: u64 = positions.iter().map(|run| run.len).sum();
+        let mut values = zeros(count.saturating_mul(self.element))?;
+        self.stretch.gather(positions.into_iter(), &mut values)?;
         Ok(values)
+    }
+
+    /// The values of cells that are defined.
+    fn values_of(&self, cells: &CellSet) -> Result<Vec<u8>> {
+        let runs = self.cells.overlaps(cells.runs());
+        self.values(runs.map(|found| Run { start: found.position, len: found.len }).collect())
     }
 
     /// Where the values of cells are, in their order; `None` if one of them is not defined.

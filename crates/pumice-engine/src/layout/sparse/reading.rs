@@ -48,7 +48,8 @@ impl Sparse {
             ReadRequest::DefinedValues { cells, found, .. }
                 if chunk.spares_merging(cells.count(dims)) =>
             {
-                **found = Some(chunk.extract(&CellSet::from_selection(cells, dims)?));
+                let (cells, values) = chunk.extract(&CellSet::from_selection(cells, dims)?);
+                **found = Some((cells.into(), values));
                 Ok(())
             }
             _ => self.scatter(chunk.view(), request),
@@ -67,12 +68,13 @@ impl Sparse {
                 sparse_points::fill(part, target);
                 sparse_points::scatter(chunk, element, part, target)
             }
-            ReadRequest::Cells { cells, origin, place, values, sink, taken } => {
+            ReadRequest::Cells { cells, origin, place, values, sink, taken, .. } => {
                 let held = chunk.values();
-                let wanted = cells.as_ref().filter(|cells| !cells.covers(dims));
+                let wanted = cells.filter(|cells| !cells.covers(dims));
                 **taken = match (place, wanted) {
                     (Some(place), None) if place.len() as u64 == chunk.cells.len() => {
-                        sink.put(place.clone(), dims, origin, &chunk.cells, held)?;
+                        let (cells, _) = chunk.select(element, dims, &Selection::all(), false)?;
+                        sink.put(place.clone(), dims, origin, &cells, held)?;
                         Taken::Placed
                     }
                     (_, wanted) => {
@@ -85,7 +87,8 @@ impl Sparse {
                 Ok(())
             }
             ReadRequest::Defined { cells, found } => {
-                **found = Some(chunk.select(element, dims, cells, false)?.0);
+                let (cells, _) = chunk.select(element, dims, cells, false)?;
+                **found = Some(cells.into_set(self.geometry.cells_per_chunk())?);
                 Ok(())
             }
             ReadRequest::DefinedValues { cells, found, .. } => {
@@ -121,7 +124,7 @@ impl Sparse {
         let ReadRequest::Cells { cells, place: Some(place), values: true, .. } = request else {
             return false;
         };
-        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
+        let all = cells.is_none_or(|cells| cells.covers(self.geometry.chunk()));
         if !all || !self.is_plain(key) {
             return false;
         }
@@ -208,7 +211,7 @@ impl Sparse {
         let (locations, stored) = sections(record)?;
         let Some((head, tail)) = bytes.split_at_checked(locations.1) else { return Ok(false) };
         let wanted = place.len().checked_mul(self.geometry.element_size());
-        let all = cells.as_ref().is_none_or(|cells| cells.covers(self.geometry.chunk()));
+        let all = cells.is_none_or(|cells| cells.covers(self.geometry.chunk()));
         if !all || values && (tail.len() != stored.1 || wanted.is_none()) {
             return Ok(false);
         }
