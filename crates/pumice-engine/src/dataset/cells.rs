@@ -65,7 +65,7 @@ fn append<C: Copy, T: Copy>(all: &mut Option<Columns<C, T>>, more: Columns<C, T>
 }
 
 fn extend<E: Copy>(column: &mut Vec<E>, more: &[E]) -> Result<()> {
-    let none = |_| Error::Invalid(format!("no memory for {} more cells", more.len()));
+    let none = |_| Error::NoMemory(format!("no memory for {} more cells", more.len()));
     column.try_reserve(more.len()).map_err(none)?;
     column.extend_from_slice(more);
     Ok(())

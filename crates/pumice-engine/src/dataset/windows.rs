@@ -52,7 +52,7 @@ impl Window {
 /// Whether a window up to these rows and columns lies inside an array of shape `dims`.
 fn check_extent(end: [u64; 2], dims: &[u64]) -> Result<()> {
     if dims.len() != 2 {
-        return Err(Error::Invalid(format!(
+        return Err(Error::RankMismatch(format!(
             "compressed lines are those of a matrix, not of an array of rank {}",
             dims.len()
         )));
@@ -60,7 +60,7 @@ fn check_extent(end: [u64; 2], dims: &[u64]) -> Result<()> {
     for ((end, size), what) in end.into_iter().zip(dims).zip(["row", "column"]) {
         if end > *size {
             let last = end - 1;
-            return Err(Error::Invalid(format!("{what} {last} of a matrix of {size} {what}s")));
+            return Err(Error::OutOfBounds(format!("{what} {last} of a matrix of {size} {what}s")));
         }
     }
     Ok(())
@@ -469,7 +469,7 @@ impl Stripe {
 /// Empties a list and makes room in it, or says that there is not enough memory.
 fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
     list.clear();
-    let none = |_| Error::Invalid(format!("no memory for {count} cells"));
+    let none = |_| Error::NoMemory(format!("no memory for {count} cells"));
     list.try_reserve(count).map_err(none)
 }
 

@@ -28,7 +28,7 @@ impl WindowPlan {
         }
         let LinesInto { pointers, indices, values, .. } = into;
         let width = usize::try_from(self.shape[1]).ok().and_then(|width| width.checked_add(1));
-        let width = width.ok_or_else(|| Error::Invalid("no memory for so many columns".into()))?;
+        let width = width.ok_or_else(|| Error::NoMemory("no memory for so many columns".into()))?;
         zeros(pointers, width)?;
         // The cells of each column are counted one place behind, so that sums are where columns begin.
         let (mut tasks, mut rest) = (Vec::with_capacity(self.stripes.len()), &mut pointers[1..]);
