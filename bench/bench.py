@@ -341,7 +341,7 @@ def main():
         type=float,
         default=60,
         metavar="SECONDS",
-        help="in parts A and B, who took this long for an operation in all is asked no more: 60",
+        help="in parts A, B and F, who took this long for an operation in all is asked no more: 60",
     )
     parser.add_argument("--only", help="only these parts: letters among a, b, l (large b), c, d, e, f")
     parser.add_argument(
@@ -351,8 +351,14 @@ def main():
         help="density of part A in per cent, c for clustered; 1 if not given; may be repeated",
     )
     parser.add_argument("--edge", type=int, help="edge of the matrix of part A")
+    parser.add_argument(
+        "--density",
+        action="append",
+        type=float,
+        help="density of part F in per cent; 1, 5 and 20 if not given; may be repeated",
+    )
     parser.add_argument("--all-peers", action="store_true", help="also those that take minutes")
-    parser.add_argument("--peers", help="only these in part A: parts of names, as in csr,tiledb")
+    parser.add_argument("--peers", help="only these in parts A and F: parts of names, as in csr,tiledb")
     parser.add_argument(
         "--operations", help="only these in part A, and writing: parts of names, as in where,points"
     )

@@ -19,7 +19,7 @@ import scipy.sparse
 import tiledb
 
 ROWS, COLUMNS = 20_000, 5_000
-DENSITIES = (0.01, 0.05, 0.2)
+DENSITIES = (1, 5, 20)
 
 
 class Matrix:
@@ -100,7 +100,8 @@ class H5pyCsr:
     def __init__(self, path, matrix, options):
         self.path, self.shape = path, matrix.shape
         with h5py.File(path, "w", libver="latest") as file:
-            chunks = {"chunks": (peers.LIST_CHUNK,)} if options else {}
+            length = min(peers.LIST_CHUNK, len(matrix.values))
+            chunks = {"chunks": (length,)} if options else {}
             file.create_dataset("values", data=matrix.values, **chunks, **options)
             file.create_dataset("indices", data=matrix.indices, **chunks, **options)
             file.create_dataset("pointers", data=matrix.pointers)
@@ -176,11 +177,11 @@ class TileDb(H5pyCsr):
         rows, columns = matrix.shape
         zstd = tiledb.FilterList([tiledb.ZstdFilter(3)])
         domain = tiledb.Domain(
-            tiledb.Dim("r", (0, rows - 1), min(rows, 500), np.int64, filters=zstd),
-            tiledb.Dim("c", (0, columns - 1), min(columns, 500), np.int64, filters=zstd),
+            tiledb.Dim("r", (0, rows - 1), min(rows, 500), filters=zstd, dtype=np.int64),
+            tiledb.Dim("c", (0, columns - 1), min(columns, 500), filters=zstd, dtype=np.int64),
         )
         schema = tiledb.ArraySchema(
-            domain, [tiledb.Attr("v", np.float32, filters=zstd)], sparse=True, capacity=100_000
+            domain, [tiledb.Attr("v", dtype=np.float32, filters=zstd)], sparse=True, capacity=100_000
         )
         tiledb.Array.create(self.path, schema)
         down = np.repeat(np.arange(rows), np.diff(matrix.pointers))
@@ -216,6 +217,7 @@ def entrants(arguments, program, work, matrix):
         "Pumice, CSR": Pumice(program, ours, "csr"),
         "Pumice, CSR, memory kept": Pumice(program, ours, "csr-kept"),
         "Pumice, columns": Pumice(program, ours, "columns"),
+        "Pumice, points": Pumice(program, ours, "defined"),
         "Pumice, dense": Pumice(program, ours, "dense"),
         "CSR in h5py": H5pyCsr(work / "w0.h5", matrix, {}),
         "gzip": H5pyCsr(work / "w1.h5", matrix, peers.GZIP),
@@ -255,7 +257,7 @@ def measure(arguments, made, batch, listed):
 def windows_part(arguments, program, work):
     shape = (2_000, 500) if arguments.quick else (ROWS, COLUMNS)
     listed = work / "windows.bin"
-    for density in DENSITIES:
+    for density in (percent / 100 for percent in arguments.density or DENSITIES):
         matrix = Matrix(*shape, density)
         made = entrants(arguments, program, work, matrix)
         print(f"\n## F. Windows of a sparse {shape[0]:,} x {shape[1]:,} float32 matrix, {density:.0%}\n")

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use pumice::{
-    CacheOptions, Compressed, Context, Dataset, File, FilterSpec, Lines, ReadMany, Selection,
+    CacheOptions, Compressed, Context, Dataset, File, FilterSpec, Lines, Points, ReadMany,
+    Selection,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -119,11 +120,40 @@ fn filled(cells: &Cells, [rows, columns]: [u64; 2]) -> Cells {
     all.map(|at| (at, cells.get(&at).copied().unwrap_or(0))).collect()
 }
 
+/// Some rows of a matrix, in any order and with repetitions, as a selection.
+fn rows_of(rows: &[u64], shape: [u64; 2]) -> Selection {
+    let row = |row: &u64| Selection::block(&[*row, 0], &[1, shape[1]]).unwrap();
+    Selection::union_of(2, rows.iter().map(row).collect(), &shape).unwrap()
+}
+
+/// Cells one by one, in every form in which they are read.
+fn check_cells(dataset: &Dataset, cells: &Cells, selection: &Selection) {
+    let inside = |&(&(row, column), _): &(&(u64, u64), &i32)| selection.contains(&[row, column]);
+    let expected: Cells = cells.iter().filter(inside).map(|(at, value)| (*at, *value)).collect();
+    let found = dataset.read_defined::<i32>(selection).unwrap();
+    let listed = found.iter().map(|(at, value)| ((at[0], at[1]), *value));
+    assert_eq!(listed.collect::<Cells>(), expected);
+    assert_eq!(found.len(), expected.len(), "each once");
+    let columns = dataset.read_columns::<u32, i32>(selection).unwrap();
+    let [rows, across] =
+        [0, 1].map(|axis| columns.coordinates[axis].iter().map(|&at| u64::from(at)));
+    let listed = rows.clone().zip(across.clone()).zip(columns.values.iter().copied());
+    assert_eq!(listed.collect::<Cells>(), expected);
+    assert_eq!(columns.values, found.values, "in the same order");
+    assert!(rows.zip(across).eq(found.iter().map(|(at, _)| (at[0], at[1]))));
+    let wide = dataset.read_columns::<u64, f64>(selection).unwrap();
+    assert!(wide.values.iter().zip(&found.values).all(|(one, other)| *one == f64::from(*other)));
+    assert_eq!(dataset.count_defined(selection).unwrap(), expected.len() as u64);
+    let defined = dataset.defined(selection).unwrap();
+    assert!(expected.keys().all(|(row, column)| defined.contains(&[*row, *column])));
+}
+
 fn check(dataset: &Dataset, case: &Case, cells: &Cells) {
     let [height, width] = case.shape;
     let all: Vec<u64> = (0..width).collect();
     let expected = naive(cells, Lines::Rows, &case.rows, &all);
     assert_eq!(dataset.read_rows::<i32>(&case.rows).unwrap(), expected);
+    check_cells(dataset, cells, &rows_of(&case.rows, case.shape));
     let mut kept = Compressed::<i32>::new(Lines::Rows);
     for window in &case.windows {
         let [down, across] = *window;
@@ -135,6 +165,7 @@ fn check(dataset: &Dataset, case: &Case, cells: &Cells) {
             &[1, 1],
         )
         .unwrap();
+        check_cells(dataset, cells, &slab);
         for lines in [Lines::Rows, Lines::Columns] {
             if rows.is_empty() || columns.is_empty() {
                 // Nothing is selected, of whatever shape.
@@ -185,6 +216,64 @@ proptest! {
         write(&dataset, &case.late);
         cells.extend(case.late.clone());
         check(&dataset, &case, &seen(&cells));
+        if let Kind::Dense = case.kind {
+            return Ok(());
+        }
+        // Some that were stored, and some that came late.
+        let gone: Vec<[u64; 2]> =
+            cells.keys().step_by(3).map(|&(row, column)| [row, column]).take(4).collect();
+        dataset.erase_at(&Points::list(2, gone.as_flattened()).unwrap()).unwrap();
+        gone.iter().for_each(|[row, column]| drop(cells.remove(&(*row, *column))));
+        check(&dataset, &case, &cells);
+    }
+}
+
+/// A matrix of so many cells that threads put them together, wider than the columns that are filled at a time.
+#[test]
+fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
+    const SHAPE: [u64; 2] = [430, 3100];
+    let value = |row: u64, column: u64| {
+        let drawn = (row * SHAPE[1] + column + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        (drawn % 9 < 2).then_some(drawn as i32)
+    };
+    let context = Context::builder().cache_bytes(64 << 20).threads(2).build().unwrap();
+    for chunk in [[65, 3100], [200, 1300], [430, 700]] {
+        let store = std::sync::Arc::new(pumice::MemoryStore::default());
+        let file = File::options().context(&context).create_in(store).unwrap();
+        let dataset = file.new_dataset::<i32>().shape(SHAPE).chunk(chunk).sparse();
+        let dataset = dataset.create("matrix").unwrap();
+        for row in 0..SHAPE[0] {
+            let cells = (0..SHAPE[1]).filter_map(|at| Some(([row, at], value(row, at)?)));
+            dataset.write_cells(cells).unwrap();
+        }
+        // First, step and number of columns.
+        for (first, step, count) in [(0, 1, 3100), (7, 3, 1000), (1020, 1, 1500), (1023, 2, 2)] {
+            let rows: Vec<u64> = (3..SHAPE[0]).collect();
+            let columns: Vec<u64> = (0..count).map(|at| first + at * step).collect();
+            let slab = Selection::hyperslab(&[3, first], &[1, step], &[427, count], &[1, 1]);
+            let slab = slab.unwrap();
+            for lines in [Lines::Rows, Lines::Columns] {
+                let found = dataset.read_compressed_of::<i32>(&slab, lines).unwrap();
+                let by_rows = lines == Lines::Rows;
+                let (outer, inner) = if by_rows { (&rows, &columns) } else { (&columns, &rows) };
+                let mut expected = Compressed::new(lines);
+                expected.pointers.push(0);
+                for &line in outer {
+                    for (index, &across) in (0..).zip(inner) {
+                        let at = if by_rows { (line, across) } else { (across, line) };
+                        let Some(value) = value(at.0, at.1) else { continue };
+                        expected.indices.push(index);
+                        expected.values.push(value);
+                    }
+                    expected.pointers.push(expected.indices.len() as u64);
+                }
+                assert!(found == expected, "{chunk:?}, {lines:?}, {first}, {step}, {count}");
+                let wide = dataset.read_compressed_of::<f64>(&slab, lines).unwrap();
+                assert!(wide.pointers == expected.pointers && wide.indices == expected.indices);
+                let mut values = wide.values.iter().zip(&expected.values);
+                assert!(values.all(|(one, other)| *one == f64::from(*other)));
+            }
+        }
     }
 }
 
