@@ -7,7 +7,8 @@ import importlib
 import sys
 import types
 
-_HL = ("attrs", "base", "compat", "dataset", "datatype", "dims", "files", "filters", "group", "selections", "vds")
+_HL = ("attrs", "base", "compat", "dataset", "datatype", "dims", "files", "filters", "group", "selections",
+       "selections2", "vds")  # fmt: skip
 _LOW = ("h5", "h5a", "h5ac", "h5d", "h5ds", "h5f", "h5fd", "h5g", "h5i", "h5l", "h5o", "h5p", "h5pl", "h5r", "h5s",
         "h5t", "h5z")  # fmt: skip
 

@@ -33,6 +33,11 @@ class H5PYConfig:
         self._false, self._true = names
 
     @property
+    def has_native_complex(self):
+        """Whether HDF5's own complex numbers are understood."""
+        return True
+
+    @property
     def mpi(self):
         """Whether there is MPI."""
         return False
