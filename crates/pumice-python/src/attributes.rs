@@ -41,7 +41,13 @@ macro_rules! each {
 
 impl Holder for Object {
     fn names(&self) -> Result<Vec<String>> {
-        self.node().attribute_names()
+        let mut names = self.node().attribute_names()?;
+        if let Some(first) = names.first()
+            && self.find(first)?.creation_order().is_none()
+        {
+            names.sort_unstable();
+        }
+        Ok(names)
     }
 
     fn has(&self, name: &str) -> Result<bool> {

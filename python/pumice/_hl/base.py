@@ -93,8 +93,8 @@ def array_for_new_object(data, specified_dtype=None):
         return np.asarray(data, order="C", dtype=dtype.subdtype[0])
     if dtype is None:
         guessed = guess_dtype(data)
-        if guessed is None and isinstance(data, (list, tuple)):
-            item = find_item_type(data)
+        if guessed is None and (isinstance(data, (list, tuple)) or _is_object_array(data)):
+            item = find_item_type(data if isinstance(data, (list, tuple)) else data.reshape(-1).tolist())
             if item is bytes:
                 guessed = h5t.string_dtype(encoding="ascii")
             elif item is str:
@@ -116,6 +116,10 @@ def array_for_new_object(data, specified_dtype=None):
     if array.dtype.kind == "O" and dtype.kind == "O" and h5t.check_dtype(vlen=array.dtype) is None:
         return array.view(dtype) if array.flags.c_contiguous else array.astype(dtype)
     return array
+
+
+def _is_object_array(data):
+    return isinstance(data, np.ndarray) and data.dtype.kind == "O" and data.dtype.metadata is None
 
 
 def array_of_sequences(data, dtype, base):
@@ -220,11 +224,20 @@ class _Closed:
     """How the view of something closed looks."""
 
 
+def _has(mapping, key):
+    """Whether there is a name, wherever it leads."""
+    has = getattr(mapping, "_has_link", None)
+    return key in mapping if has is None else has(key)
+
+
 class KeysViewHDF5(KeysView):
     """The names of members or attributes."""
 
     def __str__(self):
         return f"<{type(self).__name__} {list(self)}>"
+
+    def __contains__(self, key):
+        return _has(self._mapping, key)
 
     def __reversed__(self):
         yield from reversed(self._mapping)
@@ -252,7 +265,7 @@ class ItemsViewHDF5(ItemsView):
 
     def __contains__(self, item):
         key, value = item
-        return key in self._mapping and self._mapping.get(key) == value
+        return _has(self._mapping, key) and self._mapping.get(key) == value
 
     def __iter__(self):
         for key in self._mapping:

@@ -70,6 +70,12 @@ def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=N
     dtype, tid = _given_type(dtype, data)
     if isinstance(data, (tuple, list)) and dtype is not None and dtype.kind == "T":
         data = np.array(data, dtype=dtype)
+    if shape is None and data is None:
+        if dtype is None:
+            raise TypeError("One of data, shape or dtype must be specified")
+        if chunks is True or chunks:
+            raise TypeError("Chunks need a shape")
+        data = Empty(dtype)
     if isinstance(shape, Empty) or isinstance(data, Empty):
         return _make_empty(parent, name, shape, data, dtype, tid, track_order,
                            (chunks, compression, maxshape, shuffle, fletcher32, scaleoffset))  # fmt: skip
@@ -152,7 +158,7 @@ def _write_new(dataset, array, shape, inner):
 def _dataset_access(nslots, nbytes, w0, efile_prefix, virtual_prefix):
     access = {}
     if nslots is not None or nbytes is not None or w0 is not None:
-        access["chunk_cache"] = (nslots or 521, nbytes or 1024 * 1024, 0.75 if w0 is None else w0)
+        access["chunk_cache"] = (nslots or 8191, nbytes or 8 * 1024 * 1024, 0.75 if w0 is None else w0)
     for key, value in (("efile_prefix", efile_prefix), ("virtual_prefix", virtual_prefix)):
         if value is not None:
             access[key] = str(value).encode("utf-8") if not isinstance(value, bytes) else value
@@ -164,8 +170,9 @@ def _dtype_for(data, array):
         guessed = base.guess_dtype(data)
         if guessed is not None:
             return guessed
-    if isinstance(data, (list, tuple)) and array.dtype.kind in "OSU":
-        item = base.find_item_type(data)
+    listed = isinstance(data, (list, tuple))
+    if listed and array.dtype.kind in "OSU" or array.dtype.kind == "O" and array.dtype.metadata is None:
+        item = base.find_item_type(data if listed else array.reshape(-1).tolist())
         if item is str:
             return h5t.string_dtype()
         if item is bytes:
@@ -607,6 +614,10 @@ class Dataset(HLObject):
 
     # -- reading
 
+    @property
+    def _fast_reader(self):
+        return _Reader(self)
+
     def __getitem__(self, args, new_dtype=None):
         if not isinstance(args, tuple):
             args = (args,)
@@ -972,6 +983,17 @@ class Dataset(HLObject):
     def is_sparse(self):
         """Whether only defined cells take space."""
         return self._ds.layout == "sparse"
+
+
+class _Reader:
+    """What reads a dataset by an index."""
+
+    def __init__(self, dataset):
+        self._dataset = dataset
+
+    def read(self, args):
+        """The cells that an index means."""
+        return self._dataset[args]
 
 
 def _sequences_to_write(val, vlen):

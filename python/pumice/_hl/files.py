@@ -250,7 +250,7 @@ class File(Group):
 def _access(nslots, nbytes, w0, libver, locking, threshold, interval, page, meta, raw):
     bounds = _libver(libver) or ("earliest", "v200")
     kept = {
-        "cache": (0, nslots or 521, nbytes or 1024 * 1024, 0.75 if w0 is None else w0),
+        "cache": (0, nslots or 8191, nbytes or 8 * 1024 * 1024, 0.75 if w0 is None else w0),
         "libver_bounds": tuple(_LIBVER_NAMES.index(one) for one in bounds),
         "alignment": (threshold, interval),
     }

@@ -210,8 +210,46 @@ class Group(MutableMappingHDF5, HLObject):
         if not self.id:
             raise ValueError("Invalid location identifier (the group or its file is closed)")
 
-    def get(self, name, default=None, getclass=False, getlink=False):
-        """What a name leads to, or its class, its link, or the class of its link."""
+    def _has_link(self, name):
+        self._check_open()
+        return isinstance(name, (str, bytes)) and self._group.link(_text(name)) is not None
+
+    def _through(self, name, mode, swmr, locking):
+        """The object at a path through an external link, whose file is opened in a way of its own."""
+        import os
+
+        from .files import File
+
+        main = self.file
+        if main.id.get_intent() & 32 and (mode is not None or swmr is not None):
+            raise ValueError("Files behind links cannot be opened in another way while this one is written beside readers")
+        if main.mode == "r" and mode not in (None, "r"):
+            raise ValueError("A file that is read leads to no file that is changed")
+        mode = main.mode if mode is None else mode
+        swmr = main.swmr_mode if swmr is None else swmr
+        parts = _text(name).strip("/").split("/")
+        group = main._group if _text(name).startswith("/") else self._group
+        for at in range(1, len(parts) + 1):
+            link = group.link("/".join(parts[:at]))
+            if link is not None and link[0] == "external":
+                path = os.path.join(os.path.dirname(os.path.abspath(main.filename)), link[2])
+                found = File(path, mode, swmr=swmr and mode == "r", locking=locking)
+                return found[posixpath.join(link[1], *parts[at:])]
+        return self[name]
+
+    def get(self, name, default=None, getclass=False, getlink=False, *, elink_mode=None, elink_swmr=None,
+            elink_locking=None):  # fmt: skip
+        """What a name leads to, or its class, its link, or the class of its link.
+
+        ``elink_mode``, ``elink_swmr`` and ``elink_locking`` say how files behind external links are opened.
+        """
+        if elink_mode is not None or elink_swmr is not None or elink_locking is not None:
+            if not getlink:
+                try:
+                    found = self._through(name, elink_mode, elink_swmr, elink_locking)
+                except KeyError:
+                    return default
+                return type(found) if getclass else found
         if not (getclass or getlink):
             try:
                 return self[name]

@@ -4,11 +4,18 @@ INDEX_NAME, INDEX_CRT_ORDER = 0, 1
 ITER_INC, ITER_DEC, ITER_NATIVE = 0, 1, 2
 
 
+def _pair(names):
+    names = tuple(names)
+    if len(names) != 2:
+        raise TypeError("complex_names must be a pair of names")
+    return names
+
+
 class H5PYConfig:
     """Settings of the package."""
 
     def __init__(self):
-        self._names = ("r", "i")
+        self._r_name, self._i_name = b"r", b"i"
         self._true, self._false = b"TRUE", b"FALSE"
         self._track_order = False
         self._default_file_mode = "r"
@@ -16,12 +23,12 @@ class H5PYConfig:
     @property
     def complex_names(self):
         """The members of compounds that are complex numbers."""
-        return self._names
+        return self._r_name.decode(), self._i_name.decode()
 
     @complex_names.setter
     def complex_names(self, names):
-        real, imaginary = names
-        self._names = tuple(name.decode() if isinstance(name, bytes) else str(name) for name in (real, imaginary))
+        real, imaginary = (name if isinstance(name, bytes) else name.encode() for name in _pair(names))
+        self._r_name, self._i_name = real, imaginary
 
     @property
     def bool_names(self):

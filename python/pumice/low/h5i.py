@@ -8,7 +8,7 @@ class ObjectID:
 
     kind = BADID
 
-    def __init__(self, native, owner):
+    def __init__(self, native, owner=None):
         self.native = native
         # The handle of the file that it was opened through.
         self.owner = owner
@@ -55,7 +55,11 @@ class ObjectID:
     def name(self):
         """The path, as bytes; None if nothing leads there."""
         path = self.native.path
-        if path.startswith("<"):
+        other = self.native.file_path
+        if other is not None and other != self.owner.path:
+            # An external link has led to another file.
+            path = self.native.file().root().path_of(self.native.address)
+        elif path.startswith(("<", "/.pumice-unnamed-")):
             path = self.owner.group.path_of(self.native.address)
         return None if path is None else path.encode("utf-8", "surrogateescape")
 

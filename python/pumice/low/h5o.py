@@ -102,4 +102,5 @@ def ordered_names(group):
     names = group.names()
     if names and all(order is not None for _, order in names):
         names.sort(key=lambda name: name[1])
-    return [name for name, _ in names]
+        return [name for name, _ in names]
+    return sorted((name for name, _ in names), key=lambda name: name.encode("utf-8", "surrogateescape"))

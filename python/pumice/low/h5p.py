@@ -121,7 +121,7 @@ class PropDXID(PropID):
 class PropDAID(PropID):
     """How datasets are used."""
 
-    defaults = {"chunk_cache": (521, 1024 * 1024, 0.75), "efile_prefix": b"", "virtual_prefix": b"",
+    defaults = {"chunk_cache": (8191, 8 * 1024 * 1024, 0.75), "efile_prefix": b"", "virtual_prefix": b"",
                 "virtual_view": 1, "virtual_printf_gap": 0}  # fmt: skip
 
     def __init__(self, dataset=None):
@@ -179,7 +179,7 @@ class PropFCID(PropGCID):
 class PropFAID(PropID):
     """How files are used."""
 
-    defaults = {"libver_bounds": (0, 5), "cache": (0, 521, 1024 * 1024, 0.75), "alignment": (1, 1),
+    defaults = {"libver_bounds": (0, 5), "cache": (0, 8191, 8 * 1024 * 1024, 0.75), "alignment": (1, 1),
                 "fclose_degree": 0, "sieve_buf_size": 65536, "meta_block_size": 2048, "driver": 1,
                 "page_buffer_size": (0, 0, 0), "file_locking": (True, True), "evict_on_close": False}  # fmt: skip
 

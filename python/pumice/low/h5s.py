@@ -189,6 +189,26 @@ class SpaceID:
             raise TypeError("The selection is no regular hyperslab")
         return tuple(tuple(part) for part in found)
 
+    def select_copy(self, source):
+        """The selection of another dataspace."""
+        self.selection = source.selection
+
+    def combine_select(self, op, other):
+        """A dataspace with the selections of both."""
+        made = self.copy()
+        made._take(other.selection, op)
+        return made
+
+    def modify_select(self, op, other):
+        """The selections of both."""
+        self._take(other.selection, op)
+
+    def select_shape_same(self, other):
+        """Whether the selected elements of both have the same shape."""
+        mine = [length for _, length in self.selection.blocks(self._shape)]
+        theirs = [length for _, length in other.selection.blocks(other._shape)]
+        return mine == theirs
+
     def offset_simple(self, offset=None):
         """Not there: selections have no offset."""
         if offset is not None and any(offset):

@@ -114,8 +114,8 @@ class TypeID(ObjectID):
             self._become((tree[0], size, *tree[2:]))
         elif tree[0] == "integer":
             self._become(dtypes._integer_tree(size, tree[2], tree[3]))
-        elif tree[0] == "compound":
-            self._become(("compound", size, tree[2]))
+        elif tree[0] in ("compound", "float"):
+            self._become((tree[0], size, *tree[2:]))
         else:
             raise TypeError(f"The size of {tree[0]} cannot be changed")
 
@@ -417,6 +417,10 @@ class TypeArrayID(TypeID):
 class TypeComplexID(TypeID):
     """Complex numbers."""
 
+    def get_order(self):
+        """The order of bytes."""
+        return _ORDERS[self.tree[1][2]]
+
 
 _IDS = {
     "integer": TypeIntegerID, "float": TypeFloatID, "time": TypeTimeID, "string": TypeStringID,
@@ -512,6 +516,8 @@ def _numbers():
     made["NATIVE_FLOAT"] = dtypes._float_tree(4, dtypes.NATIVE, 8, 23)
     made["NATIVE_DOUBLE"] = dtypes._float_tree(8, dtypes.NATIVE, 11, 52)
     made["NATIVE_LDOUBLE"] = dtypes.tree_of(np.dtype(np.longdouble))
+    for name in ("FLOAT", "DOUBLE", "LDOUBLE"):
+        made[f"NATIVE_{name}_COMPLEX"] = ("complex", made[f"NATIVE_{name}"])
     made["STD_REF_OBJ"] = ("reference", 8, "object", 0)
     made["STD_REF_DSETREG"] = ("reference", 12, "region", 0)
     made["C_S1"] = ("string", 1, 0, 0)
