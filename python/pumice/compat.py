@@ -99,9 +99,19 @@ def _selector():
 
 
 def _objects():
+    import os
     import threading
 
-    from .low.h5i import ObjectID
+    class Identifier:
+        """A number for something."""
+
+        __hash__ = None
+
+        def __init__(self, id=0):
+            self.id = id
+
+        def __eq__(self, other):
+            return isinstance(other, Identifier) and self.id == other.id
 
     module = types.ModuleType("h5py._objects")
 
@@ -119,6 +129,10 @@ def _objects():
             """Gives it back."""
             self._lock.release()
 
+        def renew(self):
+            """A new one, after a fork: the threads that held it are not there."""
+            self._lock = threading.RLock()
+
         def __enter__(self):
             self._lock.acquire()
             return self
@@ -129,7 +143,8 @@ def _objects():
     module.FastRLock = FastRLock
     module.phil = FastRLock()
     module.with_phil = lambda function: function
-    module.ObjectID = ObjectID
+    module.ObjectID = Identifier
+    os.register_at_fork(after_in_child=module.phil.renew)
     module.nonlocal_close = lambda: None
     module.print_reg = lambda: None
     return module

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..low import h5a, h5t
+from ..low import h5a, h5r, h5t
 from . import base, codec, dtypes
 from .base import Empty, MutableMappingHDF5, array_for_new_object
 from .datatype import Datatype
@@ -160,6 +160,10 @@ def _strings_of(data, array, dtype):
             return h5t.string_dtype()
         if item is bytes:
             return h5t.string_dtype(encoding="ascii")
+        if item is h5r.Reference:
+            return h5t.ref_dtype
+        if item is h5r.RegionReference:
+            return h5t.regionref_dtype
     if dtype.kind == "O" and dtype.metadata is None and array.size:
         if all(isinstance(item, str) for item in array.reshape(-1)):
             return h5t.string_dtype()

@@ -99,6 +99,10 @@ def array_for_new_object(data, specified_dtype=None):
                 guessed = h5t.string_dtype(encoding="ascii")
             elif item is str:
                 guessed = h5t.string_dtype()
+            elif item is h5r.Reference:
+                guessed = h5t.ref_dtype
+            elif item is h5r.RegionReference:
+                guessed = h5t.regionref_dtype
         dtype = guessed
     elif dtype.kind == "S" and dtype.itemsize == 0:
         dtype = None

@@ -56,9 +56,10 @@ def memory_datatype(dtype, datatype):
 # -- from a file ---------------------------------------------------------------------------------------
 
 
-def objects(items, count):
+def objects(items, count, dtype=None):
     """A list as an array of objects, whatever the objects are."""
-    return np.fromiter(items, dtype=object, count=count)
+    array = np.fromiter(items, dtype=object, count=count)
+    return array if dtype is None or dtype.kind != "O" else array.view(dtype)
 
 
 def _decode_plain(tree, elements, dtype):
@@ -81,13 +82,13 @@ def _decode_sequences(tree, elements, heap, dtype, group):
     for count, place in zip(counts.tolist(), places.tolist()):
         raw = heap[place : place + count * size].reshape(count, size) if count else np.empty((0, size), np.uint8)
         found.append(decode(tree[2], raw, heap, base, group))
-    return objects(found, len(found))
+    return objects(found, len(found), dtype)
 
 
-def _references(tree, elements, group):
+def _references(tree, elements, group, dtype):
     kind = RegionReference if tree[2] == "region" else Reference
     found = group.references(_pumice.Datatype(tree), np.ascontiguousarray(elements).reshape(-1))
-    return objects((kind(one) for one in found), len(found))
+    return objects((kind(one) for one in found), len(found), dtype)
 
 
 def _decode_struct(tree, elements, heap, dtype, group):
@@ -116,13 +117,13 @@ def decode(tree, elements, heap, dtype, group):
         found = _pumice.heap_strings(np.ascontiguousarray(elements).reshape(-1), tree[1], heap, text)
         if dtype.kind in "SUT":
             return np.array(found, dtype=dtype).reshape(count)
-        return objects(found, count)
+        return objects(found, count, dtype)
     if dtypes.is_plain(dtype):
         return _decode_plain(tree, elements, dtype)
     if tree[0] == "vlen":
         return _decode_sequences(tree, elements, heap, dtype, group)
     if tree[0] == "reference":
-        return _references(tree, elements, group)
+        return _references(tree, elements, group, dtype)
     if tree[0] == "compound" and dtype.names is not None:
         return _decode_struct(tree, elements, heap, dtype, group)
     if tree[0] == "string":
@@ -182,7 +183,7 @@ def _encode_sequences(tree, array, heap, group, dtype):
         if item is None or isinstance(item, (int, float)) and item == 0:
             # What numpy's own empty arrays of objects have in them.
             item = ()
-        item = np.asarray(item, dtype=base if dtypes.is_plain(base) else object)
+        item = np.asarray(item, dtype=object if base.kind == "O" else base)
         if item.ndim != 1:
             raise ValueError("A sequence of a dataset of sequences must have one dimension")
         counts[at] = len(item)

@@ -31,6 +31,8 @@ def fill_option(options, fillvalue, dtype, datatype, group):
         value = np.array(fillvalue.encode("utf-8"), dtype=dtype)
     else:
         value = np.asarray(fillvalue, dtype=dtype)
+    if dtype.names is not None and not isinstance(fillvalue, (np.void, np.ndarray, tuple)):
+        raise ValueError("The fill value of a compound is a tuple or a structured value")
     if dtype.subdtype is None and value.ndim:
         raise ValueError("A fill value is one element")
     elements, heap = codec.encode_all(datatype, value, group, dtype)
@@ -95,6 +97,8 @@ def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=N
             dtype = np.dtype("=f4")
         else:
             dtype = _dtype_for(data, array)
+    if not isinstance(track_times, (bool, np.bool_)) and track_times is not None:
+        raise TypeError("track_times must be either True or False")
     if any(side < 0 for side in shape):
         raise ValueError("Shape dimensions must be non-negative")
     if isinstance(maxshape, (int, np.integer)):
@@ -177,6 +181,10 @@ def _dtype_for(data, array):
             return h5t.string_dtype()
         if item is bytes:
             return h5t.string_dtype(encoding="ascii")
+        if item is h5r.Reference:
+            return h5t.ref_dtype
+        if item is h5r.RegionReference:
+            return h5t.regionref_dtype
     if array.dtype.kind == "T":
         return h5t.string_dtype()
     return array.dtype
@@ -205,15 +213,18 @@ def _external(external, prefix, parent):
         external = [(external, 0, h5s.UNLIMITED)]
     found = []
     try:
-        entries = [tuple(entry) if isinstance(entry, (tuple, list)) else (entry,) for entry in external]
+        if any(not isinstance(entry, (tuple, list)) for entry in external):
+            raise TypeError
+        entries = [tuple(entry) for entry in external]
     except TypeError:
         raise TypeError(f"external must be a list of (name, offset, size), not {external!r}") from None
     for entry in entries:
-        if not 1 <= len(entry) <= 3:
-            raise TypeError("External entries must be (name, offset, size)")
+        if len(entry) != 3:
+            raise ValueError("External entries must be (name, offset, size)")
         name = os.fsdecode(os.fspath(entry[0]))
-        offset = int(entry[1]) if len(entry) > 1 else 0
-        size = entry[2] if len(entry) > 2 else h5s.UNLIMITED
+        offset, size = entry[1], entry[2]
+        if not isinstance(offset, (int, np.integer)) or not (size is None or isinstance(size, (int, np.integer))):
+            raise TypeError("Offset and size of external entries must be integers")
         found.append((name, offset, None if size in (h5s.UNLIMITED, None) else int(size)))
     return found
 
@@ -364,10 +375,8 @@ class ChunkIterator:
         if source_sel is None:
             self._sel = tuple(slice(0, side, 1) for side in self._shape)
         else:
-            if isinstance(source_sel, slice):
-                self._sel = (source_sel,)
-            else:
-                self._sel = source_sel
+            items = source_sel if isinstance(source_sel, tuple) else (source_sel,)
+            self._sel = tuple(item if isinstance(item, slice) else slice(item, item + 1) for item in items)
             if len(self._sel) != rank:
                 raise ValueError("Invalid selection - selection region must have same rank as dataset")
         self._bounds = []
@@ -593,7 +602,7 @@ class Dataset(HLObject):
 
     def make_scale(self, name=""):
         """Makes it a dimension scale."""
-        self._ds.make_scale(name)
+        self._ds.make_scale(name.decode() if isinstance(name, bytes) else name)
 
     # -- other forms
 
@@ -685,9 +694,7 @@ class Dataset(HLObject):
             found = self._ds.read_strings(selection.native, dtype.kind == "T")
             if dtype.kind == "T":
                 return np.array(found, dtype=dtype).reshape(shape)
-            return codec.objects(found, len(found)).reshape(shape).view(dtype) if dtype.metadata else codec.objects(
-                found, len(found)
-            ).reshape(shape)
+            return codec.objects(found, len(found), dtype).reshape(shape)
         elements, heap = self._ds.read_heaped(selection.native)
         return codec.decode_all(datatype, elements, heap, dtype, shape, self.id.owner.group)
 
@@ -702,7 +709,9 @@ class Dataset(HLObject):
         target = selections.select(dest.shape, () if dest_sel is None else dest_sel) if dest.shape else (
             selections.SimpleSelection(())
         )
-        if source.nselect != target.nselect:
+        if not dest.flags.c_contiguous:
+            raise TypeError("Array must be C-contiguous")
+        if source.nselect != target.nselect or source.nselect == 0 and source.array_shape != target.array_shape:
             raise TypeError(f"Can't broadcast {source.array_shape} -> {target.array_shape}")
         if source.nselect == 0:
             return
@@ -720,6 +729,8 @@ class Dataset(HLObject):
         """Writes cells of an array straight to cells."""
         if self._is_empty:
             raise TypeError("Empty datasets cannot be written to")
+        if not source.flags.c_contiguous:
+            raise TypeError("Array must be C-contiguous")
         part = source if source_sel is None else source[source_sel]
         target = selections.select(self.shape, () if dest_sel is None else dest_sel, dataset=self) if self.shape else (
             selections.SimpleSelection(())
@@ -999,6 +1010,12 @@ class _Reader:
 def _sequences_to_write(val, vlen):
     """Sequences that are assigned, as an array of objects."""
     if isinstance(val, np.ndarray) and val.dtype.kind == "O":
+        if vlen.kind == "O" and val.ndim and all(isinstance(item, (str, bytes)) for item in val.reshape(-1)):
+            # One sequence of strings, or an array of such.
+            array = np.empty(val.shape[:-1], object)
+            for at in np.ndindex(array.shape):
+                array[at] = val[at]
+            return array
         return val
     if not isinstance(val, np.ndarray):
         try:
@@ -1026,7 +1043,9 @@ def _sequences_to_write(val, vlen):
 
 
 def _strings_to_write(val, string):
-    if isinstance(val, np.ndarray) and val.dtype.kind in "SUTO":
+    if isinstance(val, np.ndarray) and val.dtype.kind == "U":
+        raise TypeError(f"No conversion path for dtype: {val.dtype!r}")
+    if isinstance(val, np.ndarray) and val.dtype.kind in "STO":
         array = val
     elif isinstance(val, (str, bytes)):
         array = np.empty((), object)

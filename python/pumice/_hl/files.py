@@ -61,7 +61,7 @@ def _locking(locking):
 
 
 def _file_options(mode, libver, userblock_size, swmr, track_order, fs_strategy, fs_persist, fs_threshold,
-                  fs_page_size, locking, alignment_threshold, alignment_interval, meta_block_size, cache):  # fmt: skip
+                  fs_page_size, locking, alignment_threshold, alignment_interval, meta_block_size, cache, exists):  # fmt: skip
     options = {}
     bounds = _libver(libver)
     if bounds is not None:
@@ -76,7 +76,7 @@ def _file_options(mode, libver, userblock_size, swmr, track_order, fs_strategy, 
     if track_order:
         options["track_order"] = True
     if fs_strategy is not None:
-        if mode in ("r", "r+"):
+        if mode in ("r", "r+") or mode == "a" and exists:
             raise ValueError("Unable to set file space strategy of an existing file")
         if fs_strategy not in _STRATEGIES:
             raise ValueError("Invalid file space strategy type")
@@ -94,6 +94,10 @@ def _file_options(mode, libver, userblock_size, swmr, track_order, fs_strategy, 
     if cache is not None:
         options["context"] = cache.native
     return options
+
+
+def _is_there(name):
+    return isinstance(name, (str, bytes, os.PathLike)) and os.path.exists(name)
 
 
 class File(Group):
@@ -122,7 +126,7 @@ class File(Group):
         if driver is None and hasattr(name, "read") and hasattr(name, "seek"):
             driver = "fileobj"
         if driver is not None and driver not in _drivers:
-            raise ValueError(f'Unknown driver type "{driver}"')
+            raise ValueError(f"Unknown driver type {driver!r}")
         if swmr and mode != "r" and libver is None:
             swmr = False
         if track_order is None:
@@ -131,7 +135,7 @@ class File(Group):
             raise OSError("Unable to use a page buffer: the file's space is not in pages (fs_strategy='page')")
         options = _file_options(mode, libver, userblock_size, swmr, track_order, fs_strategy, fs_persist,
                                 fs_threshold, fs_page_size, locking, alignment_threshold, alignment_interval,
-                                meta_block_size, cache)  # fmt: skip
+                                meta_block_size, cache, _is_there(name))  # fmt: skip
         fid = _opened(name, mode, driver, options, kwds)
         fid.access = _access(rdcc_nslots, rdcc_nbytes, rdcc_w0, libver, locking, alignment_threshold,
                              alignment_interval, page_buf_size, min_meta_keep, min_raw_keep)  # fmt: skip

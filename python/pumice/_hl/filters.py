@@ -91,6 +91,8 @@ def _compression(compression, options, dtype):
     """The filter of a compression, and its parameters."""
     if compression in ("gzip", h5z.FILTER_DEFLATE):
         level = DEFAULT_GZIP if options is None else options
+        if compression == h5z.FILTER_DEFLATE and options is None:
+            raise IndexError("Filter 1 needs a level in compression_opts")
         if isinstance(level, (tuple, list)):
             level = level[0]
         if not isinstance(level, (int, np.integer)) or level not in range(10):
@@ -126,7 +128,10 @@ def _named(compression, options):
         return compression.filter_id, compression.filter_options
     if compression is True:
         return "gzip", options
-    if isinstance(compression, (int, np.integer)) and compression in range(10) and not isinstance(compression, bool):
+    from . import dataset
+
+    levels = dataset._LEGACY_GZIP_COMPRESSION_VALS
+    if isinstance(compression, (int, np.integer)) and compression in levels and not isinstance(compression, bool):
         if options is not None:
             raise TypeError("Conflict in compression options")
         return "gzip", compression
@@ -192,6 +197,8 @@ def fill(options, shape, dtype, chunks, compression, compression_opts, shuffle, 
     if known is not None:
         filters.append(known)
     elif compression is not None:
+        if not 0 <= int(compression) <= h5z.FILTER_MAX:
+            raise ValueError(f"Invalid filter number: {compression}")
         if not allow_unknown_filter and not h5z.filter_avail(int(compression)):
             raise ValueError(f"Unknown compression filter number: {compression}")
         values = () if compression_opts is None else compression_opts

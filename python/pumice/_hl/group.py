@@ -319,11 +319,17 @@ class Group(MutableMappingHDF5, HLObject):
                 return bool(name) and h5r.dereference(name, self.id) is not None
             except (KeyError, ValueError, OSError):
                 return False
-        self._check_open()
-        name = _text(name)
-        if name == "":
+        if not self.id:
             return False
-        return self._group.leads(name)
+        name = _text(name)
+        if name.strip("/") == "":
+            return name != ""
+        try:
+            # A link that leads nowhere is a member, too.
+            found = self._group.link(name)
+        except (KeyError, OSError, ValueError):
+            return False
+        return found is not None and (name[-1] != "/" or self._group.leads(name.rstrip("/")))
 
     # -- copying, moving, visiting
 

@@ -367,7 +367,8 @@ def select(shape, args, dataset=None):
             space = h5r.get_region(arg, dataset.id)
             if tuple(shape) != space.shape:
                 raise TypeError("Reference shape does not match dataset shape")
-            return Selection(shape, spaceid=space)
+            found = guess_shape(space)
+            return FancySelection(shape, mshape=found, native=space.selection)
     return _select_axes(tuple(shape), args)
 
 
@@ -388,9 +389,5 @@ def guess_shape(space):
         return space.shape
     if kind == h5s.SEL_POINTS:
         return (count,)
-    blocks = space.selection.blocks(list(space.shape))
-    lengths = []
-    for axis in range(len(space.shape)):
-        spans = {(start[axis], length[axis]) for start, length in blocks}
-        lengths.append(sum(length for _, length in spans))
+    lengths = space.selection.shape(list(space.shape))
     return tuple(lengths) if product(lengths) == count else (count,)

@@ -121,6 +121,10 @@ class VirtualLayout:
         sel = selections.select(self._shape, key)
         most = self._shape if self._maxshape is None else [h5s.UNLIMITED if m is None else m for m in self._maxshape]
         sel = _unlimited(sel, self._shape, most, key)
+        theirs = source.sel
+        endless = getattr(sel, "_endless", False) or getattr(theirs, "_endless", False)
+        if not endless and sel.nselect != theirs.nselect:
+            raise ValueError("The cells of the layout and of the source are of different number")
         self.sources.append(VDSmap(sel.native, source.path, source.name, source.sel.native))
 
     def parts(self, filename):

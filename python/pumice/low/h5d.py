@@ -87,7 +87,8 @@ class DatasetID(ObjectID):
 
     def get_offset(self):
         """Where the elements begin in the file; None if they do not lie in one piece, or nowhere."""
-        self.ds.flush()
+        if self.owner._intent & 1:
+            self.owner.flush()
         return self.ds.creation()[3] or None
 
     def get_storage_size(self):

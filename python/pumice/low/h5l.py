@@ -1,7 +1,7 @@
 """Links."""
 
 from .h5g import text
-from .h5o import ordered_names
+from .h5o import sorted_names
 
 TYPE_HARD, TYPE_SOFT, TYPE_EXTERNAL = 0, 1, 64
 SAME_LOC = 0
@@ -98,7 +98,7 @@ def _link_info(group, name):
 def walk_links(start, func):
     """Calls a function with the path, the group and the name of every link below until it returns something."""
     seen = {start.address}
-    stack = [(start.as_group(), "", iter(ordered_names(start.as_group())))]
+    stack = [(start.as_group(), "", iter(sorted_names(start.as_group())))]
     while stack:
         group, before, names = stack[-1]
         name = next(names, None)
@@ -114,5 +114,5 @@ def walk_links(start, func):
         below = group.open(name)
         if below.kind == "group" and below.address not in seen:
             seen.add(below.address)
-            stack.append((below.as_group(), before + name + "/", iter(ordered_names(below.as_group()))))
+            stack.append((below.as_group(), before + name + "/", iter(sorted_names(below.as_group()))))
     return None

@@ -94,7 +94,12 @@ def walk(start, visit):
 
 def _level(native, before):
     group = native.as_group()
-    return group, before, iter(ordered_names(group))
+    return group, before, iter(sorted_names(group))
+
+
+def sorted_names(group):
+    """The names of a group, in order."""
+    return sorted((name for name, _ in group.names()), key=lambda name: name.encode("utf-8", "surrogateescape"))
 
 
 def ordered_names(group):
@@ -103,4 +108,4 @@ def ordered_names(group):
     if names and all(order is not None for _, order in names):
         names.sort(key=lambda name: name[1])
         return [name for name, _ in names]
-    return sorted((name for name, _ in names), key=lambda name: name.encode("utf-8", "surrogateescape"))
+    return sorted_names(group)

@@ -53,6 +53,8 @@ def create(location, name, kind=OBJECT, space=None):
     """A reference to the object at a path of a group or file, or to cells of the dataset there."""
     if isinstance(name, bytes):
         name = name.decode("utf-8", "surrogateescape")
+    if name == "." and not hasattr(location, "links"):
+        name = location.name.decode("utf-8", "surrogateescape")
     if kind == DATASET_REGION:
         if space is None:
             raise ValueError("A region reference needs a dataspace with the cells")

@@ -193,21 +193,21 @@ class SpaceID:
         """The selection of another dataspace."""
         self.selection = source.selection
 
-    def combine_select(self, op, other):
+    def combine_select(self, other, op):
         """A dataspace with the selections of both."""
         made = self.copy()
         made._take(other.selection, op)
         return made
 
-    def modify_select(self, op, other):
+    def modify_select(self, other, op):
         """The selections of both."""
         self._take(other.selection, op)
 
     def select_shape_same(self, other):
         """Whether the selected elements of both have the same shape."""
-        mine = [length for _, length in self.selection.blocks(self._shape)]
-        theirs = [length for _, length in other.selection.blocks(other._shape)]
-        return mine == theirs
+        from .._hl.selections import guess_shape
+
+        return guess_shape(self) == guess_shape(other)
 
     def offset_simple(self, offset=None):
         """Not there: selections have no offset."""
