@@ -225,7 +225,7 @@ def _encode_references(tree, array, group):
             raise TypeError("References to objects and to regions do not become each other")
         natives.append(item.native)
     elements = group.reference_elements(tree[2], natives)
-    return elements.reshape(len(natives), -1)
+    return elements.reshape(len(natives), tree[1])
 
 
 def _encode_struct(tree, array, heap, group, dtype, onto):

@@ -213,6 +213,7 @@ def _external(external, prefix, parent):
         external = [(external, 0, h5s.UNLIMITED)]
     found = []
     try:
+        external = list(external)
         if any(not isinstance(entry, (tuple, list)) for entry in external):
             raise TypeError
         entries = [tuple(entry) for entry in external]
@@ -786,7 +787,7 @@ class Dataset(HLObject):
             return np.asarray(val, dtype=dtype.subdtype[0], order="C")
         if dtype.names is not None:
             return _structs_to_write(val, dtype)
-        if isinstance(val, np.ndarray) and val.dtype.kind not in "OUST":
+        if isinstance(val, np.ndarray) and val.dtype.kind not in "OUT":
             return np.asarray(val, order="C")
         if not isinstance(val, np.ndarray) and hasattr(val, "dtype") and getattr(val.dtype, "kind", "O") in "iufbcV":
             return np.asarray(val, order="C")
@@ -860,6 +861,10 @@ class Dataset(HLObject):
         except ValueError as error:
             if "opened for reading" in str(error):
                 raise OSError(f"Can't synchronously write data ({error})") from None
+            raise
+        except TypeError as error:
+            if "conver" in str(error):
+                raise base.translated(error, OSError, "Can't synchronously write data") from None
             raise
 
     def _write_plain(self, selection, array, datatype):

@@ -42,7 +42,7 @@ class DimensionProxy(base.HLObject):
         scales = self._scales()
         if isinstance(item, int):
             if not 0 <= item < len(scales):
-                raise IndexError(f"{item} is out of range")
+                raise RuntimeError(f"The axis has no scale {item}")
             return Dataset(scales[item])
         names = [h5ds.get_scale_name(scale).decode() for scale in scales]
         if item not in names:

@@ -276,7 +276,8 @@ class Group(MutableMappingHDF5, HLObject):
         except (OSError, KeyError) as error:
             raise base.translated(error, OSError, "Unable to create link") from None
         except ValueError as error:
-            raise base.translated(error, OSError if isinstance(obj, HLObject) else ValueError, "Unable to create link") from None
+            linked = isinstance(obj, (HLObject, SoftLink, ExternalLink))
+            raise base.translated(error, OSError if linked else ValueError, "Unable to create link") from None
 
     def _set(self, name, obj):
         if isinstance(obj, HLObject):
@@ -322,8 +323,8 @@ class Group(MutableMappingHDF5, HLObject):
         if not self.id:
             return False
         name = _text(name)
-        if name.strip("/") == "":
-            return name != ""
+        if name.strip("/.") == "":
+            return name != "" and self._group.leads(name)
         try:
             # A link that leads nowhere is a member, too.
             found = self._group.link(name)
@@ -360,7 +361,10 @@ class Group(MutableMappingHDF5, HLObject):
             raise TypeError("Destination must be path or Group object")
         else:
             to_group, to_path = self._group, _text(dest)
-        from_group.copy(from_path, to_group, to_path, flags)
+        try:
+            from_group.copy(from_path, to_group, to_path, flags)
+        except (KeyError, ValueError) as error:
+            raise base.translated(error, RuntimeError, "Unable to copy object") from None
 
     def visit(self, func):
         """Calls a function with the path of every object below, each once, until it returns something."""

@@ -1,6 +1,7 @@
 """Files."""
 
 import os
+import weakref
 
 from .. import _pumice
 from .h5g import GroupID
@@ -17,7 +18,8 @@ LIBVER_LATEST = LIBVER_V200
 FILE_IMAGE_OPEN_RW = 1
 FSPACE_STRATEGY_FSM_AGGR, FSPACE_STRATEGY_PAGE, FSPACE_STRATEGY_AGGR, FSPACE_STRATEGY_NONE = 0, 1, 2, 3
 
-_open = []
+# Files that are open, as long as somebody has them.
+_open = weakref.WeakValueDictionary()
 
 
 class FileID(GroupID):
@@ -37,7 +39,7 @@ class FileID(GroupID):
         self.group = file.root()
         self.native = self.group.object()
         self.owner = self
-        _open.append(self)
+        _open[id(self)] = self
 
     @classmethod
     def of(cls, file):
@@ -58,8 +60,7 @@ class FileID(GroupID):
 
     def close(self):
         """Writes everything and lets go of the file."""
-        if self in _open:
-            _open[:] = [one for one in _open if one is not self]
+        _open.pop(id(self), None)
         if self.backing is not None and self.file_native.is_open and self._intent & ACC_RDWR:
             image = self.file_native.image()
             with open_plain(self.backing, "wb") as file:
@@ -216,7 +217,7 @@ def get_name(obj):
 
 def get_obj_ids(where=OBJ_ALL, types=OBJ_ALL):
     """The handles of open files."""
-    return [one for one in _open if one.valid and types & OBJ_FILE]
+    return [one for one in list(_open.values()) if one.valid and types & OBJ_FILE]
 
 
 def get_obj_count(where=OBJ_ALL, types=OBJ_ALL):
