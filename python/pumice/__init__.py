@@ -4,6 +4,7 @@ from . import _pumice
 from ._hl import filters
 from ._hl.attrs import AttributeManager
 from ._hl.base import Empty, HLObject, is_hdf5
+from ._hl.cache import Cache, read_many, write_many
 from ._hl.dataset import Dataset
 from ._hl.datatype import Datatype
 from ._hl.dtypes import (
@@ -26,6 +27,7 @@ from ._hl.dtypes import (
 from ._hl.files import File, register_driver, registered_drivers, unregister_driver
 from ._hl.group import ExternalLink, Group, HardLink, SoftLink
 from ._hl.selections import MultiBlockSlice
+from ._hl.sparse import Cells, from_scipy
 from ._hl.vds import VirtualLayout, VirtualSource
 from .low.h5 import get_config
 from .low.h5r import Reference, RegionReference

@@ -11,13 +11,8 @@ use pyo3::prelude::*;
 
 /// An attribute as it is stored: datatype, shape (nothing if it has no value), elements, what they refer to, and the
 /// address of the committed datatype if it has one.
-type Stored<'py> = (
-    PyDatatype,
-    Option<Vec<u64>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u8>>,
-    Option<u64>,
-);
+type Stored<'py> =
+    (PyDatatype, Option<Vec<u64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>, Option<u64>);
 
 /// Something that attributes can be given to.
 trait Holder {
@@ -141,7 +136,9 @@ impl PyAttributes {
                 return put(&object, name, RawAttribute::null(datatype), committed);
             };
             match heap {
-                None => put(&object, name, RawAttribute::new(datatype, &shape, elements)?, committed),
+                None => {
+                    put(&object, name, RawAttribute::new(datatype, &shape, elements)?, committed)
+                }
                 Some(heap) => {
                     let values = Heaped { elements, heap };
                     let value = VariableLength::heaped(datatype, &shape, values)?;

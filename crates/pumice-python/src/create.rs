@@ -3,7 +3,7 @@
 use crate::datatype::PyDatatype;
 use crate::errors::invalid;
 use crate::selection::PySelection;
-use pumice::{AllocationTime, Datatype, DatasetBuilder, FillTime, FilterSpec, Heaped, Selection};
+use pumice::{AllocationTime, DatasetBuilder, Datatype, FillTime, FilterSpec, Heaped, Selection};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -86,7 +86,9 @@ fn fill_time(name: &str) -> PyResult<FillTime> {
         "alloc" => Ok(FillTime::Allocation),
         "never" => Ok(FillTime::Never),
         "ifset" => Ok(FillTime::IfSet),
-        other => Err(invalid(format!("fill_time must be one of: 'alloc', 'never', 'ifset', not {other}"))),
+        other => Err(invalid(format!(
+            "fill_time must be one of: 'alloc', 'never', 'ifset', not {other}"
+        ))),
     }
 }
 

@@ -8,9 +8,7 @@ use crate::handles::Keeper;
 use crate::selection::PySelection;
 use crate::values::{packed, strings};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
-use pumice::{
-    AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, Transfer,
-};
+use pumice::{AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, Transfer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::sync::Arc;
@@ -318,7 +316,13 @@ impl PyDataset {
     }
 
     /// Stores a chunk as it is.
-    fn write_chunk(&self, py: Python<'_>, offset: Vec<u64>, bytes: &[u8], mask: u32) -> PyResult<()> {
+    fn write_chunk(
+        &self,
+        py: Python<'_>,
+        offset: Vec<u64>,
+        bytes: &[u8],
+        mask: u32,
+    ) -> PyResult<()> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.write_chunk(offset, bytes, mask)).map_err(raised)
     }
@@ -416,6 +420,21 @@ impl PyDataset {
         let dataset = self.dataset()?;
         let found = py.detach(|| dataset.read_defined_bytes(&cells.0)).map_err(raised)?;
         Ok((PyArray1::from_vec(py, found.coordinates), PyArray1::from_vec(py, found.values)))
+    }
+
+    /// Coordinates and elements, as they are stored, of the defined cells, with what they refer to.
+    #[expect(clippy::type_complexity)]
+    fn read_defined_heaped<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+    ) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>)>
+    {
+        let dataset = self.dataset()?;
+        let (places, found) =
+            py.detach(|| dataset.read_defined_heaped(&cells.0)).map_err(raised)?;
+        let elements = PyArray1::from_vec(py, found.elements);
+        Ok((PyArray1::from_vec(py, places), elements, PyArray1::from_vec(py, found.heap)))
     }
 
     /// Writes values, as they are stored, to cells by their coordinates, one point after another.

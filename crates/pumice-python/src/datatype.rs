@@ -5,9 +5,9 @@
 
 use crate::errors::{invalid, raised};
 use pumice::types::{
-    Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Complex, Compound, Conversion, Enumeration,
-    FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference, ReferenceKind,
-    StringPadding, Time, VarLen, VarLenKind,
+    Array, BitPadding, Bitfield, ByteOrder, CharacterSet, Complex, Compound, Conversion,
+    Enumeration, FixedString, Float, Integer, MantissaNormalization, Member, Opaque, Reference,
+    ReferenceKind, StringPadding, Time, VarLen, VarLenKind,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};

@@ -39,7 +39,9 @@ fn mode_of(mode: &str) -> PyResult<Mode> {
         "w" => Ok(Mode::Create),
         "w-" | "x" => Ok(Mode::CreateNew),
         "a" => Ok(Mode::EditOrCreate),
-        other => Err(invalid(format!("Invalid mode; must be one of r, r+, w, w-, x, a, not {other}"))),
+        other => {
+            Err(invalid(format!("Invalid mode; must be one of r, r+, w, w-, x, a, not {other}")))
+        }
     }
 }
 

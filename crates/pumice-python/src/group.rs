@@ -248,7 +248,12 @@ impl PyGroup {
     }
 
     /// Makes a group.
-    fn create_group(&self, py: Python<'_>, path: &str, track_order: bool) -> PyResult<PyObjectHandle> {
+    fn create_group(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        track_order: bool,
+    ) -> PyResult<PyObjectHandle> {
         let group = self.0.group()?;
         let options =
             GroupOptions::new().track_order(track_order).track_attribute_order(track_order);
@@ -280,7 +285,12 @@ impl PyGroup {
     }
 
     /// Stores a datatype under a name.
-    fn commit(&self, py: Python<'_>, path: &str, datatype: &PyDatatype) -> PyResult<PyObjectHandle> {
+    fn commit(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        datatype: &PyDatatype,
+    ) -> PyResult<PyObjectHandle> {
         let group = self.0.group()?;
         let made = py.detach(|| group.commit_datatype(path, &datatype.0)).map_err(raised)?;
         Ok(self.opened(Node::Datatype(made)))
@@ -395,7 +405,9 @@ impl PyGroup {
                     None => elements.resize(elements.len() + size, 0),
                     Some(reference) => match group.reference_value(reference, meaning)? {
                         pumice::Value::Reference(element) => elements.extend(element),
-                        _ => return Err(pumice::Error::Internal("a reference that is none".into())),
+                        _ => {
+                            return Err(pumice::Error::Internal("a reference that is none".into()));
+                        }
                     },
                 }
             }

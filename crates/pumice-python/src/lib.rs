@@ -13,6 +13,7 @@ mod errors;
 mod file;
 mod group;
 mod handles;
+mod many;
 mod reference;
 mod selection;
 mod stream;
@@ -37,6 +38,8 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
+    module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_places, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_references, module)?)?;

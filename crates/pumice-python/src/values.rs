@@ -68,9 +68,7 @@ pub(crate) fn packed(items: &Bound<'_, PyList>) -> PyResult<pumice::Strings> {
     for item in items.iter() {
         let bytes = bytes_of(&item, &mut place)?;
         if bytes.contains(&0) {
-            return Err(PyValueError::new_err(
-                "VLEN strings do not support embedded NULLs",
-            ));
+            return Err(PyValueError::new_err("VLEN strings do not support embedded NULLs"));
         }
         all.extend_from_slice(bytes);
         offsets.push(all.len() as u64);

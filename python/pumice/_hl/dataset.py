@@ -751,6 +751,9 @@ class Dataset(HLObject):
         names = tuple(one for one in args if isinstance(one, str))
         args = tuple(one for one in args if not isinstance(one, str))
         dtype = self.dtype
+        if isinstance(val, np.ma.MaskedArray) and self.is_sparse and not names:
+            self.sparse[args] = val
+            return
         if self._is_empty:
             raise OSError("Can't synchronously write data (the dataset has no elements)")
         if names:
@@ -994,6 +997,40 @@ class Dataset(HLObject):
         from .sparse import SparseView
 
         return SparseView(self)
+
+    def to_csr(self):
+        """All defined cells as scipy.sparse.csr_array."""
+        return self.sparse("csr")[...]
+
+    def to_csc(self):
+        """All defined cells as scipy.sparse.csc_array."""
+        return self.sparse("csc")[...]
+
+    def to_coo(self):
+        """All defined cells as scipy.sparse.coo_array."""
+        return self.sparse("coo")[...]
+
+    def defined(self, args=()):
+        """Which cells are defined, as an array of truth values."""
+        return self.sparse.defined(args)
+
+    def is_defined(self, *point):
+        """Whether a cell is defined."""
+        return self._ds.count_defined(selections.select(self.shape, tuple(point), dataset=self).native) > 0
+
+    def erase(self, args=()):
+        """Makes cells undefined, which is not the same as zero."""
+        self._ds.erase(selections.select(self.shape, args, dataset=self).native)
+
+    @property
+    def nnz(self):
+        """How many cells are defined."""
+        return self._ds.count_defined(_pumice.Selection.all())
+
+    @property
+    def density(self):
+        """The share of cells that are defined."""
+        return self.nnz / self.size if self.size else 0.0
 
     @property
     def is_sparse(self):
