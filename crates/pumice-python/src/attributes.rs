@@ -114,6 +114,7 @@ impl PyAttributes {
     /// Makes an attribute, or replaces it: without a shape one without a value, with a heap one whose elements refer
     /// to it.
     #[pyo3(signature = (name, datatype, shape, elements, heap=None, committed=None))]
+    #[expect(clippy::too_many_arguments)]
     fn write(
         &self,
         py: Python<'_>,

@@ -302,17 +302,9 @@ fn parse_integer(tree: &Bound<'_, PyTuple>) -> PyResult<Integer> {
 
 fn parse_float(tree: &Bound<'_, PyTuple>) -> PyResult<Float> {
     type Fields = (u8, u8, u8, u32);
-    let (_, size, order, bit_offset, precision, pads, normal, fields, mantissa): (
-        String,
-        u32,
-        String,
-        u16,
-        u16,
-        (u8, u8, u8),
-        u8,
-        Fields,
-        (u8, u8),
-    ) = tree.extract()?;
+    type Parts = (String, u32, String, u16, u16, (u8, u8, u8), u8, Fields, (u8, u8));
+    let (_, size, order, bit_offset, precision, pads, normal, fields, mantissa): Parts =
+        tree.extract()?;
     let normalization = match normal {
         0 => MantissaNormalization::None,
         1 => MantissaNormalization::MsbSet,

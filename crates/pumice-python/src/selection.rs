@@ -138,6 +138,9 @@ fn spans(list: &[u64]) -> Vec<(u64, u64)> {
     spans
 }
 
+/// A selection, its count along each axis, and which axes an integer has fixed.
+type Simple = (PySelection, Vec<u64>, Vec<bool>);
+
 /// One axis of a simple index.
 struct Axis {
     start: u64,
@@ -152,7 +155,7 @@ struct Axis {
 pub(crate) fn simple_index(
     shape: Vec<u64>,
     index: &Bound<'_, PyTuple>,
-) -> PyResult<Option<(PySelection, Vec<u64>, Vec<bool>)>> {
+) -> PyResult<Option<Simple>> {
     let mut axes: Vec<Axis> = Vec::with_capacity(shape.len());
     let mut rest = false;
     let given = index.len();

@@ -121,8 +121,10 @@ class AttributeManager(MutableMappingHDF5):
             return
         datatype, shape = self._attributes.describe(name)
         dtype = dtypes.dtype_of(datatype)
+        if shape is None:
+            raise OSError("Can't write attribute (it has no value: replace it)")
         array = array_for_new_object(value, specified_dtype=dtype)
-        shape = () if shape is None else tuple(shape)
+        shape = tuple(shape)
         inner = dtype.subdtype[1] if dtype.subdtype is not None else ()
         if array.shape != shape + tuple(inner) and not (base.product(shape) == 1 and array.size == 1):
             raise TypeError("Shape of data is incompatible with existing attribute")

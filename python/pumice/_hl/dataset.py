@@ -609,6 +609,8 @@ class Dataset(HLObject):
 
     def astype(self, dtype):
         """The dataset as another dtype: index the result."""
+        if np.dtype(dtype).kind == "T" and h5t.check_string_dtype(self.dtype) is None:
+            raise TypeError("dset.astype('T') can only be used on datasets with an HDF5 string datatype")
         return AstypeWrapper(self, dtype)
 
     def asstr(self, encoding=None, errors="strict"):
@@ -1097,6 +1099,10 @@ def _strings_to_write(val, string):
     if string.length is not None and array.dtype.kind in "UTO":
         encoded = [one.encode(string.encoding) if isinstance(one, str) else one for one in array.reshape(-1)]
         array = np.array(encoded, dtype=f"S{string.length}").reshape(array.shape)
+    if string.length is None and string.encoding == "ascii":
+        for one in array.reshape(-1) if array.dtype.kind in "OT" else ():
+            if isinstance(one, str):
+                one.encode("ascii")
     if string.length is None and array.dtype.kind not in "SUTO":
         raise TypeError(f"Can't write {array.dtype} to strings")
     return array

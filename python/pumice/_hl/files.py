@@ -23,7 +23,7 @@ mpi = False
 hdf5_version = (2, 0, 0)
 
 # Drivers of one's own: a function that sets up a property list.
-_drivers = {"sec2": None, "stdio": None, "core": None, "family": None, "fileobj": None}
+_drivers = dict.fromkeys(("sec2", "stdio", "core", "family", "fileobj"), lambda plist, **options: None)
 
 
 def register_driver(name, set_fapl):
@@ -123,7 +123,9 @@ class File(Group):
             return
         if mode not in ("r", "r+", "w", "w-", "x", "a"):
             raise ValueError("Invalid mode; must be one of r, r+, w, w-, x, a")
-        if driver is None and hasattr(name, "read") and hasattr(name, "seek"):
+        if hasattr(name, "read") and hasattr(name, "seek"):
+            if driver not in (None, "fileobj"):
+                raise ValueError("Driver must be 'fileobj' for file-like object if specified.")
             driver = "fileobj"
         if driver is not None and driver not in _drivers:
             raise ValueError(f"Unknown driver type {driver!r}")

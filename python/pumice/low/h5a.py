@@ -51,7 +51,11 @@ class AttrID:
 
     def get_type(self):
         """The datatype."""
-        return wrap_type(self.datatype)
+        address = self._attributes.read(self._name)[4]
+        path = None if address is None else self._holder.owner.group.path_of(address)
+        if path is None:
+            return wrap_type(self.datatype)
+        return wrap_type(self.datatype, self._holder.owner.group.open(path), self._holder.owner)
 
     def get_storage_size(self):
         """How many bytes the elements take."""

@@ -107,7 +107,7 @@ def get_objinfo(loc, name=".", follow_link=True):
         found = loc.group.link(name)
         if found is not None and found[0] == "soft":
             return GroupStat((0, 0), (0, 0), 0, LINK, 0, len(found[1]) + 1)
-    native = loc.native if not hasattr(loc, "group") else loc.group.open(name)
+    native = loc.group.open(name) if isinstance(loc, GroupID) else loc.native
     path = native.file_path
     fileno = (0, 0)
     if path is not None:
