@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import weakref
 from collections.abc import ItemsView, KeysView, Mapping, MutableMapping, ValuesView
 
 import numpy as np
@@ -217,11 +218,12 @@ class HLObject:
     def __bool__(self):
         return bool(self.id)
 
-    def __getnewargs__(self):
-        raise TypeError("h5py objects cannot be pickled")
-
-    def __getstate__(self):
-        raise TypeError("h5py objects cannot be pickled")
+    def __reduce__(self):
+        """By path: opened again, for reading and once in each process. What can be changed stays where it is."""
+        fid = self.id.owner if self.id is not None else None
+        if not self.id or fid is None or fid.path is None or fid.get_intent() & h5f.ACC_RDWR:
+            raise TypeError("h5py objects cannot be pickled (only those of files that are opened for reading can)")
+        return _reopened, (str(fid.path), self.name)
 
 
 class _Closed:
@@ -301,6 +303,22 @@ class MappingHDF5(Mapping):
 
 class MutableMappingHDF5(MappingHDF5, MutableMapping):
     """The mapping protocol with changes."""
+
+
+# The files that were opened for objects from other processes, by process and path.
+_files = weakref.WeakValueDictionary()
+
+
+def _reopened(path, name):
+    """An object from another process."""
+    from .files import File
+
+    key = (os.getpid(), path)
+    fid = _files.get(key)
+    if fid is None or not fid:
+        fid = _files[key] = File(path, "r").id
+    file = File(fid)
+    return file if name == "/" else file[name]
 
 
 def translated(error, kind, what):
