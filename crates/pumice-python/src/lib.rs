@@ -1,3 +1,49 @@
-//! The Python package `pumice`.
+//! The native part of the Python package `pumice`: its classes are handles, its functions move bytes.
 //!
-//! Not begun: the crate keeps its place in the layers until the package is written.
+//! Nothing here knows h5py or numpy's dtypes: what a program sees is written in Python, in `python/pumice`. Datatypes
+//! come as trees ([`datatype`]), elements as arrays of bytes, selections as objects of their own. Every call that may
+//! wait for a file, a lock or a thread lets other threads of Python run meanwhile.
+
+mod attributes;
+mod context;
+mod create;
+mod dataset;
+mod datatype;
+mod errors;
+mod file;
+mod group;
+mod handles;
+mod many;
+mod reference;
+mod selection;
+mod stream;
+mod values;
+
+use pyo3::prelude::*;
+
+/// HDF5 for Python: handles and bytes. Use `pumice`.
+#[pymodule(gil_used = false)]
+fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
+    module.add_class::<attributes::PyAttributes>()?;
+    module.add_class::<context::PyContext>()?;
+    module.add_class::<dataset::PyDataset>()?;
+    module.add_class::<datatype::PyDatatype>()?;
+    module.add_class::<file::PyFile>()?;
+    module.add_class::<group::PyGroup>()?;
+    module.add_class::<group::PyObjectHandle>()?;
+    module.add_class::<reference::PyReference>()?;
+    module.add_class::<selection::PySelection>()?;
+    module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
+    module.add_function(wrap_pyfunction!(file::open_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(file::open_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
+    module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
+    module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
+    module.add_function(wrap_pyfunction!(values::heap_places, module)?)?;
+    module.add_function(wrap_pyfunction!(values::heap_references, module)?)?;
+    module.add_function(wrap_pyfunction!(values::heap_strings, module)?)?;
+    module.add_function(wrap_pyfunction!(values::pack_strings, module)?)?;
+    Ok(())
+}

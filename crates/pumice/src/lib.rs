@@ -121,6 +121,7 @@ mod links;
 mod many;
 #[cfg(doctest)]
 mod misuse;
+mod named;
 mod object_copy;
 mod path;
 mod place;
@@ -151,6 +152,7 @@ pub use group::{Group, Member, MemberKind, Node};
 pub use info::{FileInfo, FileSpaceInfo, FileSpaceStrategy};
 pub use links::GroupOptions;
 pub use many::{ReadMany, WriteMany};
+pub use named::LinkTarget;
 pub use object_copy::CopyOptions;
 pub use path::ObjectPath;
 pub use pumice_cache::Config as CacheConfig;

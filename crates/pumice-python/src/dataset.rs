@@ -1,0 +1,455 @@
+//! Datasets.
+
+use crate::context::counters;
+use crate::datatype::PyDatatype;
+use crate::errors::{invalid, raised};
+use crate::group::{Object, PyObjectHandle};
+use crate::handles::Keeper;
+use crate::selection::PySelection;
+use crate::values::{packed, strings};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use pumice::{AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, Transfer};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::sync::Arc;
+
+/// A dataset.
+#[pyclass(frozen, name = "Dataset", module = "pumice._pumice")]
+pub(crate) struct PyDataset(PyObjectHandle);
+
+impl PyDataset {
+    pub(crate) fn new(dataset: Dataset, keeper: &Arc<Keeper>) -> Self {
+        Self(PyObjectHandle::new(Object::Dataset(dataset), keeper))
+    }
+
+    /// The dataset, for one call.
+    pub(crate) fn dataset(&self) -> PyResult<Dataset> {
+        match self.0.object()? {
+            Object::Dataset(dataset) => Ok(dataset),
+            _ => Err(invalid("not a dataset")),
+        }
+    }
+}
+
+/// Where elements lie in memory that are not one after another: the cells, and the shape that they are cells of.
+type Memory<'py> = Option<(PyRef<'py, PySelection>, Vec<u64>)>;
+
+fn transfer(memory: &Memory<'_>) -> Transfer {
+    match memory {
+        None => Transfer::new(),
+        Some((cells, shape)) => Transfer::new().memory(cells.0.clone(), shape.clone()),
+    }
+}
+
+/// Number, name, whether it is optional, parameters.
+type FilterFacts = (u16, Option<String>, bool, Vec<u32>);
+
+fn filter_facts(filters: Vec<FilterSpec>) -> Vec<FilterFacts> {
+    filters.into_iter().map(|f| (f.id, f.name, f.optional, f.parameters)).collect()
+}
+
+/// First cell, filters that were skipped, address, bytes.
+type ChunkFacts = (Vec<u64>, u32, u64, u64);
+
+fn chunk_facts(info: pumice::ChunkInfo) -> ChunkFacts {
+    (info.offset, info.filter_mask, info.address, info.size)
+}
+
+#[pymethods]
+impl PyDataset {
+    /// As any object.
+    fn object(&self) -> PyObjectHandle {
+        self.0.clone()
+    }
+
+    /// The size along each axis; nothing for a dataset without elements.
+    #[getter]
+    fn shape(&self) -> PyResult<Option<Vec<u64>>> {
+        let dataset = self.dataset()?;
+        match dataset.extent().map_err(raised)?.is_null() {
+            true => Ok(None),
+            false => Ok(Some(dataset.shape())),
+        }
+    }
+
+    /// How large it can become along each axis; nothing for any size.
+    #[getter]
+    fn max_shape(&self) -> PyResult<Vec<Option<u64>>> {
+        Ok(self.dataset()?.max_shape())
+    }
+
+    /// The datatype.
+    #[getter]
+    fn datatype(&self) -> PyResult<PyDatatype> {
+        Ok(PyDatatype(self.dataset()?.datatype().clone()))
+    }
+
+    /// The address of its committed datatype, if it has one.
+    #[getter]
+    fn committed(&self) -> PyResult<Option<u64>> {
+        Ok(self.dataset()?.committed_datatype())
+    }
+
+    /// How it is stored.
+    #[getter]
+    fn layout(&self) -> PyResult<&'static str> {
+        Ok(match self.dataset()?.layout() {
+            LayoutKind::Compact => "compact",
+            LayoutKind::Contiguous => "contiguous",
+            LayoutKind::Chunked => "chunked",
+            LayoutKind::Sparse => "sparse",
+            LayoutKind::VariableLength => "variable-length",
+            LayoutKind::External => "external",
+            LayoutKind::Virtual => "virtual",
+            _ => "unreadable",
+        })
+    }
+
+    /// The shape of its chunks, if it has such.
+    #[getter]
+    fn chunk(&self) -> PyResult<Option<Vec<u64>>> {
+        Ok(self.dataset()?.chunk())
+    }
+
+    /// Its filters; of a sparse dataset, those of the values.
+    #[getter]
+    fn filters(&self) -> PyResult<Vec<FilterFacts>> {
+        Ok(filter_facts(self.dataset()?.filters()))
+    }
+
+    /// The filters of the locations of a sparse dataset.
+    #[getter]
+    fn location_filters(&self) -> PyResult<Vec<FilterFacts>> {
+        Ok(filter_facts(self.dataset()?.location_filters()))
+    }
+
+    /// "undefined", "default" or "value"; when it is written, when room is found, and the address of the elements if
+    /// they lie in one piece.
+    fn creation(&self) -> PyResult<(&'static str, &'static str, &'static str, Option<u64>)> {
+        let creation = self.dataset()?.creation().map_err(raised)?;
+        let fill = match creation.fill {
+            Fill::Undefined => "undefined",
+            Fill::Default => "default",
+            Fill::Value(_) => "value",
+        };
+        let time = match creation.fill_time {
+            FillTime::Allocation => "alloc",
+            FillTime::Never => "never",
+            FillTime::IfSet => "ifset",
+        };
+        let allocation = match creation.allocation_time {
+            AllocationTime::Default => "default",
+            AllocationTime::Early => "early",
+            AllocationTime::Late => "late",
+            AllocationTime::Incremental => "incremental",
+        };
+        Ok((fill, time, allocation, creation.address))
+    }
+
+    /// The fill value as it is stored, and what it refers to.
+    #[expect(clippy::type_complexity)]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>)>> {
+        let dataset = self.dataset()?;
+        let arrays = |found: Heaped| {
+            (PyArray1::from_vec(py, found.elements), PyArray1::from_vec(py, found.heap))
+        };
+        if dataset.datatype().has_varlen() {
+            return Ok(dataset.fill_heaped().map_err(raised)?.map(arrays));
+        }
+        let value = dataset.fill_value().map(<[u8]>::to_vec);
+        Ok(value.map(|elements| arrays(Heaped { elements, heap: Vec::new() })))
+    }
+
+    /// Reads cells into memory, as elements of a datatype.
+    #[pyo3(signature = (cells, datatype, buffer, memory=None))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        datatype: &PyDatatype,
+        mut buffer: PyReadwriteArray1<'_, u8>,
+        memory: Memory<'_>,
+    ) -> PyResult<()> {
+        let (dataset, transfer) = (self.dataset()?, transfer(&memory));
+        let bytes = buffer.as_slice_mut()?;
+        py.detach(|| dataset.read_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
+    }
+
+    /// Writes elements of a datatype to cells.
+    #[pyo3(signature = (cells, datatype, buffer, memory=None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        datatype: &PyDatatype,
+        buffer: PyReadonlyArray1<'_, u8>,
+        memory: Memory<'_>,
+    ) -> PyResult<()> {
+        let (dataset, transfer) = (self.dataset()?, transfer(&memory));
+        let bytes = buffer.as_slice()?;
+        py.detach(|| dataset.write_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
+    }
+
+    /// Writes one element, as it is stored, to all cells.
+    fn write_same(&self, py: Python<'_>, cells: &PySelection, element: &[u8]) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.write_scalar_bytes(&cells.0, element)).map_err(raised)
+    }
+
+    /// Reads cells as they are stored, with what they refer to.
+    #[expect(clippy::type_complexity)]
+    fn read_heaped<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+    ) -> PyResult<(Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>)> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_heaped(&cells.0)).map_err(raised)?;
+        Ok((PyArray1::from_vec(py, found.elements), PyArray1::from_vec(py, found.heap)))
+    }
+
+    /// Writes elements as they are to be stored, with what they refer to.
+    fn write_heaped(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        elements: PyReadonlyArray1<'_, u8>,
+        heap: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        let (elements, heap) = (elements.as_slice()?.to_vec(), heap.as_slice()?.to_vec());
+        let values = Heaped { elements, heap };
+        py.detach(|| dataset.write_heaped(&cells.0, &values)).map_err(raised)
+    }
+
+    /// Reads strings, as `str` or as `bytes`.
+    fn read_strings<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+        text: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_strings(&cells.0)).map_err(raised)?;
+        strings(py, found.iter(), text)
+    }
+
+    /// Writes strings.
+    fn write_strings(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        items: &Bound<'_, PyList>,
+    ) -> PyResult<()> {
+        let (dataset, items) = (self.dataset()?, packed(items)?);
+        py.detach(|| dataset.write_packed_strings(&cells.0, &items)).map_err(raised)
+    }
+
+    /// Changes the size.
+    fn resize(&self, py: Python<'_>, shape: Vec<u64>) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.resize(shape)).map_err(raised)
+    }
+
+    /// Writes what has changed.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.flush()).map_err(raised)
+    }
+
+    /// Takes notice of what others have written.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.refresh()).map_err(raised)
+    }
+
+    /// Loads the chunks of cells ahead.
+    fn prefetch(&self, py: Python<'_>, cells: &PySelection) -> PyResult<bool> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.prefetch(&cells.0)).map_err(raised)
+    }
+
+    /// How many bytes its elements take in the file.
+    fn storage_size(&self, py: Python<'_>) -> PyResult<u64> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.storage_size()).map_err(raised)
+    }
+
+    /// How many chunks are stored.
+    fn chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.flush().and_then(|()| dataset.chunk_count())).map_err(raised)
+    }
+
+    /// Every stored chunk.
+    fn chunks(&self, py: Python<'_>) -> PyResult<Vec<ChunkFacts>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| {
+            dataset.flush()?;
+            dataset.chunks()?.list()
+        });
+        Ok(found.map_err(raised)?.into_iter().map(chunk_facts).collect())
+    }
+
+    /// The chunk that begins at a cell.
+    fn chunk_info(&self, py: Python<'_>, offset: Vec<u64>) -> PyResult<Option<ChunkFacts>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| {
+            dataset.flush()?;
+            dataset.chunk_info(offset)
+        });
+        Ok(found.map_err(raised)?.map(chunk_facts))
+    }
+
+    /// A chunk as it is stored, and which filters were skipped.
+    fn read_chunk<'py>(
+        &self,
+        py: Python<'py>,
+        offset: Vec<u64>,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, u32)>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_chunk(offset)).map_err(raised)?;
+        Ok(found.map(|(bytes, mask)| (PyBytes::new(py, &bytes), mask)))
+    }
+
+    /// Stores a chunk as it is.
+    fn write_chunk(
+        &self,
+        py: Python<'_>,
+        offset: Vec<u64>,
+        bytes: &[u8],
+        mask: u32,
+    ) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.write_chunk(offset, bytes, mask)).map_err(raised)
+    }
+
+    /// The files that hold its elements, if others do.
+    fn external(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, u64)>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.external_pieces()).map_err(raised)?;
+        Ok(found.into_iter().map(|piece| (piece.name, piece.offset, piece.size)).collect())
+    }
+
+    /// The parts of a virtual dataset: cells, file, dataset, cells there.
+    fn parts(&self) -> PyResult<Vec<(PySelection, String, String, PySelection)>> {
+        let dataset = self.dataset()?;
+        let part = |part: &pumice::VirtualMapping| {
+            let (target, source) = (part.target.clone(), part.source.clone());
+            (PySelection(target), part.file.clone(), part.dataset.clone(), PySelection(source))
+        };
+        Ok(dataset.virtual_mappings().iter().map(part).collect())
+    }
+
+    /// What the cache has done for it.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        counters(py, &self.dataset()?.cache_stats())
+    }
+
+    /// Makes it a scale.
+    fn make_scale(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.make_scale(name)).map_err(raised)
+    }
+
+    /// Whether it is a scale.
+    fn is_scale(&self, py: Python<'_>) -> PyResult<bool> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.is_scale()).map_err(raised)
+    }
+
+    /// Its name as a scale.
+    fn scale_name(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.scale_name()).map_err(raised)
+    }
+
+    /// Gives an axis a scale.
+    fn attach_scale(&self, py: Python<'_>, axis: usize, scale: &Self) -> PyResult<()> {
+        let (dataset, scale) = (self.dataset()?, scale.dataset()?);
+        py.detach(|| dataset.attach_scale(axis, &scale)).map_err(raised)
+    }
+
+    /// Takes a scale from an axis.
+    fn detach_scale(&self, py: Python<'_>, axis: usize, scale: &Self) -> PyResult<()> {
+        let (dataset, scale) = (self.dataset()?, scale.dataset()?);
+        py.detach(|| dataset.detach_scale(axis, &scale)).map_err(raised)
+    }
+
+    /// The addresses of the scales of an axis.
+    fn scales(&self, py: Python<'_>, axis: usize) -> PyResult<Vec<u64>> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.scales(axis)).map_err(raised)?;
+        Ok(found.iter().map(Dataset::address).collect())
+    }
+
+    /// The label of an axis.
+    fn label(&self, py: Python<'_>, axis: usize) -> PyResult<Option<String>> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.label(axis)).map_err(raised)
+    }
+
+    /// Gives an axis a label.
+    fn set_label(&self, py: Python<'_>, axis: usize, label: &str) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.set_label(axis, label)).map_err(raised)
+    }
+
+    /// How many of the cells are defined.
+    fn count_defined(&self, py: Python<'_>, cells: &PySelection) -> PyResult<u64> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.count_defined(&cells.0)).map_err(raised)
+    }
+
+    /// Makes cells undefined.
+    fn erase(&self, py: Python<'_>, cells: &PySelection) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        py.detach(|| dataset.erase(&cells.0)).map_err(raised)
+    }
+
+    /// Coordinates and values, as they are stored, of the defined cells.
+    #[expect(clippy::type_complexity)]
+    fn read_defined<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+    ) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u8>>)> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_defined_bytes(&cells.0)).map_err(raised)?;
+        Ok((PyArray1::from_vec(py, found.coordinates), PyArray1::from_vec(py, found.values)))
+    }
+
+    /// Coordinates and elements, as they are stored, of the defined cells, with what they refer to.
+    #[expect(clippy::type_complexity)]
+    fn read_defined_heaped<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+    ) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>)>
+    {
+        let dataset = self.dataset()?;
+        let (places, found) =
+            py.detach(|| dataset.read_defined_heaped(&cells.0)).map_err(raised)?;
+        let elements = PyArray1::from_vec(py, found.elements);
+        Ok((PyArray1::from_vec(py, places), elements, PyArray1::from_vec(py, found.heap)))
+    }
+
+    /// Writes values, as they are stored, to cells by their coordinates, one point after another.
+    fn write_at(
+        &self,
+        py: Python<'_>,
+        coordinates: PyReadonlyArray1<'_, u64>,
+        values: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let dataset = self.dataset()?;
+        let (coordinates, values) = (coordinates.as_slice()?, values.as_slice()?);
+        let write = || {
+            let points = pumice::Points::list(dataset.shape().len(), coordinates)?;
+            dataset.write_bytes_at(&points, values)
+        };
+        py.detach(write).map_err(raised)
+    }
+}

@@ -1,0 +1,83 @@
+//! Handles that go with their file.
+//!
+//! A file of the library is closed when the last handle of it is gone. Closing it in Python means that every group,
+//! dataset and datatype that was opened through it lets go of it, though Python may keep the objects: each has its
+//! handle in a [`Slot`], of which the [`Keeper`] of the file knows.
+
+use crate::errors::invalid;
+use pyo3::PyResult;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+/// Below so many slots nobody looks for those that are gone.
+const FEW: usize = 64;
+
+/// Who empties the slots of a file.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    slots: Mutex<Slots>,
+}
+
+struct Slots {
+    all: Vec<Weak<dyn Empty>>,
+    look_at: usize,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { all: Vec::new(), look_at: FEW }
+    }
+}
+
+trait Empty: Send + Sync {
+    fn empty(&self);
+}
+
+impl Keeper {
+    /// A slot for a handle of the file.
+    pub(crate) fn slot<T: Send + Sync + 'static>(&self, handle: T) -> Arc<Slot<T>> {
+        let slot = Arc::new(Slot(RwLock::new(Some(handle))));
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.all.len() >= slots.look_at {
+            slots.all.retain(|slot| slot.strong_count() > 0);
+            slots.look_at = (slots.all.len() * 2).max(FEW);
+        }
+        let weak: Weak<Slot<T>> = Arc::downgrade(&slot);
+        slots.all.push(weak);
+        slot
+    }
+
+    /// Lets go of the file.
+    pub(crate) fn empty(&self) {
+        let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
+        slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());
+    }
+}
+
+/// A handle until its file is closed.
+pub(crate) struct Slot<T>(RwLock<Option<T>>);
+
+impl<T: Clone> Slot<T> {
+    /// The handle, for one call.
+    pub(crate) fn handle(&self) -> PyResult<T> {
+        let handle = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        handle.ok_or_else(|| invalid("the object was closed, or its file was"))
+    }
+}
+
+impl<T> Slot<T> {
+    /// Whether it still has its handle.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The handle; nobody gets it any more.
+    pub(crate) fn take(&self) -> Option<T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T: Send + Sync> Empty for Slot<T> {
+    fn empty(&self) {
+        drop(self.take());
+    }
+}

@@ -1,0 +1,1 @@
+"""What programs use: files, groups, datasets, attributes."""
