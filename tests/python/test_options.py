@@ -65,7 +65,7 @@ STAT = """
 """
 
 # Files that h5repack makes are compared as h5dump shows them.
-REPACK_FILES = ["h5repack_attr.h5", "h5repack_fill.h5", "h5repack_objs.h5", "h5repack_named_dtypes.h5", "h5repack_hlink.h5"]
+REPACK_FILES = ["h5repack_attr.h5", "h5repack_fill.h5", "h5repack_named_dtypes.h5", "h5repack_hlink.h5"]
 REPACK = """
  | -f GZIP=1 | -f SHUF | -f FLET | -f NONE | -l COMPA | -l CONTI | -l CHUNK=2x2 | -l CHUNK=10 | -L | -j 0 | -j 1 -k 2
 -c 8 -d 4 | -s 8 | --ssize=8 | --ssize=8:dtype | -s 16:attr | -m 500 -f GZIP=3 | -M 4096 | -t 1 -a 512 | -q creation_order

@@ -298,8 +298,13 @@ fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOpti
     }
     let (old, new) = (info.file_space, options.space);
     let mut file = File::options().library_version(low).user_block(user_block).root(&root);
-    file = file.group_ranks(info.group_leaf_k, info.group_internal_k);
-    file = file.chunk_rank(info.chunk_internal_k);
+    // The usual ones need no superblock that says so.
+    if (info.group_leaf_k, info.group_internal_k) != (4, 16) {
+        file = file.group_ranks(info.group_leaf_k, info.group_internal_k);
+    }
+    if info.chunk_internal_k != 32 {
+        file = file.chunk_rank(info.chunk_internal_k);
+    }
     if let Some((threshold, bytes)) = options.alignment {
         file = file.alignment(threshold, bytes);
     }

@@ -253,6 +253,7 @@ fn links_to_a_converted_matrix_stay_or_are_named() {
     array("X/data", &[5, 6, 7]);
     array("X/indices", &[0, 2, 1]);
     array("X/indptr", &[0, 2, 3]);
+    drop(group);
     file.create_hard_link("before", "X").unwrap();
     file.create_hard_link("zlater", "X").unwrap();
     file.create_hard_link("values", "X/data").unwrap();

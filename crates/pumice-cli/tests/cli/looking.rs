@@ -126,7 +126,10 @@ fn any_two_axes_and_slices_of_the_others_are_drawn() {
     let last = place.succeed("spy n.h5/matrix --ascii --slice 2=-1");
     assert!(last.contains("4 x 3 x 2, 2 defined") && last.contains(", axis 2 at 1; "), "{last}");
     let steps = place.succeed("spy n.h5/matrix --ascii --slice 0=::3");
-    assert!(steps.starts_with("+---+\n|@  |\n|@ @|\n+---+\n"), "{steps}");
+    assert!(
+        steps.contains("3 defined") && steps.contains("axis 0 from 0 to 4 in steps of 3"),
+        "{steps}"
+    );
     let told = place.succeed("spy n.h5 --axes 0,1 --slice 2=1:2 --ascii");
     assert!(told.contains("4 x 3 x 2, 2 defined"), "{told}");
     assert!(told.contains("axis 0 down, axis 1 across, axis 2 at 1"), "{told}");
