@@ -123,7 +123,7 @@ fn filled(cells: &Cells, [rows, columns]: [u64; 2]) -> Cells {
 /// Some rows of a matrix, in any order and with repetitions, as a selection.
 fn rows_of(rows: &[u64], shape: [u64; 2]) -> Selection {
     let row = |row: &u64| Selection::block(&[*row, 0], &[1, shape[1]]).unwrap();
-    Selection::union_of(2, rows.iter().map(row).collect(), &shape).unwrap()
+    Selection::union_of(2, rows.iter().map(row), &shape).unwrap()
 }
 
 /// Cells one by one, in every form in which they are read.
@@ -139,10 +139,13 @@ fn check_cells(dataset: &Dataset, cells: &Cells, selection: &Selection) {
         [0, 1].map(|axis| columns.coordinates[axis].iter().map(|&at| u64::from(at)));
     let listed = rows.clone().zip(across.clone()).zip(columns.values.iter().copied());
     assert_eq!(listed.collect::<Cells>(), expected);
-    assert_eq!(columns.values, found.values, "in the same order");
-    assert!(rows.zip(across).eq(found.iter().map(|(at, _)| (at[0], at[1]))));
+    // Cells of other datasets come in the order of a read, and in columns chunk by chunk.
+    if dataset.is_sparse() {
+        assert_eq!(columns.values, found.values, "in the same order");
+        assert!(rows.zip(across).eq(found.iter().map(|(at, _)| (at[0], at[1]))));
+    }
     let wide = dataset.read_columns::<u64, f64>(selection).unwrap();
-    assert!(wide.values.iter().zip(&found.values).all(|(one, other)| *one == f64::from(*other)));
+    assert!(wide.values.iter().zip(&columns.values).all(|(one, other)| *one == f64::from(*other)));
     assert_eq!(dataset.count_defined(selection).unwrap(), expected.len() as u64);
     let defined = dataset.defined(selection).unwrap();
     assert!(expected.keys().all(|(row, column)| defined.contains(&[*row, *column])));
@@ -223,7 +226,7 @@ proptest! {
         let gone: Vec<[u64; 2]> =
             cells.keys().step_by(3).map(|&(row, column)| [row, column]).take(4).collect();
         dataset.erase_at(&Points::list(2, gone.as_flattened()).unwrap()).unwrap();
-        gone.iter().for_each(|[row, column]| drop(cells.remove(&(*row, *column))));
+        cells.retain(|&(row, column), _| !gone.contains(&[row, column]));
         check(&dataset, &case, &cells);
     }
 }
