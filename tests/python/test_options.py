@@ -71,7 +71,7 @@ REPACK = """
 -c 8 -d 4 | -s 8 | --ssize=8 | --ssize=8:dtype | -s 16:attr | -m 500 -f GZIP=3 | -M 4096 | -t 1 -a 512 | -q creation_order
 -z descending | -q name -z descending | -S FSM_AGGR -P 1 | -S PAGE -G 512 | -S AGGR | -S NONE | -T 5
 -v | -v -l CONTI | -v -l CHUNK=2x2 | -v -f NONE | -v -L | -v -l COMPA | -v -f nothing:GZIP=1
--f GZIP=99 | -f GZIP | -f FOO | -l FOO | -l CHUNK | -m x | -S x | -q x | -z x | -j 3 -k 1 | -a 0 | -M 0
+-f GZIP=99 | -f GZIP | -f FOO | -l FOO | -l CHUNK | -m x | -S x | -q x | -z x | -j 3 -k 1 | -a 0
 """
 CLEAR = "-s | -m | -s -m | --filesize | --increment | --increment=0 | --increment=512 | --increment=0 -s | --filesize -s"
 
@@ -169,7 +169,8 @@ class Options(unittest.TestCase):
                     self.assertEqual(told[1], told[0])
 
     def test_h5clear(self):
-        names = [path.name for path in sorted((STAGE / "misc").rglob("*.h5"))]
+        # One member of a family is no file by itself.
+        names = [path.name for path in sorted((STAGE / "misc").rglob("*.h5")) if "family" not in path.name]
         place = self.place("misc", names)
         for words in options(CLEAR):
             for name in names:

@@ -498,7 +498,7 @@ mod tests {
         };
         assert_eq!(
             told("pumice spy"),
-            "the following required arguments were not provided: <FILE>; `pumice spy --help` tells what can be asked"
+            "the following required arguments were not provided: <FILE[/PATH]>; `pumice spy --help` tells what can be asked"
         );
         let text = told("pumice bogus");
         assert!(text.starts_with("unrecognized subcommand 'bogus'"), "{text}");

@@ -33,7 +33,9 @@ use std::path::{Path, PathBuf};
 /// Runs with the words behind the command's name.
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let parsed = Options::parse(arguments);
-    if parsed.is_err() && program == "h5repack" {
+    // Release 1.10 says so of every wrong option but filters and layouts, which are quoted.
+    let quoted = |error: &anyhow::Error| error.to_string().starts_with("in <");
+    if parsed.as_ref().is_err_and(|error| !quoted(error)) && program == "h5repack" {
         println!("Error occurred while parsing command-line options");
     }
     let mut options = understood(parsed, program)?;

@@ -334,7 +334,7 @@ fn any_two_axes_are_drawn() {
     drop(cube);
     file.close().unwrap();
     let caption = |line: &str| place.succeed(line).lines().last().map(String::from).unwrap();
-    let all = "/cube: 2 x 3 x 4, 3 defined, density 12.5 % (axis 1 down, axis 2 across)";
+    let all = "/cube: 2 x 3 x 4, 3 defined, density 12.5 % (axis 1 down, axis 2 across, cells counted along axis 0; --axes and --slice choose others)";
     assert_eq!(caption("spy c.h5 cube"), all);
     let turned = place.succeed("spy c.h5 cube --axes 2,0 --ascii");
     assert!(turned.starts_with("+--+\n|@@|\n| @|\n+--+\n"), "{turned}");
