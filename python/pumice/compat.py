@@ -92,7 +92,9 @@ def _selector():
 
         def make_selection(self, args):
             """The cells that an index means."""
-            return select(self.space.shape, args)
+            found = select(self.space.shape, args)
+            self.space.selection = found.native
+            return found
 
     module.Selector = Selector
     return module

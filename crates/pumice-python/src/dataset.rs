@@ -8,7 +8,9 @@ use crate::handles::Keeper;
 use crate::selection::PySelection;
 use crate::values::{packed, strings};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
-use pumice::{AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, Transfer};
+use pumice::{
+    AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, PlaceKind, Transfer,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::sync::Arc;
@@ -144,6 +146,17 @@ impl PyDataset {
             AllocationTime::Incremental => "incremental",
         };
         Ok((fill, time, allocation, creation.address))
+    }
+
+    /// Where the elements begin, if they lie in one piece somewhere in the file.
+    fn address(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let dataset = self.dataset()?;
+        if !matches!(dataset.layout(), LayoutKind::Contiguous) {
+            return Ok(None);
+        }
+        let places = py.detach(|| dataset.places()).map_err(raised)?;
+        let elements = places.iter().find(|place| place.kind == PlaceKind::Elements);
+        Ok(elements.map(|place| place.address))
     }
 
     /// The fill value as it is stored, and what it refers to.

@@ -222,7 +222,8 @@ def _encode_references(tree, array, group):
                 continue
             raise TypeError("Can't convert incompatible object to HDF5 object reference")
         if (tree[2] == "region") != isinstance(item, RegionReference):
-            raise TypeError("References to objects and to regions do not become each other")
+            kind = "region" if tree[2] == "region" else "object"
+            raise TypeError(f"Can't convert incompatible object to HDF5 {kind} reference")
         natives.append(item.native)
     elements = group.reference_elements(tree[2], natives)
     return elements.reshape(len(natives), tree[1])

@@ -75,8 +75,6 @@ def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=N
     if shape is None and data is None:
         if dtype is None:
             raise TypeError("One of data, shape or dtype must be specified")
-        if chunks is True or chunks:
-            raise TypeError("Chunks need a shape")
         data = Empty(dtype)
     if isinstance(shape, Empty) or isinstance(data, Empty):
         return _make_empty(parent, name, shape, data, dtype, tid, track_order,
@@ -868,7 +866,7 @@ class Dataset(HLObject):
                 raise OSError(f"Can't synchronously write data ({error})") from None
             raise
         except TypeError as error:
-            if "conver" in str(error):
+            if "no conversion from" in str(error):
                 raise base.translated(error, OSError, "Can't synchronously write data") from None
             raise
 

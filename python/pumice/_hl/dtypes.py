@@ -319,7 +319,10 @@ def dtype_of(datatype):
 
 
 def _fits(tree, exponent, mantissa):
-    return tree[7][2] <= exponent and tree[8][1] <= mantissa
+    """Whether every number of a type is one of those with such an exponent and mantissa."""
+    bias, most = tree[7][3], (1 << (exponent - 1)) - 1
+    largest = (1 << tree[7][2]) - 2 - bias
+    return largest <= most and 1 - bias >= 1 - most and tree[8][1] <= mantissa
 
 
 def _dtype_of_float(tree):

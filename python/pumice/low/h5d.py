@@ -89,7 +89,7 @@ class DatasetID(ObjectID):
         """Where the elements begin in the file; None if they do not lie in one piece, or nowhere."""
         if self.owner._intent & 1:
             self.owner.flush()
-        return self.ds.creation()[3] or None
+        return self.ds.address() or None
 
     def get_storage_size(self):
         """How many bytes the elements take."""
@@ -164,12 +164,12 @@ class DatasetID(ObjectID):
         if out is None:
             return mask, raw
         view = memoryview(out)
+        if not view.c_contiguous:
+            raise ValueError("out is not in one piece")
         if view.readonly:
             raise BufferError("out is read-only")
         if view.nbytes < len(raw):
             raise ValueError(f"out buffer is only {view.nbytes} bytes, {len(raw)} bytes required")
-        if not view.c_contiguous:
-            raise BufferError("out is not in one piece")
         flat = view.cast("B") if view.format != "B" or view.ndim != 1 else view
         flat[: len(raw)] = raw
         return mask, flat[: len(raw)]
@@ -178,7 +178,9 @@ class DatasetID(ObjectID):
         """Stores a chunk as it is."""
         self._need_chunks()
         raw = data.tobytes() if isinstance(data, np.ndarray) else bytes(data)
-        self.ds.write_chunk([int(at) for at in offsets], raw, filter_mask)
+        # Bits for filters that are not there say nothing.
+        mask = filter_mask & ((1 << len(self.ds.filters)) - 1)
+        self.ds.write_chunk([int(at) for at in offsets], raw, mask)
 
     def _cells(self, space):
         if space is None or space is _ALL or isinstance(space, int):
