@@ -14,9 +14,8 @@ fn main() -> pumice::Result<()> {
     let grid = file.new_dataset::<u32>().shape([1000, 1000]).chunk([100, 100]).deflate(4);
     let grid = grid.create("grid")?;
     (0..1000u64).into_par_iter().try_for_each(|row| grid.write((row, ..), &line(row)))?;
-    let columns = (0..1000u64).into_par_iter().map(|column| grid.read::<u64>((.., column)));
-    let sums =
-        columns.map(|cells| Ok(cells?.iter().sum())).collect::<pumice::Result<Vec<u64>>>()?;
+    let add_up = |column| Ok(grid.read::<u64>((.., column))?.iter().sum());
+    let sums: Vec<u64> = (0..1000u64).into_par_iter().map(add_up).collect::<pumice::Result<_>>()?;
     println!("{:?} {}", &sums[..3], sums.iter().sum::<u64>());
     file.close()
 }

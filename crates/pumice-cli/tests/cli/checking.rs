@@ -338,7 +338,7 @@ fn any_two_axes_are_drawn() {
     assert_eq!(caption("spy c.h5 cube"), all);
     let turned = place.succeed("spy c.h5 cube --axes 2,0 --ascii");
     assert!(turned.starts_with("+--+\n|@@|\n| @|\n+--+\n"), "{turned}");
-    let part = "/cube: 2 x 3 x 4, 2 defined, density 16.7 % (axis 1 down, axis 2 across, axis 0 from 1 to 2)";
+    let part = "/cube: 2 x 3 x 4, 2 defined, density 16.7 % (axis 1 down, axis 2 across, axis 0 at 1; --axes and --slice choose others)";
     assert_eq!(caption("spy c.h5 cube --slice 0=1"), part);
     assert!(place.fail("spy c.h5 cube --axes 0,3").contains("two different numbers below 3"));
     let chunks = place.succeed("spy c.h5 cube --chunks");
