@@ -29,7 +29,7 @@ def memory_tree(dtype, tree):
         return ("array", tuple(shape), memory_tree(base, tree[2] if kind == "array" else tree))
     if kind == "opaque" and dtype.kind not in "iufcbS" or kind == "opaque" and dtypes.check_opaque_dtype(dtype):
         return ("opaque", dtype.itemsize, tree[2])
-    if kind == "bitfield" and dtype.kind == "u" and dtype.itemsize == tree[1]:
+    if kind == "bitfield" and dtype.kind in "ub" and dtype.itemsize == tree[1]:
         return ("bitfield", tree[1], dtypes._order(dtype), 0, tree[1] * 8, 0, 0)
     if kind == "complex" and dtype.kind == "c":
         return ("complex", dtypes.tree_of(np.dtype(f"{dtype.byteorder}f{dtype.itemsize // 2}")))
