@@ -8,7 +8,7 @@ use crate::failure;
 use crate::flags::{self, Flag, Takes};
 use crate::target;
 use anyhow::{Context, Result, bail, ensure};
-use pumice::{File, PlaceKind};
+use pumice::{ErrorKind, File, PlaceKind};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -88,6 +88,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let path = Path::new(&options.file);
     target::regular(path).with_context(|| options.file.clone())?;
     let mut superblock = Superblock::read(path).with_context(|| options.file.clone())?;
+    not_a_part(path).with_context(|| options.file.clone())?;
     let end = fs::metadata(path)?.len();
     ensure!(
         options.status || !superblock.is_marked(),
@@ -111,6 +112,14 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         remove_image(path)?;
     }
     Ok(Outcome::Complete)
+}
+
+/// Fails if a file is a part of one that has several, which ends elsewhere. One that is damaged may be cleared.
+fn not_a_part(path: &Path) -> Result<()> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::Invalid => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Lets go of the image of a metadata cache, which the first change of a file does.

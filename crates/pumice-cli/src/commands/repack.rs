@@ -26,6 +26,7 @@ use pumice::{
     CopyOptions, Dataset, Error, File, FileOptions, FileSpaceStrategy, Group, GroupOptions,
     LibraryVersion, MemberKind, ObjectPath,
 };
+use request::Quoted;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     let parsed = Options::parse(arguments);
     // Release 1.10 says so of every wrong option but filters and layouts, which are quoted.
-    let quoted = |error: &anyhow::Error| error.to_string().starts_with("in <");
-    if parsed.as_ref().is_err_and(|error| !quoted(error)) && program == "h5repack" {
+    if parsed.as_ref().is_err_and(|error| !error.is::<Quoted>()) && program == "h5repack" {
         println!("Error occurred while parsing command-line options");
     }
     let mut options = understood(parsed, program)?;

@@ -225,9 +225,10 @@ impl Options {
             'u' => self.user_block_file = Some(text.into()),
             'b' => self.user_block = number()?,
             'M' => {
-                let bytes = number().ok().filter(|&bytes| bytes > 0);
-                self.metadata_block =
-                    Some(bytes.with_context(|| format!("invalid metadata block size <{text}>"))?);
+                let bytes =
+                    number().map_err(|_| anyhow!("invalid metadata block size <{text}>"))?;
+                // None: as many as usual.
+                self.metadata_block = Some(bytes).filter(|&bytes| bytes > 0);
             }
             'q' => {
                 self.by_name = match text {

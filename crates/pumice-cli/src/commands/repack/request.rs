@@ -150,6 +150,16 @@ pub(super) struct Requests {
     sections_of_all: Option<Vec<SectionRequest>>,
 }
 
+/// A filter or a layout that cannot be understood, as it was typed.
+#[derive(Debug)]
+pub(super) struct Quoted(String);
+
+impl std::fmt::Display for Quoted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "in <{}>", self.0)
+    }
+}
+
 /// What is asked for one dataset.
 pub(super) struct Asked<'a> {
     pub(super) layout: Option<&'a LayoutRequest>,
@@ -162,7 +172,7 @@ impl Requests {
     pub(super) fn add_filter(&mut self, text: &str) -> Result<()> {
         let (names, filter) = split(text);
         ensure!(!filter.is_empty(), "input Error: Invalid compression type in <{text}>");
-        let kind = filter_kind(filter).with_context(|| format!("in <{text}>"))?;
+        let kind = filter_kind(filter).with_context(|| Quoted(text.to_owned()))?;
         let (scope, own) = (self.scope.clone(), self.sections.clone());
         let general = self.sections_of_all.clone();
         let names = names.map(str::to_owned).or_else(|| scope.clone().filter(|_| own.is_some()));
@@ -185,7 +195,7 @@ impl Requests {
             None => (layout.trim(), None),
         };
         ensure!(!layout.is_empty(), "in parse layout, no characters after : in <{text}>");
-        let request = layout_request(layout).with_context(|| format!("in <{text}>"))?;
+        let request = layout_request(layout).with_context(|| Quoted(text.to_owned()))?;
         self.each(names, |object| {
             object.layout = Some(request.clone());
             Ok(())
