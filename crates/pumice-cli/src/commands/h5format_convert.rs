@@ -155,16 +155,14 @@ fn convert(options: &Options, path: &Path, file: &File, dataset: &Dataset) -> Re
 }
 
 /// Whether the index of a dataset's chunks is the one that the oldest programs know.
-fn has_old_index(path: &Path, file: &File, dataset: &Dataset) -> Result<bool> {
+pub(super) fn has_old_index(path: &Path, file: &File, dataset: &Dataset) -> Result<bool> {
     let info = file.info()?;
-    if info.superblock_version < 3 {
-        return Ok(true);
-    }
-    let Ok(places) = dataset.places() else { return Ok(false) };
+    let places = dataset.places().unwrap_or_default();
     let node = places.into_iter().find(|place| place.kind == PlaceKind::ChunkIndex);
-    let Some(node) = node else { return Ok(false) };
+    // Files that are as old have no other one.
+    let Some(node) = node else { return Ok(info.superblock_version < 3) };
     let mut bytes = fs::File::open(path)?;
-    bytes.seek(SeekFrom::Start(node.address.saturating_add(info.user_block_size)))?;
+    bytes.seek(SeekFrom::Start(node.address))?;
     let mut signature = [0; 4];
     Ok(bytes.read_exact(&mut signature).is_ok() && signature == *b"TREE")
 }

@@ -11,7 +11,7 @@ use crate::formats;
 use crate::target;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::types::{ByteOrder, CharacterSet, Float, Integer, StringPadding, VarLen};
-use pumice::{Datatype, File, LibraryVersion, Selection, Transfer};
+use pumice::{Datatype, File, FillTime, LibraryVersion, Selection, Transfer};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -488,7 +488,9 @@ fn lines(file: &File, settings: &Settings, mut data: impl BufRead) -> Result<()>
     let shape = vec![found.len() as u64];
     let strings =
         VarLen::string(file.reference_size(), StringPadding::NullTerminate, CharacterSet::Ascii);
+    // As libhdf5 has it for elements of variable length.
     let builder = file.new_dataset_of(Datatype::VarLen(strings)).shape(shape);
+    let builder = builder.fill_time(FillTime::Allocation);
     builder.create(&settings.path)?.write_strings(.., &found)?;
     Ok(())
 }

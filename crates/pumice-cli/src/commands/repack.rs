@@ -251,8 +251,10 @@ pub(super) fn for_older_programs(path: &Path) -> Result<()> {
         threshold: Some(1),
         page: Some(4096),
     };
-    let low = Some(LibraryVersion::V18);
-    let mut options = Options { low, space, ..as_it_is(path) };
+    // A superblock that is older stays.
+    let version = File::open(path)?.info()?.superblock_version;
+    let low = (version >= 2).then_some(LibraryVersion::V18);
+    let mut options = Options { low, space, old_indexes: true, ..as_it_is(path) };
     repack(&mut options, "h5format_convert").map(drop)
 }
 

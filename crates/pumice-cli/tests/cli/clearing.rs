@@ -107,6 +107,9 @@ fn older_programs_read_what_is_converted() {
     assert_eq!(file.info().unwrap().superblock_version, 2);
     assert_eq!(file.dataset("g/grown").unwrap().read::<i32>(38..).unwrap(), [38, 39]);
     drop(file);
+    let bytes = std::fs::read(place.path("a.h5")).unwrap();
+    let has = |signature: &[u8]| bytes.windows(4).any(|four| four == signature);
+    assert!(has(b"TREE") && ![b"EAHD", b"FAHD", b"BTHD"].into_iter().any(|newer| has(newer)));
     let again = tool(&place, "h5format_convert", false, "-v a.h5");
     assert!(again.out.contains("already version 1 B-tree: no further action"), "{}", again.out);
     let missing = tool(&place, "h5format_convert", false, "-d /nothing a.h5");

@@ -737,3 +737,43 @@ fn what_was_never_written_stays_small() {
         assert_eq!(cells, [1.5, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "{options}");
     }
 }
+
+/// How many bytes a file takes on the disk, which may be fewer than it is long.
+#[cfg(unix)]
+fn room(path: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[cfg(unix)]
+#[test]
+fn one_piece_of_what_was_hardly_written_is_a_hole() {
+    const CELLS: u64 = 1_000_000_000;
+    let place = Place::new();
+    let file = File::create(place.path("hardly.h5")).unwrap();
+    let chunked = || file.new_dataset::<f64>().shape([CELLS]).chunk([100_000]);
+    chunked().create("never").unwrap();
+    let values: Vec<f64> = (0..100_000).map(f64::from).collect();
+    for (name, builder) in [("plain", chunked()), ("deflated", chunked().deflate(1))] {
+        let dataset = builder.create(name).unwrap();
+        dataset.write(500_000_000..500_100_000, &values).unwrap();
+    }
+    file.close().unwrap();
+    // Compact data has at most 64 KiB: these stay as they are.
+    for (options, layout) in
+        [("-l CONTI", LayoutKind::Contiguous), ("-l COMPA", LayoutKind::Chunked)]
+    {
+        place.succeed(&format!("repack --force {options} hardly.h5 new.h5"));
+        let taken = room(&place.path("new.h5"));
+        assert!(taken < 4_000_000, "{options}: {taken} bytes");
+        let new = File::open(place.path("new.h5")).unwrap();
+        assert_eq!(new.dataset("never").unwrap().storage_size().unwrap(), 0, "{options}");
+        for name in ["plain", "deflated"] {
+            let dataset = new.dataset(name).unwrap();
+            assert_eq!(dataset.layout(), layout, "{options} {name}");
+            let cells = dataset.read::<f64>(499_999_999..500_100_001).unwrap();
+            assert_eq!((cells[0], cells[100_001]), (0.0, 0.0), "{options} {name}");
+            assert_eq!(cells[1..100_001], values, "{options} {name}");
+        }
+    }
+}

@@ -135,6 +135,8 @@ pub(super) struct Options {
     pub(super) force: bool,
     pub(super) native: bool,
     pub(super) low: Option<LibraryVersion>,
+    /// Whether chunks are found as programs of HDF5 1.8 do it.
+    pub(super) old_indexes: bool,
     pub(super) merge: bool,
     pub(super) prune: bool,
     pub(super) phase_change: Option<(u16, u16)>,

@@ -5,8 +5,9 @@ use super::options::Options;
 use super::request::{
     Asked, FilterKind, FilterRequest, KeepRequest, LayoutRequest, SectionRequest,
 };
+use crate::commands::h5format_convert;
 use crate::{cells, failure};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use pumice::types::{Conversion, HeapedConversion, Value, VarLenKind};
 use pumice::{
     AllocationTime, Dataset, DatasetBuilder, Datatype, File, FilterSpec, Keep, LayoutKind, Remade,
@@ -14,6 +15,7 @@ use pumice::{
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// What fits into an object header, as h5repack sees it.
 const MAX_COMPACT: u64 = 64_000;
@@ -62,6 +64,9 @@ impl<'a> Planner<'a> {
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         tell_of_lost_references(dataset);
         *self.last.borrow_mut() = dataset.path().to_owned();
+        if self.options.old_indexes && dataset.layout() == LayoutKind::Chunked {
+            return self.with_old_index(file, dataset);
+        }
         let remade = self.asked(file, dataset)?;
         // Elements in other files come along if anything is to change, as h5repack has it.
         if remade.is_some()
@@ -74,6 +79,26 @@ impl<'a> Planner<'a> {
         let request = Request { dataset, layout, filters: &[], bytes: 0 };
         let made = request.builder(file, dataset.datatype().clone())?;
         Ok(made.ok().map(|builder| Remade { builder, keep: Keep::Defined }))
+    }
+
+    /// A dataset as it is, with the index of chunks that every program knows, unless it has that already.
+    fn with_old_index(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
+        let path = Path::new(&self.options.input);
+        if h5format_convert::has_old_index(path, self.input, dataset)? {
+            return Ok(None);
+        }
+        if dataset.datatype().refers_to_objects() {
+            let path = dataset.path();
+            failure::warn(&format!("{path}: chunks of references keep an index that is newer"));
+            return Ok(None);
+        }
+        // Asked for by name, chunks at the edge are filtered as all are: older programs know nothing else.
+        let layout = dataset.chunk().map(LayoutRequest::Chunked);
+        let request = Request { dataset, layout: layout.as_ref(), filters: &[], bytes: 0 };
+        match request.builder(file, dataset.datatype().clone())? {
+            Ok(builder) => Ok(Some(Remade { builder, keep: Keep::Defined })),
+            Err(why) => bail!("older programs cannot have it: {why}"),
+        }
     }
 
     /// How a dataset is stored as it was asked for.

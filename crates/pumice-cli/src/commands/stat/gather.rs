@@ -276,7 +276,8 @@ impl Visitor for Statistics {
 
     fn other(&mut self, _path: &str, kind: &MemberKind) -> Result<()> {
         match kind {
-            MemberKind::Other => self.others += 1,
+            // Links of a program's own kinds are no links to HDF5's tool.
+            MemberKind::Other | MemberKind::UserDefinedLink(_) => self.others += 1,
             _ => self.links += 1,
         }
         Ok(())
