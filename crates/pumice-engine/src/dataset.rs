@@ -40,7 +40,7 @@ pub use spec::{DatasetSpec, LayoutSpec};
 pub use transfer::TransferOptions;
 pub use varlen::DefinedHeaped;
 pub use virtuality::{Virtual, VirtualView};
-pub use windows::{LineSink, LinesInto, Window, WindowPlan};
+pub use windows::{LineSink, LinesInto, Window, WindowPlan, WindowRows};
 
 use crate::file::{Cache, File};
 use crate::global_heap::GlobalHeap;

@@ -41,7 +41,9 @@ pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub(crate) use pages::{Filled, Pages, TOGETHER};
 pub use recode::Recoder;
-pub use request::{CellSink, Lists, ReadRequest, RowsFound, Source, Taken, Target, WriteRequest};
+pub use request::{
+    CellSink, Lists, ReadRequest, RowPart, RowsFound, Source, Taken, Target, WriteRequest,
+};
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
 pub use table::ChunkTable;

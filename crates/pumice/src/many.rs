@@ -70,9 +70,6 @@ trait Batch: Send {
     /// The rows, if they are named one by one; else the selection counts.
     fn rows(&self) -> Option<&[u64]>;
 
-    /// Whether columns are compressed.
-    fn by_columns(&self) -> bool;
-
     /// Where the lines go.
     fn sink(&mut self) -> Box<dyn LineSink + '_>;
 
@@ -88,10 +85,6 @@ struct Lined<'a, T> {
 impl<T: Element> Batch for Lined<'_, T> {
     fn rows(&self) -> Option<&[u64]> {
         self.rows
-    }
-
-    fn by_columns(&self) -> bool {
-        self.found.lines == Lines::Columns
     }
 
     fn sink(&mut self) -> Box<dyn LineSink + '_> {
@@ -315,7 +308,7 @@ impl<'a> ReadMany<'a> {
                             Some(rows) => window_of_rows(rows, &shape)?,
                             None => window_of(&selection, &shape)?,
                         };
-                        let Some(plan) = state.plan_window(&window, batch.by_columns())? else {
+                        let Some(plan) = state.plan_window(&window)? else {
                             batch.look_for(dataset, &window, &shape)?;
                             continue;
                         };

@@ -148,6 +148,9 @@ impl DatasetState {
             return Ok(());
         }
         let _no_resize = self.gate();
+        if let Some(found) = self.read_window_cells(selection)? {
+            return visit(found);
+        }
         let members = self.lacks_parts(wanted);
         self.ask(selection, |turn, touched| visit(read_defined_of(turn, touched, members)?))
     }

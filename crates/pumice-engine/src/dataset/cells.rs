@@ -254,6 +254,10 @@ impl DatasetState {
             return self.columns_of_others(selection, conversion);
         }
         let _no_resize = self.gate();
+        if values && let Some(found) = self.read_window_cells(selection)? {
+            let shares = found.into_iter().map(|part| self.kept(part)).collect();
+            return self.put_together(shares, Rooms::new(dims.len(), 0, None)?, conversion);
+        }
         let mut all = None;
         self.ask_many(selection, SHARES, |turn, touched| {
             let mut shares = self.shares(touched)?;
@@ -283,24 +287,26 @@ impl DatasetState {
         selection: &Selection,
         conversion: Option<Conversion>,
     ) -> Result<Columns<C, T>> {
-        let sides = self.layout.geometry.chunk();
-        let share = |Defined { chunk, cells, values }: Defined| {
-            let origin = chunk.iter().zip(sides).map(|(number, side)| number * side).collect();
-            let taken = Taken::Kept(cells, values);
-            let cells = Selection::none();
-            Share { chunk, cells, whole: false, origin, place: None, taken }
-        };
+        let rank = self.layout.geometry.chunk().len();
         let mut all = None;
         let visit = |found: Vec<Defined>| {
-            let shares = found.into_iter().map(share).collect();
-            let rooms = Rooms::new(sides.len(), 0, None)?;
+            let shares = found.into_iter().map(|part| self.kept(part)).collect();
+            let rooms = Rooms::new(rank, 0, None)?;
             append(&mut all, self.put_together(shares, rooms, conversion.clone())?)
         };
         match conversion {
             Some(_) => self.read_defined_each(selection, &T::datatype(), visit)?,
             None => self.defined_each(selection, visit)?,
         }
-        Ok(all.unwrap_or_else(|| Columns::empty(sides.len())))
+        Ok(all.unwrap_or_else(|| Columns::empty(rank)))
+    }
+
+    /// The share of a chunk whose cells are there.
+    fn kept(&self, Defined { chunk, cells, values }: Defined) -> Share {
+        let sides = self.layout.geometry.chunk();
+        let origin = chunk.iter().zip(sides).map(|(number, side)| number * side).collect();
+        let (taken, cells) = (Taken::Kept(cells, values), Selection::none());
+        Share { chunk, cells, whole: false, origin, place: None, taken }
     }
 
     fn shares(&self, touched: Touched) -> Result<Vec<Share>> {

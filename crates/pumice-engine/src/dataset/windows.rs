@@ -4,10 +4,15 @@
 //! of the rows that are asked for, with where each row begins, and the lists of the chunks that lie beside each other
 //! are put together row by row. Columns are the same lists, sorted by column.
 
+mod cells;
 mod columns;
+mod rows;
+mod window;
+
+pub use self::window::{Window, WindowRows};
 
 use super::DatasetState;
-use crate::layout::{ReadRequest, RowsFound, Storage};
+use crate::layout::{ReadRequest, RowPart, RowsFound, Storage};
 use crate::{Error, Result};
 use pumice_cache::Executor;
 use pumice_space::Dims;
@@ -20,34 +25,6 @@ const MANY: u64 = 1 << 16;
 
 /// So many cells are worth waking other threads.
 const WORTH_SHARING: usize = 1 << 17;
-
-/// Which part of a matrix is read.
-#[derive(Clone, Debug)]
-pub struct Window {
-    /// The rows, in the order in which they are wanted. One may be there several times.
-    pub rows: Vec<u64>,
-    /// The columns, ascending.
-    pub columns: Vec<Range<u64>>,
-}
-
-impl Window {
-    /// How many columns there are.
-    pub fn width(&self) -> u64 {
-        self.columns.iter().map(|range| range.end - range.start).sum()
-    }
-
-    /// Up to which rows and columns it reaches; an error if its columns do not ascend.
-    fn end(&self) -> Result<[u64; 2]> {
-        let mut before = 0;
-        for range in &self.columns {
-            if range.start < before || range.end < range.start {
-                return Err(Error::Invalid(format!("columns {range:?} behind column {before}")));
-            }
-            before = range.end;
-        }
-        Ok([self.rows.iter().max().map_or(0, |row| row.saturating_add(1)), before])
-    }
-}
 
 /// Whether a window up to these rows and columns lies inside an array of shape `dims`.
 fn check_extent(end: [u64; 2], dims: &[u64]) -> Result<()> {
@@ -106,13 +83,21 @@ pub struct WindowPlan {
     /// Columns of chunks that have columns of the window.
     stripes: Vec<Stripe>,
     /// Rows of a chunk that are asked for, band after band.
-    rows: Vec<u32>,
+    rows: PlannedRows,
     /// For each row of the window its band and its number there, unless rows ascend.
     places: Option<Vec<(u32, u32)>>,
     /// The answers, band by band.
     found: Vec<Option<RowsFound>>,
-    /// Cells in a row of a chunk.
-    side: u64,
+    /// Rows of a chunk, and cells in a row.
+    chunk: [u64; 2],
+}
+
+/// The rows of a plan, ascending.
+enum PlannedRows {
+    /// All from a row of the matrix on.
+    From(u64),
+    /// The number of each within its chunk.
+    Listed(Vec<u32>),
 }
 
 /// Chunks that lie beside each other.
@@ -150,16 +135,16 @@ impl DatasetState {
         mut into: LinesInto<'_, T>,
     ) -> Result<bool> {
         let _no_resize = self.gate();
-        let plan = self.plan_window(window, into.by_columns)?;
+        let plan = self.plan_window(window)?;
         let Some(mut plan) = plan else { return Ok(false) };
         self.cache().read(&self.cached, plan.requests())?;
         into.put(plan, self)?;
         Ok(true)
     }
 
-    /// The chunks that a window touches, to be read by rows or by columns; `None` if the layout has no lists of cells,
+    /// The chunks that a window touches; `None` if the layout has no lists of cells,
     /// or if there are too many chunks.
-    pub fn plan_window(&self, window: &Window, by_columns: bool) -> Result<Option<WindowPlan>> {
+    pub fn plan_window(&self, window: &Window) -> Result<Option<WindowPlan>> {
         let end = window.end()?;
         check_extent(end, &self.dims())?;
         let (Storage::Sparse(..), &[height, side]) =
@@ -170,7 +155,7 @@ impl DatasetState {
         if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
             return Ok(None);
         }
-        WindowPlan::new(window, end, [height, side], by_columns)
+        WindowPlan::new(window, end, [height, side])
     }
 }
 
@@ -180,243 +165,124 @@ impl WindowPlan {
         check_extent(self.end, dims)
     }
 
-    /// The plan of a window of a matrix with chunks of `height` rows of `side` cells.
-    fn new(
-        window: &Window,
-        end: [u64; 2],
-        [height, side]: [u64; 2],
-        by_columns: bool,
-    ) -> Result<Option<Self>> {
-        let ascends = window.rows.is_sorted_by(|one, next| one < next);
+    /// The plan of a window of a matrix with chunks of this shape.
+    fn new(window: &Window, end: [u64; 2], chunk: [u64; 2]) -> Result<Option<Self>> {
+        let [height, side] = chunk;
         let mut sorted = Vec::new();
-        if !ascends {
-            sorted.clone_from(&window.rows);
-            sorted.sort_unstable();
-            sorted.dedup();
-        }
-        let wanted = if ascends { &window.rows } else { &sorted };
-        let mut bands: Vec<Band> = Vec::new();
-        let mut rows = crate::buffer::reserved(wanted.len())?;
-        for &row in wanted {
-            let at = rows.len();
-            match bands.last_mut() {
-                // As rows ascend, most are in the band of the one before, which takes no division.
-                Some(band) if row - band.chunk * height < height => band.rows.end = at + 1,
-                _ => bands.push(Band { chunk: row / height, rows: at..at + 1 }),
+        let (bands, rows) = match &window.rows {
+            WindowRows::Range(rows) => (bands_of(rows, height), PlannedRows::From(rows.start)),
+            WindowRows::Listed(rows) if window.rows.ascends() => listed_bands(rows, height)?,
+            WindowRows::Listed(rows) => {
+                sorted.clone_from(rows);
+                sorted.sort_unstable();
+                sorted.dedup();
+                listed_bands(&sorted, height)?
             }
-            rows.push((row - bands[bands.len() - 1].chunk * height) as u32);
-        }
+        };
         let across: u64 = window
             .columns
             .iter()
             .filter(|range| !range.is_empty())
             .map(|range| (range.end - 1) / side - range.start / side + 1)
             .sum();
-        let requests = |across: u64| across.saturating_mul(bands.len() as u64);
-        if requests(across) > MANY {
+        if across.saturating_mul(bands.len() as u64) > MANY {
             return Ok(None);
         }
-        let parts = across + window.width() / columns::AT_ONCE;
-        let at_once = match by_columns && requests(parts) <= MANY {
-            true => columns::AT_ONCE,
-            false => u64::MAX,
+        let stripes = stripes(&window.columns, side);
+        let places = match &window.rows {
+            WindowRows::Listed(rows) if !sorted.is_empty() => {
+                let place = |row: &u64| {
+                    let at = sorted.binary_search(row).unwrap_or_default();
+                    let band = bands.partition_point(|band| band.rows.end <= at);
+                    (band as u32, (at - bands[band].rows.start) as u32)
+                };
+                Some(rows.iter().map(place).collect())
+            }
+            _ => None,
         };
-        let stripes = stripes(&window.columns, side, at_once);
-        let places = (!ascends).then(|| {
-            let place = |row: &u64| {
-                let at = sorted.binary_search(row).unwrap_or_default();
-                let band = bands.partition_point(|band| band.rows.end <= at);
-                (band as u32, (at - bands[band].rows.start) as u32)
-            };
-            window.rows.iter().map(place).collect()
-        });
         let mut found = Vec::new();
         found.resize_with(bands.len() * stripes.len(), || None);
         let shape = [window.rows.len() as u64, window.width()];
-        Ok(Some(Self { shape, end, bands, stripes, rows, places, found, side }))
+        Ok(Some(Self { shape, end, bands, stripes, rows, places, found, chunk }))
     }
 
     /// What is asked of the chunks.
     pub(super) fn requests(&mut self) -> impl Iterator<Item = (Dims, ReadRequest<'_>)> {
-        let Self { bands, stripes, rows, found, .. } = self;
-        let (stripes, rows) = (&*stripes, &*rows);
+        let Self { bands, stripes, rows, found, chunk, .. } = self;
+        let (stripes, rows, height) = (&*stripes, &*rows, chunk[0]);
         let across = stripes.len().max(1);
         bands.iter().zip(found.chunks_mut(across)).flat_map(move |(band, found)| {
+            let part = match rows {
+                PlannedRows::Listed(rows) => RowPart::Listed(&rows[band.rows.clone()]),
+                PlannedRows::From(first) => {
+                    let top = (first + band.rows.start as u64 - band.chunk * height) as u32;
+                    RowPart::Range(top..top + band.rows.len() as u32)
+                }
+            };
             stripes.iter().zip(found).map(move |(stripe, found)| {
                 let key = Dims::from_slice(&[band.chunk, stripe.chunk]);
-                let (rows, columns) = (&rows[band.rows.clone()], stripe.columns.clone());
+                let (rows, columns) = (part.clone(), stripe.columns.clone());
                 (key, ReadRequest::Rows { rows, columns, found })
             })
         })
+    }
+
+    /// Which row of its chunks a row of a band is.
+    #[inline]
+    fn row(&self, band: &Band, at: usize) -> u64 {
+        match &self.rows {
+            PlannedRows::Listed(rows) => u64::from(rows[band.rows.start + at]),
+            PlannedRows::From(first) => {
+                first + (band.rows.start + at) as u64 - band.chunk * self.chunk[0]
+            }
+        }
     }
 
     /// How many cells were found.
     fn count(&self) -> usize {
         self.found.iter().flatten().map(|found| found.cells.len()).sum()
     }
+}
 
-    /// Puts rows together, in the order in which they are wanted.
-    fn put_rows<T: Element>(
-        self,
-        conversion: &Conversion,
-        executor: &dyn Executor,
-        into: &mut LinesInto<'_, T>,
-    ) -> Result<()> {
-        let listed = self.stripes.iter().any(|stripe| matches!(stripe.index, Index::Listed(_)));
-        match (&self.places, listed) {
-            (None, false) => self.put_bands(conversion, executor, into),
-            _ => self.put_row_by_row(conversion, into),
-        }
-    }
-
-    /// Puts rows together that ascend and have all that was found in them, bands side by side.
-    fn put_bands<T: Element>(
-        &self,
-        conversion: &Conversion,
-        executor: &dyn Executor,
-        into: &mut LinesInto<'_, T>,
-    ) -> Result<()> {
-        let LinesInto { pointers, indices, values, .. } = into;
-        zeros(pointers, self.shape[0] as usize + 1)?;
-        zeros(indices, self.count())?;
-        zeros(values, self.count())?;
-        let across = self.stripes.len().max(1);
-        let (mut before, mut tasks) = (0, Vec::with_capacity(self.bands.len()));
-        let (mut pointers, mut indices, mut values) =
-            (&mut pointers[1..], &mut indices[..], &mut values[..]);
-        for (number, band) in self.bands.iter().enumerate() {
-            let found = self.found.get(number * across..(number + 1) * across).unwrap_or_default();
-            let count = found.iter().flatten().map(|found| found.cells.len()).sum();
-            let (ends, later) = pointers.split_at_mut(band.rows.len());
-            pointers = later;
-            let (columns, later) = indices.split_at_mut(count);
-            indices = later;
-            let (these, later) = values.split_at_mut(count);
-            values = later;
-            tasks.push(Mutex::new((band, found, before, ends, columns, these, Ok(()))));
-            before += count as u64;
-        }
-        run(
-            executor,
-            self.count(),
-            &tasks,
-            |(band, found, before, ends, columns, values, done)| {
-                *done = self.put_band(band, found, *before, conversion, ends, columns, values);
-            },
-        );
-        tasks.into_iter().try_for_each(|task| into_inner(task).6)
-    }
-
-    /// Puts the rows of a band, `before` cells behind the first of the window.
-    #[allow(clippy::too_many_arguments)]
-    fn put_band<T: Element>(
-        &self,
-        band: &Band,
-        found: &[Option<RowsFound>],
-        before: u64,
-        conversion: &Conversion,
-        ends: &mut [u64],
-        indices: &mut [u64],
-        values: &mut [T],
-    ) -> Result<()> {
-        let (size, mut done) = (conversion.source_size(), 0);
-        if let [Some(found)] = found {
-            // One chunk has all of a row, and its rows come one after another.
-            conversion.convert(&found.values, bytemuck::cast_slice_mut(values))?;
-        }
-        for (at, (&row, end)) in self.rows[band.rows.clone()].iter().zip(ends).enumerate() {
-            for (stripe, one) in self.stripes.iter().zip(found) {
-                let (Some(one), Index::From(index)) = (one, &stripe.index) else { continue };
-                let range = one.starts[at]..one.starts[at + 1];
-                let first = u64::from(row) * self.side + u64::from(stripe.columns.start);
-                let shift = index.wrapping_sub(first);
-                let place = done..done + range.len();
-                let cells = one.cells[range.clone()].iter();
-                for (to, &cell) in indices[place.clone()].iter_mut().zip(cells) {
-                    *to = u64::from(cell).wrapping_add(shift);
-                }
-                if found.len() > 1 {
-                    let bytes = &one.values[range.start * size..range.end * size];
-                    conversion.convert(bytes, bytemuck::cast_slice_mut(&mut values[place]))?;
-                }
-                done += range.len();
-            }
-            *end = before + done as u64;
-        }
-        Ok(())
-    }
-
-    /// Puts rows together that come in any order, or of which some columns are wanted.
-    fn put_row_by_row<T: Element>(
-        &self,
-        conversion: &Conversion,
-        into: &mut LinesInto<'_, T>,
-    ) -> Result<()> {
-        let LinesInto { pointers, indices, values, .. } = into;
-        reserve(pointers, self.shape[0] as usize + 1)?;
-        pointers.push(0);
-        // Rows that are wanted twice come on top.
-        reserve(indices, self.count())?;
-        reserve(values, self.count())?;
-        let across = self.stripes.len();
-        let mut put = |band: usize, at: usize| -> Result<()> {
-            let row = u64::from(self.rows[self.bands[band].rows.start + at]);
-            let found = &self.found[band * across..(band + 1) * across];
-            for (stripe, found) in self.stripes.iter().zip(found) {
-                let Some(found) = found else { continue };
-                stripe.put_row(row * self.side, at, found, conversion, indices, values)?;
-            }
-            pointers.push(indices.len() as u64);
-            Ok(())
-        };
-        match &self.places {
-            Some(places) => {
-                places.iter().try_for_each(|&(band, at)| put(band as usize, at as usize))
-            }
-            None => {
-                let mut bands = self.bands.iter().enumerate();
-                bands.try_for_each(|(band, Band { rows, .. })| {
-                    (0..rows.len()).try_for_each(|at| put(band, at))
-                })
-            }
-        }
+impl RowsFound {
+    /// Which of the cells are those of a row.
+    #[inline]
+    fn row(&self, at: usize) -> Range<usize> {
+        self.starts[at] as usize..self.starts[at + 1] as usize
     }
 }
 
-impl Stripe {
-    /// Appends what a chunk has of a row that begins with cell `first`.
-    fn put_row<T: Element>(
-        &self,
-        first: u64,
-        at: usize,
-        found: &RowsFound,
-        conversion: &Conversion,
-        indices: &mut Vec<u64>,
-        values: &mut Vec<T>,
-    ) -> Result<()> {
-        let range = found.starts[at]..found.starts[at + 1];
-        let (cells, size) = (&found.cells[range.clone()], conversion.source_size());
-        let first = first + u64::from(self.columns.start);
-        match &self.index {
-            Index::From(index) => {
-                let shift = index.wrapping_sub(first);
-                indices.extend(cells.iter().map(|&cell| u64::from(cell).wrapping_add(shift)));
-                append(conversion, &found.values[range.start * size..range.end * size], values)
-            }
-            Index::Listed(index) => cells.iter().zip(range).try_for_each(|(&cell, at)| {
-                let column = index[(u64::from(cell) - first) as usize];
-                if column == NOWHERE {
-                    return Ok(());
-                }
-                indices.push(column);
-                append(conversion, &found.values[at * size..(at + 1) * size], values)
-            }),
-        }
+/// The bands of chunks of so many rows that rows which follow each other lie in.
+fn bands_of(rows: &Range<u64>, height: u64) -> Vec<Band> {
+    if rows.is_empty() {
+        return Vec::new();
     }
+    let band = |chunk: u64| {
+        let first = rows.start.max(chunk * height) - rows.start;
+        let end = rows.end.min((chunk + 1).saturating_mul(height)) - rows.start;
+        Band { chunk, rows: first as usize..end as usize }
+    };
+    (rows.start / height..=(rows.end - 1) / height).map(band).collect()
 }
 
-/// The columns of chunks of rows of `side` cells that have some of these columns, up to `at_once` of them in each.
-fn stripes(columns: &[Range<u64>], side: u64, at_once: u64) -> Vec<Stripe> {
+/// The bands of chunks of so many rows that ascending rows lie in, and the number of each row within its chunk.
+fn listed_bands(wanted: &[u64], height: u64) -> Result<(Vec<Band>, PlannedRows)> {
+    let mut bands: Vec<Band> = Vec::new();
+    let mut rows = crate::buffer::reserved(wanted.len())?;
+    for &row in wanted {
+        let at = rows.len();
+        match bands.last_mut() {
+            // As rows ascend, most are in the band of the one before, which takes no division.
+            Some(band) if row - band.chunk * height < height => band.rows.end = at + 1,
+            _ => bands.push(Band { chunk: row / height, rows: at..at + 1 }),
+        }
+        rows.push((row - bands[bands.len() - 1].chunk * height) as u32);
+    }
+    Ok((bands, PlannedRows::Listed(rows)))
+}
+
+/// The columns of chunks of rows of `side` cells that have some of these columns.
+fn stripes(columns: &[Range<u64>], side: u64) -> Vec<Stripe> {
     let mut stripes: Vec<Stripe> = Vec::new();
     let mut before = 0;
     for range in columns.iter().filter(|range| !range.is_empty()) {
@@ -424,21 +290,12 @@ fn stripes(columns: &[Range<u64>], side: u64, at_once: u64) -> Vec<Stripe> {
             let origin = chunk * side;
             let start = range.start.max(origin);
             let end = range.end.min(origin.saturating_add(side));
-            let mut rest = (start - origin) as u32..(end - origin) as u32;
-            while !rest.is_empty() {
-                let reach = |first: u32| at_once.saturating_add(u64::from(first)).min(side) as u32;
-                let last = stripes.last_mut().filter(|stripe| {
-                    stripe.chunk == chunk && rest.start < reach(stripe.columns.start)
-                });
-                let first = last.as_ref().map_or(rest.start, |stripe| stripe.columns.start);
-                let part = rest.start..rest.end.min(reach(first));
-                rest.start = part.end;
-                let here = before;
-                before += part.len() as u64;
-                match last {
-                    Some(stripe) => stripe.add(part, here),
-                    None => stripes.push(Stripe { chunk, columns: part, index: Index::From(here) }),
-                }
+            let part = (start - origin) as u32..(end - origin) as u32;
+            let here = before;
+            before += part.len() as u64;
+            match stripes.last_mut().filter(|stripe| stripe.chunk == chunk) {
+                Some(stripe) => stripe.add(part, here),
+                None => stripes.push(Stripe { chunk, columns: part, index: Index::From(here) }),
             }
         }
     }
@@ -446,14 +303,6 @@ fn stripes(columns: &[Range<u64>], side: u64, at_once: u64) -> Vec<Stripe> {
 }
 
 impl Stripe {
-    /// How many columns of the window they have.
-    fn width(&self) -> usize {
-        match &self.index {
-            Index::From(_) => self.columns.len(),
-            Index::Listed(listed) => listed.iter().filter(|column| **column != NOWHERE).count(),
-        }
-    }
-
     /// Adds columns behind those that are there, `before` of the window before them.
     fn add(&mut self, part: Range<u32>, before: u64) {
         let mut listed = match std::mem::replace(&mut self.index, Index::From(0)) {
@@ -464,20 +313,6 @@ impl Stripe {
         listed.extend((before..).take(part.len()));
         (self.columns.end, self.index) = (part.end, Index::Listed(listed));
     }
-}
-
-/// Empties a list and makes room in it, or says that there is not enough memory.
-fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
-    list.clear();
-    let none = |_| Error::NoMemory(format!("no memory for {count} cells"));
-    list.try_reserve(count).map_err(none)
-}
-
-/// Appends elements of the file's type as those of another.
-fn append<T: Element>(conversion: &Conversion, bytes: &[u8], values: &mut Vec<T>) -> Result<()> {
-    let (at, count) = (values.len(), bytes.len() / conversion.source_size());
-    values.resize(at + count, T::zeroed());
-    Ok(conversion.convert(bytes, bytemuck::cast_slice_mut(&mut values[at..]))?)
 }
 
 /// Makes a list one of so many zeros. Memory that is fresh from the system is zero, and left to whoever fills it first.

@@ -78,7 +78,7 @@ impl File {
         if let Some(end) = self.medium.abandon()? {
             let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
             let marks = self.marks.load(Ordering::Relaxed);
-            self.medium.write_superblock(self.superblock_now(end, root_is_new, marks))?;
+            self.medium.write_superblock(self.superblock_now(end, root_is_new, marks)?)?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl File {
     }
 
     /// The superblock for a file that ends at `end`, with these marks where there are such.
-    pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marks: u8) -> Vec<u8> {
+    pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marks: u8) -> Result<Vec<u8>> {
         encoded(&self.superblock_at(end, root_is_new, marks))
     }
 
@@ -147,7 +147,7 @@ impl File {
             return Ok(());
         }
         let end = self.medium.superblock_end();
-        let bytes = self.superblock_now(end, false, marks);
+        let bytes = self.superblock_now(end, false, marks)?;
         self.medium.write_superblock(bytes)
     }
 
@@ -237,9 +237,8 @@ impl File {
     }
 }
 
-fn encoded(superblock: &Superblock) -> Vec<u8> {
+fn encoded(superblock: &Superblock) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Every version that is decoded can be encoded.
-    let _ = superblock.encode(&mut bytes);
-    bytes
+    superblock.encode(&mut bytes)?;
+    Ok(bytes)
 }

@@ -69,8 +69,8 @@ pub enum ReadRequest<'a> {
     },
     /// Lists the defined cells of some rows of a matrix's chunk. Sparse chunks of fewer than 2^32 cells only.
     Rows {
-        /// Which rows of the chunk, ascending, and which columns of them.
-        rows: &'a [u32],
+        /// Which rows of the chunk.
+        rows: RowPart<'a>,
         /// The columns, which are the same in all rows.
         columns: Range<u32>,
         /// The answer.
@@ -86,13 +86,22 @@ pub enum ReadRequest<'a> {
     },
 }
 
+/// Rows of a chunk, ascending.
+#[derive(Clone, Debug)]
+pub enum RowPart<'a> {
+    /// Those that follow each other.
+    Range(Range<u32>),
+    /// Any others.
+    Listed(&'a [u32]),
+}
+
 /// The defined cells of some rows of a chunk, row by row.
 #[derive(Debug, Default)]
 pub struct RowsFound {
     /// The cells, by their number in the chunk.
     pub cells: Vec<u32>,
     /// Where the cells of each row begin, and where those of the last end.
-    pub starts: Vec<usize>,
+    pub starts: Vec<u32>,
     /// The value of each cell, in the file's type.
     pub values: Vec<u8>,
 }

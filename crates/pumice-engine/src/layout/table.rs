@@ -537,7 +537,7 @@ mod tests {
 
     fn commit(table: &ChunkTable) {
         let snapshot = table.medium().begin_commit().unwrap().unwrap();
-        table.medium().commit(snapshot, |_, _| vec![0; 8]).unwrap();
+        table.medium().commit(snapshot, |_, _| Ok(vec![0; 8])).unwrap();
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Medium {
     pub fn commit(
         &self,
         snapshot: Snapshot,
-        superblock: impl Fn(u64, Option<u64>) -> Vec<u8>,
+        superblock: impl Fn(u64, Option<u64>) -> Result<Vec<u8>>,
     ) -> Result<()> {
         let Snapshot { images, new, parked, ends } = snapshot;
         let end = ends.first().copied().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Medium {
         self.put_stored(&mut ops)?;
         self.wait_for_device()?;
         let replaced = images.keys().copied().filter(|address| !is_new(address)).collect();
-        let superblocks = [Vec::new(), superblock(end, None)];
+        let superblocks = [Vec::new(), superblock(end, None)?];
         let mut pending = Pending { images, replaced, parked, ends: ends.clone(), superblocks };
         // From here to the end under the lock: nobody may take space above the new end before the
         // journal is gone and the file is cut.
@@ -137,7 +137,7 @@ impl Medium {
             let committed = state.committed_ends.first().copied().unwrap_or(end);
             pending.superblocks[0] = match self.writes_swmr() {
                 true => pending.superblocks[1].clone(),
-                false => superblock(committed, Some(length)),
+                false => superblock(committed, Some(length))?,
             };
         }
         state.pending = Some(pending);
@@ -147,7 +147,7 @@ impl Medium {
         let [shorter] = shorter.as_slice() else { return self.cut_parts(&state, &ends) };
         if *shorter < before {
             if *shorter < end {
-                self.put_superblock(&mut state, superblock(*shorter, None))?;
+                self.put_superblock(&mut state, superblock(*shorter, None)?)?;
                 // The file is never shorter than its superblock says.
                 self.wait_for_device()?;
                 state.committed_ends = vec![*shorter];

@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(read(&medium, 21, 2), [200; 2]);
         assert_eq!(medium.waiting_bytes(), 8);
         let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        medium.commit(snapshot, |_, _| Ok(vec![10; 4])).unwrap();
         assert_eq!((stored(30), stored(40)), (200, 201));
         assert_eq!(medium.waiting_bytes(), 0);
         assert_eq!(medium.held.count(), 0);
@@ -379,7 +379,7 @@ mod tests {
         medium.put_or_hold(&mut [WriteOp { offset: 20, bytes: &[200; 5] }], false).unwrap();
         medium.stage(50, vec![99; 4]);
         let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        medium.commit(snapshot, |_, _| Ok(vec![10; 4])).unwrap();
         let seen = slow.unwrap().read.lock().unwrap().clone();
         assert!(seen.len() > 3, "the journal, the elements, the superblock");
         let elements = vec![28, 29, 200, 200, 200, 200, 200, 35, 36, 37];
@@ -435,14 +435,14 @@ mod tests {
         assert_eq!(stored(), [30, 31, 32, 33, 34, 35, 36, 37]);
         let first = medium.begin_commit().unwrap().unwrap();
         medium.hold_all(20, 8).unwrap();
-        medium.commit(first, |_, _| vec![10; 4]).unwrap();
+        medium.commit(first, |_, _| Ok(vec![10; 4])).unwrap();
         assert_eq!(stored(), [30, 31, 1, 1, 1, 35, 36, 37]);
         // The first commit has ended since, and these wait for the next all the same.
         write(20, &[2; 4]);
         assert_eq!(stored(), [30, 31, 1, 1, 1, 35, 36, 37]);
         assert_eq!(read(&medium, 20, 8), [2, 2, 2, 2, 1, 35, 36, 37]);
         let second = medium.begin_commit().unwrap().unwrap();
-        medium.commit(second, |_, _| vec![10; 4]).unwrap();
+        medium.commit(second, |_, _| Ok(vec![10; 4])).unwrap();
         assert_eq!(stored(), [2, 2, 2, 2, 1, 35, 36, 37]);
         assert_eq!((medium.waiting_bytes(), medium.held.count()), (0, 0));
         assert!(medium.cannot_hold(40, 5) && !medium.cannot_hold(40, 4));
@@ -461,14 +461,14 @@ mod tests {
         // Bytes on both sides are nobody's: these go to the file.
         write(18, &[2; 12]);
         assert_eq!(read(&medium, 17, 14), [27, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 40]);
-        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        medium.commit(snapshot, |_, _| Ok(vec![10; 4])).unwrap();
         let mut stored = [9; 12];
         store.read_at(28, &mut stored).unwrap();
         assert_eq!(stored, [2, 2, 0, 0, 1, 1, 1, 0, 0, 0, 2, 2], "as it began");
         assert_eq!(read(&medium, 18, 12), [2; 12]);
         assert_eq!((medium.waiting_bytes(), medium.held.count()), (8, 1));
         let snapshot = medium.begin_commit().unwrap().unwrap();
-        medium.commit(snapshot, |_, _| vec![10; 4]).unwrap();
+        medium.commit(snapshot, |_, _| Ok(vec![10; 4])).unwrap();
         store.read_at(28, &mut stored).unwrap();
         assert_eq!((stored, medium.held.count()), ([2; 12], 0));
     }

@@ -12,7 +12,7 @@ fn staged_blocks_are_read_before_and_after_the_commit_that_writes_them() {
     assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
     assert_eq!(store.len().unwrap(), 16, "nothing is written before the commit");
     let snapshot = medium.begin_commit().unwrap().unwrap();
-    medium.commit(snapshot, |end, _| vec![end as u8; 8]).unwrap();
+    medium.commit(snapshot, |end, _| Ok(vec![end as u8; 8])).unwrap();
     assert_eq!(medium.read(address, 4).unwrap(), [1, 2, 3, 4]);
     assert_eq!(store.to_vec()[..8], [20; 8]);
     assert!(medium.begin_commit().unwrap().is_none(), "nothing is left to write");
@@ -80,7 +80,7 @@ fn a_commit_never_cuts_off_what_others_write_meanwhile() {
     });
     medium.allocate(32).unwrap();
     let snapshot = medium.begin_commit().unwrap().unwrap();
-    medium.commit(snapshot, |_, _| vec![1; 8]).unwrap();
+    medium.commit(snapshot, |_, _| Ok(vec![1; 8])).unwrap();
     let busy = busy.unwrap();
     let writers = std::mem::take(&mut *busy.writers.lock().unwrap());
     assert!(!writers.is_empty());

@@ -49,12 +49,17 @@ impl CellSet {
                 list.extend(start as u32..end as u32);
                 visit(start as usize..end as usize);
             }),
-            Form::Cells(cells) => runs.for_each(|(start, end)| {
-                let from = cells.seek(start, hint);
-                hint = cells.seek(end, from);
-                list.extend_from_slice(&cells.cells()[from..hint]);
-                visit(from..hint);
-            }),
+            Form::Cells(cells) => {
+                let mut found = list.len();
+                for (start, end) in runs {
+                    let range = cells.seek_run(start, end, hint);
+                    cells.put(range.clone(), found, list);
+                    found += range.len();
+                    hint = range.end;
+                    visit(range);
+                }
+                list.truncate(found);
+            }
             Form::Bitmap(bits) => {
                 // Where the run before has ended, its rank is known.
                 let (mut at, mut before) = (0, 0);

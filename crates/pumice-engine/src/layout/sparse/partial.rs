@@ -124,8 +124,10 @@ impl Sparse {
                 let width = dims.last().copied().unwrap_or(1);
                 let inside = self.inside(key, &chunk)?;
                 let cells = inside.as_ref().unwrap_or(&chunk.cells);
-                let columns = columns.clone();
-                let (mut listed, positions) = run_widely(ListRows { cells, width, rows, columns });
+                let (rows, columns) = (rows.clone(), columns.clone());
+                let mut positions = Vec::new();
+                let visit = |run: Run| positions.extend((run.len > 0).then_some(run));
+                let mut listed = run_widely(ListRows { cells, width, rows, columns, visit });
                 listed.values = match &inside {
                     None => chunk.values(positions)?,
                     Some(_) => {

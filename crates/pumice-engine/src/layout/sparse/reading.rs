@@ -97,7 +97,7 @@ impl Sparse {
             }
             ReadRequest::Rows { rows, columns, found } => {
                 let width = dims.last().copied().unwrap_or(1);
-                **found = Some(chunk.rows(element, width, rows, columns.clone()));
+                **found = Some(chunk.rows(element, width, rows.clone(), columns.clone()));
                 Ok(())
             }
             ReadRequest::DefinedHeaped { .. } => Err(crate::layout::without_heap()),

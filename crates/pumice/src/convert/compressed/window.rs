@@ -4,9 +4,9 @@ use super::{Compressed, Lines};
 use crate::select::Select;
 use crate::{Dataset, Defined};
 use pumice_engine::buffer::reserved;
-use pumice_engine::dataset::{LinesInto, Window};
+use pumice_engine::dataset::{LinesInto, Window, WindowRows};
 use pumice_engine::{Error, Result};
-use pumice_space::{Dims, HyperslabAxis, Selection};
+use pumice_space::{Dims, Selection};
 use pumice_types::Element;
 use std::ops::Range;
 
@@ -136,7 +136,8 @@ impl Dataset {
         shape: &Dims,
         lines: Lines,
     ) -> Result<Compressed<T>> {
-        let mut rows = window.rows.clone();
+        let wanted = window.rows.list()?;
+        let mut rows = wanted.to_vec();
         rows.sort_unstable();
         rows.dedup();
         let mut blocks = Vec::new();
@@ -146,10 +147,10 @@ impl Dataset {
                 blocks.push(Selection::block(&[row.start, column.start], &count)?);
             }
         }
-        let wanted = Selection::union_of(2, blocks, shape)?;
-        let mut found = match wanted.count(shape) {
+        let cells = Selection::union_of(2, blocks, shape)?;
+        let mut found = match cells.count(shape) {
             0 => Defined { rank: 2, coordinates: Vec::new(), values: Vec::new() },
-            _ => self.read_defined::<T>(&wanted)?,
+            _ => self.read_defined::<T>(&cells)?,
         };
         for point in found.coordinates.chunks_exact_mut(2) {
             point[0] = rows.partition_point(|row| *row < point[0]) as u64;
@@ -157,12 +158,12 @@ impl Dataset {
         }
         let count = [rows.len() as u64, window.width()][lines.axis()];
         let once = Compressed::of(lines, 0, count, &found)?;
-        if lines == Lines::Columns || rows.len() == window.rows.len() && window.rows.is_sorted() {
+        if lines == Lines::Columns || window.rows.ascends() {
             return Ok(once);
         }
         let mut all = Compressed::new(lines);
         all.pointers.push(0);
-        for row in &window.rows {
+        for row in &*wanted {
             let line = rows.partition_point(|other| other < row);
             let cells = once.pointers[line] as usize..once.pointers[line + 1] as usize;
             all.indices.extend_from_slice(&once.indices[cells.clone()]);
@@ -187,70 +188,16 @@ pub(crate) fn window_of_rows(rows: &[u64], shape: &[u64]) -> Result<Window> {
     let mut wanted = reserved(rows.len())?;
     wanted.extend_from_slice(rows);
     let width = shape.get(1).copied().unwrap_or(0);
-    Ok(Window { rows: wanted, columns: one(0, width) })
+    let columns = std::iter::once(0..width).filter(|range| !range.is_empty()).collect();
+    Ok(Window { rows: WindowRows::Listed(wanted), columns })
 }
 
-/// The window that a selection of a matrix is.
+/// The window that a selection of a matrix is; an error if it is none.
 pub(crate) fn window_of(selection: &Selection, shape: &[u64]) -> Result<Window> {
-    selection.check(shape)?;
-    let [rows, columns] = axes(selection, shape)?;
-    let count: u64 = rows.iter().map(|range| range.end - range.start).sum();
-    let mut wanted = reserved(usize::try_from(count).unwrap_or(usize::MAX))?;
-    wanted.extend(rows.into_iter().flatten());
-    Ok(Window { rows: wanted, columns })
-}
-
-/// Rows and columns of a window, ascending; an error if what is selected is no window.
-fn axes(selection: &Selection, shape: &[u64]) -> Result<[Vec<Range<u64>>; 2]> {
-    let none = || {
+    Window::of(selection, shape)?.ok_or_else(|| {
         let what = "compressed lines are those of some rows and some columns, not of any cells";
         Error::Invalid(what.into())
-    };
-    if selection.as_points().is_some() {
-        return Err(none());
-    }
-    if let Some((start, count)) = selection.as_block(shape) {
-        return Ok([0, 1].map(|axis| one(start[axis], start[axis] + count[axis])));
-    }
-    if let Some(slab) = selection.regular() {
-        return Ok([0, 1].map(|axis| blocks(&slab[axis], shape[axis])));
-    }
-    // Blocks come row by row: the columns of the first must be those of all.
-    let (mut rows, mut columns): (Vec<Range<u64>>, Vec<Range<u64>>) = (Vec::new(), Vec::new());
-    let (mut place, mut same) = (0, true);
-    selection.for_each_block(shape, |low, high| {
-        let [row, column] = [0, 1].map(|axis| low[axis]..high[axis] + 1);
-        if rows.last() != Some(&row) {
-            same &= rows.len() < 2 || place == columns.len();
-            rows.push(row);
-            place = 0;
-        }
-        match rows.len() {
-            1 => columns.push(column),
-            _ => same &= columns.get(place) == Some(&column),
-        }
-        place += 1;
-    });
-    same &= rows.len() < 2 || place == columns.len();
-    let ascends = |ranges: &[Range<u64>]| ranges.is_sorted_by(|one, next| one.end <= next.start);
-    match same && ascends(&rows) && ascends(&columns) {
-        true => Ok([rows, columns]),
-        false => Err(none()),
-    }
-}
-
-/// One range, or none if it is empty.
-fn one(start: u64, end: u64) -> Vec<Range<u64>> {
-    std::iter::once(start..end).filter(|range| !range.is_empty()).collect()
-}
-
-/// The blocks of a hyperslab along an axis of this size.
-fn blocks(slab: &HyperslabAxis, size: u64) -> Vec<Range<u64>> {
-    let starts = (0..slab.count).map_while(|number| {
-        let start = number.checked_mul(slab.stride)?.checked_add(slab.start)?;
-        (start < size).then_some(start)
-    });
-    starts.map(|start| start..start.saturating_add(slab.block).min(size)).collect()
+    })
 }
 
 /// Ascending numbers as ranges.
