@@ -16,6 +16,7 @@ mod handles;
 mod many;
 mod reference;
 mod selection;
+mod sparse;
 mod stream;
 mod values;
 
@@ -41,6 +42,12 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
     module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_compressed, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_many_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::write_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::write_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_places, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_references, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_strings, module)?)?;

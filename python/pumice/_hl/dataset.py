@@ -1010,6 +1010,23 @@ class Dataset(HLObject):
         """All defined cells as scipy.sparse.coo_array."""
         return self.sparse("coo")[...]
 
+    def write_cells(self, coordinates, values, duplicates="last"):
+        """Defines cells by their coordinates (a row for each axis); others stay as they are.
+
+        Cells that are named more than once, or are defined already, keep the ``last`` value, the ``first``, the
+        ``sum``, or are an ``error``.
+        """
+        self.sparse.define(coordinates, values, duplicates)
+
+    def append(self, value, axis=0):
+        """Lets an axis grow and writes a batch there: an array, a masked one, a sparse one; returns its range.
+
+        Several threads may append to one dataset.
+        """
+        from .sparse import append
+
+        return append(self, value, axis)
+
     def defined(self, args=()):
         """Which cells are defined, as an array of truth values."""
         return self.sparse.defined(args)
