@@ -13,6 +13,7 @@ mod errors;
 mod file;
 mod group;
 mod handles;
+mod kinds;
 mod many;
 mod reference;
 mod selection;
@@ -25,6 +26,8 @@ use pyo3::prelude::*;
 /// HDF5 for Python: handles and bytes. Use `pumice`.
 #[pymodule(gil_used = false)]
 fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Who loads the module is no child of a fork.
+    context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
     module.add_class::<attributes::PyAttributes>()?;

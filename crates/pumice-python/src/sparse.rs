@@ -5,29 +5,12 @@
 
 use crate::dataset::PyDataset;
 use crate::errors::{invalid, raised};
+use crate::kinds::of_kind;
 use crate::selection::PySelection;
-use numpy::{Complex32, Complex64, PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pumice::{Compressed, Dataset, Duplicates, Element, Lines, Points, ReadMany};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-
-/// Does something for the type of numbers that numpy calls by a name such as `f4`.
-macro_rules! of_kind {
-    ($kind:expr, $T:ident => $body:expr) => {
-        of_kind!($kind, $T => $body, "i1" i8 "i2" i16 "i4" i32 "i8" i64 "u1" u8 "u2" u16 "u4" u32 "u8" u64
-            "f4" f32 "f8" f64 "c8" Complex32 "c16" Complex64)
-    };
-    ($kind:expr, $T:ident => $body:expr, $($name:literal $type:ty)*) => {
-        match $kind {
-            $($name => {
-                type $T = $type;
-                $body
-            })*
-            other => Err(PyTypeError::new_err(format!("{other} is no type of sparse matrices"))),
-        }
-    };
-}
 
 /// Pointers, indices and values.
 type Arrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
