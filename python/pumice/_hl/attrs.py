@@ -29,9 +29,12 @@ class AttributeManager(MutableMappingHDF5):
     def __getitem__(self, name):
         name = _text(name)
         try:
-            datatype, shape, elements, heap, _ = self._attributes.read(name)
+            found = self._attributes.get(name)
         except KeyError:
             raise KeyError(f"Can't open attribute (can't locate attribute: '{name}')") from None
+        if type(found) is not tuple:
+            return found
+        datatype, shape, elements, heap, _ = found
         dtype = dtypes.dtype_of(datatype)
         if shape is None:
             return Empty(dtype)
@@ -46,6 +49,9 @@ class AttributeManager(MutableMappingHDF5):
             raise KeyError(f"Can't open attribute (can't locate attribute: '{_text(name)}')") from None
 
     def __setitem__(self, name, value):
+        if type(value) is float or type(value) is int and -(2**63) <= value < 2**63:
+            self._attributes.write_number(_text(name), value)
+            return
         self.create(name, data=value)
 
     def __delitem__(self, name):
