@@ -29,6 +29,7 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Who loads the module is no child of a fork.
     context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;
     module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
     module.add_class::<attributes::PyAttributes>()?;
     module.add_class::<context::PyContext>()?;

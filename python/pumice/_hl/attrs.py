@@ -112,12 +112,7 @@ class AttributeManager(MutableMappingHDF5):
 
     def _put(self, name, datatype, shape, elements, heap, committed):
         native = committed.native if committed is not None and committed.committed() else None
-        try:
-            self._attributes.write(name, datatype, shape, elements, heap, native)
-        except ValueError as error:
-            if "opened for reading" in str(error):
-                raise OSError(f"Unable to create attribute ({error})") from None
-            raise
+        self._attributes.write(name, datatype, shape, elements, heap, native)
 
     def modify(self, name, value):
         """Another value for an attribute whose shape and type stay; makes one that is not there."""

@@ -462,14 +462,8 @@ class Dataset(DefinedCells, HLObject):
                 self._write_plain(selection, array, datatype)
             else:
                 self._write_objects(selection, array, datatype)
-        except ValueError as error:
-            if "opened for reading" in str(error):
-                raise OSError(f"Can't synchronously write data ({error})") from None
-            raise
-        except TypeError as error:
-            if "no conversion from" in str(error):
-                raise base.translated(error, OSError, "Can't synchronously write data") from None
-            raise
+        except _pumice.ConversionError as error:
+            raise base.translated(error, OSError, "Can't synchronously write data") from None
 
     def _write_plain(self, selection, array, datatype):
         dtype = self.dtype
