@@ -25,7 +25,9 @@ from ._hl.dtypes import (
     vlen_dtype,
 )
 from ._hl.files import File, register_driver, registered_drivers, unregister_driver
+from ._hl.foreign import SparseGroup, as_sparse, convert
 from ._hl.group import ExternalLink, Group, HardLink, SoftLink
+from ._hl.loader import Loader
 from ._hl.selections import MultiBlockSlice
 from ._hl.sparse import Cells, from_scipy
 from ._hl.vds import VirtualLayout, VirtualSource

@@ -9,8 +9,12 @@ import types
 
 _HL = ("attrs", "base", "compat", "dataset", "datatype", "dims", "files", "filters", "group", "selections",
        "selections2", "vds")  # fmt: skip
+# What has another name here.
+_CALLED = {"selections2": "scalars"}
 _LOW = ("h5", "h5a", "h5ac", "h5d", "h5ds", "h5f", "h5fd", "h5g", "h5i", "h5l", "h5o", "h5p", "h5pl", "h5r", "h5s",
         "h5t", "h5z")  # fmt: skip
+
+_PLACES = {"AttributeManager": "attrs", "Dataset": "dataset", "Datatype": "datatype", "File": "files", "Group": "group"}
 
 # The version of h5py whose interface this is.
 H5PY_VERSION = "3.16.0"
@@ -35,9 +39,12 @@ def install():
     hl.__path__ = []
     _place(module, "_hl", hl)
     for name in _HL:
-        below = importlib.import_module(f"pumice._hl.{name}")
+        below = importlib.import_module(f"pumice._hl.{_CALLED.get(name, name)}")
         setattr(hl, name, below)
         sys.modules[f"h5py._hl.{name}"] = below
+    # Programs look at where classes come from.
+    for name, place in _PLACES.items():
+        getattr(module, name).__module__ = f"h5py._hl.{place}"
     _place(module, "version", _version())
     _place(module, "h5py_warnings", importlib.import_module("pumice.h5py_warnings"))
     _place(module, "_selector", _selector())

@@ -125,3 +125,117 @@ def test_random_operations_agree_with_a_model(path, seed):
             np.testing.assert_array_equal(data[...], values)
             np.testing.assert_array_equal(data.defined(), known)
             assert data.nnz == known.sum()
+
+
+def test_rows_come_in_any_order(path):
+    given = matrix(11)
+    with pumice.File(path, "w") as file:
+        data = pumice.from_scipy(file, "m", given, chunks=(8, 16))
+        rows = [59, 3, 3, -1, 0]
+        np.testing.assert_array_equal(data.sparse[rows].toarray(), given.toarray()[rows])
+        np.testing.assert_array_equal(data.sparse[np.array(rows), :].toarray(), given.toarray()[rows])
+        mask = np.arange(60) % 7 == 0
+        np.testing.assert_array_equal(data.sparse[mask].toarray(), given.toarray()[mask])
+        assert data.sparse[[]].shape == (0, 45)
+        with pytest.raises(IndexError):
+            data.sparse[[60]]
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("dtype", ["i1", "u8", "f4", "c8", "c16", "f2", "?"])
+def test_every_type_of_number_comes_back_in_place(path, dtype, form):
+    given = matrix(12, (30, 40)).toarray() if dtype != "?" else matrix(12, (30, 40)).toarray() != 0
+    given = given.astype(dtype)
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("m", given.shape, dtype, sparse=True, chunks=(7, 9))
+        data.sparse[...] = scipy.sparse.csr_array(given) if dtype != "f2" else np.ma.masked_equal(given, 0)
+        if dtype == "f2":
+            assert data.nnz == np.count_nonzero(given)
+            return
+        found = data.sparse(form)[...]
+        assert found.format == form and found.dtype == given.dtype and found.indices.dtype == np.int32
+        np.testing.assert_array_equal(found.toarray(), given)
+        found.sum_duplicates()
+        found.check_format(full_check=True)
+        window = data.sparse(form)[3:20, 5:31:2]
+        np.testing.assert_array_equal(window.toarray(), given[3:20, 5:31:2])
+
+
+def test_duplicates_follow_the_rule_that_is_named(path):
+    twice = [[1, 1, 2], [3, 3, 0]]
+    for rule, expected in (("last", 5), ("first", 4), ("sum", 9)):
+        with pumice.File(path, "w") as file:
+            data = file.create_dataset("d", (4, 5), "i8", sparse=True)
+            data.write_cells(twice, [4, 5, 6], duplicates=rule)
+            assert data.nnz == 2 and data[1, 3] == expected and data[2, 0] == 6
+            data.write_cells([[2], [0]], [1], duplicates=rule)
+            assert data[2, 0] == {"last": 1, "first": 6, "sum": 7}[rule]
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("d", (4, 5), "i8", sparse=True)
+        with pytest.raises(ValueError, match="more than once"):
+            data.write_cells(twice, [4, 5, 6], duplicates="error")
+        assert data.nnz == 0
+        with pytest.raises(ValueError, match="no rule"):
+            data.write_cells(twice, [4, 5, 6], duplicates="best")
+        with pytest.raises(IndexError):
+            data.write_cells([[4], [0]], [1])
+        given = scipy.sparse.coo_array(([1, 2, 4], ([0, 0, 1], [1, 1, 2])), shape=(3, 3))
+        assert pumice.from_scipy(file, "sums", given)[...].tolist() == given.toarray().tolist()
+        assert pumice.from_scipy(file, "firsts", given, duplicates="first")[0, 1] == 1
+        with pytest.raises(ValueError):
+            pumice.from_scipy(file, "none", given, duplicates="error")
+        assert "none" not in file
+
+
+def test_batches_are_appended(path):
+    batches = [matrix(seed, (10, 30)) for seed in range(4)]
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("d", (0, 30), "f8", sparse=True, maxshape=(None, 30), chunks=(16, 16))
+        assert [data.append(batch) for batch in batches] == [range(0, 10), range(10, 20), range(20, 30), range(30, 40)]
+        np.testing.assert_array_equal(data[...], scipy.sparse.vstack(batches).toarray())
+        assert data.nnz == sum(batch.nnz for batch in batches)
+        data.append(np.ma.masked_equal(batches[0].toarray(), 0))
+        assert data.shape == (50, 30) and data.nnz == sum(batch.nnz for batch in batches) + batches[0].nnz
+        with pytest.raises(ValueError):
+            data.append(np.zeros((3, 29)))
+        assert data.shape == (50, 30)
+        dense = file.create_dataset("dense", (2, 0), "i4", maxshape=(2, None), chunks=(2, 4))
+        assert dense.append(np.array([[1, 2, 3], [4, 5, 6]]), axis=1) == range(0, 3)
+        assert dense.append([7, 8], axis=1) == range(3, 4)
+        assert dense[...].tolist() == [[1, 2, 3, 7], [4, 5, 6, 8]]
+
+
+def test_threads_append_without_losing_any(path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("d", (0, 8), "i8", sparse=True, maxshape=(None, 8), chunks=(16, 8))
+        with ThreadPoolExecutor(4) as pool:
+            places = list(pool.map(lambda n: data.append(np.full((3, 8), n)), range(40)))
+        for number, place in enumerate(places):
+            assert (data[place.start : place.stop] == number).all()
+        assert data.shape == (120, 8)
+
+
+def test_long_work_tells_how_far_it_is(path, monkeypatch):
+    from pumice._hl import sparse as module
+
+    monkeypatch.setattr(module, "_STEP", 50)
+    for form in ("csr", "csc"):
+        given, told = matrix(5).asformat(form), []
+        with pumice.File(path, "w") as file:
+            data = pumice.from_scipy(file, "m", given, progress=lambda done, total: told.append((done, total)))
+            np.testing.assert_array_equal(data[...], given.toarray())
+        assert len(told) > 2 and told[-1] == (given.nnz, given.nnz) and sorted(told) == told
+
+
+def test_arrays_of_pydata_go_in_and_out(path):
+    sparse = pytest.importorskip("sparse")
+    given = sparse.random((7, 8, 9), density=0.1, random_state=1)
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("d", given.shape, "f8", sparse=True, chunks=(3, 3, 3))
+        data.sparse[...] = given
+        assert data.nnz == given.nnz
+        found = data.sparse("pydata")[2:, :, 1::2]
+        assert isinstance(found, sparse.COO)
+        np.testing.assert_array_equal(found.todense(), given.todense()[2:, :, 1::2])

@@ -162,3 +162,26 @@ def test_empty_comes_back(path, ways):
     with reader.File(path, "r") as file:
         assert file["x"][()] == reader.Empty("<f4") and file["x"].shape is None
         assert file.attrs["x"] == reader.Empty("S10")
+
+
+def test_one_value_goes_to_all_cells_of_a_list(ways, path):
+    writer, reader = ways
+    with writer.File(path, "w") as file:
+        data = file.create_dataset("d", (3, 4), "i4")
+        data[0, [0, 2]] = 10
+        data[[1, 2], 1] = np.int64(5)
+        with pytest.raises(TypeError):
+            data[[0, 1], 1:3] = [1, 2]
+    with reader.File(path) as file:
+        assert file["d"][:].tolist() == [[10, 0, 10, 0], [0, 5, 0, 0], [0, 5, 0, 0]]
+
+
+def test_wide_text_goes_to_strings_of_any_length(ways, path):
+    writer, reader = ways
+    with writer.File(path, "w") as file:
+        data = file.create_dataset("s", (2,), writer.string_dtype())
+        data[...] = np.array(["grün", "a"])
+        with pytest.raises(TypeError):
+            file.create_dataset("f", (2,), writer.string_dtype(length=5))[...] = np.array(["a", "b"])
+    with reader.File(path) as file:
+        assert file["s"].asstr()[:].tolist() == ["grün", "a"]

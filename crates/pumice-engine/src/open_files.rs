@@ -8,6 +8,9 @@
 //! A file is closed by the last one who lets go of it: from then on nobody can share it, and who opens it waits
 //! until it has left the list, which is the last thing that it does.
 //!
+//! What a process had open when it forked is not open in the child: the child opens files for itself, and does not give
+//! up locks of its parent.
+//!
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
 use crate::file::{Cache, File};
@@ -113,8 +116,9 @@ pub fn open_path(
         }
         .map_err(at_path)?;
     let readers = Box::new(move || store.lock(locking, false).map(drop));
-    file.settle(Place { identity, unlock, readers, path: path.to_path_buf(), locking });
-    files.insert(identity, Arc::downgrade(&file));
+    let (process, path) = (std::process::id(), path.to_path_buf());
+    file.settle(Place { identity, process, unlock, readers, path, locking });
+    files.insert(here(identity), Arc::downgrade(&file));
     Ok(file)
 }
 
@@ -215,7 +219,12 @@ fn share(file: Arc<File>, opening: Opening) -> io::Result<Arc<File>> {
 }
 
 type Identity = (u64, u64);
-type Files = HashMap<Identity, Weak<File>>;
+type Files = HashMap<(u32, Identity), Weak<File>>;
+
+/// A file among those of this process.
+fn here(identity: Identity) -> (u32, Identity) {
+    (std::process::id(), identity)
+}
 
 static OPEN: LazyLock<(Mutex<Files>, Condvar)> = LazyLock::new(Default::default);
 
@@ -225,7 +234,7 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
     let (files, closed) = &*OPEN;
     let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        let Some(listed) = files.get(&identity) else { return (files, None) };
+        let Some(listed) = files.get(&here(identity)) else { return (files, None) };
         // Its last user may let go of it at any moment, also while the list is held.
         match listed.upgrade() {
             Some(file) => return (files, Some(file)),
@@ -237,6 +246,8 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
 /// Where an open file is in the list; leaving it gives up the lock.
 pub(crate) struct Place {
     identity: Identity,
+    /// The process that opened it.
+    process: u32,
     unlock: Unlock,
     readers: Box<dyn Fn() -> io::Result<()> + Send + Sync>,
     path: PathBuf,
@@ -269,10 +280,13 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            return;
+        }
         // Somebody may hold on to the store for a moment longer, say a thread that reads ahead.
         (self.unlock)();
         let (files, closed) = &*OPEN;
-        files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.identity);
+        files.lock().unwrap_or_else(PoisonError::into_inner).remove(&here(self.identity));
         closed.notify_all();
     }
 }

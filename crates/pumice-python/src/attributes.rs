@@ -3,11 +3,14 @@
 use crate::datatype::PyDatatype;
 use crate::errors::{invalid, raised};
 use crate::group::{Object, PyObjectHandle};
-use numpy::PyArray1;
+use numpy::ndarray::arr0;
+use numpy::{PyArray0, PyArray1};
 use pumice::{
-    AttributeValue, CommittedDatatype, Extent, Heaped, RawAttribute, Result, VariableLength,
+    AttributeValue, CommittedDatatype, Extent, H5Type, Heaped, RawAttribute, Result, VariableLength,
 };
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 /// An attribute as it is stored: datatype, shape (nothing if it has no value), elements, what they refer to, and the
 /// address of the committed datatype if it has one.
@@ -103,6 +106,30 @@ impl PyAttributes {
         Ok((datatype, shape, elements, heap, found.committed_datatype()))
     }
 
+    /// A number as numpy has it if the attribute is one, else what `read` gives.
+    fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let object = self.0.object()?;
+        let found = py.detach(|| object.find(name)).map_err(raised)?;
+        if !found.extent().is_null()
+            && found.extent().dims().is_empty()
+            && let Some(number) = number(py, &found)?
+        {
+            return Ok(number);
+        }
+        self.read(py, name)?.into_bound_py_any(py)
+    }
+
+    /// Makes an attribute of an integer or a floating-point number, or replaces it.
+    fn write_number(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let object = self.0.object()?;
+        if value.is_instance_of::<PyInt>() {
+            let value: i64 = value.extract()?;
+            return py.detach(|| object.set(name, value)).map_err(raised);
+        }
+        let value: f64 = value.extract()?;
+        py.detach(|| object.set(name, value)).map_err(raised)
+    }
+
     /// The datatype of an attribute, and its shape if it has a value.
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<(PyDatatype, Option<Vec<u64>>)> {
         let object = self.0.object()?;
@@ -161,6 +188,20 @@ impl PyAttributes {
         let object = self.0.object()?;
         py.detach(|| object.remove(name)).map_err(raised)
     }
+}
+
+/// The value of a scalar attribute, if it is a number that numpy has.
+fn number<'py>(py: Python<'py>, found: &pumice::Attribute) -> PyResult<Option<Bound<'py, PyAny>>> {
+    macro_rules! each_type {
+        ($($type:ty)*) => {$(
+            if *found.datatype() == <$type as H5Type>::datatype() {
+                let value: $type = py.detach(|| found.read_scalar()).map_err(raised)?;
+                return Ok(Some(PyArray0::from_owned_array(py, arr0(value)).get_item(())?));
+            }
+        )*};
+    }
+    each_type!(i64 f64 i32 f32 u8 u16 u32 u64 i8 i16);
+    Ok(None)
 }
 
 fn put(

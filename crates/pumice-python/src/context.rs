@@ -4,10 +4,78 @@ use crate::errors::{invalid, raised};
 use pumice::{Context, PolicyKind, Stats};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::process;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The process that loaded the module.
+static LOADED_BY: OnceLock<u32> = OnceLock::new();
+
+/// Whether this process is a child of the one that loaded the module.
+pub(crate) fn has_forked() -> bool {
+    process::id() != *LOADED_BY.get_or_init(process::id)
+}
 
 /// Threads and a chunk cache.
 #[pyclass(frozen, name = "Context", module = "pumice._pumice")]
-pub(crate) struct PyContext(pub(crate) Context);
+pub(crate) struct PyContext {
+    /// With the process that it belongs to.
+    context: Mutex<(u32, Context)>,
+    settings: Option<Settings>,
+}
+
+/// What a context was made with.
+struct Settings {
+    limit: Option<u64>,
+    policy: Option<PolicyKind>,
+    threads: Option<usize>,
+}
+
+impl Settings {
+    fn build(&self) -> PyResult<Context> {
+        let mut builder = Context::builder();
+        if let Some(limit) = self.limit {
+            builder = builder.cache_bytes(limit);
+        }
+        if let Some(policy) = self.policy {
+            builder = builder.policy(policy);
+        }
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads);
+        }
+        builder.build().map_err(raised)
+    }
+}
+
+impl PyContext {
+    /// The context, of this process.
+    pub(crate) fn context(&self) -> PyResult<Context> {
+        let mut held = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.0 != process::id() {
+            let new = match &self.settings {
+                Some(settings) => settings.build()?,
+                None => Context::global(),
+            };
+            std::mem::forget(std::mem::replace(&mut *held, (process::id(), new)));
+        }
+        Ok(held.1.clone())
+    }
+}
+
+fn policy_of(name: &str) -> PyResult<PolicyKind> {
+    Ok(match name {
+        "lirs" => PolicyKind::Lirs,
+        "lru" => PolicyKind::Lru,
+        "two-stage" => PolicyKind::TwoStage,
+        "weighted-lru" => PolicyKind::WeightedLru,
+        "tiny-lfu" => PolicyKind::TinyLfu,
+        "random" => PolicyKind::Random,
+        other => {
+            return Err(invalid(format!(
+                "{other} is no policy; there are lirs, lru, two-stage, weighted-lru, tiny-lfu and random"
+            )));
+        }
+    })
+}
 
 /// Counters as a dictionary.
 pub(crate) fn counters<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
@@ -36,50 +104,32 @@ impl PyContext {
     #[new]
     #[pyo3(signature = (limit=None, policy=None, threads=None))]
     fn new(limit: Option<u64>, policy: Option<&str>, threads: Option<usize>) -> PyResult<Self> {
-        let mut builder = Context::builder();
-        if let Some(limit) = limit {
-            builder = builder.cache_bytes(limit);
-        }
-        if let Some(policy) = policy {
-            builder = builder.policy(match policy {
-                "lirs" => PolicyKind::Lirs,
-                "lru" => PolicyKind::Lru,
-                "two-stage" => PolicyKind::TwoStage,
-                "weighted-lru" => PolicyKind::WeightedLru,
-                "tiny-lfu" => PolicyKind::TinyLfu,
-                "random" => PolicyKind::Random,
-                other => {
-                    return Err(invalid(format!(
-                        "{other} is no policy; there are lirs, lru, two-stage, weighted-lru, tiny-lfu and random"
-                    )));
-                }
-            });
-        }
-        if let Some(threads) = threads {
-            builder = builder.threads(threads);
-        }
-        Ok(Self(builder.build().map_err(raised)?))
+        let settings = Settings { limit, policy: policy.map(policy_of).transpose()?, threads };
+        let context = Mutex::new((process::id(), settings.build()?));
+        Ok(Self { context, settings: Some(settings) })
     }
 
     /// The one that files have that were opened without another.
     #[staticmethod]
     #[pyo3(name = "shared")]
     fn global() -> Self {
-        Self(Context::global())
+        Self { context: Mutex::new((process::id(), Context::global())), settings: None }
     }
 
     /// What it has done so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        counters(py, &self.0.stats())
+        counters(py, &self.context()?.stats())
     }
 
     /// Gives the cache another limit.
     fn set_limit(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-        py.detach(|| self.0.set_cache_bytes(bytes)).map_err(raised)
+        let context = self.context()?;
+        py.detach(|| context.set_cache_bytes(bytes)).map_err(raised)
     }
 
     /// Lets everything go that can be read again.
     fn evict(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.evict()).map_err(raised)
+        let context = self.context()?;
+        py.detach(|| context.evict()).map_err(raised)
     }
 }

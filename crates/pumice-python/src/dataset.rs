@@ -5,14 +5,15 @@ use crate::datatype::PyDatatype;
 use crate::errors::{invalid, raised};
 use crate::group::{Object, PyObjectHandle};
 use crate::handles::Keeper;
-use crate::selection::PySelection;
+use crate::kinds::of_kind;
+use crate::selection::{PySelection, simple_index};
 use crate::values::{packed, strings};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
 use pumice::{
     AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, PlaceKind, Transfer,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::sync::Arc;
 
 /// A dataset.
@@ -189,6 +190,49 @@ impl PyDataset {
         let (dataset, transfer) = (self.dataset()?, transfer(&memory));
         let bytes = buffer.as_slice_mut()?;
         py.detach(|| dataset.read_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
+    }
+
+    /// What integers, slices and an ellipsis select, as a new array of numbers of a kind; nothing if there is anything
+    /// else in the index, or the dataset has no axes.
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyTuple>,
+        kind: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let dataset = self.dataset()?;
+        let shape = dataset.shape();
+        if shape.is_empty() {
+            return Ok(None);
+        }
+        let Some((cells, counts, scalars)) = simple_index(shape, index)? else { return Ok(None) };
+        let kept = counts.iter().zip(&scalars).filter(|(_, scalar)| !**scalar);
+        let sides: Vec<usize> = kept.map(|(&count, _)| count as usize).collect();
+        of_kind!(kind, T => {
+            let array = PyArrayDyn::<T>::zeros(py, sides.as_slice(), false);
+            if !counts.contains(&0) {
+                let mut memory = array.readwrite();
+                let memory = memory.as_slice_mut()?;
+                py.detach(|| dataset.read_into(&cells.0, memory)).map_err(raised)?;
+            }
+            match sides.is_empty() {
+                true => Ok(Some(array.get_item(())?)),
+                false => Ok(Some(array.into_any())),
+            }
+        })
+    }
+
+    /// Reads strings one after another: where each begins and the last ends, and the bytes.
+    #[expect(clippy::type_complexity)]
+    fn read_packed_strings<'py>(
+        &self,
+        py: Python<'py>,
+        cells: &PySelection,
+    ) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u8>>)> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_strings(&cells.0)).map_err(raised)?;
+        let (offsets, bytes) = found.into_parts();
+        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, bytes)))
     }
 
     /// Writes elements of a datatype to cells.

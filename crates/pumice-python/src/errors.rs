@@ -18,6 +18,13 @@ pyo3::create_exception!(
     "A change of a file that was opened for reading."
 );
 
+pyo3::create_exception!(
+    _pumice,
+    ConversionError,
+    PyTypeError,
+    "Elements of one datatype that do not become those of another."
+);
+
 /// The exception for an error.
 pub(crate) fn raised(error: Error) -> PyErr {
     let text = error.to_string();
@@ -33,7 +40,7 @@ pub(crate) fn raised(error: Error) -> PyErr {
         | ErrorKind::CountMismatch
         | ErrorKind::WrongValue
         | ErrorKind::Invalid => PyValueError::new_err(text),
-        ErrorKind::TypeMismatch => PyTypeError::new_err(text),
+        ErrorKind::TypeMismatch => ConversionError::new_err(text),
         ErrorKind::NoMemory => PyMemoryError::new_err(text),
         ErrorKind::ReadOnly => ReadOnlyError::new_err(text),
         ErrorKind::Unsupported => PyNotImplementedError::new_err(text),

@@ -116,7 +116,7 @@ fn options_of(given: &Bound<'_, PyDict>) -> PyResult<FileOptions> {
     for (name, value) in given.iter() {
         let name: String = name.extract()?;
         options = match name.as_str() {
-            "context" => options.context(&value.cast::<PyContext>()?.get().0),
+            "context" => options.context(&value.cast::<PyContext>()?.get().context()?),
             "locking" => options.locking(match value.extract::<String>()?.as_str() {
                 "true" => Locking::Required,
                 "false" => Locking::Off,
@@ -231,6 +231,23 @@ impl PyFile {
             let Some(file) = self.file.take() else { return Ok(()) };
             self.keeper.empty();
             file.close()
+        })
+        .map_err(raised)
+    }
+
+    /// In a child of a fork: leaves the file to the parent, and opens it for reading with threads and cache of its own
+    /// if there is a path.
+    fn after_fork(
+        &self,
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let options = options_of(options)?;
+        py.detach(|| {
+            let file = path.map(|path| options.open(path)).transpose();
+            self.keeper.replace(file.as_ref().ok().and_then(Option::as_ref));
+            file.map(|_| ())
         })
         .map_err(raised)
     }

@@ -6,12 +6,13 @@ use crate::dataset::PyDataset;
 use crate::datatype::PyDatatype;
 use crate::errors::{invalid, raised};
 use crate::file::PyFile;
-use crate::handles::{Keeper, Slot};
+use crate::handles::{Again, Keeper, Slot};
 use crate::reference::PyReference;
 use crate::selection::PySelection;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pumice::{
-    CommittedDatatype, CopyOptions, Dataset, Group, GroupOptions, LinkTarget, Node, ReferenceType,
+    CommittedDatatype, CopyOptions, Dataset, File, Group, GroupOptions, LinkTarget, Node,
+    ReferenceType,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,6 +34,13 @@ impl Object {
             Self::Dataset(dataset) => Node::Dataset(dataset),
             Self::Datatype(datatype) => Node::Datatype(datatype),
         }
+    }
+}
+
+impl Again for Object {
+    fn again(&self, file: &File) -> Option<Self> {
+        let path = self.node().object_path().to_string();
+        Some(file.node(&path).ok()?.into())
     }
 }
 

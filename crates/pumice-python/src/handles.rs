@@ -3,8 +3,13 @@
 //! A file of the library is closed when the last handle of it is gone. Closing it in Python means that every group,
 //! dataset and datatype that was opened through it lets go of it, though Python may keep the objects: each has its
 //! handle in a [`Slot`], of which the [`Keeper`] of the file knows.
+//!
+//! In a child of a fork, handles of the parent are never used again and never dropped: dropping the last would write a
+//! file that the parent writes, or take its lock away. Slots get handles of the file that the child opened for itself.
 
+use crate::context;
 use crate::errors::invalid;
+use pumice::File;
 use pyo3::PyResult;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
@@ -18,7 +23,7 @@ pub(crate) struct Keeper {
 }
 
 struct Slots {
-    all: Vec<Weak<dyn Empty>>,
+    all: Vec<Weak<dyn Held>>,
     look_at: usize,
 }
 
@@ -28,13 +33,27 @@ impl Default for Slots {
     }
 }
 
-trait Empty: Send + Sync {
+trait Held: Send + Sync {
     fn empty(&self);
+
+    /// Another handle, of the same thing in a file that was opened again; none if there is no such file.
+    fn replace(&self, file: Option<&File>);
+}
+
+/// What can be found again in a file that was opened again.
+pub(crate) trait Again: Sized {
+    fn again(&self, file: &File) -> Option<Self>;
+}
+
+impl Again for File {
+    fn again(&self, file: &File) -> Option<Self> {
+        Some(file.clone())
+    }
 }
 
 impl Keeper {
     /// A slot for a handle of the file.
-    pub(crate) fn slot<T: Send + Sync + 'static>(&self, handle: T) -> Arc<Slot<T>> {
+    pub(crate) fn slot<T: Again + Send + Sync + 'static>(&self, handle: T) -> Arc<Slot<T>> {
         let slot = Arc::new(Slot(RwLock::new(Some(handle))));
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.all.len() >= slots.look_at {
@@ -44,6 +63,12 @@ impl Keeper {
         let weak: Weak<Slot<T>> = Arc::downgrade(&slot);
         slots.all.push(weak);
         slot
+    }
+
+    /// Leaves the file to the parent of a fork. What a thread of the parent held at that moment stays as it is.
+    pub(crate) fn replace(&self, file: Option<&File>) {
+        let Ok(slots) = self.slots.try_lock() else { return };
+        slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.replace(file));
     }
 
     /// Lets go of the file.
@@ -60,7 +85,13 @@ impl<T: Clone> Slot<T> {
     /// The handle, for one call.
     pub(crate) fn handle(&self) -> PyResult<T> {
         let handle = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        handle.ok_or_else(|| invalid("the object was closed, or its file was"))
+        handle.ok_or_else(|| match context::has_forked() {
+            false => invalid("the object was closed, or its file was"),
+            true => invalid(
+                "the object was closed, or its file was; files that can be changed stay with the process that opened \
+                 them when it forks: open them again for reading",
+            ),
+        })
     }
 }
 
@@ -76,8 +107,16 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T: Send + Sync> Empty for Slot<T> {
+impl<T: Again + Send + Sync> Held for Slot<T> {
     fn empty(&self) {
         drop(self.take());
+    }
+
+    fn replace(&self, file: Option<&File>) {
+        let Ok(mut slot) = self.0.try_write() else { return };
+        if let Some(old) = slot.take() {
+            *slot = file.and_then(|file| old.again(file));
+            std::mem::forget(old);
+        }
     }
 }

@@ -13,9 +13,11 @@ mod errors;
 mod file;
 mod group;
 mod handles;
+mod kinds;
 mod many;
 mod reference;
 mod selection;
+mod sparse;
 mod stream;
 mod values;
 
@@ -24,7 +26,10 @@ use pyo3::prelude::*;
 /// HDF5 for Python: handles and bytes. Use `pumice`.
 #[pymodule(gil_used = false)]
 fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Who loads the module is no child of a fork.
+    context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;
     module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
     module.add_class::<attributes::PyAttributes>()?;
     module.add_class::<context::PyContext>()?;
@@ -41,6 +46,12 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
     module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_compressed, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_many_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::write_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::write_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_places, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_references, module)?)?;
     module.add_function(wrap_pyfunction!(values::heap_strings, module)?)?;

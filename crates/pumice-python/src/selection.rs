@@ -139,7 +139,7 @@ fn spans(list: &[u64]) -> Vec<(u64, u64)> {
 }
 
 /// A selection, its count along each axis, and which axes an integer has fixed.
-type Simple = (PySelection, Vec<u64>, Vec<bool>);
+pub(crate) type Simple = (PySelection, Vec<u64>, Vec<bool>);
 
 /// One axis of a simple index.
 struct Axis {

@@ -14,18 +14,19 @@ pub(crate) fn strings<'a, 'py>(
     all: impl ExactSizeIterator<Item = &'a [u8]>,
     text: bool,
 ) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for bytes in all {
-        match std::str::from_utf8(bytes).ok().filter(|_| text) {
-            Some(text) => list.append(PyString::new(py, text))?,
-            None if text => {
-                let bytes = PyBytes::new(py, bytes);
-                list.append(bytes.call_method1("decode", ("utf-8", "surrogateescape"))?)?;
-            }
-            None => list.append(PyBytes::new(py, bytes))?,
+    let one = |bytes: &[u8]| match std::str::from_utf8(bytes).ok().filter(|_| text) {
+        Some(text) => Ok(PyString::new(py, text).into_any()),
+        None if text => {
+            let bytes = PyBytes::new(py, bytes);
+            bytes.call_method1("decode", ("utf-8", "surrogateescape"))
         }
+        None => Ok(PyBytes::new(py, bytes).into_any()),
+    };
+    if !text {
+        return PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)));
     }
-    Ok(list)
+    let list = all.map(one).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(py, list)
 }
 
 /// The bytes of one string.

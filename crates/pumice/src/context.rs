@@ -7,7 +7,7 @@ use pumice_cache::{
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Threads and a chunk cache, shared by all files opened with it.
 ///
@@ -40,17 +40,24 @@ impl Context {
         }
     }
 
-    /// The context of the process.
+    /// The context of the process. A child of a fork has one of its own: the threads of its parent are not there, and
+    /// nobody gives back what they held.
     pub fn global() -> Self {
-        static GLOBAL: OnceLock<Context> = OnceLock::new();
-        GLOBAL
-            .get_or_init(|| {
-                // Without threads, work is done by the caller.
-                Self::builder()
-                    .build()
-                    .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) })
-            })
-            .clone()
+        static GLOBAL: Mutex<Option<(u32, Context)>> = Mutex::new(None);
+        let mut global = GLOBAL.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if let Some((owner, context)) = &*global
+            && *owner == process
+        {
+            return context.clone();
+        }
+        // Without threads, work is done by the caller.
+        let context = Self::builder()
+            .build()
+            .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) });
+        // What was the parent's is left as it is.
+        std::mem::forget(global.replace((process, context.clone())));
+        context
     }
 
     /// What the cache has done so far.

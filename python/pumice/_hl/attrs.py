@@ -29,9 +29,12 @@ class AttributeManager(MutableMappingHDF5):
     def __getitem__(self, name):
         name = _text(name)
         try:
-            datatype, shape, elements, heap, _ = self._attributes.read(name)
+            found = self._attributes.get(name)
         except KeyError:
             raise KeyError(f"Can't open attribute (can't locate attribute: '{name}')") from None
+        if type(found) is not tuple:
+            return found
+        datatype, shape, elements, heap, _ = found
         dtype = dtypes.dtype_of(datatype)
         if shape is None:
             return Empty(dtype)
@@ -46,6 +49,9 @@ class AttributeManager(MutableMappingHDF5):
             raise KeyError(f"Can't open attribute (can't locate attribute: '{_text(name)}')") from None
 
     def __setitem__(self, name, value):
+        if type(value) is float or type(value) is int and -(2**63) <= value < 2**63:
+            self._attributes.write_number(_text(name), value)
+            return
         self.create(name, data=value)
 
     def __delitem__(self, name):
@@ -106,12 +112,7 @@ class AttributeManager(MutableMappingHDF5):
 
     def _put(self, name, datatype, shape, elements, heap, committed):
         native = committed.native if committed is not None and committed.committed() else None
-        try:
-            self._attributes.write(name, datatype, shape, elements, heap, native)
-        except ValueError as error:
-            if "opened for reading" in str(error):
-                raise OSError(f"Unable to create attribute ({error})") from None
-            raise
+        self._attributes.write(name, datatype, shape, elements, heap, native)
 
     def modify(self, name, value):
         """Another value for an attribute whose shape and type stay; makes one that is not there."""

@@ -223,7 +223,8 @@ class HLObject:
         fid = self.id.owner if self.id is not None else None
         if not self.id or fid is None or fid.path is None or fid.get_intent() & h5f.ACC_RDWR:
             raise TypeError("h5py objects cannot be pickled (only those of files that are opened for reading can)")
-        return _reopened, (str(fid.path), self.name)
+        kept = {key: value for key, value in fid.options.items() if key in ("locking", "swmr")}
+        return _reopened, (str(fid.path), self.name, kept)
 
 
 class _Closed:
@@ -309,14 +310,14 @@ class MutableMappingHDF5(MappingHDF5, MutableMapping):
 _files = weakref.WeakValueDictionary()
 
 
-def _reopened(path, name):
+def _reopened(path, name, options):
     """An object from another process."""
     from .files import File
 
-    key = (os.getpid(), path)
+    key = (os.getpid(), path, *sorted(options.items()))
     fid = _files.get(key)
     if fid is None or not fid:
-        fid = _files[key] = File(path, "r").id
+        fid = _files[key] = File(path, "r", **options).id
     file = File(fid)
     return file if name == "/" else file[name]
 

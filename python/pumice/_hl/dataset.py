@@ -1,440 +1,27 @@
 """Datasets: arrays in a file."""
 
 import posixpath
-from functools import cached_property  # noqa: F401
 from warnings import warn
 
 import numpy as np
 
 from .. import _pumice
-from ..low import h5, h5d, h5i, h5r, h5s, h5t
+from ..low import h5, h5d, h5r, h5t
 from . import base, codec, dtypes, filters, selections
-from .base import Empty, HLObject, array_for_new_object, product
-from .datatype import Datatype
+from .base import Empty, HLObject, product
+from .defined import DefinedCells
+from .making import fill_option, make_new_dset
+from .views import AbstractView, AsStrView, AstypeWrapper, ChunkIterator, FieldsView, RegionProxy, readtime_dtype
+from .writing import _sequences_to_write, _strings_to_write, _structs_to_write
 
 _LEGACY_GZIP_COMPRESSION_VALS = frozenset(range(10))
 MPI = False
 
+# Numbers of which the native module makes arrays.
+_QUICK = frozenset(("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
-# -- making --------------------------------------------------------------------------------------------
 
-
-def fill_option(options, fillvalue, dtype, datatype, group):
-    """Puts a fill value into the options of a new dataset."""
-    string = h5t.check_string_dtype(dtype)
-    if string is not None and string.length is None:
-        value = np.array(fillvalue, dtype=object)
-    elif dtype.subdtype is not None:
-        value = np.asarray(fillvalue, dtype=dtype.subdtype[0])
-        value = np.broadcast_to(value, dtype.subdtype[1])
-    elif string is not None and isinstance(fillvalue, str):
-        value = np.array(fillvalue.encode("utf-8"), dtype=dtype)
-    else:
-        value = np.asarray(fillvalue, dtype=dtype)
-    if dtype.names is not None and not isinstance(fillvalue, (np.void, np.ndarray, tuple)):
-        raise ValueError("The fill value of a compound is a tuple or a structured value")
-    if dtype.subdtype is None and value.ndim:
-        raise ValueError("A fill value is one element")
-    elements, heap = codec.encode_all(datatype, value, group, dtype)
-    if heap is None:
-        options["fill"] = (datatype, elements.tobytes())
-    else:
-        options["fill_heaped"] = (elements.tobytes(), heap.tobytes())
-
-
-def _given_type(dtype, data):
-    """The dtype that was asked for, and the committed datatype if it was one."""
-    if isinstance(dtype, Datatype):
-        return dtype.dtype, dtype.id
-    if isinstance(dtype, h5t.TypeID):
-        return dtype.dtype, dtype
-    return (None if dtype is None else np.dtype(dtype)), None
-
-
-def _shape_of(shape, data, array):
-    if shape is None:
-        if data is None:
-            raise TypeError("One of data, shape or dtype must be specified")
-        return array.shape
-    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if data is not None and product(shape) != product(array.shape):
-        raise ValueError("Shape tuple is incompatible with data")
-    return shape
-
-
-def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=None, compression=None, shuffle=None,
-                  fletcher32=None, maxshape=None, compression_opts=None, fillvalue=None, scaleoffset=None,
-                  track_times=False, external=None, track_order=None, dcpl=None, dapl=None, efile_prefix=None,
-                  virtual_prefix=None, allow_unknown_filter=False, rdcc_nslots=None, rdcc_nbytes=None, rdcc_w0=None, *,
-                  fill_time=None, sparse=False, density=None, location_compression=None):  # fmt: skip
-    """Makes a dataset and writes what it is to hold."""
-    group = parent.id.group
-    dtype, tid = _given_type(dtype, data)
-    if isinstance(data, (tuple, list)) and dtype is not None and dtype.kind == "T":
-        data = np.array(data, dtype=dtype)
-    if shape is None and data is None:
-        if dtype is None:
-            raise TypeError("One of data, shape or dtype must be specified")
-        data = Empty(dtype)
-    if isinstance(shape, Empty) or isinstance(data, Empty):
-        return _make_empty(parent, name, shape, data, dtype, tid, track_order,
-                           (chunks, compression, maxshape, shuffle, fletcher32, scaleoffset))  # fmt: skip
-    array = None
-    if data is not None:
-        array = array_for_new_object(data, specified_dtype=dtype)
-    inner = dtype.subdtype[1] if dtype is not None and dtype.subdtype is not None else ()
-    if inner and array is not None:
-        outer = array.shape[: array.ndim - len(inner)]
-        shape = tuple(outer) if shape is None else _shape_of(shape, None, None)
-        if product(shape) * product(inner) != array.size:
-            raise ValueError("Shape tuple is incompatible with data")
-    else:
-        shape = _shape_of(shape, data, array)
-    if dtype is None:
-        if array is None:
-            dtype = np.dtype("=f4")
-        else:
-            dtype = _dtype_for(data, array)
-    if not isinstance(track_times, (bool, np.bool_)) and track_times is not None:
-        raise TypeError("track_times must be either True or False")
-    if any(side < 0 for side in shape):
-        raise ValueError("Shape dimensions must be non-negative")
-    if isinstance(maxshape, (int, np.integer)):
-        maxshape = (int(maxshape),)
-    if maxshape is True:
-        maxshape = (None,) * len(shape)
-    if maxshape is not None:
-        maxshape = tuple(None if side is None or side == h5s.UNLIMITED else int(side) for side in maxshape)
-        if len(maxshape) != len(shape):
-            raise ValueError("\"maxshape\" must have same rank as dataset shape")
-        if any(most is not None and most < side for most, side in zip(maxshape, shape)):
-            raise ValueError("\"maxshape\" must be at least as large as the shape")
-    if isinstance(chunks, (int, np.integer)) and not isinstance(chunks, bool):
-        chunks = (int(chunks),)
-    if isinstance(chunks, list):
-        chunks = tuple(chunks)
-    if isinstance(chunks, tuple) and any(isinstance(side, (float, np.floating)) for side in chunks):
-        chunks = tuple(int(side) for side in chunks)
-    options = {} if dcpl is None else dict(dcpl.options)
-    options.update(shape=[int(side) for side in shape], track_times=bool(track_times), track_order=bool(track_order))
-    if maxshape is not None:
-        options["max_shape"] = list(maxshape)
-    if fill_time is not None:
-        if fill_time not in ("alloc", "never", "ifset"):
-            raise ValueError("fill_time must be one of: 'alloc', 'never', 'ifset'")
-        options["fill_time"] = fill_time
-    if dcpl is None or any(one is not None for one in (chunks, compression, shuffle, fletcher32, scaleoffset)):
-        _storage(options, shape, dtype, chunks, compression, compression_opts, shuffle, fletcher32, maxshape,
-                 scaleoffset, external, allow_unknown_filter, sparse)  # fmt: skip
-    if sparse:
-        options["sparse"] = True
-        if density is not None:
-            options["density"] = float(density)
-    if external is not None:
-        options["external"] = _external(external, efile_prefix, parent)
-    datatype = tid.datatype if tid is not None else dtypes.datatype_of(dtype, dtypes.sizes_of(group))
-    if tid is not None and tid.committed():
-        options["committed"] = tid.native
-    if fillvalue is not None:
-        fill_option(options, fillvalue, dtype, datatype, group)
-    access = _dataset_access(rdcc_nslots, rdcc_nbytes, rdcc_w0, efile_prefix, virtual_prefix)
-    dataset = Dataset(_created(parent, name, datatype, options))
-    dataset.id.access = access
-    if array is not None:
-        _write_new(dataset, array, shape, tuple(inner))
-    return dataset
-
-
-def _write_new(dataset, array, shape, inner):
-    if dataset.size == 0:
-        return
-    try:
-        dataset._write_all(array.reshape(shape + inner))
-    except BaseException:
-        path = dataset.name
-        if path is not None:
-            dataset.id.owner.group.unlink(path)
-        raise
-
-
-def _dataset_access(nslots, nbytes, w0, efile_prefix, virtual_prefix):
-    access = {}
-    if nslots is not None or nbytes is not None or w0 is not None:
-        access["chunk_cache"] = (nslots or 8191, nbytes or 8 * 1024 * 1024, 0.75 if w0 is None else w0)
-    for key, value in (("efile_prefix", efile_prefix), ("virtual_prefix", virtual_prefix)):
-        if value is not None:
-            access[key] = str(value).encode("utf-8") if not isinstance(value, bytes) else value
-    return access
-
-
-def _dtype_for(data, array):
-    if isinstance(data, (h5r.Reference, str, bytes)):
-        guessed = base.guess_dtype(data)
-        if guessed is not None:
-            return guessed
-    listed = isinstance(data, (list, tuple))
-    if listed and array.dtype.kind in "OSU" or array.dtype.kind == "O" and array.dtype.metadata is None:
-        item = base.find_item_type(data if listed else array.reshape(-1).tolist())
-        if item is str:
-            return h5t.string_dtype()
-        if item is bytes:
-            return h5t.string_dtype(encoding="ascii")
-        if item is h5r.Reference:
-            return h5t.ref_dtype
-        if item is h5r.RegionReference:
-            return h5t.regionref_dtype
-    if array.dtype.kind == "T":
-        return h5t.string_dtype()
-    return array.dtype
-
-
-def _storage(options, shape, dtype, chunks, compression, compression_opts, shuffle, fletcher32, maxshape, scaleoffset,
-             external, allow_unknown_filter, sparse):  # fmt: skip
-    if sparse:
-        given, chunks_given = {}, chunks if isinstance(chunks, tuple) else None
-        if compression is not None or shuffle or fletcher32:
-            ones = chunks_given or tuple(max(1, side) for side in shape)
-            filters.fill(given, shape, dtype, ones, compression, compression_opts, shuffle, fletcher32, maxshape, None,
-                         None, allow_unknown_filter)  # fmt: skip
-            options["filters"] = given.get("filters", [])
-        if chunks_given:
-            options["chunk"] = [int(side) for side in chunks_given]
-        return
-    filters.fill(options, shape, dtype, chunks, compression, compression_opts, shuffle, fletcher32, maxshape,
-                 scaleoffset, external, allow_unknown_filter)  # fmt: skip
-
-
-def _external(external, prefix, parent):
-    import os
-
-    if isinstance(external, (str, bytes, os.PathLike)):
-        external = [(external, 0, h5s.UNLIMITED)]
-    found = []
-    try:
-        external = list(external)
-        if any(not isinstance(entry, (tuple, list)) for entry in external):
-            raise TypeError
-        entries = [tuple(entry) for entry in external]
-    except TypeError:
-        raise TypeError(f"external must be a list of (name, offset, size), not {external!r}") from None
-    for entry in entries:
-        if len(entry) != 3:
-            raise ValueError("External entries must be (name, offset, size)")
-        name = os.fsdecode(os.fspath(entry[0]))
-        offset, size = entry[1], entry[2]
-        if not isinstance(offset, (int, np.integer)) or not (size is None or isinstance(size, (int, np.integer))):
-            raise TypeError("Offset and size of external entries must be integers")
-        found.append((name, offset, None if size in (h5s.UNLIMITED, None) else int(size)))
-    return found
-
-
-def _make_empty(parent, name, shape, data, dtype, tid, track_order, others):
-    if any(one for one in others):
-        raise TypeError("Empty datasets don't support chunk/filter options")
-    if dtype is None:
-        dtype = data.dtype if isinstance(data, Empty) else shape.dtype
-    datatype = tid.datatype if tid is not None else dtypes.datatype_of(dtype, dtypes.sizes_of(parent.id.group))
-    return Dataset(_created(parent, name, datatype, {"null": True, "track_order": bool(track_order)}))
-
-
-def _created(parent, name, datatype, options):
-    from ..low.h5g import unnamed
-
-    def make(path):
-        return parent.id.group.create_dataset(path, datatype, options)
-
-    if name is None:
-        native = unnamed(parent.id, make)
-    else:
-        if isinstance(name, bytes):
-            name = name.decode("utf-8", "surrogateescape")
-        native = make(name)
-    return h5i.wrap(native, parent.id)
-
-
-# -- views ---------------------------------------------------------------------------------------------
-
-
-class AbstractView:
-    """Something that reads like a dataset, in another form."""
-
-    def __init__(self, dset):
-        self._dset = dset
-
-    def __len__(self):
-        return len(self._dset)
-
-    @property
-    def ndim(self):
-        """How many axes there are."""
-        return self._dset.ndim
-
-    @property
-    def shape(self):
-        """The size along each axis."""
-        return self._dset.shape
-
-    @property
-    def size(self):
-        """How many elements there are."""
-        return self._dset.size
-
-    def __array__(self, dtype=None, copy=True):
-        if copy is False:
-            raise ValueError(f"{type(self).__name__}.__array__ received copy=False, but memory allocation cannot be avoided")
-        array = self[()]
-        array = np.asarray(array)
-        return array if dtype is None else array.astype(dtype)
-
-
-class AstypeWrapper(AbstractView):
-    """A dataset that is read as another dtype."""
-
-    def __init__(self, dset, dtype):
-        super().__init__(dset)
-        self._dtype = np.dtype(dtype)
-
-    @property
-    def dtype(self):
-        """The dtype."""
-        return self._dtype
-
-    def __getitem__(self, args):
-        return self._dset.__getitem__(args, new_dtype=self._dtype)
-
-
-class AsStrView(AbstractView):
-    """A dataset of strings that is read as str."""
-
-    def __init__(self, dset, encoding, errors="strict"):
-        super().__init__(dset)
-        self.encoding = encoding
-        self.errors = errors
-
-    @property
-    def dtype(self):
-        """The dtype."""
-        return np.dtype(object)
-
-    def __getitem__(self, args):
-        found = self._dset[args]
-        if isinstance(found, (bytes, np.bytes_)):
-            return bytes(found).decode(self.encoding, self.errors)
-        if np.isscalar(found):
-            return found.decode(self.encoding, self.errors)
-        decoded = [item.decode(self.encoding, self.errors) for item in found.reshape(-1)]
-        result = np.empty(len(decoded), dtype=object)
-        result[:] = decoded
-        return result.reshape(found.shape)
-
-
-class FieldsView(AbstractView):
-    """Some members of a dataset of compounds."""
-
-    def __init__(self, dset, prior_dtype, names):
-        super().__init__(dset)
-        self.extract_field = None
-        if isinstance(names, str):
-            self.extract_field = names
-            names = [names]
-        self.read_dtype = readtime_dtype(prior_dtype, names)
-
-    @property
-    def dtype(self):
-        """The dtype."""
-        field = self.extract_field
-        return self.read_dtype if field is None else self.read_dtype.fields[field][0]
-
-    def __getitem__(self, args):
-        found = self._dset.__getitem__(args, new_dtype=self.read_dtype)
-        return found if self.extract_field is None else found[self.extract_field]
-
-
-def readtime_dtype(basetype, names):
-    """The part of a structured dtype that has some of its fields."""
-    if len(names) == 0:
-        return basetype
-    if basetype.names is None:
-        raise ValueError("Field names only allowed for compound types")
-    for name in names:
-        if name not in basetype.names:
-            raise ValueError(f"Field {name} does not appear in this type.")
-    return np.dtype([(name, basetype.fields[name][0]) for name in names])
-
-
-class ChunkIterator:
-    """The chunks of a dataset, or of a part of it, as tuples of slices."""
-
-    def __init__(self, dset, source_sel=None):
-        self._shape = dset.shape
-        rank = len(dset.shape)
-        if not dset.chunks:
-            raise TypeError("Chunked dataset required")
-        self._layout = dset.chunks
-        if source_sel is None:
-            self._sel = tuple(slice(0, side, 1) for side in self._shape)
-        else:
-            items = source_sel if isinstance(source_sel, tuple) else (source_sel,)
-            self._sel = tuple(item if isinstance(item, slice) else slice(item, item + 1) for item in items)
-            if len(self._sel) != rank:
-                raise ValueError("Invalid selection - selection region must have same rank as dataset")
-        self._bounds = []
-        for item, side in zip(self._sel, self._shape):
-            start, stop, step = item.indices(side)
-            if step != 1:
-                raise ValueError("Invalid selection - step must be 1")
-            self._bounds.append((start, min(stop, side)))
-        self._at = [start // chunk for (start, _), chunk in zip(self._bounds, self._layout)]
-        self._done = any(start >= stop for start, stop in self._bounds)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self._done:
-            raise StopIteration()
-        slices = []
-        for at, chunk, (start, stop) in zip(self._at, self._layout, self._bounds):
-            slices.append(slice(max(at * chunk, start), min((at + 1) * chunk, stop), 1))
-        for axis in reversed(range(len(self._at))):
-            self._at[axis] += 1
-            if self._at[axis] * self._layout[axis] < self._bounds[axis][1]:
-                return tuple(slices)
-            self._at[axis] = self._bounds[axis][0] // self._layout[axis]
-        self._done = True
-        return tuple(slices)
-
-
-class RegionProxy:
-    """References to cells: index it."""
-
-    def __init__(self, obj):
-        self.obj = obj
-        self.id = obj.id
-
-    def __getitem__(self, args):
-        if not isinstance(self.id, h5d.DatasetID):
-            raise TypeError("Region references can only be made to datasets")
-        selection = selections.select(self.id.shape, args, dataset=None)
-        return h5r.RegionReference(self.id.owner.group.region(self.obj.name, selection.native))
-
-    def shape(self, ref):
-        """The shape of the dataset of a reference."""
-        if not ref:
-            return None
-        return h5r.get_region(ref, self.id).shape
-
-    def selection(self, ref):
-        """The shape of the cells of a reference."""
-        if not ref:
-            return None
-        return selections.guess_shape(h5r.get_region(ref, self.id))
-
-
-# -- the dataset ---------------------------------------------------------------------------------------
-
-
-class Dataset(HLObject):
+class Dataset(DefinedCells, HLObject):
     """An array in a file: index it to read, assign to write."""
 
     def __init__(self, bind, *, readonly=False):
@@ -444,8 +31,16 @@ class Dataset(HLObject):
         self._ds = bind.ds
         self._readonly = readonly
         self._datatype = self._dtype = None
+        # The kind of its numbers, if whole arrays of them are made natively; False until somebody has looked.
+        self._quick = False
 
     # -- facts
+
+    def _quick_kind(self):
+        dtype, datatype = self.dtype, self._file_type
+        plain = dtype.kind in "iuf" and dtype.isnative and dtype.metadata is None and datatype.class_number in (0, 1)
+        self._quick = dtype.str[1:] if plain and dtype.str[1:] in _QUICK else None
+        return self._quick
 
     @property
     def _file_type(self):
@@ -631,6 +226,12 @@ class Dataset(HLObject):
     def __getitem__(self, args, new_dtype=None):
         if not isinstance(args, tuple):
             args = (args,)
+        if new_dtype is None:
+            kind = self._quick if self._quick is not False else self._quick_kind()
+            if kind is not None:
+                found = self._ds.get(args, kind)
+                if found is not None:
+                    return found
         names = tuple(one for one in args if isinstance(one, str))
         if names:
             return self._getitem_fields(args, names, new_dtype)
@@ -861,14 +462,8 @@ class Dataset(HLObject):
                 self._write_plain(selection, array, datatype)
             else:
                 self._write_objects(selection, array, datatype)
-        except ValueError as error:
-            if "opened for reading" in str(error):
-                raise OSError(f"Can't synchronously write data ({error})") from None
-            raise
-        except TypeError as error:
-            if "no conversion from" in str(error):
-                raise base.translated(error, OSError, "Can't synchronously write data") from None
-            raise
+        except _pumice.ConversionError as error:
+            raise base.translated(error, OSError, "Can't synchronously write data") from None
 
     def _write_plain(self, selection, array, datatype):
         dtype = self.dtype
@@ -991,52 +586,6 @@ class Dataset(HLObject):
             return f'<HDF5 dataset {named}: Empty, type "{self.dtype.str}">'
         return f'<HDF5 dataset {named}: shape {self.shape}, type "{self.dtype.str}">'
 
-    @property
-    def sparse(self):
-        """The defined cells of a sparse dataset."""
-        from .sparse import SparseView
-
-        return SparseView(self)
-
-    def to_csr(self):
-        """All defined cells as scipy.sparse.csr_array."""
-        return self.sparse("csr")[...]
-
-    def to_csc(self):
-        """All defined cells as scipy.sparse.csc_array."""
-        return self.sparse("csc")[...]
-
-    def to_coo(self):
-        """All defined cells as scipy.sparse.coo_array."""
-        return self.sparse("coo")[...]
-
-    def defined(self, args=()):
-        """Which cells are defined, as an array of truth values."""
-        return self.sparse.defined(args)
-
-    def is_defined(self, *point):
-        """Whether a cell is defined."""
-        return self._ds.count_defined(selections.select(self.shape, tuple(point), dataset=self).native) > 0
-
-    def erase(self, args=()):
-        """Makes cells undefined, which is not the same as zero."""
-        self._ds.erase(selections.select(self.shape, args, dataset=self).native)
-
-    @property
-    def nnz(self):
-        """How many cells are defined."""
-        return self._ds.count_defined(_pumice.Selection.all())
-
-    @property
-    def density(self):
-        """The share of cells that are defined."""
-        return self.nnz / self.size if self.size else 0.0
-
-    @property
-    def is_sparse(self):
-        """Whether only defined cells take space."""
-        return self._ds.layout == "sparse"
-
 
 class _Reader:
     """What reads a dataset by an index."""
@@ -1048,74 +597,5 @@ class _Reader:
         """The cells that an index means."""
         return self._dataset[args]
 
-
-def _sequences_to_write(val, vlen):
-    """Sequences that are assigned, as an array of objects."""
-    if isinstance(val, np.ndarray) and val.dtype.kind == "O":
-        if vlen.kind == "O" and val.ndim and all(isinstance(item, (str, bytes)) for item in val.reshape(-1)):
-            # One sequence of strings, or an array of such.
-            array = np.empty(val.shape[:-1], object)
-            for at in np.ndindex(array.shape):
-                array[at] = val[at]
-            return array
-        return val
-    if not isinstance(val, np.ndarray):
-        try:
-            given = np.asarray(val)
-        except ValueError:
-            given = None
-        if given is None or given.dtype.kind == "O":
-            items = list(val)
-            array = np.empty(len(items), object)
-            for at, item in enumerate(items):
-                array[at] = np.asarray(item, dtype=vlen if dtypes.is_plain(vlen) else None)
-            return array
-        val = given
-    if val.ndim == 0:
-        raise ValueError("A sequence is needed, not one value")
-    val = np.asarray(val, dtype=vlen if dtypes.is_plain(vlen) else object)
-    if val.ndim == 1:
-        array = np.empty((), object)
-        array[()] = val
-        return array
-    array = np.empty(val.shape[:-1], object)
-    for at in np.ndindex(array.shape):
-        array[at] = val[at]
-    return array
-
-
-def _strings_to_write(val, string):
-    if isinstance(val, np.ndarray) and val.dtype.kind == "U":
-        raise TypeError(f"No conversion path for dtype: {val.dtype!r}")
-    if isinstance(val, np.ndarray) and val.dtype.kind in "STO":
-        array = val
-    elif isinstance(val, (str, bytes)):
-        array = np.empty((), object)
-        array[()] = val
-    else:
-        array = np.asarray(val, dtype=object)
-    if string.length is not None and array.dtype.kind in "UTO":
-        encoded = [one.encode(string.encoding) if isinstance(one, str) else one for one in array.reshape(-1)]
-        array = np.array(encoded, dtype=f"S{string.length}").reshape(array.shape)
-    if string.length is None and string.encoding == "ascii":
-        for one in array.reshape(-1) if array.dtype.kind in "OT" else ():
-            if isinstance(one, str):
-                one.encode("ascii")
-    if string.length is None and array.dtype.kind not in "SUTO":
-        raise TypeError(f"Can't write {array.dtype} to strings")
-    return array
-
-
-def _structs_to_write(val, dtype):
-    """Structured values that are assigned; fields in any order, or fewer."""
-    if isinstance(val, (np.ndarray, np.void)) and val.dtype.names is not None:
-        array = np.asarray(val, order="C")
-        if array.dtype.names == dtype.names or set(array.dtype.names) <= set(dtype.names):
-            return array
-        return array
-    if isinstance(val, np.ndarray) and val.dtype.kind == "O":
-        return val.astype(dtype)
-    return np.asarray(val, dtype=dtype, order="C")
-
-
-__all__ = ["Dataset", "h5", "make_new_dset", "warn"]
+__all__ = ["AbstractView", "AsStrView", "AstypeWrapper", "ChunkIterator", "Dataset", "FieldsView", "RegionProxy",
+           "fill_option", "h5", "make_new_dset", "readtime_dtype", "warn"]  # fmt: skip

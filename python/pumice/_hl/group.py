@@ -382,6 +382,11 @@ class Group(MutableMappingHDF5, HLObject):
         """Calls a function with path and link of every link below until it returns something."""
         return walk_links(self.id.native, lambda path, group, name: func(path, self.get(path, getlink=True)))
 
+    def _repr_html_(self):
+        from .interop import group_html
+
+        return group_html(self)
+
     def __repr__(self):
         if not self:
             return "<Closed HDF5 group>"

@@ -220,6 +220,9 @@ class FancySelection(Selection):
         return source_shape
 
     def fitted(self, array):
+        if array.ndim == 0 and self._array_shape:
+            # One value for all cells.
+            return np.broadcast_to(array, self._array_shape)
         self.expand_shape(array.shape)
         return array
 

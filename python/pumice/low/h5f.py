@@ -223,3 +223,21 @@ def get_obj_ids(where=OBJ_ALL, types=OBJ_ALL):
 def get_obj_count(where=OBJ_ALL, types=OBJ_ALL):
     """How many files are open; handles of other objects are not counted."""
     return len(get_obj_ids(where, types))
+
+
+def _after_fork():
+    """In the child: files that can only be read are opened again; others stay with the parent."""
+    for fid in list(_open.values()):
+        again = fid.path is not None and fid.driver in ("sec2", "stdio", "family") and not fid._intent & ACC_RDWR
+        kept = {"locking", "swmr", "family", "context"}
+        options = {key: value for key, value in fid.options.items() if key in kept}
+        try:
+            fid.file_native.after_fork(str(fid.path) if again else None, options)
+        except (OSError, ValueError):
+            pass  # The file is gone: its objects say that they are closed.
+        if not again:
+            _open.pop(id(fid), None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

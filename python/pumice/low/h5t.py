@@ -137,7 +137,12 @@ class TypeID(ObjectID):
 
     def commit(self, group, name, lcpl=None):
         """Stores it in a file under a name."""
-        made = group.group.commit(text(name), self.datatype)
+        try:
+            made = group.group.commit(text(name), self.datatype)
+        except ValueError:
+            if not group.group.leads(text(name)):
+                raise
+            raise KeyError("Unable to commit datatype synchronously (name already exists)") from None
         self.native, self.owner = made, group.owner
 
     def encode(self):

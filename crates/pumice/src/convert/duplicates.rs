@@ -30,8 +30,22 @@ pub enum Duplicates {
 }
 
 impl Dataset {
-    /// Writes points of which some may repeat or be defined already.
-    pub(super) fn write_by_rule<T: Element>(
+    /// Writes one value to each of the points, of which some may repeat or be defined already: the rule says what
+    /// becomes of those.
+    ///
+    /// ```
+    /// use pumice::{Duplicates, File, Points};
+    ///
+    /// let file = File::in_memory()?;
+    /// let counts = file.new_dataset::<u32>().shape([3, 5]).sparse().create("counts")?;
+    /// let points = Points::list(2, &[0, 4, 2, 1, 0, 4])?;
+    /// counts.write_by_rule(&points, &[1u32, 1, 1], Duplicates::Sum)?;
+    /// counts.write_by_rule(&points, &[1u32, 1, 1], Duplicates::Sum)?;
+    /// assert_eq!(counts.read_defined::<u32>(..)?.values, [4, 2]);
+    /// assert!(counts.write_by_rule(&points, &[1u32, 1, 1], Duplicates::Error).is_err());
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn write_by_rule<T: Element>(
         &self,
         points: &Points<'_>,
         values: &[T],
