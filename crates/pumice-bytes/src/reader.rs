@@ -64,6 +64,25 @@ impl<'a> Reader<'a> {
         DecodeError::unknown(self.structure, self.address(), expected, newest, found)
     }
 
+    /// An error at the current position: flags with bits that the format reserves. A newer program gives them a meaning,
+    /// see [`DecodeError::is_newer`]; where all bits are set, nobody has.
+    ///
+    /// ```
+    /// let reader = pumice_bytes::Reader::new("group info message", 0x40, &[]);
+    /// let error = reader.reserved("flags of bits 0 and 1", 0x04);
+    /// assert!(error.is_newer());
+    /// assert_eq!(error.to_string(), "group info message at 0x40: expected flags of bits 0 and 1, found 0x04");
+    /// assert!(!reader.reserved("flags of bits 0 and 1", 0xff).is_newer());
+    /// ```
+    pub fn reserved(
+        &self,
+        expected: impl Into<std::borrow::Cow<'static, str>>,
+        flags: u8,
+    ) -> DecodeError {
+        let error = self.error(expected, format!("{flags:#04x}"));
+        if flags == u8::MAX { error } else { error.newer() }
+    }
+
     /// The next `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let end = self.at.checked_add(count);

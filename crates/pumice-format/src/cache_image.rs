@@ -58,7 +58,7 @@ pub fn decode(bytes: &[u8], context: &Context) -> Result<Vec<CachedBlock>, Decod
         return Err(start.unknown("version 0", 0u8, version));
     }
     if flags != 0 {
-        return Err(start.error("no flags", format!("{flags:#04x}")));
+        return Err(start.reserved("no flags", flags));
     }
     reader.skip(context.length_width())?;
     let count = reader.u32()?;

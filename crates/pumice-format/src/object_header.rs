@@ -226,7 +226,7 @@ impl ObjectHeader {
         let start = reader.clone();
         let flags = reader.u8()?;
         if flags & 0xC0 != 0 {
-            return Err(start.error("header flags of bits 0 to 5", format!("{flags:#04x}")));
+            return Err(start.reserved("header flags of bits 0 to 5", flags));
         }
         let mut header = Self::new();
         header.track_attribute_order = flags & TRACK_ATTRIBUTE_ORDER != 0;

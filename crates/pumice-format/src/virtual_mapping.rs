@@ -60,7 +60,7 @@ pub fn decode(
         let before = reader.clone();
         let flags = if version == 0 { 0 } else { reader.u8()? };
         if flags & !(SHARED_FILE | SHARED_DATASET | SAME_FILE) != 0 {
-            return Err(before.error("flags of bits 0 to 2", format!("{flags:#04x}")));
+            return Err(before.reserved("flags of bits 0 to 2", flags));
         }
         let width = context.length_width();
         let file = match flags & (SHARED_FILE | SAME_FILE) {

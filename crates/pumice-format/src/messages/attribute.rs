@@ -78,7 +78,7 @@ impl Attribute {
         }
         let flags = if version == 1 { 0 } else { flags };
         if flags & !(DATATYPE_SHARED | DATASPACE_SHARED) != 0 {
-            return Err(start.error("flags of bits 0 and 1", format!("{flags:#04x}")));
+            return Err(start.reserved("flags of bits 0 and 1", flags));
         }
         let [name, datatype, dataspace] = [reader.u16()?, reader.u16()?, reader.u16()?];
         let charset = if version == 3 { decode_charset(&mut reader)? } else { CharacterSet::Ascii };

@@ -32,7 +32,7 @@ impl DenseInfo {
             return Err(start.unknown("version 0", 0u8, version));
         }
         if flags & !(TRACK_ORDER | INDEX_ORDER) != 0 {
-            return Err(start.error("flags of bits 0 and 1", format!("{flags:#04x}")));
+            return Err(start.reserved("flags of bits 0 and 1", flags));
         }
         let width = context.offset_width();
         let track = flags & TRACK_ORDER != 0;

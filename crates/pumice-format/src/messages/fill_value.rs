@@ -177,8 +177,11 @@ fn decode_long(reader: &mut Reader<'_>) -> Result<FillValue, DecodeError> {
 fn decode_flags(reader: &mut Reader<'_>) -> Result<FillValue, DecodeError> {
     let start = reader.clone();
     let flags = reader.u8()?;
-    if flags & 0xC0 != 0 || flags & 0x30 == 0x30 {
-        return Err(start.error("fill value flags", format!("{flags:#04x}")));
+    if flags & 0xC0 != 0 {
+        return Err(start.reserved("flags of bits 0 to 5", flags));
+    }
+    if flags & 0x30 == 0x30 {
+        return Err(start.error("a value that is defined or not", format!("{flags:#04x}")));
     }
     let value = if flags & UNDEFINED_VALUE != 0 {
         Fill::Undefined

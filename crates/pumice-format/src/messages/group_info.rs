@@ -39,7 +39,7 @@ impl GroupInfo {
             return Err(start.unknown("version 0", 0u8, version));
         }
         if flags & !(HAS_PHASE_CHANGE | HAS_ESTIMATES) != 0 {
-            return Err(start.error("flags of bits 0 and 1", format!("{flags:#04x}")));
+            return Err(start.reserved("flags of bits 0 and 1", flags));
         }
         let mut info = Self::default();
         if flags & HAS_PHASE_CHANGE != 0 {

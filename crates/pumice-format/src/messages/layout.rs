@@ -292,7 +292,7 @@ fn decode_flags(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {
     let start = reader.clone();
     let flags = reader.u8()?;
     if flags & !(DONT_FILTER_PARTIAL | SINGLE_FILTERED) != 0 {
-        return Err(start.error("chunk flags of bits 0 and 1", format!("{flags:#04x}")));
+        return Err(start.reserved("chunk flags of bits 0 and 1", flags));
     }
     Ok(flags)
 }

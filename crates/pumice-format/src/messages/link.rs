@@ -91,7 +91,7 @@ impl Link {
             return Err(start.unknown("version 1", 1u8, version));
         }
         if flags & 0xE0 != 0 {
-            return Err(start.error("flags of bits 0 to 4", format!("{flags:#04x}")));
+            return Err(start.reserved("flags of bits 0 to 4", flags));
         }
         let class = if flags & HAS_TYPE != 0 { reader.u8()? } else { HARD };
         let creation_order = if flags & HAS_ORDER != 0 { Some(reader.u64()?) } else { None };
@@ -228,7 +228,7 @@ pub(super) fn decode_charset(reader: &mut Reader<'_>) -> Result<CharacterSet, De
     match reader.u8()? {
         0 => Ok(CharacterSet::Ascii),
         1 => Ok(CharacterSet::Utf8),
-        charset => Err(start.error("character set 0 or 1", charset)),
+        charset => Err(start.unknown("character set 0 or 1", 1u8, charset)),
     }
 }
 

@@ -4,4 +4,5 @@
 
 mod corpus;
 mod oracle;
+mod reserved;
 mod totality;

@@ -142,7 +142,7 @@ fn float(head: &Head<'_>, reader: &mut Reader<'_>) -> Result<Float, DecodeError>
     let order = match (head.bit(VAX), head.bit(BIG_ENDIAN)) {
         (true, true) if head.version >= 3 => ByteOrder::Vax,
         (true, false) if head.version >= 3 => {
-            return Err(head.start.error("a byte order", "a reserved one"));
+            return Err(head.start.error("a byte order", "a reserved one").newer());
         }
         _ => head.order(),
     };
@@ -150,7 +150,7 @@ fn float(head: &Head<'_>, reader: &mut Reader<'_>) -> Result<Float, DecodeError>
         0 => MantissaNormalization::None,
         1 => MantissaNormalization::MsbSet,
         2 => MantissaNormalization::Implied,
-        other => return Err(head.start.error("mantissa normalization 0 to 2", other)),
+        other => return Err(head.start.unknown("mantissa normalization 0 to 2", 2u8, other)),
     };
     Ok(Float {
         size: head.size,
@@ -175,7 +175,7 @@ fn string_padding(head: &Head<'_>, number: u32) -> Result<StringPadding, DecodeE
         0 => Ok(StringPadding::NullTerminate),
         1 => Ok(StringPadding::NullPad),
         2 => Ok(StringPadding::SpacePad),
-        other => Err(head.start.error("string padding 0 to 2", other)),
+        other => Err(head.start.unknown("string padding 0 to 2", 2u8, other)),
     }
 }
 
@@ -183,7 +183,7 @@ fn charset(head: &Head<'_>, number: u32) -> Result<CharacterSet, DecodeError> {
     match number {
         0 => Ok(CharacterSet::Ascii),
         1 => Ok(CharacterSet::Utf8),
-        other => Err(head.start.error("character set 0 or 1", other)),
+        other => Err(head.start.unknown("character set 0 or 1", 1u8, other)),
     }
 }
 
@@ -303,7 +303,7 @@ fn array(head: &Head<'_>, reader: &mut Reader<'_>) -> Result<Array, DecodeError>
 fn complex(head: &Head<'_>, reader: &mut Reader<'_>) -> Result<Complex, DecodeError> {
     let start = reader.clone();
     if head.flags & !1 != 0 {
-        return Err(head.start.error("a complex number in rectangular form", head.flags));
+        return Err(head.start.error("a complex number in rectangular form", head.flags).newer());
     }
     match head.base(reader)? {
         Datatype::Float(base) if u64::from(base.size) * 2 == u64::from(head.size) => {
