@@ -51,6 +51,8 @@ def by_plugin():
     yield hdf5plugin.SZ3(absolute=0.01), "f8", "SZ3"
     yield hdf5plugin.Sperr(rate=16), "f4", "SPERR"
     yield hdf5plugin.FciDecomp(), "u2", "FCIDECOMP"
+    if hasattr(hdf5plugin, "Htj2k"):  # from release 7 on
+        yield hdf5plugin.Htj2k(), "u2", "HTJ2K"
 
 
 class PluginFiles(unittest.TestCase):
