@@ -58,7 +58,7 @@ fn measure(executor: &dyn Executor, count: usize, micros: u64, pause: u64) -> (f
 }
 
 fn main() {
-    let pool = Pool::with_available_threads().expect("threads start");
+    let pool = Pool::with_available_threads();
     let made = Made(pool.threads());
     println!("{} threads", pool.threads());
     println!("tasks  each  pause   {:^17} {:^17} {:^17}", "alone", "made", "pool");

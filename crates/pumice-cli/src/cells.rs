@@ -11,6 +11,7 @@ mod hyperslab;
 pub(crate) use self::defined::{Defined, for_each_defined_run, value_type};
 pub(crate) use self::hyperslab::{Hyperslab, coordinates, linear};
 
+use crate::threads;
 use anyhow::{Result, ensure};
 use pumice::types::ByteOrder;
 use pumice::{Attribute, Dataset, Datatype, Heaped, Selection, Transfer};
@@ -72,7 +73,7 @@ pub(crate) fn for_each_different_pair(
     slab: &Hyperslab,
     mut visit: impl FnMut(u64, [&Selection; 2], [Heaped; 2]) -> Result<()>,
 ) -> Result<()> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads::available();
     let size = datasets[0].datatype().size().max(1) as u64;
     let limit = (SCAN_BYTES / size).max(1).max(chunk_cells(datasets[0])).min(limit(datasets[0]));
     let mut waiting: Vec<(u64, Selection)> = Vec::new();
@@ -111,15 +112,8 @@ fn different<'p>(
             }
         }
     };
-    let mut found: Vec<usize> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(scan)).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<Vec<usize>>>| {
-            // A thread that panicked goes on doing so here.
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers.into_iter().map(join).collect::<Result<Vec<_>>>()
-    })?
-    .concat();
+    let scanned = threads::on_several(threads, scan).into_iter().collect::<Result<Vec<_>>>()?;
+    let mut found = scanned.concat();
     found.sort_unstable();
     let piece = |number: usize| pieces.get(number).map(|(before, cells)| (*before, cells));
     Ok(found.into_iter().filter_map(piece).collect())

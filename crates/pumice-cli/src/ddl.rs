@@ -1,7 +1,7 @@
 //! Pieces of h5dump's data description language: dataspaces, and lines of values.
 
 use crate::value::{BREAK, INDENT, Renderer};
-use crate::{cells, numbers};
+use crate::{cells, numbers, threads};
 use pumice::types::VarLenKind;
 use pumice::{Datatype, Extent, UNLIMITED};
 use std::io::{self, Write};
@@ -108,39 +108,40 @@ pub(crate) struct DataLines<'a, W> {
 }
 
 /// How many elements become text at once.
-const BATCH: usize = 1 << 19;
+const BATCH: usize = 1 << 17;
 /// How much text is written at once.
 const BUFFER: usize = 64 << 10;
 
+/// How many elements become text at once where there is no memory for more.
+const FEW: usize = 1 << 8;
+/// Bytes that hold the text of almost any number.
+const NUMBER: usize = 24;
+
 /// Texts of elements, one behind the other, and where each ends.
+#[derive(Default)]
 struct Texts {
     text: String,
     ends: Vec<usize>,
 }
 
-/// The texts of elements, made on all processors.
-fn render(renderer: &Renderer, elements: &[u8]) -> Vec<Texts> {
-    let size = renderer.size().max(1);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = (elements.len() / size).div_ceil(threads).max(4096) * size;
-    let make = |part: &[u8]| {
-        let count = part.len() / size;
-        let mut texts =
-            Texts { text: String::with_capacity(count * 9), ends: Vec::with_capacity(count) };
-        renderer.push_each(&mut texts.text, &mut texts.ends, part);
-        texts
-    };
-    if elements.len() <= share {
-        return vec![make(elements)];
+impl Texts {
+    /// The texts of elements, if there is memory for them.
+    fn of(renderer: &Renderer, elements: &[u8]) -> Option<Self> {
+        let count = elements.len() / renderer.size().max(1);
+        let mut texts = Texts::default();
+        texts.text.try_reserve_exact(count * NUMBER).ok()?;
+        texts.ends.try_reserve_exact(count).ok()?;
+        renderer.push_each(&mut texts.text, &mut texts.ends, elements);
+        Some(texts)
     }
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = elements.chunks(share).map(|part| scope.spawn(|| make(part))).collect();
-        // A thread that panicked goes on doing so here.
-        let joined = parts
-            .into_iter()
-            .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect()
-    })
+}
+
+/// The texts of elements, made on all processors, if there is memory for them.
+fn render(renderer: &Renderer, elements: &[u8]) -> Option<Vec<Texts>> {
+    let size = renderer.size().max(1);
+    let share = (elements.len() / size).div_ceil(threads::available()).max(4096) * size;
+    let parts = elements.chunks(share).collect();
+    threads::for_each_part(parts, |part| Texts::of(renderer, part)).into_iter().collect()
 }
 
 impl<'a, W: Write> DataLines<'a, W> {
@@ -202,7 +203,15 @@ impl<'a, W: Write> DataLines<'a, W> {
         }
         let mut index = linear;
         for batch in elements.chunks(BATCH * size) {
-            for texts in render(self.renderer, batch) {
+            let Some(rendered) = render(self.renderer, batch) else {
+                for few in batch.chunks(FEW * size) {
+                    let mut texts = Texts::default();
+                    self.renderer.push_each(&mut texts.text, &mut texts.ends, few);
+                    index = self.push_texts(index, row, &texts)?;
+                }
+                continue;
+            };
+            for texts in rendered {
                 index = self.push_texts(index, row, &texts)?;
             }
         }

@@ -25,6 +25,7 @@ mod sections;
 mod style;
 mod subset;
 mod target;
+mod threads;
 mod value;
 mod walker;
 mod window;

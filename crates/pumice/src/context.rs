@@ -221,16 +221,16 @@ impl ContextBuilder {
         if let Some(sizing) = self.sizing {
             config = config.sizing(sizing);
         }
-        let available = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.unwrap_or_else(available);
-        config = if threads > 1 {
-            let pool = Pool::new(threads).map_err(|source| Error::Io {
-                action: format!("start {threads} threads"),
-                source,
-            })?;
-            config.executor(Arc::new(pool))
-        } else {
-            config.executor(Arc::new(Inline))
+        config = match self.threads {
+            Some(0 | 1) => config.executor(Arc::new(Inline)),
+            Some(threads) => {
+                let pool = Pool::new(threads).map_err(|source| Error::Io {
+                    action: format!("start {threads} threads"),
+                    source,
+                })?;
+                config.executor(Arc::new(pool))
+            }
+            None => config.executor(Arc::new(Pool::with_available_threads())),
         };
         Ok(Context { cache: ChunkCache::new(config) })
     }

@@ -298,7 +298,10 @@ impl<'a> Copying<'a> {
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            // As many as the system lets begin, beside this one.
+            let begin = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            let workers: Vec<_> = (1..threads).map_while(begin).collect();
+            work()?;
             workers.into_iter().try_for_each(|worker| {
                 // A thread that panicked goes on doing so here.
                 worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -64,6 +64,23 @@ enum Work {
 impl Pool {
     /// An executor of `threads` threads: the calling one and a pool of `threads - 1`.
     pub fn new(threads: usize) -> std::io::Result<Self> {
+        // Dropped, with the threads that have begun, if one of them cannot.
+        let (pool, failure) = Self::begin(threads);
+        failure.map_or(Ok(pool), Err)
+    }
+
+    /// As many threads as the machine runs at once, or as many of them as the system lets begin.
+    ///
+    /// ```
+    /// use pumice_cache::{Executor, Pool};
+    /// assert!(Pool::with_available_threads().threads() >= 1);
+    /// ```
+    pub fn with_available_threads() -> Self {
+        Self::begin(std::thread::available_parallelism().map_or(1, NonZero::get)).0
+    }
+
+    /// A pool of the threads that can begin, and why the next one could not.
+    fn begin(threads: usize) -> (Self, Option<std::io::Error>) {
         let beside = threads.max(1) - 1;
         let state = State { work: VecDeque::new(), idle: 0, closed: false };
         let common = Common {
@@ -72,19 +89,17 @@ impl Pool {
             waiting: AtomicUsize::new(0),
             perches: Perches::new(beside),
         };
-        // Dropped, with the threads that have begun, if one of them cannot.
-        let pool = Pool { common: Arc::new(common), threads: beside + 1 };
+        let mut pool = Pool { common: Arc::new(common), threads: 1 };
         for index in 0..beside {
             let common = Arc::clone(&pool.common);
-            Builder::new().name(format!("pumice-{index}")).spawn(move || common.serve(index))?;
+            let thread = Builder::new().name(format!("pumice-{index}"));
+            if let Err(failure) = thread.spawn(move || common.serve(index)) {
+                return (pool, Some(failure));
+            }
             pool.common.state.lock().idle += 1;
+            pool.threads += 1;
         }
-        Ok(pool)
-    }
-
-    /// As many threads as the machine runs at once.
-    pub fn with_available_threads() -> std::io::Result<Self> {
-        Self::new(std::thread::available_parallelism().map_or(1, NonZero::get))
+        (pool, None)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{Place, Run};
 use pumice::types::{ByteOrder, Enumeration, Float, Integer, Value};
-use pumice::{Dataset, Datatype, File, Selection};
+use pumice::{Dataset, Datatype, File, FilterSpec, LibraryVersion, Selection};
 
 /// A folder in which the tools have their names.
 fn tools() -> Place {
@@ -331,5 +331,37 @@ fn a_whole_dump_needs_no_configuration() {
         assert_eq!(same.code, Some(0), "{}", same.out);
         assert_eq!(place.succeed("diff --defined old.h5 new.h5"), "");
         std::fs::remove_file(place.path("new.h5")).unwrap();
+    }
+}
+
+#[test]
+fn narrow_floats_and_words_of_filters_come_back_from_a_dump() {
+    let place = tools();
+    let newest = LibraryVersion::V300;
+    let options = File::options().library_version(newest).newest_version(newest);
+    let file = options.create(place.path("old.h5")).unwrap();
+    for (bits, exponent, mantissa) in [(8, 4, 3), (8, 5, 2), (6, 2, 3), (6, 3, 2), (4, 2, 1)] {
+        let float = Float::ieee(1, ByteOrder::Little, exponent, mantissa);
+        let float = Datatype::Float(Float { precision: bits, ..float });
+        let name = format!("f{bits}e{exponent}m{mantissa}");
+        let data = file.new_dataset_of(float).shape([4]).create(&name).unwrap();
+        data.write(.., &[0.0f32, 1.0, -1.5, 3.0]).unwrap();
+    }
+    let words = "level = 3, \"fast\"";
+    let zstd = FilterSpec { config: Some(words.to_owned()), ..FilterSpec::zstd(3) };
+    let data = file.new_dataset::<i32>().shape([64]).chunk([32]).filter(zstd).create("z").unwrap();
+    data.write(.., &[7; 64]).unwrap();
+    file.close().unwrap();
+    let dumped = tool(&place, "h5dump -p old.h5").out;
+    assert!(dumped.contains(r#"PARAMS_STRING "level = 3, \"fast\"""#), "{dumped}");
+    place.write("all.ddl", dumped);
+    let run = tool(&place, "h5import all.ddl -o new.h5");
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let [old, new] = ["old.h5", "new.h5"].map(|name| File::open(place.path(name)).unwrap());
+    for name in ["f8e4m3", "f8e5m2", "f6e2m3", "f6e3m2", "f4e2m1", "z"] {
+        let (old, new) = (old.dataset(name).unwrap(), new.dataset(name).unwrap());
+        assert_eq!(new.datatype(), old.datatype(), "{name}");
+        assert_eq!(new.read::<f32>(..).unwrap(), old.read::<f32>(..).unwrap(), "{name}");
+        assert_eq!(new.filters().len(), old.filters().len(), "{name}");
     }
 }

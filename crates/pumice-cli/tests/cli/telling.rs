@@ -151,3 +151,20 @@ fn a_flush_that_fails_names_its_file() {
     assert!(run.err.contains("many.h5") && run.err.contains("File too large"), "{}", run.err);
     assert_eq!(place.names(), ["many.mtx", "small.h5", "small.mtx"]);
 }
+
+#[test]
+fn a_limited_address_space_ends_no_dump() {
+    let place = small();
+    let file = File::create(place.path("bytes.h5")).unwrap();
+    let values: Vec<u8> = (0..600_000u64).map(|n| (n * 7919 >> 5) as u8).collect();
+    let data = file.new_dataset::<u8>().shape([600_000]).create("d").unwrap();
+    data.write(.., &values).unwrap();
+    file.close().unwrap();
+    let whole = shell(&place, "pumice dump bytes.h5");
+    // Threads reserve 64 MiB each: somewhere on the way there is room for them and for nothing else.
+    for limit in (60_000..240_000).step_by(4000) {
+        let run = shell(&place, &format!("ulimit -v {limit}; pumice dump bytes.h5"));
+        assert_eq!(run.code, Some(0), "{limit}: {}", run.err);
+        assert!(run.out == whole.out, "{limit}: {} bytes", run.out.len());
+    }
+}

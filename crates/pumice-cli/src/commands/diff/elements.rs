@@ -5,6 +5,7 @@
 
 use super::report::{Report, Told};
 use crate::numbers::FloatFormat;
+use crate::threads;
 use anyhow::{Result, bail};
 use pumice::types::{
     ByteOrder, Conversion, Enumeration, Integer, ReferenceKind, StringPadding, VarLen, VarLenKind,
@@ -165,37 +166,23 @@ impl Plan {
         before: u64,
         report: &mut Report<'_>,
     ) -> Result<u64> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let sizes = self.sizes.map(|size| size.max(1));
-        let part = (first.elements.len() / sizes[0]).div_ceil(threads).max(1);
+        let part = (first.elements.len() / sizes[0]).div_ceil(threads::available()).max(1);
         let one = first.elements.chunks(part * sizes[0]);
         let other = second.elements.chunks(part * sizes[1]);
         let (options, names, dims) = report.parts();
-        let compared: Vec<Result<(u64, Told)>> = std::thread::scope(|scope| {
-            let mut workers = Vec::new();
-            for (number, (one, other)) in one.zip(other).enumerate() {
-                let one = Side { elements: one, heap: &first.heap };
-                let other = Side { elements: other, heap: &second.heap };
-                let start = before + (number * part) as u64;
-                workers.push(scope.spawn(move || -> Result<(u64, Told)> {
-                    let mut text = Vec::new();
-                    let mut report = Report::of_part(&mut text, options, names.clone(), dims);
-                    let place = |index: usize| start + index as u64;
-                    let mut none = Vec::new();
-                    let found =
-                        self.compare_all(one, other, place, None, &mut report, &mut none)?;
-                    let relative = report.relative();
-                    Ok((found, Told { text, relative }))
-                }));
-            }
-            workers
-                .into_iter()
-                // A thread that panicked goes on doing so here.
-                .map(|worker| {
-                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
-        });
+        let compare = |(number, (one, other))| -> Result<(u64, Told)> {
+            let one = Side { elements: one, heap: &first.heap };
+            let other = Side { elements: other, heap: &second.heap };
+            let start = before + (number * part) as u64;
+            let mut text = Vec::new();
+            let mut report = Report::of_part(&mut text, options, names.clone(), dims);
+            let place = |index: usize| start + index as u64;
+            let found = self.compare_all(one, other, place, None, &mut report, &mut Vec::new())?;
+            let relative = report.relative();
+            Ok((found, Told { text, relative }))
+        };
+        let compared = threads::for_each_part(one.zip(other).enumerate().collect(), compare);
         let mut found = 0;
         for part in compared {
             let (count, told) = part?;

@@ -162,6 +162,10 @@ impl Dumper<'_> {
                     let list: Vec<_> = filter.parameters.iter().map(u32::to_string).collect();
                     self.line(&format!("PARAMS {{ {} }}", list.join(" ")))?;
                 }
+                if let Some(config) = &filter.config {
+                    let config = config.replace('\\', "\\\\").replace('"', "\\\"");
+                    self.line(&format!("PARAMS_STRING \"{config}\""))?;
+                }
                 self.end()
             }
         }

@@ -321,6 +321,10 @@ fn words(lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
             Token::Mark(b'{') => depth += 1,
             Token::Mark(b'}') => depth -= 1,
             Token::Word(word) => words.push(word),
+            // What was asked of a filter, which may have blanks.
+            Token::Text(text) if words.last().is_some_and(|word| word == CONFIG) => {
+                words.push(String::from_utf8_lossy(&text).into_owned());
+            }
             _ => {}
         }
     }
@@ -332,20 +336,25 @@ fn number_behind(words: &[String], name: &str) -> Option<u32> {
     words.get(at + 1)?.parse().ok()
 }
 
-/// `FILTER_ID 32000 COMMENT lzf PARAMS { 4 261 800 }`.
+/// What stands before the words that a filter was asked in.
+const CONFIG: &str = "PARAMS_STRING";
+
+/// `FILTER_ID 32000 COMMENT lzf PARAMS { 4 261 800 } PARAMS_STRING "fast"`.
 fn user_defined(words: &[String]) -> Result<FilterSpec> {
     let id = number_behind(words, "FILTER_ID").and_then(|id| u16::try_from(id).ok());
     let section = |name: &str| words.iter().position(|word| word == name);
     let parameters = section("PARAMS").map_or(&[][..], |at| &words[at + 1..]);
+    let parameters = parameters.iter().take_while(|word| *word != CONFIG);
+    let config = section(CONFIG).and_then(|at| words.get(at + 1)).cloned();
     let name = section("COMMENT").map(|at| words[at + 1..].iter());
-    let name = name.map(|words| words.take_while(|word| *word != "PARAMS"));
+    let name = name.map(|words| words.take_while(|word| *word != "PARAMS" && *word != CONFIG));
     let name = name.map(|words| words.map(String::as_str).collect::<Vec<_>>().join(" "));
-    let parameters: Result<Vec<u32>, _> = parameters.iter().map(|word| word.parse()).collect();
+    let parameters: Result<Vec<u32>, _> = parameters.map(|word| word.parse()).collect();
     Ok(FilterSpec {
         id: id.context("a filter without a number")?,
         optional: true,
         name: name.filter(|name| !name.is_empty()),
-        config: None,
+        config,
         parameters: parameters.context("the parameters of a filter")?,
     })
 }

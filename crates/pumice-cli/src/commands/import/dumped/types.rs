@@ -59,6 +59,9 @@ pub(super) fn datatype(lexer: &mut Lexer<'_>, known: &Committed, depth: usize) -
 
 /// Numbers and bit fields by their names, such as `H5T_STD_I32LE`.
 fn atomic(name: &str) -> Option<Datatype> {
+    if let Some(float) = narrow(name) {
+        return Some(Datatype::Float(float));
+    }
     let order = match name {
         _ if name.ends_with("LE") => ByteOrder::Little,
         _ if name.ends_with("BE") => ByteOrder::Big,
@@ -90,6 +93,19 @@ fn atomic(name: &str) -> Option<Datatype> {
         "B" => Some(Datatype::Bitfield(Bitfield::new(bytes, order))),
         _ => None,
     }
+}
+
+/// Floats of one byte, which have no order.
+fn narrow(name: &str) -> Option<Float> {
+    let (bits, exponent, mantissa) = match name {
+        "H5T_FLOAT_F8E4M3" => (8, 4, 3),
+        "H5T_FLOAT_F8E5M2" => (8, 5, 2),
+        "H5T_FLOAT_F6E2M3" => (6, 2, 3),
+        "H5T_FLOAT_F6E3M2" => (6, 3, 2),
+        "H5T_FLOAT_F4E2M1" => (4, 2, 1),
+        _ => return None,
+    };
+    Some(Float { precision: bits, ..Float::ieee(1, ByteOrder::Little, exponent, mantissa) })
 }
 
 /// `STRSIZE 5; STRPAD H5T_STR_NULLTERM; CSET H5T_CSET_ASCII; CTYPE H5T_C_S1; }`.
