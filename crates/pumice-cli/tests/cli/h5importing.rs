@@ -351,6 +351,7 @@ fn narrow_floats_and_words_of_filters_come_back_from_a_dump() {
     let zstd = FilterSpec { config: Some(words.to_owned()), ..FilterSpec::zstd(3) };
     let data = file.new_dataset::<i32>().shape([64]).chunk([32]).filter(zstd).create("z").unwrap();
     data.write(.., &[7; 64]).unwrap();
+    drop(data);
     file.close().unwrap();
     let dumped = tool(&place, "h5dump -p old.h5").out;
     assert!(dumped.contains(r#"PARAMS_STRING "level = 3, \"fast\"""#), "{dumped}");

@@ -159,8 +159,10 @@ fn a_limited_address_space_ends_no_dump() {
     let values: Vec<u8> = (0..600_000u64).map(|n| (n * 7919 >> 5) as u8).collect();
     let data = file.new_dataset::<u8>().shape([600_000]).create("d").unwrap();
     data.write(.., &values).unwrap();
+    drop(data);
     file.close().unwrap();
     let whole = shell(&place, "pumice dump bytes.h5");
+    assert_eq!(whole.code, Some(0), "{}", whole.err);
     // Threads reserve 64 MiB each: somewhere on the way there is room for them and for nothing else.
     for limit in (60_000..240_000).step_by(4000) {
         let run = shell(&place, &format!("ulimit -v {limit}; pumice dump bytes.h5"));
