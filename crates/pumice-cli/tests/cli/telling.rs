@@ -156,7 +156,7 @@ fn a_flush_that_fails_names_its_file() {
 fn a_limited_address_space_ends_no_dump() {
     let place = small();
     let file = File::create(place.path("bytes.h5")).unwrap();
-    let values: Vec<u8> = (0..600_000u64).map(|n| (n * 7919 >> 5) as u8).collect();
+    let values: Vec<u8> = (0..600_000u64).map(|n| ((n * 7919) >> 5) as u8).collect();
     let data = file.new_dataset::<u8>().shape([600_000]).create("d").unwrap();
     data.write(.., &values).unwrap();
     drop(data);
