@@ -1,12 +1,25 @@
-"""Runs the tests beside it; the last line is "N passed, N failed, N skipped"."""
+"""Runs the tests beside it; the last line is "N passed, N failed, N skipped".
+
+    run.py                 all modules, on as many processes as there are processors
+    run.py NAME ...        these modules, classes or tests, in this process
+    run.py -v NAME ...     and name each test
+
+Each module is a program of its own, so that what one leaves in libhdf5's memory does not meet the next. Of a module
+with ``APART = True``, which takes long, each test is one.
+"""
 
 import collections
+import concurrent.futures
+import os
 import pathlib
+import re
+import subprocess
 import sys
 import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+LAST = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z")
 
 
 class Result(unittest.TextTestResult):
@@ -28,12 +41,9 @@ def own(test):
     return getattr(test, "test_case", test).id()
 
 
-def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")]
-    sys.path.insert(0, str(HERE))
-    loader = unittest.TestLoader()
-    suite = loader.loadTestsFromNames(names) if names else loader.discover(str(HERE))
-    verbosity = 2 if "-v" in sys.argv else 1
+def run_here(names, verbosity):
+    """Runs tests in this process; returns the exit code."""
+    suite = unittest.TestLoader().loadTestsFromNames(names)
     runner = unittest.TextTestRunner(sys.stdout, verbosity=verbosity, resultclass=Result)
     result = runner.run(suite)
     failed = {own(test) for test, _ in result.failures + result.errors}
@@ -44,6 +54,52 @@ def main():
     passed = result.testsRun - len(failed) - len(skipped)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 0 if result.wasSuccessful() and result.testsRun else 1
+
+
+def units():
+    """What the processes are given, the long ones first."""
+    for path in sorted(HERE.glob("test_*.py")):
+        text = path.read_text()
+        if not re.search(r"^APART = True$", text, re.M):
+            continue
+        owner = None
+        for line in text.splitlines():
+            if begun := re.match(r"class (\w+)", line):
+                owner = begun[1]
+            elif test := re.match(r"    def (test_\w+)", line):
+                yield f"{path.stem}.{owner}.{test[1]}"
+    whole = [path for path in HERE.glob("test_*.py") if not re.search(r"^APART = True$", path.read_text(), re.M)]
+    yield from (path.stem for path in sorted(whole, key=lambda path: -path.stat().st_size))
+
+
+def run_apart(unit):
+    """Runs tests in a process of their own; returns the exit code and what it printed."""
+    command = [sys.executable, __file__, unit]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    return done.returncode, done.stdout
+
+
+def run_all():
+    """Runs all tests; returns the exit code."""
+    totals, worst = [0, 0, 0], 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        names = list(units())
+        for unit, (code, printed) in zip(names, threads.map(run_apart, names)):
+            last = LAST.search(printed)
+            counts = [int(number) for number in last.groups()] if last else [0, 1, 0]
+            totals = [total + count for total, count in zip(totals, counts)]
+            worst = max(worst, abs(code))
+            print(f"{unit}: {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped", flush=True)
+            shown = printed if code else "".join(re.findall(r"^skipped .*\n|^.*: \d+ s\n", printed, re.M))
+            print(shown, end="", flush=True)
+    print("{} passed, {} failed, {} skipped".format(*totals))
+    return min(worst, 1)
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")]
+    sys.path.insert(0, str(HERE))
+    return run_here(names, 2 if "-v" in sys.argv else 1) if names else run_all()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ CORPUS = pathlib.Path(os.environ.get("PUMICE_CORPUS", ROOT.parent / "shared" / "
 PUMICE = os.environ.get("PUMICE")
 REFERENCE = pathlib.Path(os.environ.get("HDF5_TOOLS", "/usr/bin"))
 STAGE = CORPUS / "stage"
+# Each of these tests takes half a minute or more.
+APART = True
 
 DUMP_FILES = ["tall.h5", "tattr.h5", "thlink.h5", "tvms.h5"]
 DUMP = """
