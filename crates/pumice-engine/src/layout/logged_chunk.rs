@@ -319,7 +319,7 @@ impl LoggedChunk {
 #[cfg(test)]
 mod tests {
     use super::super::geometry::Geometry;
-    use super::super::request::ReadRequest;
+    use super::super::request::{ReadRequest, RowPart};
     use super::super::sparse::Sparse;
     use super::super::sparse_chunk::MOVED;
     use super::*;
@@ -571,6 +571,29 @@ mod tests {
         assert_eq!(cells.into_set(100_000).unwrap(), set([5, 21]));
         assert_eq!(values, [1, 2, 3, 0]);
         assert_eq!(work, 0, "cells moved");
+    }
+
+    #[test]
+    fn rows_of_few_cells_are_read_without_merging_the_log() {
+        let mut logged = LoggedChunk::new(chunk((0..10_000).map(|at| at * 7)), 2);
+        logged.define(set([5, 1004]), vec![1, 2, 3, 4]);
+        assert!(logged.erase(&set([14])));
+        let dims = [100, 1000];
+        let geometry = Geometry::new(&dims, &dims, &dims, vec![0; 2]).unwrap();
+        let none = Pipeline::default;
+        let sparse = Sparse::new(Arc::new(geometry), none(), none(), false);
+        for rows in [RowPart::Range(0..2), RowPart::Listed(&[0, 1])] {
+            let mut found = None;
+            let work = moved(|| {
+                let mut request = ReadRequest::Rows { rows, columns: 4..16, found: &mut found };
+                sparse.scatter_logged(&logged, &mut request).unwrap();
+            });
+            let found = found.unwrap();
+            assert_eq!(found.cells, [5, 7, 1004, 1008, 1015]);
+            assert_eq!(found.starts, [0, 2, 5]);
+            assert_eq!(found.values, [1, 2, 1, 0, 3, 4, 144, 0, 145, 0]);
+            assert_eq!(work, 0, "cells moved");
+        }
     }
 
     #[test]

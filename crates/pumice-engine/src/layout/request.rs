@@ -13,7 +13,7 @@ pub(crate) use target::{Piece, piece_of};
 
 use crate::{Error, Result};
 use pumice_filter::location::{CellVisitor, RowCells};
-use pumice_space::{CellSet, ChunkPart, Dims, FoundCells, PointBand, PointPart, Selection};
+use pumice_space::{CellSet, ChunkPart, Dims, FoundCells, PointBand, PointPart, Run, Selection};
 use pumice_types::Heaped;
 use std::ops::Range;
 
@@ -93,6 +93,26 @@ pub enum RowPart<'a> {
     Range(Range<u32>),
     /// Any others.
     Listed(&'a [u32]),
+}
+
+impl RowPart<'_> {
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Range(rows) => rows.len(),
+            Self::Listed(rows) => rows.len(),
+        }
+    }
+
+    /// Some columns of these rows, as cells of a chunk of `total` cells with rows of `width`.
+    pub fn cells(&self, total: u64, width: u64, columns: &Range<u32>) -> Result<CellSet> {
+        let (left, len) = (u64::from(columns.start), columns.len() as u64);
+        let run = |row: u32| Run { start: u64::from(row) * width + left, len };
+        Ok(match self {
+            Self::Range(rows) => CellSet::from_runs(total, rows.clone().map(run))?,
+            Self::Listed(rows) => CellSet::from_runs(total, rows.iter().copied().map(run))?,
+        })
+    }
 }
 
 /// The defined cells of some rows of a chunk, row by row.

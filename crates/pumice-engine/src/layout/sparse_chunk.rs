@@ -11,7 +11,7 @@ use pumice_wide::{Work, run_widely};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// [`CellSet::list_within`] of rows, compiled for wide registers: without values, of which `visit` gets the positions.
+/// [`CellSet::list_within`] of rows, compiled for wide registers. The answer has no values; `visit` gets their positions.
 pub(super) struct ListRows<'a, F> {
     pub(super) cells: &'a CellSet,
     pub(super) width: u64,
@@ -282,7 +282,7 @@ fn pieces(
 #[inline(always)]
 fn copy_piece(values: &[u8], element: usize, run: Run, found: &mut Vec<u8>) {
     let (start, len) = (run.start as usize * element, run.len as usize * element);
-    // Of narrow windows, runs are short, and each of another length: a copy of fixed length takes a third of the time.
+    // Rows of narrow windows have short runs of any length: a copy of fixed length takes no decision for each.
     match values[start..].first_chunk::<FEW>() {
         Some(few) if len <= FEW => {
             let end = found.len() + len;

@@ -52,6 +52,15 @@ impl Sparse {
                 **found = Some((cells.into(), values));
                 Ok(())
             }
+            ReadRequest::Rows { rows, columns, .. }
+                if chunk
+                    .spares_merging((rows.count() as u64).saturating_mul(columns.len() as u64)) =>
+            {
+                let width = dims.last().copied().unwrap_or(1);
+                let wanted = rows.cells(self.geometry.cells_per_chunk(), width, columns)?;
+                let (cells, values) = chunk.extract(&wanted);
+                self.scatter(&SparseChunk::new(cells, Some(values)), request)
+            }
             _ => self.scatter(chunk.view(), request),
         }
     }
