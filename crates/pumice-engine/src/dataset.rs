@@ -30,7 +30,7 @@ mod windows;
 pub use asking::Defined;
 pub use cells::Columns;
 pub use direct::StoredChunks;
-pub(crate) use filters::{named, pipeline_of, refitted};
+pub(crate) use filters::{named, refitted};
 pub use handle::Handle;
 pub use many::{ManyRead, ManyWrite, ReadInto, WriteFrom, read_many, write_many};
 pub use pumice_format::messages::{AllocationTime, FillTime};
@@ -43,17 +43,17 @@ pub use virtuality::{Virtual, VirtualView};
 pub use windows::{LineSink, LinesInto, Window, WindowPlan, WindowRows};
 
 use crate::file::{Cache, File};
-use crate::global_heap::GlobalHeap;
-use crate::layout::{ChunkTable, DatasetLayout, Place, Storage};
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_cache::{Dataset as Cached, DatasetOptions, Refused};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspace, kind};
 use pumice_format::object_header::ObjectHeader;
+use pumice_layout::{ChunkTable, DatasetLayout, Place, Storage};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
 use pumice_space::{ChunkGrid, Dims, Extent};
+use pumice_structures::global_heap::GlobalHeap;
 use pumice_types::{Datatype, Heaped};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -70,6 +70,8 @@ pub struct DatasetState {
     late: Mutex<bool>,
     fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
+    /// Where the elements of a virtual dataset are.
+    sources: Option<Virtual>,
     /// What the layout message says, apart from addresses.
     message: Layout,
     cached: Cached<DatasetLayout>,
@@ -144,7 +146,7 @@ impl DatasetState {
     }
 
     fn new(file: &File, object: Arc<Object>, description: describe::Description) -> Result<Self> {
-        let describe::Description { datatype, null, early, late, fill, layout, message } =
+        let describe::Description { datatype, null, early, late, fill, layout, sources, message } =
             description;
         let layout = Arc::new(layout);
         let usual = file.options().chunk_cache.unwrap_or_default();
@@ -161,6 +163,7 @@ impl DatasetState {
             late: Mutex::new(late),
             fill,
             layout,
+            sources,
             message,
             cached,
             usual,
@@ -216,6 +219,11 @@ impl DatasetState {
     /// Its layout.
     pub fn layout(&self) -> &DatasetLayout {
         &self.layout
+    }
+
+    /// Where its elements are, if it is virtual.
+    pub fn sources(&self) -> Option<&Virtual> {
+        self.sources.as_ref()
     }
 
     /// What its layout message says, apart from addresses.
@@ -348,7 +356,7 @@ impl DatasetState {
 
     /// Whether files that were written to through it wait for its commit.
     pub(crate) fn holds_sources(&self) -> bool {
-        matches!(&self.layout.storage, Storage::Virtual(sources) if sources.holds_written())
+        self.sources.as_ref().is_some_and(Virtual::holds_written)
     }
 
     /// Writes back its dirty chunks.
@@ -358,10 +366,7 @@ impl DatasetState {
 
     /// Commits other files that were written to through it.
     pub(crate) fn commit_sources(&self) -> Result<()> {
-        match &self.layout.storage {
-            Storage::Virtual(sources) => sources.commit_sources(),
-            _ => Ok(()),
-        }
+        self.sources.as_ref().map_or(Ok(()), Virtual::commit_sources)
     }
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.
@@ -391,7 +396,7 @@ impl DatasetState {
     fn is_changeable(&self) -> bool {
         let fixed = matches!(
             self.layout.storage,
-            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_)
+            Storage::External(_) | Storage::Virtual | Storage::Unreadable(_)
         );
         self.medium.writable() && !fixed
     }
@@ -408,7 +413,7 @@ impl DatasetState {
             Storage::Dense(_, table)
             | Storage::Sparse(_, table)
             | Storage::VariableLength(_, table) => table.free()?,
-            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_) => {}
+            Storage::External(_) | Storage::Virtual | Storage::Unreadable(_) => {}
         }
         Ok(())
     }
@@ -421,7 +426,7 @@ impl DatasetState {
             Storage::Dense(_, table)
             | Storage::Sparse(_, table)
             | Storage::VariableLength(_, table) => table.move_down(),
-            Storage::External(_) | Storage::Virtual(_) | Storage::Unreadable(_) => Ok(false),
+            Storage::External(_) | Storage::Virtual | Storage::Unreadable(_) => Ok(false),
         }
     }
 
@@ -487,7 +492,7 @@ impl DatasetState {
     fn grid(&self, dims: &Dims) -> Result<ChunkGrid> {
         match &self.layout.storage {
             Storage::Unreadable(reason) => return Err(Error::Unsupported(reason.clone())),
-            Storage::Virtual(_) => {
+            Storage::Virtual => {
                 return Err(Error::Unsupported("anything but reading a virtual dataset".into()));
             }
             _ => {}

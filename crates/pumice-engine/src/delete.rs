@@ -2,11 +2,11 @@
 
 use crate::dataset::DatasetState;
 use crate::file::File;
-use crate::local_heap::LocalHeap;
 use crate::object::Object;
 use crate::{Result, attribute, group};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ExternalFiles, Layout, LinkTarget, kind};
+use pumice_structures::local_heap::LocalHeap;
 use std::collections::HashSet;
 use std::sync::Arc;
 

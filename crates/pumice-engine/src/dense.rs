@@ -1,10 +1,7 @@
 //! Dense storage: many links of a group or attributes of an object, as messages in a fractal heap,
 //! found by version 2 B-trees in order of their names' checksums and, if asked for, of creation.
 
-use crate::btree2::{SMALL_NODES, Tree};
 use crate::file::File;
-use crate::fractal_heap::FractalHeap;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result, shared};
 use pumice_bytes::Budget;
 use pumice_format::Context;
@@ -15,6 +12,9 @@ use pumice_format::dense::{
 use pumice_format::fractal_heap::HeapShape;
 use pumice_format::messages::{Attribute, Link, SharedLocation, kind};
 use pumice_format::object_header::MESSAGE_SHARED;
+use pumice_medium::MetadataIo;
+use pumice_structures::btree2::{SMALL_NODES, Tree};
+use pumice_structures::fractal_heap::FractalHeap;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
@@ -247,7 +247,7 @@ impl Dense {
     }
 
     /// Stages what changed.
-    pub(crate) fn commit(&mut self, file_medium: &crate::medium::Medium) -> Result<()> {
+    pub(crate) fn commit(&mut self, file_medium: &pumice_medium::Medium) -> Result<()> {
         self.heap.commit()?;
         self.names.commit(file_medium)?;
         if let Some(orders) = &mut self.orders {
@@ -257,7 +257,7 @@ impl Dense {
     }
 
     /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
-    pub(crate) fn spill(&mut self, medium: &crate::medium::Medium) -> Result<usize> {
+    pub(crate) fn spill(&mut self, medium: &pumice_medium::Medium) -> Result<usize> {
         let waiting = self.heap.spill()?;
         self.names.commit(medium)?;
         if let Some(orders) = &mut self.orders {

@@ -2,8 +2,6 @@
 //! superblock.
 
 use crate::Result;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use pumice_format::cache_image::{self, CacheImageInfo};
 use pumice_format::driver_info::{BLOCK_PREFIX, DriverInfo};
@@ -11,6 +9,8 @@ use pumice_format::messages::{BTreeK, FileSpaceInfo, Message, kind};
 use pumice_format::shared_message_table::{SharedMessageIndex, SharedMessageTableInfo};
 use pumice_format::superblock::Superblock;
 use pumice_format::{Context, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
 use std::sync::Arc;
 
 /// What libhdf5 uses where a file does not say.

@@ -6,9 +6,6 @@
 //! anew, in a commit of its own after the one that cut the file's free tail off. A program that ends
 //! in between loses free space, never data.
 
-use crate::allocator::{FreeRange, Purpose, Rules};
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
@@ -18,6 +15,9 @@ use pumice_format::object_header::{
     MESSAGE_DONT_SHARE, MESSAGE_MARK_IF_UNKNOWN, ObjectHeader, RawMessage,
 };
 use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
+use pumice_medium::allocator::{FreeRange, Purpose, Rules};
 use std::sync::Arc;
 
 /// Places of managers in the message: for metadata, for raw data, for pages.

@@ -15,13 +15,13 @@ pub use path::{Found, resolve};
 
 use crate::dense::{Addresses, Dense, Kind, Stored};
 use crate::file::File;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result};
 use pumice_format::messages::{GroupInfo, Link, LinkInfo, LinkTarget, SymbolTable, kind};
 use pumice_format::object_header::{MESSAGE_CONSTANT, ObjectHeader, RawMessage};
 use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
 use std::sync::{Arc, MutexGuard};
 
 /// How many links are stored in messages at most, and how many in dense storage at least, where a

@@ -1,48 +1,32 @@
-//! A file as a living thing: metadata staging and commit, space allocator, objects, chunk indexes,
-//! and the layouts that plug into the cache.
+//! A file as a living thing: objects, links, attributes, datasets, and the commit of all that changed.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`file`](mod@file), [`version`] | an open file and its commit, the releases that are to read it |
-//! | [`medium`], [`allocator`], [`metadata`] | the file as space, and staged metadata |
+//! | [`file`](mod@file), [`open_files`], [`version`] | an open file and its commit, the files of a process, the releases that are to read a file |
 //! | [`object`], [`group`], [`attribute`], [`dataset`] | object headers and what they make |
-//! | [`global_heap`], [`reference`](mod@reference) | where variable-length data lies; what references lead to |
+//! | [`reference`](mod@reference) | what references lead to |
 //! | [`copy`](mod@copy) | copying objects within and between files |
 //! | [`measure`], [`survey`] | how large structures are, and where |
 //! | [`delete`] | what happens when the last link to an object goes |
-//! | `dense`, `fractal_heap`, `btree2` | many links and attributes of newer formats |
-//! | `group/old`, `local_heap` | links of older formats |
-//! | `extension`, `shared` | what files keep beside their objects |
-//! | `members`, [`onion`], `outside` | files that are one file together; other files that a file names |
-//! | [`index`] | chunk indexes |
-//! | [`layout`] | contiguous, dense and sparse storage as the chunk cache sees them |
-//! | [`buffer`] | the caller's memory, filled by many threads |
+//! | `dense.rs`, `group/old.rs` | many links and attributes of newer formats; links of older formats |
+//! | `extension.rs`, [`share`], [`shared`] | what files keep beside their objects |
+//! | `file_space.rs` | free space as libhdf5's managers store it |
+//! | `members.rs`, [`onion`], `outside.rs` | files that are one file together; other files that a file names |
 //!
-//! The crate `pumice` is the interface that programs use; this one has none of its comforts.
+//! Below it are `pumice-medium` (the file as space), `pumice-structures` (indexes, trees, heaps) and `pumice-layout`
+//! (how raw data is stored). The crate `pumice` is the interface that programs use; this one has none of its comforts.
 
-pub mod allocator;
 pub mod attribute;
-mod btree2;
-pub mod buffer;
 pub mod copy;
 pub mod dataset;
 pub mod delete;
 mod dense;
-mod error;
 mod extension;
 pub mod file;
 mod file_space;
-mod fractal_heap;
-pub mod global_heap;
 pub mod group;
-pub mod index;
-pub mod journal;
-pub mod layout;
-mod local_heap;
 pub mod measure;
-pub mod medium;
 mod members;
-pub mod metadata;
 pub mod object;
 pub mod onion;
 pub mod open_files;
@@ -53,4 +37,4 @@ pub mod shared;
 pub mod survey;
 pub mod version;
 
-pub use error::{Error, ErrorKind, Result};
+pub use pumice_medium::{Error, ErrorKind, Result};

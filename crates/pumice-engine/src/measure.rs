@@ -2,9 +2,6 @@
 
 use crate::attribute::required;
 use crate::file::File;
-use crate::fractal_heap::read_header;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result, shared};
 use pumice_bytes::DecodeError;
@@ -17,6 +14,9 @@ use pumice_format::messages::{
 };
 use pumice_format::symbol_table_node::SymbolTableNode;
 use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
+use pumice_structures::fractal_heap::read_header;
 use pumice_types::{Datatype, Member};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -396,7 +396,7 @@ pub fn external_pieces(file: &File, object: &Object) -> Result<Vec<ExternalPiece
     let Some(raw) = object.message(kind::EXTERNAL_FILES) else { return Ok(Vec::new()) };
     let raw = shared::here(file, raw)?;
     let files = ExternalFiles::decode(&raw.body, &shared::context(file, &raw))?;
-    let names = crate::local_heap::LocalHeap::open(file.medium(), files.heap_address)?;
+    let names = pumice_structures::local_heap::LocalHeap::open(file.medium(), files.heap_address)?;
     let piece = |slot: &ExternalFile| {
         let name = names.text(slot.name_offset)?;
         Ok(ExternalPiece { name, offset: slot.offset, size: slot.size })

@@ -12,9 +12,6 @@ pub(crate) mod multi;
 use crate::extension::Extension;
 use crate::file::{Cache, File, find_superblock};
 use crate::file_space::FileSpace;
-use crate::journal::Journal;
-use crate::medium::Medium;
-use crate::metadata::{DataKind, MetadataIo};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
 use multi::ByKind;
@@ -22,6 +19,9 @@ use pumice_format::driver_info::{DriverInfo, Multi};
 use pumice_format::messages::kind;
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::Superblock;
+use pumice_medium::Medium;
+use pumice_medium::journal::Journal;
+use pumice_medium::{DataKind, MetadataIo};
 use pumice_store::{FamilyStore, FileStore, Gaps, JoinedStore, Locking, Part, Store};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -374,10 +374,10 @@ impl Pattern {
 mod tests {
     use super::*;
     use crate::attribute::{self, Attribute};
-    use crate::journal;
     use crate::open_files::{Opening, open_path};
     use crate::version::LibraryVersion;
     use pumice_cache::{ChunkCache, Config};
+    use pumice_medium::journal;
     use pumice_space::Extent;
     use pumice_types::H5Type;
 

@@ -12,8 +12,6 @@ mod unknown;
 use crate::dense::Dense;
 use crate::file::File;
 use crate::group::Links;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::DecodeError;
 use pumice_format::Context;
@@ -22,6 +20,8 @@ use pumice_format::object_header::{
     CONTINUATION, Continuation, MAX_PREFIX, MESSAGE_CONSTANT, MESSAGE_SHARED, ObjectHeader,
     PhaseChange, RawMessage,
 };
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};

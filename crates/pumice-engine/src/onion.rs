@@ -90,7 +90,7 @@ fn bytes(store: &FileStore, what: &'static str, address: u64, size: u64) -> Resu
         let expected = format!("{size} byte(s)");
         return Err(DecodeError::new(what, address, expected, format!("{room}")).into());
     }
-    let mut bytes = crate::buffer::zeroed(usize::try_from(size).unwrap_or(usize::MAX))?;
+    let mut bytes = pumice_medium::zeroed(usize::try_from(size).unwrap_or(usize::MAX))?;
     let failed = |source| Error::Io { action: format!("read an {what}"), source };
     store.read_at(address, &mut bytes).map_err(failed)?;
     Ok(bytes)

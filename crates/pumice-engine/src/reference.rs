@@ -4,12 +4,12 @@
 //! references within a file as they are, so that several may use one object and nothing counts them.
 
 use crate::file::File;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result, outside};
 use pumice_bytes::Reader;
 use pumice_format::Context;
 use pumice_format::reference::{Encoded, Stored};
 pub use pumice_format::reference::{Reference, Target};
+use pumice_medium::MetadataIo;
 use pumice_space::serial::HyperslabVersion;
 use pumice_space::{Selection, serial};
 use pumice_types::{self as types, Datatype, ReferenceKind};

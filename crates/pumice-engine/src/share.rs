@@ -9,9 +9,6 @@
 use crate::extension::Extension;
 use crate::file::File;
 use crate::file_space::FileSpace;
-use crate::fractal_heap::FractalHeap;
-use crate::medium::Medium;
-use crate::metadata::{DataKind, MetadataIo};
 use crate::object::Object;
 use crate::{Error, Result, group};
 use pumice_format::fractal_heap::HeapShape;
@@ -23,6 +20,9 @@ use pumice_format::shared_message_table::{
     SharedMessageIndex, SharedMessageRecord, SharedMessageTableInfo,
 };
 use pumice_format::{Context, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::{DataKind, MetadataIo};
+use pumice_structures::fractal_heap::FractalHeap;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

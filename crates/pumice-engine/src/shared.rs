@@ -2,11 +2,11 @@
 //! or in a fractal heap for all objects of the file.
 
 use crate::file::File;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_format::messages::SharedLocation;
 use pumice_format::object_header::RawMessage;
 use pumice_format::{Context, UNDEFINED};
+use pumice_medium::MetadataIo;
 use std::sync::{PoisonError, Weak};
 
 /// The message itself, wherever it stands.

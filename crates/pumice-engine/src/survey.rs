@@ -5,29 +5,29 @@
 //! is read, and damage that no ordinary reading meets is found.
 //!
 //! Collections of the global heap have no list anywhere: only those are known that elements and
-//! attributes led to since [`GlobalHeap::watch`](crate::global_heap::GlobalHeap::watch).
+//! attributes led to since [`GlobalHeap::watch`](pumice_structures::global_heap::GlobalHeap::watch).
 
 mod unused;
 
 pub use unused::unused;
 
-use crate::btree2::Tree;
 use crate::dataset::DatasetState;
 use crate::dense::{Addresses, Dense, Kind};
 use crate::file::File;
-use crate::fractal_heap::FractalHeap;
 use crate::group::Links;
-use crate::index::IndexKind;
-use crate::layout::{Place as Contiguous, Storage};
-use crate::local_heap::LocalHeap;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result, file_space, group, shared};
 use pumice_format::cache_image::CacheImageInfo;
 use pumice_format::messages::{AttributeInfo, ExternalFiles, Message, kind};
 use pumice_format::shared_message_table::SharedMessageTableInfo;
 use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_layout::{Place as Contiguous, Storage};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
+use pumice_structures::btree2::Tree;
+use pumice_structures::fractal_heap::FractalHeap;
+use pumice_structures::index::IndexKind;
+use pumice_structures::local_heap::LocalHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,14 +1,14 @@
 //! Which releases of libhdf5 can read what is written, and what a new file is to be like.
 
-use crate::allocator::Alignment;
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
-use crate::journal::Durability;
 pub use crate::members::multi::ByKind;
 use crate::share::LeastSizes;
 use crate::{Error, Result};
 use pumice_cache::DatasetOptions;
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
+use pumice_medium::allocator::Alignment;
+use pumice_medium::journal::Durability;
 
 /// A release of libhdf5, as far as it matters for the form in which objects are stored.
 ///

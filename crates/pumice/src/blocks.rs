@@ -2,8 +2,8 @@
 
 use crate::chunk::Chunks;
 use crate::{Dataset, Select};
-use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result};
+use pumice_layout::{Place, Storage};
 use pumice_space::{ChunkGrid, Dims, Selection};
 use pumice_types::{H5Type, Heaped, Value};
 

@@ -6,8 +6,8 @@ mod varlen;
 
 use crate::blocks::{BLOCK_CELLS, Block, advance, clip};
 use crate::{Dataset, DatasetBuilder, Defined};
-use pumice_engine::layout::{Dense, Storage};
 use pumice_engine::{Error, Result};
+use pumice_layout::{Dense, Storage};
 use pumice_space::{Points, Selection};
 use pumice_types::{Conversion, Datatype, Element, H5Type, Heaped, HeapedConversion, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};

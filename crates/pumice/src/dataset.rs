@@ -15,11 +15,11 @@ use crate::file::Owner;
 use crate::filters::{Section, SectionFilters};
 use crate::select::Select;
 use crate::{Attribute, AttributeValue, ObjectPath};
-use pumice_engine::buffer::Output;
 use pumice_engine::dataset::{DatasetState, Handle};
-use pumice_engine::layout::{Place, Storage};
 use pumice_engine::{Error, Result, attribute};
 use pumice_filter::FilterSpec;
+use pumice_layout::buffer::Output;
+use pumice_layout::{Place, Storage};
 use pumice_space::{Dims, Extent, Selection};
 use pumice_types::{Datatype, Element, Heaped};
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Dataset {
             Storage::VariableLength(layout, _) if layout.is_sparse() => LayoutKind::Sparse,
             Storage::VariableLength(..) => LayoutKind::VariableLength,
             Storage::External(_) => LayoutKind::External,
-            Storage::Virtual(_) => LayoutKind::Virtual,
+            Storage::Virtual => LayoutKind::Virtual,
             Storage::Unreadable(_) => LayoutKind::Unreadable,
         }
     }
@@ -407,7 +407,7 @@ impl Dataset {
 
     /// Zeroed memory, or an error where there is not enough.
     pub(crate) fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
-        self.at(pumice_engine::buffer::zeroed(count))
+        self.at(pumice_medium::zeroed(count))
     }
 
     pub(crate) fn at<T>(&self, result: Result<T>) -> Result<T> {

@@ -171,7 +171,6 @@ pub mod policy {
 #[cfg(feature = "complex")]
 pub use num_complex::Complex;
 pub use pumice_engine::dataset::{Columns, VirtualMapping, VirtualView};
-pub use pumice_engine::journal::Durability;
 pub use pumice_engine::version::{ByKind, LibraryVersion};
 pub use pumice_engine::{Error, ErrorKind, Result};
 pub use pumice_filter::register as register_filter;
@@ -179,6 +178,7 @@ pub use pumice_filter::{
     BitshuffleCodec, BloscCodec, BloscShuffle, DatasetFacts, Filter, FilterError, FilterSpec,
     Scaling, SzipCoding,
 };
+pub use pumice_medium::journal::Durability;
 pub use pumice_space::{Column, Coordinate, Extent, HyperslabAxis, Points, Selection, UNLIMITED};
 pub use pumice_store::{Locking, MemoryStore, ReadOp, Store, WriteOp};
 pub use pumice_types::{Datatype, Element, FixedText, H5Type, Heaped, Sequences, Strings, Value};

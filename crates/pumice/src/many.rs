@@ -7,11 +7,11 @@ use crate::select::Select;
 use crate::transfer::Transfer;
 use crate::{Compressed, Lines, Result};
 use pumice_engine::Error;
-use pumice_engine::buffer::Output;
 use pumice_engine::dataset::{
     LineSink, ManyRead, ManyWrite, ReadInto, TransferOptions, Window, WriteFrom, read_many,
     write_many,
 };
+use pumice_layout::buffer::Output;
 use pumice_space::Dims;
 use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 use std::borrow::Cow;

@@ -8,8 +8,8 @@ mod varlen;
 
 use crate::typed::is_unconvertible;
 use crate::{Columns, Dataset, Select};
-use pumice_engine::buffer::Output;
 use pumice_engine::{Error, Result};
+use pumice_layout::buffer::Output;
 use pumice_space::{Coordinate, Points};
 use pumice_types::{Element, H5Type, plain};
 

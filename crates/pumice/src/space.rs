@@ -1,7 +1,6 @@
 //! What a file's structures take of its bytes.
 
 use crate::{CommittedDatatype, Dataset, File, Group, VirtualMapping};
-use pumice_engine::layout::Storage;
 use pumice_engine::object::Object;
 use pumice_engine::{Result, measure, survey};
 use std::sync::Arc;
@@ -189,10 +188,7 @@ impl Dataset {
 
     /// Where the elements of a virtual dataset are, in the order of its mappings; none for others.
     pub fn virtual_mappings(&self) -> &[VirtualMapping] {
-        match &self.state().layout().storage {
-            Storage::Virtual(parts) => parts.mappings(),
-            _ => &[],
-        }
+        self.state().sources().map_or(&[], |sources| sources.mappings())
     }
 }
 

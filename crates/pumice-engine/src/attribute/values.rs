@@ -2,12 +2,12 @@
 //! heap; what the global heap gets back when attributes go; and elements with what they refer to there.
 
 use super::{Attribute, object_datatype, set};
-use crate::buffer::zeroed;
 use crate::file::File;
 use crate::object::Object;
 use crate::reference::{self, Home, Reference};
 use crate::shared::Committed;
 use crate::{Error, Result};
+use pumice_medium::zeroed;
 use pumice_space::Extent;
 use pumice_types::{Conversion, Datatype, Heaped, HeapedConversion, ReferenceKind};
 

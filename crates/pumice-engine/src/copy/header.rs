@@ -5,9 +5,6 @@ use crate::attribute::object_datatype;
 use crate::dataset::{DatasetState, lacks_unlimited, named, refitted};
 use crate::file::File;
 use crate::group::{self, Links};
-use crate::layout::Storage;
-use crate::local_heap::LocalHeap;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::shared::{context, here};
 use crate::{Result, attribute};
@@ -18,6 +15,8 @@ use pumice_format::messages::{
 use pumice_format::object_header::{MESSAGE_SHARED, RawMessage};
 use pumice_format::virtual_mapping;
 use pumice_format::{Sizes, UNDEFINED};
+use pumice_medium::MetadataIo;
+use pumice_structures::local_heap::LocalHeap;
 use std::sync::Arc;
 
 impl Copier<'_> {
@@ -273,7 +272,7 @@ impl Copier<'_> {
         }
         let mut bytes = file.global_heap().object_at(address, index)?;
         let sizes = self.target.superblock().sizes;
-        if let Storage::Virtual(parts) = &dataset.layout().storage
+        if let Some(parts) = dataset.sources()
             && file.superblock().sizes.length != sizes.length
         {
             bytes.clear();

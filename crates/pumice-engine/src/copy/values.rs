@@ -4,9 +4,9 @@ use super::widths::relaid;
 use super::{Copier, Task};
 use crate::dataset::DatasetState;
 use crate::file::File;
-use crate::layout::Storage;
 use crate::reference::{self, Reference};
 use crate::{Error, Result};
+use pumice_layout::Storage;
 use pumice_types::heaped::reference_of;
 use pumice_types::{Datatype, Heaped};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl Copier<'_> {
     /// Whether the elements of a dataset cannot be copied as they are.
     pub(super) fn changes(&self, file: &File, dataset: &DatasetState) -> bool {
         let stored = &dataset.layout().storage;
-        if matches!(stored, Storage::External(_) | Storage::Virtual(_)) {
+        if matches!(stored, Storage::External(_) | Storage::Virtual) {
             return false;
         }
         let own_heap = matches!(stored, Storage::VariableLength(..));

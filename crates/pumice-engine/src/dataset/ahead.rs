@@ -4,16 +4,16 @@
 //! dataset are its sources'.
 
 use super::DatasetState;
-use crate::layout::Storage;
 use crate::{Error, Result};
 use pumice_cache::MOST_EXPECTED;
+use pumice_layout::Storage;
 use pumice_space::{Dims, Selection};
 
 impl DatasetState {
     /// Says which cells will be read, in this order. Answers whether that is of any use: not if what is read is
     /// never kept.
     pub fn will_read(&self, selections: &[Selection]) -> Result<bool> {
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             return sources.will_read(&self.layout.geometry, selections);
         }
         let _no_resize = self.gate();
@@ -26,7 +26,7 @@ impl DatasetState {
 
     /// Loads the chunks of the selected cells; says whether that has begun.
     pub fn prefetch(&self, selection: &Selection) -> Result<bool> {
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             return sources.prefetch(&self.layout.geometry, selection);
         }
         let _no_resize = self.gate();

@@ -7,10 +7,10 @@
 use super::DatasetState;
 use super::transfer::{cells_by_chunk, chunks_around, chunks_within, cut};
 use crate::Result;
-use crate::buffer::Output;
 use crate::file::Cache;
-use crate::layout::{ChunkTable, DatasetLayout, Filled, ReadRequest, Storage, TOGETHER};
 use pumice_cache::{Dataset as Cached, ReadInParts};
+use pumice_layout::buffer::Output;
+use pumice_layout::{ChunkTable, DatasetLayout, Filled, ReadRequest, TOGETHER};
 use pumice_space::{CellSet, ChunkGrid, Dims, FoundCells, Selection};
 use pumice_types::Datatype;
 use std::collections::VecDeque;
@@ -108,7 +108,7 @@ impl DatasetState {
         selection: &Selection,
         mut visit: impl FnMut(Vec<Defined>) -> Result<()>,
     ) -> Result<()> {
-        if let Storage::Virtual(_) = &self.layout.storage {
+        if self.sources.is_some() {
             let parts = self.virtual_parts(selection)?.into_iter();
             let part = |(chunk, cells, _): (Dims, CellSet, _)| Defined {
                 chunk,
@@ -137,7 +137,7 @@ impl DatasetState {
         wanted: &Datatype,
         mut visit: impl FnMut(Vec<Defined>) -> Result<()>,
     ) -> Result<()> {
-        if let Storage::Virtual(_) = &self.layout.storage {
+        if self.sources.is_some() {
             let fixed = self.datatype.fixed_part().filter(|_| self.lacks_parts(wanted));
             let datatype = fixed.as_ref().unwrap_or(&self.datatype);
             for (chunk, cells, selection) in self.virtual_parts(selection)? {

@@ -4,13 +4,7 @@ use super::external;
 use super::filters::Filters;
 use super::virtuality::{self, Virtual};
 use crate::attribute::{object_datatype, required};
-use crate::buffer::zeroed;
 use crate::file::File;
-use crate::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
-use crate::layout::{
-    ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage, VariableLength,
-    VariableLengthFilters,
-};
 use crate::object::Object;
 use crate::shared::{context, here};
 use crate::{Error, Result};
@@ -22,7 +16,13 @@ use pumice_format::messages::{
 };
 use pumice_format::object_header::RawMessage;
 use pumice_format::{Sizes, UNDEFINED};
+use pumice_layout::{
+    ChunkTable, Contiguous, DatasetLayout, Dense, Geometry, Place, Sparse, Storage, VariableLength,
+    VariableLengthFilters,
+};
+use pumice_medium::zeroed;
 use pumice_space::{Dims, Extent};
+use pumice_structures::index::{ChunkIndex, IndexKind, IndexParameters, IndexShape};
 use pumice_types::Datatype;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub(super) struct Description {
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
+    /// Where the elements of a virtual dataset are.
+    pub(super) sources: Option<Virtual>,
     pub(super) message: Layout,
 }
 
@@ -72,7 +74,7 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
         return Ok(description);
     }
     if let Some(parts) = parts {
-        layout.storage = Storage::Virtual(parts);
+        (layout.storage, description.sources) = (Storage::Virtual, Some(parts));
     } else if let Some(raw) = object.message(kind::EXTERNAL_FILES) {
         layout.storage = external::storage(file, &layout.geometry, &raw)?;
     }
@@ -157,13 +159,22 @@ pub(super) fn describe(
         let storage = Storage::Unreadable("more than 2^64 bytes in one piece".into());
         let layout = DatasetLayout { geometry, storage };
         let (early, late) = (false, false);
-        return Ok(Description { datatype, null, early, late, fill, layout, message });
+        return Ok(Description {
+            datatype,
+            null,
+            early,
+            late,
+            fill,
+            layout,
+            sources: None,
+            message,
+        });
     }
     let geometry = Arc::new(Geometry::new(&dims, &max, &chunk, element)?);
     let storage = storage(file, &geometry, &datatype, &message, filters)?;
     let layout = DatasetLayout { geometry, storage };
     let (early, late) = (false, false);
-    Ok(Description { datatype, null, early, late, fill, layout, message })
+    Ok(Description { datatype, null, early, late, fill, layout, sources: None, message })
 }
 
 /// The shape of a dataset in one piece as the chunk that it is. Data in external files may grow along

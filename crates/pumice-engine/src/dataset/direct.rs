@@ -6,10 +6,10 @@
 //! nobody waits.
 
 use super::DatasetState;
-use crate::layout::{ChunkTable, NOWHERE, Pages, Storage};
 use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
+use pumice_layout::{ChunkTable, NOWHERE, Pages, Storage};
 use pumice_space::{Dims, Selection};
 
 /// The stored chunks of a dataset, some of which are in memory at a time.
@@ -193,7 +193,7 @@ impl DatasetState {
     /// Writes back what the cache has changed, and keeps it so until the answer is dropped.
     pub(super) fn written_back(
         &self,
-    ) -> Result<Option<Exclusive<'_, crate::layout::DatasetLayout>>> {
+    ) -> Result<Option<Exclusive<'_, pumice_layout::DatasetLayout>>> {
         if !self.medium.writable() {
             return Ok(None);
         }

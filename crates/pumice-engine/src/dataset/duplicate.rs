@@ -1,15 +1,15 @@
 //! The elements of one dataset as those of another that is stored in the same way: a copy.
 
 use super::DatasetState;
-use crate::index::IndexKind;
-use crate::layout::stretch::beyond;
-use crate::layout::{ChunkTable, Contiguous, Place, Storage};
 use crate::{Error, Result};
 use pumice_format::UNDEFINED;
 use pumice_format::index::ChunkRecord;
 use pumice_format::messages::Layout;
+use pumice_layout::stretch::beyond;
+use pumice_layout::{ChunkTable, Contiguous, Place, Storage};
 use pumice_space::{Dims, Selection};
 use pumice_store::{ReadOp, WriteOp};
+use pumice_structures::index::IndexKind;
 use pumice_types::Heaped;
 
 /// About how many bytes are copied at a time.

@@ -2,10 +2,10 @@
 //! the first write.
 
 use super::DatasetState;
-use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive};
 use pumice_format::index::ChunkRecord;
+use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
 use pumice_space::Dims;
 use pumice_store::WriteOp;
 use std::cmp::Ordering;

@@ -1,17 +1,17 @@
 //! Elements in external files: contiguous data in a store that joins parts of those files.
 
 use crate::file::File;
-use crate::layout::{Contiguous, Geometry, Storage};
-use crate::local_heap::LocalHeap;
 use crate::measure::ExternalPiece;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::shared::context;
 use crate::{Error, Result, outside};
 use pumice_format::messages::{ExternalFile, ExternalFiles, kind};
 use pumice_format::object_header::RawMessage;
+use pumice_layout::{Contiguous, Geometry, Storage};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
 use pumice_space::Extent;
 use pumice_store::{Gaps, JoinedStore, Part};
+use pumice_structures::local_heap::LocalHeap;
 use pumice_types::Datatype;
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ use pumice_format::messages::{
 };
 use pumice_format::object_header::{MESSAGE_CONSTANT, RawMessage};
 use pumice_format::structured::VARIABLE_LENGTH;
+use pumice_structures::spec_of;
 use pumice_types::Datatype;
 
 /// Filters from this number on are not HDF5's own, and have names in the file.
@@ -138,21 +139,6 @@ pub(crate) fn refitted(
     let mut filters = Filters::read(file, object, &layout)?;
     let sizes = target.superblock().sizes;
     if filters.refit(datatype, &layout, sizes)? { filters.message(target) } else { Ok(None) }
-}
-
-/// The filters of a pipeline message, ready to run.
-pub(crate) fn pipeline_of(message: &messages::Pipeline) -> Result<Pipeline> {
-    Ok(Pipeline::new(message.filters.iter().map(spec_of).collect())?)
-}
-
-fn spec_of(description: &FilterDescription) -> FilterSpec {
-    FilterSpec {
-        id: description.id,
-        optional: description.is_optional(),
-        name: description.name.clone(),
-        config: description.config.clone(),
-        parameters: description.parameters.clone(),
-    }
 }
 
 fn description_of(spec: &FilterSpec) -> FilterDescription {

@@ -5,12 +5,12 @@
 
 use super::windows::{LineSink, WindowPlan};
 use super::{DatasetState, transfer::TransferOptions};
-use crate::buffer::Output;
-use crate::global_heap::Reading;
-use crate::layout::request::Piece;
-use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
+use pumice_layout::buffer::Output;
+use pumice_layout::request::Piece;
+use pumice_layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use pumice_space::{ChunkPart, Dims, Plan, Selection};
+use pumice_structures::global_heap::Reading;
 use pumice_types::{Conversion, Datatype, Heaped, references};
 use std::borrow::Cow;
 
@@ -405,6 +405,6 @@ fn in_hand<'a>(datasets: &[&'a DatasetState]) -> Vec<Reading<'a>> {
 
 impl DatasetState {
     fn is_virtual(&self) -> bool {
-        matches!(self.layout.storage, Storage::Virtual(_))
+        self.sources.is_some()
     }
 }

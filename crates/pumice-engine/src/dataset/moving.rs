@@ -7,11 +7,11 @@
 //! known, and only as many blocks as a short list holds.
 
 use super::DatasetState;
-use crate::buffer::Output;
-use crate::global_heap::{Copies, MovePlan, Placed};
-use crate::layout::Storage;
 use crate::{Error, Result};
+use pumice_layout::Storage;
+use pumice_layout::buffer::Output;
 use pumice_space::{Dims, Selection};
+use pumice_structures::global_heap::{Copies, MovePlan, Placed};
 use pumice_types::{VarLen, heaped};
 use std::sync::PoisonError;
 

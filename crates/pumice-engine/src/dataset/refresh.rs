@@ -3,9 +3,9 @@
 
 use super::{DatasetState, describe};
 use crate::file::File;
-use crate::layout::{DatasetLayout, Storage};
 use crate::object::Object;
 use crate::{Error, Result};
+use pumice_layout::{DatasetLayout, Storage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ impl DatasetState {
         if self.medium.writable() {
             return Ok(());
         }
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             sources.refresh()?;
         }
         self.holds.wait();
@@ -62,7 +62,7 @@ impl DatasetState {
         let kind = std::mem::discriminant(&self.layout.storage);
         let same = kind == std::mem::discriminant(&layout.storage)
             && old.max_dims() == new.max_dims()
-            && (old.chunk() == new.chunk() || matches!(layout.storage, Storage::Virtual(_)));
+            && (old.chunk() == new.chunk() || matches!(layout.storage, Storage::Virtual));
         if same { Ok(()) } else { Err(another()) }
     }
 }

@@ -23,9 +23,9 @@
 mod rewriting;
 
 use super::DatasetState;
-use crate::layout::{ChunkTable, DatasetLayout, Storage};
 use crate::{Error, Result};
 use pumice_cache::{Exclusive, Layout};
+use pumice_layout::{ChunkTable, DatasetLayout, Storage};
 use pumice_space::{Dims, Extent, Selection, UNLIMITED};
 use rewriting::{Affected, Rewriting};
 use std::cmp::Ordering::{Greater, Less};
@@ -412,7 +412,7 @@ impl DatasetState {
             Storage::VariableLength(layout, _) => layout.dont_filter_partial(),
             Storage::Contiguous(_)
             | Storage::External(_)
-            | Storage::Virtual(_)
+            | Storage::Virtual
             | Storage::Unreadable(_) => false,
         }
     }
@@ -430,15 +430,17 @@ impl DatasetState {
         if too_large {
             return Err(Error::OutOfBounds(format!("{dims:?} is beyond the maximum of {max:?}")));
         }
+        if let Some(sources) = &self.sources {
+            if sources.has_no_end() {
+                let what = "the extent of a virtual dataset that follows its sources";
+                return Err(Error::Invalid(what.into()));
+            }
+            return sources.check_extent(dims);
+        }
         match &self.layout.storage {
-            Storage::Contiguous(_) | Storage::Unreadable(_) => {
+            Storage::Contiguous(_) | Storage::Virtual | Storage::Unreadable(_) => {
                 Err(Error::WrongKind("only chunked datasets can change their extent".into()))
             }
-            Storage::Virtual(sources) if sources.has_no_end() => {
-                let what = "the extent of a virtual dataset that follows its sources";
-                Err(Error::Invalid(what.into()))
-            }
-            Storage::Virtual(sources) => sources.check_extent(dims),
             Storage::External(_) => Ok(()),
             Storage::Dense(..) | Storage::Sparse(..) | Storage::VariableLength(..) => Ok(()),
         }

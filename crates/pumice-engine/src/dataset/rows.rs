@@ -5,12 +5,12 @@
 //! is new takes both as they are.
 
 use super::DatasetState;
-use crate::layout::sparse::LOCATIONS;
-use crate::layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use crate::{Error, Result};
 use pumice_bytes::append_some;
 use pumice_cache::WriteInParts;
 use pumice_filter::location::{Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder};
+use pumice_layout::sparse::LOCATIONS;
+use pumice_layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use pumice_wide::{Work, run_widely};
 use std::ops::Range;

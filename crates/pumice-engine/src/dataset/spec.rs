@@ -4,8 +4,6 @@ use super::describe::{Description, check_new_size, describe, is_unallocated, sho
 use super::filters::Filters;
 use super::{external, virtuality};
 use crate::file::File;
-use crate::index::{ChunkIndex, IndexKind};
-use crate::layout::Storage;
 use crate::measure::ExternalPiece;
 use crate::object::check_length;
 use crate::shared::Committed;
@@ -20,7 +18,9 @@ use pumice_format::object_header::{MESSAGE_CONSTANT, MESSAGE_SHARED, RawMessage}
 use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_format::virtual_mapping::VirtualMapping;
 use pumice_format::{Sizes, UNDEFINED};
+use pumice_layout::Storage;
 use pumice_space::{Extent, UNLIMITED};
+use pumice_structures::index::{ChunkIndex, IndexKind};
 use pumice_types::Datatype;
 
 /// The largest dataset that fits into a message of an object header, behind four bytes: messages of old
@@ -249,7 +249,8 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
     if let Some(raw) = external {
         layout.storage = external::storage(file, &layout.geometry, &raw)?;
     } else if let LayoutSpec::Virtual { mappings } = spec.layout {
-        layout.storage = Storage::Virtual(virtuality::Virtual::new(file, mappings));
+        let sources = virtuality::Virtual::new(file, mappings);
+        (layout.storage, description.sources) = (Storage::Virtual, Some(sources));
     }
     Ok((messages, description))
 }

@@ -6,9 +6,9 @@
 //! array of which little is stored: they visit stored chunks only. Of others, all cells are defined.
 
 use super::{DatasetState, virtuality};
-use crate::buffer::Output;
-use crate::layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use crate::{Error, Result};
+use pumice_layout::buffer::Output;
+use pumice_layout::{ReadRequest, Source, Storage, Target, WriteRequest};
 use pumice_space::{
     CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, SpaceError, plan,
     plan_packed,
@@ -58,7 +58,7 @@ impl DatasetState {
             return Ok(());
         }
         let target = &self.target(memory_type, output, options)?;
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.read(&self.layout.geometry, &self.datatype, &segments, target);
         }
@@ -87,7 +87,7 @@ impl DatasetState {
             return Ok(());
         }
         self.check_reach(selection, &dims)?;
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             let segments = virtual_segments(selection, &dims, options)?;
             return sources.write(&self.layout.geometry, memory_type, &segments, bytes, options);
         }

@@ -4,10 +4,11 @@
 //! file's global heap: they are read first and followed then, and written after what they refer to.
 
 use super::{DatasetState, virtuality};
-use crate::buffer::{Output, reserved, zeroed};
-use crate::layout::request::{Piece, piece_of};
-use crate::layout::{Lists, ReadRequest, Source, Storage, Target, VariableLength, WriteRequest};
 use crate::{Error, Result};
+use pumice_layout::buffer::Output;
+use pumice_layout::request::{Piece, piece_of};
+use pumice_layout::{Lists, ReadRequest, Source, Storage, Target, VariableLength, WriteRequest};
+use pumice_medium::{reserved, zeroed};
 use pumice_space::{CellSet, Dims, FoundCells, Selection, plan_packed};
 use pumice_types::{Conversion, Datatype, Heaped, VarLen, VarLenKind, heaped, references};
 use pumice_wide::widely;
@@ -37,7 +38,7 @@ impl DatasetState {
         let dims = self.dims();
         selection.check(&dims)?;
         let count = self.count(selection, &dims);
-        if let Storage::Virtual(sources) = &self.layout.storage
+        if let Some(sources) = &self.sources
             && self.datatype.has_varlen()
         {
             let (all, shape) = (Selection::all(), selection.shape(&dims));
@@ -187,7 +188,7 @@ impl DatasetState {
         if let Some((selection, elements)) = self.last_values(selection, elements)? {
             return self.write_references(&selection, &elements, heap);
         }
-        if let Storage::Virtual(sources) = &self.layout.storage {
+        if let Some(sources) = &self.sources {
             let (all, shape) = (Selection::all(), selection.shape(&dims));
             let wanted = virtuality::segments(selection, &dims, &all, &shape)?;
             let geometry = &self.layout.geometry;
@@ -288,7 +289,7 @@ impl DatasetState {
     }
 
     /// Gives back what elements, as the file has them, refer to; they were read while it was held that
-    /// [references are in hand](crate::global_heap::GlobalHeap::reading). What was never written refers to
+    /// [references are in hand](pumice_structures::global_heap::GlobalHeap::reading). What was never written refers to
     /// what the fill value refers to, which stays. Says whether something of it stays until the next commit.
     pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<bool> {
         if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
@@ -324,7 +325,7 @@ impl DatasetState {
         selection: &Selection,
         mut visit: impl FnMut(DefinedHeaped) -> Result<()>,
     ) -> Result<()> {
-        if let Storage::Virtual(_) = &self.layout.storage {
+        if self.sources.is_some() {
             return self.virtual_parts(selection)?.into_iter().try_for_each(
                 |(chunk, cells, selection)| {
                     let values = self.read_heaped(&selection)?;

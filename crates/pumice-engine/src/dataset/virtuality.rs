@@ -11,10 +11,6 @@ mod write;
 
 use super::DatasetState;
 use crate::file::{File, Kept};
-use crate::layout::Geometry;
-use crate::layout::dense::zeros;
-use crate::layout::request::{Target, fill_with};
-use crate::metadata::MetadataIo;
 use crate::{Error, Result, group, outside};
 use endless::{
     block, first_cells, is_numbered, layer, numbered, plain, unlimited_axis, with_trail,
@@ -23,6 +19,10 @@ use pumice_format::Context;
 use pumice_format::UNDEFINED;
 use pumice_format::messages::Layout;
 use pumice_format::virtual_mapping::{self, VirtualMapping};
+use pumice_layout::Geometry;
+use pumice_layout::dense::zeros;
+use pumice_layout::request::{Target, fill_with};
+use pumice_medium::MetadataIo;
 use pumice_space::{CellSet, ChunkGrid, Dims, Extent, Run, Segment, Selection, UNLIMITED, plan};
 use pumice_types::{Datatype, Heaped, heaped};
 use std::cell::Cell;
@@ -432,7 +432,7 @@ impl Piece {
         let size = datatype.size();
         let count: u64 = pairs.iter().map(|pair| pair.len).sum();
         let mut values = zeros(count.saturating_mul(size as u64))?;
-        let output = crate::buffer::Output::zeroed(&mut values);
+        let output = pumice_layout::buffer::Output::zeroed(&mut values);
         self.source.dataset.read(&selection, datatype, output)?;
         distribute(&pairs, &values, size, elements);
         Ok(())

@@ -12,9 +12,9 @@ mod window;
 pub use self::window::{Window, WindowRows};
 
 use super::DatasetState;
-use crate::layout::{ReadRequest, RowPart, RowsFound, Storage};
 use crate::{Error, Result};
 use pumice_cache::Executor;
+use pumice_layout::{ReadRequest, RowPart, RowsFound, Storage};
 use pumice_space::Dims;
 use pumice_types::{Conversion, Element};
 use std::ops::Range;
@@ -244,14 +244,6 @@ impl WindowPlan {
     }
 }
 
-impl RowsFound {
-    /// Which of the cells are those of a row.
-    #[inline]
-    fn row(&self, at: usize) -> Range<usize> {
-        self.starts[at] as usize..self.starts[at + 1] as usize
-    }
-}
-
 /// The bands of chunks of so many rows that rows which follow each other lie in.
 fn bands_of(rows: &Range<u64>, height: u64) -> Vec<Band> {
     if rows.is_empty() {
@@ -268,7 +260,7 @@ fn bands_of(rows: &Range<u64>, height: u64) -> Vec<Band> {
 /// The bands of chunks of so many rows that ascending rows lie in, and the number of each row within its chunk.
 fn listed_bands(wanted: &[u64], height: u64) -> Result<(Vec<Band>, PlannedRows)> {
     let mut bands: Vec<Band> = Vec::new();
-    let mut rows = crate::buffer::reserved(wanted.len())?;
+    let mut rows = pumice_medium::reserved(wanted.len())?;
     for &row in wanted {
         let at = rows.len();
         match bands.last_mut() {
@@ -318,7 +310,7 @@ impl Stripe {
 /// Makes a list one of so many zeros. Memory that is fresh from the system is zero, and left to whoever fills it first.
 fn zeros<E: bytemuck::Pod>(list: &mut Vec<E>, count: usize) -> Result<()> {
     if list.capacity() < count {
-        *list = crate::buffer::zeroed(count)?;
+        *list = pumice_medium::zeroed(count)?;
         return Ok(());
     }
     list.clear();

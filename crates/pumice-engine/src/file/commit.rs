@@ -3,11 +3,7 @@
 use super::File;
 use super::refused::{unless_stored, worse};
 use crate::dataset::DatasetState;
-use crate::journal::Durability;
-use crate::layout::DatasetLayout;
-use crate::medium::Snapshot;
 use crate::members::multi;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result};
 use pumice_cache::Refused;
@@ -15,6 +11,10 @@ use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
 use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::Scratch;
+use pumice_layout::DatasetLayout;
+use pumice_medium::MetadataIo;
+use pumice_medium::Snapshot;
+use pumice_medium::journal::Durability;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 

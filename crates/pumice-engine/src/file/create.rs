@@ -3,7 +3,6 @@
 use super::{Cache, File, with_options};
 use crate::file_space::FileSpace;
 use crate::group::{self, GroupSpec};
-use crate::medium::Medium;
 use crate::members::{self, multi};
 use crate::object::Object;
 use crate::version::{CreateOptions, LibraryVersion};
@@ -15,6 +14,7 @@ use pumice_format::object_header::{
 use pumice_format::superblock::Superblock;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry};
 use pumice_format::{Sizes, UNDEFINED};
+use pumice_medium::Medium;
 use pumice_store::{MemoryStore, Store};
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@
 use super::{Cache, File};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
-use crate::medium::{Found, Medium};
 use crate::version::CreateOptions;
 use crate::{Result, survey};
 use pumice_cache::Config;
 use pumice_format::superblock::Superblock;
+use pumice_medium::{Found, Medium};
 use pumice_store::{ReadOp, Store};
 use std::io;
 use std::sync::Arc;

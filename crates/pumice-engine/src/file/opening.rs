@@ -3,8 +3,6 @@
 use super::{Cache, File, looking, with_options};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
-use crate::journal::{self, Journal};
-use crate::medium::{Medium, Swmr, again};
 use crate::members::{self, Form, multi};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
@@ -12,6 +10,8 @@ use pumice_bytes::DecodeError;
 use pumice_format::UNDEFINED;
 use pumice_format::driver_info::DriverInfo;
 use pumice_format::superblock::{MAX_LENGTH, OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING, Superblock};
+use pumice_medium::journal::{self, Journal};
+use pumice_medium::{Medium, Swmr, again};
 use pumice_store::Store;
 use std::sync::Arc;
 

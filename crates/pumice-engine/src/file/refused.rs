@@ -9,11 +9,11 @@
 //! their place: then the commit does not take place.
 
 use super::File;
-use crate::layout::DatasetLayout;
 use crate::object::Object;
 use crate::{Error, Result, group};
 use pumice_cache::Refused;
 use pumice_format::messages::LinkTarget;
+use pumice_layout::DatasetLayout;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 
 use super::File;
 use crate::dataset::DatasetState;
-use crate::medium::Swmr;
 use crate::{Error, Result};
 use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
+use pumice_medium::Swmr;
 use pumice_store::Renewal;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};

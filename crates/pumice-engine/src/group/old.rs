@@ -12,15 +12,15 @@ mod edit;
 #[cfg(test)]
 mod tests;
 
-use crate::local_heap::LocalHeap;
-use crate::medium::Medium;
-use crate::metadata::MetadataIo;
 use crate::{Error, Result};
 use pumice_bytes::{Budget, DecodeError};
 use pumice_format::btree1::GroupNode;
 use pumice_format::messages::{Link, LinkTarget, SymbolTable};
 use pumice_format::symbol_table_node::{Scratch, SymbolTableEntry, SymbolTableNode};
 use pumice_format::{Context, Sizes, UNDEFINED};
+use pumice_medium::Medium;
+use pumice_medium::MetadataIo;
+use pumice_structures::local_heap::LocalHeap;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -87,7 +87,7 @@ impl OldGroup {
     /// All links in order of their names.
     pub(crate) fn list(&mut self, io: &Medium) -> Result<Vec<Link>> {
         // Many entries may name one long string, which would take more memory than the file has.
-        let mut budget = Budget::new(self.names.len().saturating_mul(4).max(1 << 20));
+        let mut budget = Budget::new(self.names.segment_bytes().saturating_mul(4).max(1 << 20));
         let mut links = Vec::new();
         let mut visited = std::collections::HashSet::new();
         for leaf in self.leaf_addresses(io)? {

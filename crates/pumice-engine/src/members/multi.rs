@@ -8,12 +8,12 @@
 //!   at least so long.
 
 use super::{driver, member_path, wrong_driver};
-use crate::allocator::PartSpace;
-use crate::journal::Journal;
-use crate::medium::Medium;
 use crate::{Error, Result};
 use pumice_format::driver_info::{DataKind, DriverInfo, Multi, MultiMember};
 use pumice_format::messages::{FileSpaceInfo, FileSpaceStrategy};
+use pumice_medium::Medium;
+use pumice_medium::allocator::PartSpace;
+use pumice_medium::journal::Journal;
 use pumice_store::{FileStore, Gaps, JoinedStore, Locking, Part, PartedStore, Store};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -10,13 +10,13 @@ use super::Place;
 use crate::copy::for_each_reference;
 use crate::dataset::DatasetState;
 use crate::file::File;
-use crate::layout::Storage;
-use crate::metadata::MetadataIo;
 use crate::object::Object;
 use crate::{Error, Result, attribute, group, reference, shared};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{Layout, LinkTarget, SharedLocation, kind};
 use pumice_format::object_header::RawMessage;
+use pumice_layout::Storage;
+use pumice_medium::MetadataIo;
 use pumice_types::{Datatype, Heaped};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
         }
         match &dataset.layout().storage {
             // What is there belongs to other datasets.
-            Storage::Virtual(_) => Ok(()),
+            Storage::Virtual => Ok(()),
             Storage::Unreadable(reason) => Err(Error::Unsupported(reason.clone())),
             Storage::External(_) => Err(not_understood("references from external files")),
             _ => dataset.for_each_stored_block(&mut |block| {

@@ -6,10 +6,10 @@
 //! asked in the same way, with a commit at that very moment.
 
 use pumice_cache::{ChunkCache, Config, Direct, Layout, Put};
-use pumice_engine::buffer::Output;
 use pumice_engine::dataset::{DatasetSpec, DatasetState, LayoutSpec};
 use pumice_engine::file::File;
-use pumice_engine::layout::{Place, Source, Storage, WriteRequest};
+use pumice_layout::buffer::Output;
+use pumice_layout::{Place, Source, Storage, WriteRequest};
 use pumice_space::{ChunkGrid, Extent, Selection, plan_packed};
 use pumice_store::{MemoryStore, Store};
 use pumice_types::{Conversion, Datatype, Reference, ReferenceKind};

@@ -113,7 +113,7 @@ fn converted<T: Element, W: Element>(values: &[T]) -> Result<Vec<W>> {
     if !number || given.size() > MOST_BYTES {
         return Err(not_summed(&given));
     }
-    let mut numbers: Vec<W> = pumice_engine::buffer::zeroed(values.len())?;
+    let mut numbers: Vec<W> = pumice_medium::zeroed(values.len())?;
     let bytes = bytemuck::cast_slice_mut(&mut numbers);
     Conversion::new(&given, &W::datatype())?.convert(bytemuck::cast_slice(values), bytes)?;
     Ok(numbers)

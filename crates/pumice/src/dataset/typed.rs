@@ -4,8 +4,9 @@ use super::Dataset;
 use crate::select::Select;
 use crate::typed::{self, Outgoing, is_unconvertible};
 use crate::{Transfer, Value};
-use pumice_engine::buffer::{Output, zeroed};
 use pumice_engine::{Error, Result};
+use pumice_layout::buffer::Output;
+use pumice_medium::zeroed;
 use pumice_space::{Dims, Selection, SpaceError};
 use pumice_types::{Datatype, H5Type, from_elements, plain, to_elements};
 

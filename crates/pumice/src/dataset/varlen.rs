@@ -2,8 +2,8 @@
 
 use super::{Dataset, Defined};
 use crate::select::Select;
-use pumice_engine::layout::Storage;
 use pumice_engine::{Error, Result};
+use pumice_layout::Storage;
 use pumice_types::{
     Conversion, Datatype, Element, Heaped, Sequences, Strings, Value, VarLenKind, heaped,
 };

@@ -4,12 +4,12 @@ use super::File;
 use crate::{
     ByKind, CacheOptions, Context, Durability, FileSpaceStrategy, GroupOptions, VirtualView,
 };
-use pumice_engine::allocator::Alignment;
 use pumice_engine::file::{Asked, File as Engine};
 use pumice_engine::onion::OnionStore;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::{CreateOptions, LibraryVersion};
 use pumice_engine::{Error, ErrorKind, Result};
+use pumice_medium::allocator::Alignment;
 use pumice_store::{Locking, MemoryStore, Store};
 use std::path::Path;
 use std::sync::Arc;

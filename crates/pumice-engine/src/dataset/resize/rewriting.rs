@@ -4,10 +4,10 @@
 
 use super::{Changes, Fate};
 use crate::dataset::DatasetState;
-use crate::layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
+use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
 use pumice_space::{Dims, Selection};
 use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};

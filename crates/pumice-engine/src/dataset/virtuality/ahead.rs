@@ -2,7 +2,7 @@
 
 use super::{Deeper, Source, Virtual, segments};
 use crate::Result;
-use crate::layout::Geometry;
+use pumice_layout::Geometry;
 use pumice_space::Selection;
 use std::sync::Arc;
 

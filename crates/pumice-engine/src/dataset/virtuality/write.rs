@@ -8,8 +8,8 @@ use super::{Deeper, Piece, Virtual};
 use crate::dataset::DatasetState;
 use crate::dataset::transfer::TransferOptions;
 use crate::file::{File, Kept};
-use crate::layout::{Geometry, Storage};
 use crate::{Error, Result};
+use pumice_layout::Geometry;
 use pumice_space::{Segment, Selection};
 use pumice_types::{Datatype, Heaped};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ const RESET_BYTES: u64 = 16 << 20;
 impl DatasetState {
     /// Lets the selected cells read as the fill value again: where cells cannot be undefined, it is written.
     pub fn reset(&self, selection: &Selection) -> Result<()> {
-        let Storage::Virtual(sources) = &self.layout.storage else { return self.erase(selection) };
+        let Some(sources) = &self.sources else { return self.erase(selection) };
         self.begin_write()?;
         let _no_resize = self.gate();
         let dims = self.dims();
@@ -208,7 +208,7 @@ impl Share {
 
     /// Its elements, in the order of its cells.
     fn gather(&self, bytes: &[u8], size: usize) -> Result<Vec<u8>> {
-        let mut values = crate::buffer::reserved((self.count() as usize).saturating_mul(size))?;
+        let mut values = pumice_medium::reserved((self.count() as usize).saturating_mul(size))?;
         for pair in &self.pairs {
             let start = pair.memory as usize * size;
             let part = bytes.get(start..start + pair.len as usize * size);

@@ -93,7 +93,7 @@ impl WindowPlan {
                 continue;
             }
             let count = bytes.len() / conversion.source_size();
-            let mut elements = crate::buffer::zeroed(count * size_of::<T>())?;
+            let mut elements = pumice_medium::zeroed(count * size_of::<T>())?;
             conversion.convert(bytes, &mut elements)?;
             all.push(Cow::Owned(elements));
         }

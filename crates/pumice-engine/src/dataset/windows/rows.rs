@@ -5,9 +5,9 @@
 //! window have a cell or two, and a loop for each row would take longer than the cells.
 
 use super::{Band, Index, LinesInto, NOWHERE, Stripe, WindowPlan, into_inner, run, zeros};
-use crate::layout::RowsFound;
 use crate::{Error, Result};
 use pumice_cache::Executor;
+use pumice_layout::RowsFound;
 use pumice_space::Division;
 use pumice_types::{Conversion, Element};
 use pumice_wide::{Work, run_widely};

@@ -1,7 +1,7 @@
 //! Which part of a matrix is read: rows in any order, and columns.
 
-use crate::buffer::reserved;
 use crate::{Error, Result};
+use pumice_medium::reserved;
 use pumice_space::{HyperslabAxis, Selection};
 use std::borrow::Cow;
 use std::ops::Range;

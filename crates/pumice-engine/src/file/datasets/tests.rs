@@ -2,12 +2,12 @@
 //! listed. Whoever opens it calls back in between, so that nothing here is a matter of luck.
 
 use super::*;
-use crate::buffer::Output;
 use crate::dataset::{DatasetSpec, LayoutSpec};
 use crate::version::CreateOptions;
 use crate::{delete, group};
 use pumice_cache::{ChunkCache, Config};
 use pumice_format::messages::{Link, LinkTarget};
+use pumice_layout::buffer::Output;
 use pumice_space::{Extent, Selection};
 use pumice_store::MemoryStore;
 use pumice_types::H5Type;

@@ -1,13 +1,13 @@
 //! Adding and removing links of an old-style group.
 
 use super::{Changed, OldGroup, Way};
-use crate::medium::Medium;
-use crate::metadata::{DataKind, MetadataIo};
 use crate::{Error, Result};
 use pumice_format::UNDEFINED;
 use pumice_format::btree1::GroupNode;
 use pumice_format::messages::Link;
 use pumice_format::symbol_table_node::{Scratch, SymbolTableNode};
+use pumice_medium::Medium;
+use pumice_medium::{DataKind, MetadataIo};
 
 impl OldGroup {
     /// Adds a link. There must be none of that name.

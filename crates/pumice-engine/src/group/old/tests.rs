@@ -1,9 +1,9 @@
 //! Old-style groups against a map, with nodes so small that trees get deep.
 
 use super::OldGroup;
-use crate::medium::Medium;
 use pumice_format::messages::{Link, LinkTarget};
 use pumice_format::{Sizes, UNDEFINED};
+use pumice_medium::Medium;
 use pumice_store::MemoryStore;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

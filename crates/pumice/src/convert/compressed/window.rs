@@ -3,9 +3,9 @@
 use super::{Compressed, Lines};
 use crate::select::Select;
 use crate::{Dataset, Defined};
-use pumice_engine::buffer::reserved;
 use pumice_engine::dataset::{LinesInto, Window, WindowRows};
 use pumice_engine::{Error, Result};
+use pumice_medium::reserved;
 use pumice_space::{Dims, Selection};
 use pumice_types::Element;
 use std::ops::Range;

@@ -1,0 +1,242 @@
+//! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
+
+use super::geometry::Geometry;
+use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
+use super::stretch::Stretch;
+use super::table::ChunkTable;
+use pumice_bytes::DecodeError;
+use pumice_cache::{Direct, Fetch, Outcome, Put, Stored};
+use pumice_filter::Pipeline;
+use pumice_format::index::ChunkRecord;
+use pumice_medium::zeroed;
+use pumice_medium::{Error, Result};
+use pumice_space::{CellSet, Dims};
+use std::sync::Arc;
+
+/// How the chunks of a dataset are stored.
+pub struct Dense {
+    geometry: Arc<Geometry>,
+    pipeline: Pipeline,
+    dont_filter_partial: bool,
+}
+
+impl Dense {
+    /// A dense layout with one pipeline.
+    pub fn new(geometry: Arc<Geometry>, pipeline: Pipeline, dont_filter_partial: bool) -> Self {
+        Self { geometry, pipeline, dont_filter_partial }
+    }
+
+    /// The same for another extent.
+    pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
+        Self::new(geometry, self.pipeline.clone(), self.dont_filter_partial)
+    }
+
+    /// The filters.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Whether partial edge chunks are stored unfiltered.
+    pub fn dont_filter_partial(&self) -> bool {
+        self.dont_filter_partial
+    }
+
+    /// Whether the chunk is stored as it is in memory if its filters skip none.
+    pub fn unfiltered(&self, key: &Dims) -> bool {
+        self.pipeline.is_empty() || (self.dont_filter_partial && self.geometry.is_partial(key))
+    }
+
+    /// Refuses stored bytes that cannot be those of the chunk.
+    pub fn check_stored(&self, key: &Dims, size: u64, filter_mask: u32) -> Result<()> {
+        let filters = self.pipeline.specs().len();
+        if filter_mask.checked_shr(filters as u32).is_some_and(|beyond| beyond != 0) {
+            return Err(Error::Invalid(format!(
+                "the filter mask {filter_mask:#x} skips filters that a pipeline of {filters} has not"
+            )));
+        }
+        if size == 0 {
+            return Err(Error::Invalid("a stored chunk has at least one byte".into()));
+        }
+        let wanted = self.geometry.chunk_bytes();
+        let skipped = filters > 0 && filter_mask.count_ones() as usize == filters;
+        if (skipped || self.unfiltered(key)) && size != wanted {
+            return Err(Error::Invalid(format!(
+                "an unfiltered chunk has {wanted} byte(s), but {size} were given"
+            )));
+        }
+        Ok(())
+    }
+
+    /// A chunk with the fill value everywhere, or with zeros if all will be overwritten.
+    pub fn new_chunk(&self, fill: bool) -> Result<Vec<u8>> {
+        let mut chunk = zeros(self.geometry.chunk_bytes())?;
+        if fill && self.geometry.fill().iter().any(|&byte| byte != 0) {
+            fill_with(&mut chunk, self.geometry.fill());
+        }
+        Ok(chunk)
+    }
+
+    /// Serves a read from the stored bytes of a chunk, whether or not checksums match them, if it wants
+    /// that; tells whether it does. Such a chunk is not kept: it would answer reads that ask for more.
+    pub fn scatter_stored(
+        &self,
+        key: &Dims,
+        bytes: &[u8],
+        record: &ChunkRecord,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        if !is_unverified(request) || self.unfiltered(key) {
+            return Ok(false);
+        }
+        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
+        let chunk = self.pipeline.unverified().decode_slice(bytes, record.filter_mask, limit)?;
+        self.scatter(&self.check_decoded(chunk, record)?, request)?;
+        Ok(true)
+    }
+
+    /// The cells of a chunk from its stored bytes.
+    pub fn decode(&self, key: &Dims, bytes: Vec<u8>, record: &ChunkRecord) -> Result<Vec<u8>> {
+        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
+        let chunk = if self.unfiltered(key) {
+            bytes
+        } else {
+            self.pipeline.decode(bytes, record.filter_mask, limit)?
+        };
+        self.check_decoded(chunk, record)
+    }
+
+    fn check_decoded(&self, chunk: Vec<u8>, record: &ChunkRecord) -> Result<Vec<u8>> {
+        let wanted = self.geometry.chunk_bytes();
+        if chunk.len() as u64 == wanted {
+            return Ok(chunk);
+        }
+        let expected = format!("{wanted} byte(s) once decoded");
+        Err(DecodeError::new("chunk", record.address, expected, chunk.len()).into())
+    }
+
+    /// Answers a read from a resident chunk.
+    pub fn scatter(&self, chunk: &[u8], request: &mut ReadRequest<'_>) -> Result<()> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            ReadRequest::Values { part, target } => {
+                let mut segments = part.segments(dims);
+                while let Some(line) = segments.next_line() {
+                    target.place_line(&line, chunk)?;
+                }
+                Ok(())
+            }
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                Err(points_of_sparse())
+            }
+            ReadRequest::Defined { cells, found } => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+                Ok(())
+            }
+            ReadRequest::DefinedValues { cells, found, .. } => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let mut values = Vec::with_capacity(cells.len() as usize * element);
+                for run in cells.runs() {
+                    let start = run.start as usize * element;
+                    values.extend_from_slice(&chunk[start..start + run.len as usize * element]);
+                }
+                **found = Some((cells.into(), values));
+                Ok(())
+            }
+            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
+        }
+    }
+
+    /// Answers a read from a chunk that is not stored: every cell has the fill value.
+    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } => target.fill_all(part.segments(dims)),
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                return Err(points_of_sparse());
+            }
+            ReadRequest::Defined { cells, found } => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+            }
+            ReadRequest::DefinedValues { cells, found, .. } => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let mut values = zeros(cells.len() * self.geometry.element_size() as u64)?;
+                fill_with(&mut values, self.geometry.fill());
+                **found = Some((cells.into(), values));
+            }
+            ReadRequest::DefinedHeaped { .. } => return Err(super::without_heap()),
+        }
+        Ok(())
+    }
+
+    /// Whether a chunk is stored as it is in memory.
+    pub fn is_plain(&self, key: &Dims, stored: &Stored<ChunkRecord>) -> bool {
+        self.unfiltered(key) && stored.len == self.geometry.chunk_bytes()
+    }
+
+    /// Reads cells of a chunk that is not in the cache and is stored as it is in memory.
+    pub fn direct_read<'r>(
+        &self,
+        table: &ChunkTable,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        let ReadRequest::Values { part, target } = request else { return Ok(Direct::Impossible) };
+        self.stretch(table, stored).read(|| part.segments(self.geometry.chunk()), target, extents)
+    }
+
+    /// Writes cells of a chunk that is not in the cache, is stored as it is in memory and stays
+    /// where it is.
+    pub fn direct_write<'r>(
+        &self,
+        table: &ChunkTable,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        let WriteRequest::Values { part, source } = request else { return Ok(Direct::Impossible) };
+        self.stretch(table, stored).write(|| part.segments(self.geometry.chunk()), source, extents)
+    }
+
+    fn stretch<'t>(&self, table: &'t ChunkTable, stored: &Stored<ChunkRecord>) -> Stretch<'t> {
+        Stretch::new(table.medium(), stored.offset, self.geometry.element_size())
+    }
+
+    /// Carries out a write on a resident chunk.
+    pub fn gather(&self, chunk: &mut [u8], request: &mut WriteRequest<'_>) -> Result<Outcome> {
+        let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
+        match request {
+            WriteRequest::Values { part, source } => {
+                let mut segments = part.segments(dims);
+                while let Some(line) = segments.next_line() {
+                    source.copy_line(&line, chunk)?;
+                }
+            }
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
+            | WriteRequest::ErasePoints { .. } => {
+                return Err(points_of_sparse());
+            }
+            WriteRequest::Erase { cells } => cells.runs(dims).for_each(|run| {
+                let start = run.start as usize * element;
+                let place = &mut chunk[start..start + run.len as usize * element];
+                fill_with(place, self.geometry.fill());
+            }),
+        }
+        Ok(Outcome::Keep)
+    }
+}
+
+/// Whether a read wants values even if a checksum does not match them.
+pub(super) fn is_unverified(request: &ReadRequest<'_>) -> bool {
+    matches!(request, ReadRequest::Values { target, .. } if target.is_unverified())
+}
+
+/// Zeroed memory, or an error where there is not enough.
+pub fn zeros(bytes: u64) -> Result<Vec<u8>> {
+    let too_large = || Error::NoMemory(format!("not enough memory for a chunk of {bytes} bytes"));
+    let len = usize::try_from(bytes).map_err(|_| too_large())?;
+    // A chunk shape from a damaged file must not abort the program.
+    zeroed(len).map_err(|_| too_large())
+}

@@ -1,0 +1,373 @@
+//! A decoded sparse chunk: which cells are defined, and their values in row-major order.
+//!
+//! Invariant: `values`, when present, has exactly one element per defined cell. It is absent while
+//! only the locations are resident.
+
+use super::request::{RowPart, RowsFound, Source, Target};
+use pumice_filter::EncodedCells;
+use pumice_medium::Result;
+use pumice_space::{CellSet, Found, FoundCells, Run, Segment, Selection};
+use pumice_wide::{Work, run_widely};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// [`CellSet::list_within`] of rows, compiled for wide registers. The answer has no values; `visit` gets their positions.
+pub(super) struct ListRows<'a, F> {
+    pub(super) cells: &'a CellSet,
+    pub(super) width: u64,
+    pub(super) rows: RowPart<'a>,
+    pub(super) columns: Range<u32>,
+    /// Gets ascending runs of positions.
+    pub(super) visit: F,
+}
+
+impl<F: FnMut(Run)> ListRows<'_, F> {
+    /// Lists the cells of these rows.
+    #[inline(always)]
+    fn list(self, rows: impl ExactSizeIterator<Item = u32>) -> RowsFound {
+        let Self { cells, width, columns, mut visit, .. } = self;
+        let (left, len) = (u64::from(columns.start), columns.len() as u64);
+        let mut list = cells.list_for((rows.len() as u64).saturating_mul(len));
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        let (mut pending, mut before) = (Run { start: 0, len: 0 }, 0);
+        starts.push(0);
+        let runs = rows.map(|row| Run { start: u64::from(row) * width + left, len });
+        cells.list_within(runs, &mut list, |range| {
+            before += range.len() as u32;
+            starts.push(before);
+            let (start, len) = (range.start as u64, range.len() as u64);
+            if len == 0 {
+                return;
+            }
+            // Values of rows that follow each other do so, too.
+            if pending.end() == start {
+                pending.len += len;
+                return;
+            }
+            visit(std::mem::replace(&mut pending, Run { start, len }));
+        });
+        visit(pending);
+        RowsFound { cells: list, starts, values: Vec::new() }
+    }
+}
+
+impl<F: FnMut(Run)> Work for ListRows<'_, F> {
+    type Output = RowsFound;
+
+    #[inline(always)]
+    fn run(self) -> RowsFound {
+        match self.rows.clone() {
+            RowPart::Range(rows) => self.list(rows),
+            RowPart::Listed(rows) => self.list(rows.iter().copied()),
+        }
+    }
+}
+
+/// The defined cells of a chunk and their values.
+#[derive(Clone, Debug)]
+pub struct SparseChunk {
+    /// Which cells are defined.
+    pub cells: CellSet,
+    /// Their values, or `None` if they are not resident. They are shared while they are being written.
+    pub values: Option<Arc<Vec<u8>>>,
+    /// The locations as they are stored, as long as no cell has come or gone: who only changes
+    /// values need not encode them again.
+    pub stored: Option<StoredCells>,
+}
+
+/// Locations as they are stored.
+#[derive(Clone, Debug)]
+pub struct StoredCells {
+    /// The section.
+    pub cells: EncodedCells,
+    /// Where the chunk is stored.
+    pub address: u64,
+}
+
+impl SparseChunk {
+    /// A chunk with these cells and their values.
+    pub fn new(cells: CellSet, values: Option<Vec<u8>>) -> Self {
+        Self { cells, values: values.map(Arc::new), stored: None }
+    }
+
+    /// A chunk of `cells` cells, none of them defined.
+    pub fn empty(cells: u64) -> Self {
+        Self::new(CellSet::empty(cells), Some(Vec::new()))
+    }
+
+    /// Bytes in memory, used and allocated.
+    pub fn footprint(&self) -> (usize, usize) {
+        let (used, allocated) =
+            self.values.as_ref().map_or((0, 0), |values| (values.len(), values.capacity()));
+        let stored = self.stored.as_ref().map_or(0, |stored| stored.cells.bytes.len());
+        let cells = self.cells.heap_bytes() + stored + size_of::<Self>();
+        (used + cells, allocated + cells)
+    }
+
+    /// The values that are resident.
+    pub fn values(&self) -> &[u8] {
+        self.values.as_ref().map_or(&[], |values| values.as_slice())
+    }
+
+    /// The values, to be changed; if they are being written, a copy of them.
+    pub fn values_mut(&mut self) -> Option<&mut Vec<u8>> {
+        self.values.as_mut().map(Arc::make_mut)
+    }
+
+    /// Gives back memory that is not used.
+    pub fn condense(&mut self) {
+        self.values.iter_mut().filter_map(Arc::get_mut).for_each(Vec::shrink_to_fit);
+    }
+
+    /// Places the defined cells among `segments`; the caller has put the fill value everywhere.
+    pub fn scatter(
+        &self,
+        element: usize,
+        segments: impl Iterator<Item = Segment>,
+        target: &Target<'_>,
+    ) -> Result<()> {
+        let values = self.values();
+        let mut cursor = self.cells.cursor();
+        let mut placed = Ok(());
+        for segment in segments {
+            let wanted = Run { start: segment.cell, len: segment.len };
+            cursor.for_each(wanted, |piece| {
+                let start = piece.position as usize * element;
+                let found = &values[start..start + piece.len as usize * element];
+                let memory = segment.memory + (piece.cell - segment.cell);
+                if let Err(error) = target.place(memory, found) {
+                    placed = Err(error);
+                }
+            });
+        }
+        placed
+    }
+
+    /// The part of the chunk that lies in `wanted`.
+    pub fn extract(&self, element: usize, wanted: &CellSet) -> (CellSet, Vec<u8>) {
+        if wanted.is_full() {
+            return (self.cells.clone(), self.values().to_vec());
+        }
+        let found = self.cells.intersection(wanted);
+        let values = self.copy_values(element, &found);
+        (found, values)
+    }
+
+    /// The part of a chunk of shape `dims` that `wanted` selects, without values if none are wanted.
+    pub fn select(
+        &self,
+        element: usize,
+        dims: &[u64],
+        wanted: &Selection,
+        values: bool,
+    ) -> Result<(FoundCells, Vec<u8>)> {
+        let Found { cells, positions } = self.cells.find(wanted, dims)?;
+        let values = match values {
+            true => pieces(self.values(), element, cells.len(), positions),
+            false => Vec::new(),
+        };
+        Ok((cells, values))
+    }
+
+    /// The defined cells in `columns` of some rows of a chunk of rows of `width` cells, and their values.
+    pub fn rows(
+        &self,
+        element: usize,
+        width: u64,
+        rows: RowPart<'_>,
+        columns: Range<u32>,
+    ) -> RowsFound {
+        let (cells, held) = (&self.cells, self.values());
+        let mut values = Vec::new();
+        let visit = |run: Run| copy_piece(held, element, run, &mut values);
+        let found = run_widely(ListRows { cells, width, rows, columns, visit });
+        RowsFound { values, ..found }
+    }
+
+    /// Defines `cells` with `values` (one element each, in row-major order of `cells`).
+    pub fn define(&mut self, element: usize, cells: CellSet, values: Vec<u8>) {
+        if self.cells.is_empty() || cells.is_full() {
+            *self = Self::new(cells, Some(values));
+            return;
+        }
+        if !self.overwrite(element, &cells, &values) {
+            *self = self.with(element, &cells, &values);
+        }
+    }
+
+    /// The chunk with `cells` defined with `values`.
+    pub fn with(&self, element: usize, cells: &CellSet, values: &[u8]) -> Self {
+        let held = self.values();
+        let union = self.cells.union(cells);
+        let mut merged = Vec::with_capacity(union.len() as usize * element);
+        for piece in self.cells.splice(cells) {
+            let from = if piece.new { values } else { held };
+            let start = piece.position as usize * element;
+            merged.extend_from_slice(&from[start..start + piece.len as usize * element]);
+        }
+        note_moved(union.len());
+        Self::new(union, Some(merged))
+    }
+
+    /// Replaces the values of those of `cells` that are defined already. Returns whether all are.
+    pub fn overwrite(&mut self, element: usize, cells: &CellSet, values: &[u8]) -> bool {
+        let held = Arc::make_mut(self.values.get_or_insert_default());
+        let mut cursor = self.cells.cursor();
+        let (mut before, mut known) = (0, 0);
+        cells.for_each_run(|run| {
+            cursor.for_each(run, |piece| {
+                let from = (before + piece.cell - run.start) as usize * element;
+                let (to, len) = (piece.position as usize * element, piece.len as usize * element);
+                held[to..to + len].copy_from_slice(&values[from..from + len]);
+                known += piece.len;
+            });
+            before += run.len;
+        });
+        known == before
+    }
+
+    /// Makes `cells` undefined. Returns whether any of them was defined.
+    pub fn erase(&mut self, element: usize, cells: &CellSet) -> bool {
+        let (left, kept) = self.cells.without(cells);
+        if left.len() == self.cells.len() {
+            return false;
+        }
+        note_moved(left.len());
+        if let Some(values) = &mut self.values {
+            match Arc::get_mut(values) {
+                // Where they are, values need no memory but what is in the processor's cache by then.
+                Some(values) => keep_only(values, element, &kept),
+                None => *values = Arc::new(pieces(values, element, left.len(), kept)),
+            }
+        }
+        (self.cells, self.stored) = (left, None);
+        true
+    }
+
+    /// The chunk with `cells` undefined; `None` if none of them is defined.
+    pub fn without(&self, element: usize, cells: &CellSet) -> Option<Self> {
+        let (left, kept) = self.cells.without(cells);
+        if left.len() == self.cells.len() {
+            return None;
+        }
+        note_moved(left.len());
+        let values = self.values.as_ref().map(|held| pieces(held, element, left.len(), kept));
+        Some(Self::new(left, values))
+    }
+
+    /// The values of a subset of the defined cells.
+    fn copy_values(&self, element: usize, subset: &CellSet) -> Vec<u8> {
+        let found = self.cells.overlaps(subset.runs());
+        let runs = found.map(|piece| Run { start: piece.position, len: piece.len });
+        pieces(self.values(), element, subset.len(), runs)
+    }
+}
+
+/// Bytes that are copied at once, though fewer may be wanted.
+const FEW: usize = 32;
+
+/// The bytes of those elements, `count` in all, that runs name.
+fn pieces(
+    values: &[u8],
+    element: usize,
+    count: u64,
+    runs: impl IntoIterator<Item = Run>,
+) -> Vec<u8> {
+    let mut found = Vec::with_capacity(count as usize * element + FEW);
+    runs.into_iter().for_each(|run| copy_piece(values, element, run, &mut found));
+    found
+}
+
+/// Appends the bytes of a run of elements.
+#[inline(always)]
+fn copy_piece(values: &[u8], element: usize, run: Run, found: &mut Vec<u8>) {
+    let (start, len) = (run.start as usize * element, run.len as usize * element);
+    // Rows of narrow windows have short runs of any length: a copy of fixed length takes no decision for each.
+    match values[start..].first_chunk::<FEW>() {
+        Some(few) if len <= FEW => {
+            let end = found.len() + len;
+            found.extend_from_slice(few);
+            found.truncate(end);
+        }
+        _ => found.extend_from_slice(&values[start..start + len]),
+    }
+}
+
+/// Leaves those elements that ascending runs name.
+fn keep_only(values: &mut Vec<u8>, element: usize, kept: &[Run]) {
+    let mut len = 0;
+    for run in kept {
+        let start = run.start as usize * element;
+        let end = start + run.len as usize * element;
+        values.copy_within(start..end, len);
+        len += end - start;
+    }
+    values.truncate(len);
+    if len < values.capacity() / 2 {
+        values.shrink_to_fit();
+    }
+}
+
+/// Counts cells that are moved in memory because others came or went, for tests of how often that is.
+#[cfg(not(test))]
+pub(super) fn note_moved(_cells: u64) {}
+
+#[cfg(test)]
+pub(super) fn note_moved(cells: u64) {
+    MOVED.set(MOVED.get() + cells);
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Cells that this thread has moved.
+    pub(super) static MOVED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// The cells and values that `segments` bring, in row-major order of the chunk and in the memory's
+/// type. Where a cell is named more than once, the last segment wins.
+pub fn collect(
+    cells: u64,
+    segments: impl Iterator<Item = Segment> + Clone,
+    source: &Source<'_>,
+) -> Result<(CellSet, Vec<u8>)> {
+    let (mut ascending, mut next, mut count) = (true, 0, 0);
+    for segment in segments.clone() {
+        ascending &= segment.cell >= next;
+        next = segment.cell + segment.len;
+        count += segment.len;
+    }
+    if !ascending {
+        return collect_unordered(cells, segments, source);
+    }
+    let mut collected = Vec::with_capacity(source.bytes_of(count));
+    for segment in segments.clone() {
+        source.append(segment.memory, segment.len, &mut collected)?;
+    }
+    let runs = segments.map(|segment| Run { start: segment.cell, len: segment.len });
+    Ok((CellSet::from_runs(cells, runs)?, collected))
+}
+
+fn collect_unordered(
+    cells: u64,
+    segments: impl Iterator<Item = Segment>,
+    source: &Source<'_>,
+) -> Result<(CellSet, Vec<u8>)> {
+    let mut places: Vec<(u64, u64)> = segments
+        .flat_map(|segment| (0..segment.len).map(move |i| (segment.cell + i, segment.memory + i)))
+        .collect();
+    // Stable, so that of equal cells the one that came last stays last.
+    places.sort_by_key(|&(cell, _)| cell);
+    let mut last = Vec::with_capacity(places.len());
+    for place in places {
+        match last.last_mut() {
+            Some((cell, memory)) if *cell == place.0 => *memory = place.1,
+            _ => last.push(place),
+        }
+    }
+    let mut collected = Vec::with_capacity(source.bytes_of(last.len() as u64));
+    for &(_, memory) in &last {
+        source.append(memory, 1, &mut collected)?;
+    }
+    let set = CellSet::from_sorted_cells(cells, last.into_iter().map(|(cell, _)| cell))?;
+    Ok((set, collected))
+}

@@ -1,0 +1,320 @@
+//! What can go wrong in a living file.
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Any failure of the engine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was being done.
+        action: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Another program changed the file while it was open. Nothing was written; what was read before is of another
+    /// state than what could be read now.
+    #[error("the file was changed while it was open: {0}; refresh it, or open it again")]
+    Changed(String),
+    /// A program writes the file beside readers (SWMR), or ended without closing it.
+    #[error("{0}")]
+    BeingWritten(&'static str),
+    /// Bytes in the file are not what they should be.
+    #[error(transparent)]
+    Decode(#[from] pumice_bytes::DecodeError),
+    /// Something cannot be written in HDF5's format.
+    #[error(transparent)]
+    Format(#[from] pumice_format::FormatError),
+    /// A selection or shape does not fit.
+    #[error(transparent)]
+    Space(#[from] pumice_space::SpaceError),
+    /// Values cannot be converted.
+    #[error(transparent)]
+    Type(#[from] pumice_types::TypeError),
+    /// A filter failed or is missing.
+    #[error(transparent)]
+    Filter(#[from] pumice_filter::FilterError),
+    /// The chunk cache could not serve the request.
+    #[error(transparent)]
+    Cache(#[from] pumice_cache::CacheError),
+    /// Changes that cannot be stored, because they cannot be encoded: mostly, a filter refuses them. All other changes of the file are.
+    #[error("{what}: {source}")]
+    NotStored {
+        /// Which, and what becomes of them.
+        what: String,
+        /// Why the first of them cannot be stored.
+        source: Box<Error>,
+    },
+    /// A name leads nowhere.
+    #[error("{0}")]
+    NotFound(String),
+    /// A name is taken.
+    #[error("{0}")]
+    Exists(String),
+    /// What would change cannot be changed.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// An object is of another kind than the one that was asked for.
+    #[error("{0}")]
+    WrongKind(String),
+    /// An index lies outside.
+    #[error("{0}")]
+    OutOfBounds(String),
+    /// Something has another number of dimensions, or another shape.
+    #[error("{0}")]
+    RankMismatch(String),
+    /// There are more or fewer values than cells.
+    #[error("{0}")]
+    CountMismatch(String),
+    /// No rule turns elements of one datatype into those of the other.
+    #[error("{0}")]
+    TypeMismatch(String),
+    /// A value does not exist in its datatype.
+    #[error("{0}")]
+    WrongValue(String),
+    /// Another program writes the file, or ended without closing it.
+    #[error("{0}")]
+    Locked(String),
+    /// Parts of the file contradict each other.
+    #[error("{0}")]
+    Damaged(String),
+    /// A filter is not part of this build, and no plugin was found.
+    #[error("{0}")]
+    FilterMissing(String),
+    /// The file has no room for more.
+    #[error("{0}")]
+    NoSpace(String),
+    /// There is not enough memory.
+    #[error("{0}")]
+    NoMemory(String),
+    /// A failure, and the object at which it happened.
+    #[error("{path}: {source}")]
+    At {
+        /// The object's path in the file.
+        path: String,
+        /// What went wrong there.
+        source: Box<Error>,
+    },
+    /// The request itself is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// The file uses something that is not supported yet.
+    #[error("not supported yet: {0}")]
+    Unsupported(String),
+    /// A rule inside the engine does not hold: a defect of Pumice.
+    #[error("internal error, please report it: {0}")]
+    Internal(String),
+}
+
+/// Which fault an error tells of: one kind for one fault, whatever part of the program found it.
+///
+/// ```
+/// use pumice_medium::{Error, ErrorKind};
+///
+/// let error = Error::NotFound("no link \"a\"".into()).at("/group");
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused; [`Error::io`] has its answer.
+    Io,
+    /// There is no room on the disk, or in the addresses of the file.
+    NoSpace,
+    /// There is not enough memory.
+    NoMemory,
+    /// Somebody else has the file open, or writes it.
+    Locked,
+    /// The file was changed by another program while it was open.
+    Changed,
+    /// Bytes in the file are not what they should be.
+    Damaged,
+    /// The file has something of a version that this program does not know.
+    TooNew,
+    /// A name leads nowhere: no object, link, attribute or file.
+    NotFound,
+    /// A name is taken.
+    Exists,
+    /// What would change is open for reading only, or can only be read.
+    ReadOnly,
+    /// An object is of another kind, such as a group where a dataset was asked for.
+    WrongKind,
+    /// An index or a selection reaches beyond the extent.
+    OutOfBounds,
+    /// A selection, a point or an array has another number of dimensions, or another shape.
+    RankMismatch,
+    /// There are more or fewer values than cells.
+    CountMismatch,
+    /// No rule turns elements of one datatype into those of the other.
+    TypeMismatch,
+    /// A value that its type or the file's cannot have.
+    WrongValue,
+    /// A filter is not part of this build, and no plugin was found.
+    FilterMissing,
+    /// A filter failed, or its parameters make no sense.
+    Filter,
+    /// Some changes cannot be encoded, and are not stored.
+    NotStored,
+    /// The request contradicts itself, or what it is about.
+    Invalid,
+    /// Nobody has written this part yet.
+    Unsupported,
+    /// A defect of Pumice.
+    Internal,
+}
+
+impl Error {
+    /// Which fault it tells of.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::At { source, .. } => source.kind(),
+            Self::NotStored { source, .. } => match source.kind() {
+                // The disk is to blame, not the values.
+                kind @ (ErrorKind::NoSpace | ErrorKind::Io | ErrorKind::FilterMissing) => kind,
+                _ => ErrorKind::NotStored,
+            },
+            Self::Io { source, .. } => kind_of_io(source),
+            Self::Changed(_) => ErrorKind::Changed,
+            Self::BeingWritten(_) => ErrorKind::Locked,
+            Self::Decode(error) => kind_of_decode(error),
+            Self::Format(pumice_format::FormatError::Decode(error)) => kind_of_decode(error),
+            Self::Format(_) => ErrorKind::Invalid,
+            Self::Space(error) => kind_of_space(error),
+            Self::Type(error) => kind_of_type(error),
+            Self::Filter(pumice_filter::FilterError::Missing { .. }) => ErrorKind::FilterMissing,
+            Self::Filter(pumice_filter::FilterError::Memory { .. }) => ErrorKind::NoMemory,
+            Self::Filter(
+                pumice_filter::FilterError::Corrupt { .. }
+                | pumice_filter::FilterError::TooLarge { .. },
+            ) => ErrorKind::Damaged,
+            Self::Filter(_) => ErrorKind::Filter,
+            Self::Cache(pumice_cache::CacheError::OutOfMemory { .. }) => ErrorKind::NoMemory,
+            Self::Cache(_) => ErrorKind::Internal,
+            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Exists(_) => ErrorKind::Exists,
+            Self::ReadOnly(_) => ErrorKind::ReadOnly,
+            Self::WrongKind(_) => ErrorKind::WrongKind,
+            Self::OutOfBounds(_) => ErrorKind::OutOfBounds,
+            Self::RankMismatch(_) => ErrorKind::RankMismatch,
+            Self::CountMismatch(_) => ErrorKind::CountMismatch,
+            Self::TypeMismatch(_) => ErrorKind::TypeMismatch,
+            Self::WrongValue(_) => ErrorKind::WrongValue,
+            Self::Locked(_) => ErrorKind::Locked,
+            Self::Damaged(_) => ErrorKind::Damaged,
+            Self::FilterMissing(_) => ErrorKind::FilterMissing,
+            Self::NoSpace(_) => ErrorKind::NoSpace,
+            Self::NoMemory(_) => ErrorKind::NoMemory,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Unsupported(_) => ErrorKind::Unsupported,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// The operating system's answer, if it refused.
+    pub fn io(&self) -> Option<&std::io::Error> {
+        match self.cause() {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The path of the object at which it happened, if that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::At { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Says at which object it happened. The innermost path stays.
+    pub fn at(self, path: &str) -> Self {
+        match self {
+            Self::At { .. } => self,
+            other => Self::At { path: path.into(), source: Box::new(other) },
+        }
+    }
+
+    /// Says in which other file it happened.
+    pub fn in_file(self, file: &str) -> Self {
+        match self {
+            Self::At { path, source } => Self::At { path: format!("{file}: {path}"), source },
+            other => other.at(file),
+        }
+    }
+
+    /// What went wrong first, without the object at which it happened.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::At { source, .. } | Self::NotStored { source, .. } => source.cause(),
+            other => other,
+        }
+    }
+
+    /// Whether all is stored but changes that filters refuse.
+    pub fn is_not_stored(&self) -> bool {
+        match self {
+            Self::At { source, .. } => source.is_not_stored(),
+            other => matches!(other, Self::NotStored { .. }),
+        }
+    }
+
+    /// Whether the file could be read as one that is being written (SWMR).
+    pub fn is_being_written(&self) -> bool {
+        matches!(self.cause(), Self::BeingWritten(_))
+    }
+
+    /// Whether another program changed the file: what is there now is found by reading it again, or opening it.
+    pub fn is_changed(&self) -> bool {
+        matches!(self.cause(), Self::Changed(_))
+    }
+
+    /// Whether it uses a version, class or type that only a newer program can know: it is not damaged.
+    pub fn is_newer(&self) -> bool {
+        matches!(self.cause(), Self::Decode(error) if error.is_newer())
+    }
+
+    /// Whether a filter that this build does not have is all that is missing.
+    pub fn is_missing_filter(&self) -> bool {
+        self.cause().kind() == ErrorKind::FilterMissing
+    }
+}
+
+fn kind_of_io(error: &std::io::Error) -> ErrorKind {
+    use std::io::ErrorKind as Io;
+    match error.kind() {
+        Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::NoSpace,
+        Io::OutOfMemory => ErrorKind::NoMemory,
+        Io::WouldBlock => ErrorKind::Locked,
+        Io::NotFound => ErrorKind::NotFound,
+        Io::AlreadyExists => ErrorKind::Exists,
+        Io::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+        _ => ErrorKind::Io,
+    }
+}
+
+fn kind_of_decode(error: &pumice_bytes::DecodeError) -> ErrorKind {
+    if error.is_newer() { ErrorKind::TooNew } else { ErrorKind::Damaged }
+}
+
+fn kind_of_space(error: &pumice_space::SpaceError) -> ErrorKind {
+    use pumice_space::SpaceError as Space;
+    match error {
+        Space::RankMismatch { .. } => ErrorKind::RankMismatch,
+        Space::OutOfBounds { .. } => ErrorKind::OutOfBounds,
+        Space::CountMismatch { .. } => ErrorKind::CountMismatch,
+        _ => ErrorKind::Invalid,
+    }
+}
+
+fn kind_of_type(error: &pumice_types::TypeError) -> ErrorKind {
+    use pumice_types::TypeError as Type;
+    match error {
+        Type::NoConversion { .. } => ErrorKind::TypeMismatch,
+        Type::SourceLength { .. } | Type::TargetLength { .. } => ErrorKind::CountMismatch,
+        Type::Value(_) => ErrorKind::WrongValue,
+        _ => ErrorKind::Invalid,
+    }
+}

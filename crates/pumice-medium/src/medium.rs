@@ -1,0 +1,613 @@
+//! The file as space: a store, the allocator of its ranges, and the metadata blocks that the next
+//! commit writes.
+//!
+//! Addresses here are HDF5's: relative to the base address, which is not zero when a user block
+//! stands in front.
+//!
+//! Commits are in `medium/commit.rs`; what happens when too much waits for one, in
+//! `medium/pressure.rs`; elements that wait for one, in `medium/held.rs`.
+//!
+//! Invariants:
+//! - A staged image begins where the block it replaces begins, so a read finds it by address.
+//! - The lock of all that is known of space is held for map look-ups, for changing the file's length and while a
+//!   commit replaces blocks. Reads do not ask for it, of metadata neither, and [`Medium::put`] only where what it
+//!   writes waits for a commit.
+
+mod commit;
+mod finding;
+mod held;
+mod images;
+mod parked;
+mod pressure;
+mod space;
+mod swmr;
+
+pub use commit::Snapshot;
+pub use finding::Found;
+pub use held::MOST_HELD;
+pub use pressure::METADATA_LIMIT;
+pub use swmr::{Swmr, again};
+
+use crate::allocator::{Extent, Parts, Purpose};
+use crate::journal::Durability;
+use crate::metadata::{DataKind, MetadataIo, USUAL_CHUNK_NODE_RANK};
+use crate::zeroed;
+use crate::{Error, Result};
+use finding::Looking;
+use held::Held;
+use images::Images;
+use parked::{Parked, Parking};
+use pumice_bytes::DecodeError;
+use pumice_filter::scratch;
+use pumice_format::Sizes;
+use pumice_store::{ChangedMeanwhile, ReadOp, Store, WriteOp};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+
+/// A store with an allocator and staged metadata.
+pub struct Medium {
+    store: Arc<dyn Store>,
+    base: u64,
+    sizes: Sizes,
+    writable: bool,
+    /// The path of the file, if it has one, and why it cannot be changed, if somebody wanted to.
+    name: OnceLock<String>,
+    refusal: OnceLock<String>,
+    durability: Durability,
+    /// How much memory changed metadata may take.
+    limit: usize,
+    /// Bytes of changed metadata that is not staged yet: an upper bound.
+    unstaged: AtomicUsize,
+    /// From how many bytes of changes on something is done about them.
+    press_at: AtomicUsize,
+    chunk_node_rank: AtomicU16,
+    state: Mutex<State>,
+    /// All that the next commit writes, and the elements among it: reads look there first.
+    images: Arc<Images>,
+    held: Arc<Images>,
+    /// Blocks that wait for it elsewhere in the file.
+    parked: Arc<Parked>,
+    /// A length that the store had when it was last asked: it may have grown since.
+    seen: AtomicU64,
+    /// Whether there is one writer and many readers: a [`Swmr`].
+    swmr: AtomicU8,
+    /// Whether unused space may yet be looked for.
+    looks: AtomicBool,
+    /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
+    /// what it will write.
+    changes: RwLock<()>,
+}
+
+struct State {
+    allocator: Parts,
+    images: Arc<Images>,
+    /// Bytes of all images.
+    staged: usize,
+    /// Which images are elements, and the bytes of these.
+    held: Held,
+    /// Images that may be parked, and what is.
+    parking: Parking,
+    /// From how many on those in new space are written.
+    spill_at: usize,
+    /// A commit whose journal is written, but which is not finished.
+    pending: Option<commit::Pending>,
+    /// The superblock as it was last read or written here: nobody else writes one.
+    superblock: Option<Vec<u8>>,
+    /// Where the parts of the file ended after the last commit.
+    committed_ends: Vec<u64>,
+    /// How unused space is looked for, until the first commit.
+    looking: Option<Looking>,
+}
+
+/// The most bytes that systems take for a file.
+const LONGEST: u64 = i64::MAX as u64;
+
+/// The last address that a file can name, the one before the undefined one.
+fn last_address(sizes: Sizes) -> u64 {
+    let bits = 8 * u32::from(sizes.offset);
+    u64::MAX.checked_shr(64 - bits.min(64)).unwrap_or(0).saturating_sub(1)
+}
+
+impl Medium {
+    /// A medium over `store`, whose HDF5 part begins at `base` and is used up to `end` (relative).
+    pub fn new(store: Arc<dyn Store>, base: u64, end: u64, sizes: Sizes, writable: bool) -> Self {
+        let images = Arc::<Images>::default();
+        let (staged, pending, superblock) = Default::default();
+        let held = Held::default();
+        let held_list = held.list();
+        let parking = Parking::default();
+        let parked = parking.list.clone();
+        let longest = if end <= LONGEST { LONGEST } else { u64::MAX };
+        let most = last_address(sizes).min(longest).saturating_sub(base);
+        let (limit, mut allocator) = (METADATA_LIMIT, Parts::one(end, most));
+        allocator.take_early_at_most(pressure::early(limit));
+        let state = State {
+            allocator,
+            images: images.clone(),
+            staged,
+            held,
+            parking,
+            spill_at: limit,
+            pending,
+            superblock,
+            committed_ends: vec![end],
+            looking: None,
+        };
+        Self {
+            store,
+            base,
+            sizes,
+            writable,
+            name: OnceLock::new(),
+            refusal: OnceLock::new(),
+            durability: Durability::default(),
+            limit,
+            unstaged: AtomicUsize::new(0),
+            press_at: AtomicUsize::new(limit),
+            chunk_node_rank: AtomicU16::new(USUAL_CHUNK_NODE_RANK),
+            state: Mutex::new(state),
+            images,
+            held: held_list,
+            parked,
+            seen: AtomicU64::new(0),
+            swmr: AtomicU8::new(Swmr::Off as u8),
+            looks: AtomicBool::new(false),
+            changes: RwLock::new(()),
+        }
+    }
+
+    /// The same, whose commits survive as much as `durability` says.
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// Copies raw data within the file.
+    pub fn copy(&self, from: u64, to: u64, length: u64) -> Result<()> {
+        const PIECE: u64 = 4 << 20;
+        let mut buffer = scratch::take_sized(length.min(PIECE) as usize)?;
+        let mut done = 0;
+        while done < length {
+            let piece = &mut buffer[..(length - done).min(PIECE) as usize];
+            self.fetch(&mut [ReadOp { offset: from + done, buffer: piece }])?;
+            self.put(&mut [WriteOp { offset: to + done, bytes: piece }])?;
+            done += piece.len() as u64;
+        }
+        scratch::give(buffer);
+        Ok(())
+    }
+
+    /// Bytes of the blocks that wait for the next commit.
+    pub fn staged_bytes(&self) -> usize {
+        self.state().staged
+    }
+
+    /// Says how large the nodes of version 1 B-trees of chunks are in this file.
+    pub fn set_chunk_node_rank(&self, rank: u16) {
+        self.chunk_node_rank.store(rank, Ordering::Relaxed);
+    }
+
+    /// Where the HDF5 part of the file begins: the length of the user block.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Whether changes are allowed.
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Whether changes are allowed.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Fails unless changes are allowed.
+    pub fn require_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        let name = self.name.get().map_or("the file", String::as_str);
+        Err(Error::ReadOnly(match self.refusal.get() {
+            Some(why) => format!("{name} can only be read: {why}"),
+            None => format!("{name} is open for reading only; open it for editing"),
+        }))
+    }
+
+    /// Says what the file is called.
+    pub fn note_name(&self, path: &Path) {
+        let _ = self.name.set(path.display().to_string());
+    }
+
+    /// Says why the file is open for reading only.
+    pub fn note_refusal(&self, why: String) {
+        let _ = self.refusal.set(why);
+    }
+
+    /// How far data can lie: the end of the file or of what is allocated, relative to the base.
+    pub fn length(&self) -> Result<u64> {
+        let total = self.store_length()?;
+        Ok(total.saturating_sub(self.base).max(self.state().allocator.end()))
+    }
+
+    /// Lets blocks that the file keeps elsewhere be read at their own addresses. For files that are
+    /// only read: a commit would write them.
+    pub fn overlay(&self, blocks: impl Iterator<Item = (u64, Vec<u8>)>) {
+        let state = self.state();
+        blocks
+            .for_each(|(address, bytes)| _ = state.images.replace(address, Some(Arc::new(bytes))));
+    }
+
+    /// The block that the next commit writes at `address`, if there is one.
+    pub fn staged(&self, address: u64) -> Option<Vec<u8>> {
+        self.images.get(address).map(|image| image.to_vec())
+    }
+
+    /// Whether the next commit writes a block at `address`, or one under way has yet to.
+    pub fn is_staged(&self, address: u64) -> bool {
+        self.images.contains(address) || self.parked.get(address).is_some()
+    }
+
+    /// How many bytes the file has in all, wherever they lie: what sizes that it states are
+    /// measured against.
+    pub fn volume(&self) -> Result<u64> {
+        let stored = self.store.volume().map_err(|source| self.failed("find the size", source))?;
+        Ok(stored.saturating_sub(self.base).max(self.state().allocator.used()))
+    }
+
+    /// How many bytes there are from `address` on without a gap.
+    pub fn room(&self, address: u64) -> Result<u64> {
+        let length = self.length()?;
+        if address < length {
+            return Ok(length - address);
+        }
+        let Ok(at) = self.absolute(address) else { return Ok(0) };
+        let stored = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        Ok(stored.max(self.state().allocator.extent_at(address).end.saturating_sub(address)))
+    }
+
+    /// Whether there are `length` bytes at `address`; mostly known without asking the store.
+    pub fn reaches(&self, address: u64, length: u64) -> Result<bool> {
+        let Some(end) = address.checked_add(length) else { return Ok(false) };
+        let seen = self.seen.load(Ordering::Relaxed);
+        if self.absolute(end).is_ok_and(|end| end <= seen) {
+            return Ok(true);
+        }
+        // What is stored is there; for the rest, who knows what is allocated may have to be waited for.
+        let stored = self.store_length()?;
+        if self.absolute(end).is_ok_and(|end| end <= stored) {
+            return Ok(true);
+        }
+        Ok(length <= self.room(address)?)
+    }
+
+    /// Says how long the store is, so that it need not be asked.
+    pub fn note_length(&self, length: u64) {
+        self.seen.store(length, Ordering::Relaxed);
+    }
+
+    /// A store that the file refers to, as it is to be used.
+    pub fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
+        self.store.beside(other)
+    }
+
+    /// Tells the store where what is stored ends, in absolute terms.
+    pub fn settle(&self, end: u64) -> Result<()> {
+        self.store.settle(end).map_err(|source| self.failed("find the end", source))?;
+        match self.store.member_size() {
+            Some(_) => self.store_length().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the file is a family of files.
+    pub fn is_family(&self) -> bool {
+        self.store.member_size().is_some()
+    }
+
+    fn store_length(&self) -> Result<u64> {
+        let length =
+            self.store.len().map_err(|source| self.failed("find the file's size", source))?;
+        self.seen.store(length, Ordering::Relaxed);
+        Ok(length)
+    }
+
+    fn set_store_length(&self, length: u64, action: &str) -> Result<()> {
+        // Before the file is cut, so that nobody takes for there what is not.
+        self.seen.fetch_min(length, Ordering::Relaxed);
+        self.store.set_len(length).map_err(|source| self.failed(action, source))
+    }
+
+    /// Space for `length` bytes of data that can be read at once, and how many of them, from the
+    /// first on, may have been written before; the others are zero.
+    pub fn allocate_zeroed(&self, length: u64) -> Result<(u64, u64)> {
+        let address = self.allocate_raw(length)?;
+        // Under the lock, as in a commit: the file must not be cut meanwhile.
+        let state = self.state();
+        let extended = || {
+            let start = self.absolute(address)?;
+            // Asked only now: what lies beyond the end was never written by one who had it before. What waits
+            // for a commit begins with nothing.
+            let part = state.allocator.extent_at(address);
+            let written = match self.held.contains(address) {
+                true => 0,
+                false => self.stored_end(part.start)?.saturating_sub(start).min(length),
+            };
+            self.reserve(part)?;
+            Ok(written)
+        };
+        let extended = extended();
+        drop(state);
+        match extended {
+            Ok(written) => Ok((address, written)),
+            Err(error) => {
+                self.free_raw(address, length);
+                Err(error)
+            }
+        }
+    }
+
+    /// Up to `length` bytes of a metadata block: fewer if the staged image or the file ends before.
+    pub fn read_up_to(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        if let Some(image) = self.images.get(address) {
+            return Ok(image[..length.min(image.len())].to_vec());
+        }
+        if let Some(place) = self.parked.get(address) {
+            return self.read_parked(place, length);
+        }
+        let at = self.absolute(address)?;
+        let wanted = at.checked_add(length as u64);
+        let seen = self.seen.load(Ordering::Relaxed);
+        let total = if wanted.is_some_and(|end| end <= seen) { seen } else { self.store_length()? };
+        let mut room = total.saturating_sub(at);
+        if room == 0 {
+            room = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        }
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        if room == 0 {
+            return Err(DecodeError::new(
+                "metadata block",
+                address,
+                format!("an address inside the file of {total} byte(s)"),
+                format_args!("{at:#x}"),
+            )
+            .into());
+        }
+        let mut bytes = zeroed(length.min(room))?;
+        self.fetch(&mut [ReadOp { offset: address, buffer: &mut bytes }])?;
+        Ok(bytes)
+    }
+
+    /// Reads raw data, as it will be with the next commit.
+    pub fn fetch(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
+        if self.read_held(ops) {
+            return Ok(());
+        }
+        let held = self.held_among(ops);
+        self.fetch_stored(ops)?;
+        held::lay_over(&held, ops);
+        Ok(())
+    }
+
+    /// Reads raw data as the file has it.
+    fn fetch_stored(&self, ops: &mut [ReadOp<'_>]) -> Result<()> {
+        for op in ops.iter_mut() {
+            op.offset = self.absolute(op.offset)?;
+        }
+        self.store.read_vectored(ops).map_err(|source| self.failed("read", source))
+    }
+
+    /// Writes raw data: to the file, or to what waits for a commit there.
+    pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        match self.put_into_held(ops) {
+            Some(mut rest) => self.put_stored(&mut rest),
+            None => self.put_stored(ops),
+        }
+    }
+
+    /// Writes to the file.
+    fn put_stored(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
+        self.require_writable()?;
+        for op in ops.iter_mut() {
+            op.offset = self.absolute(op.offset)?;
+        }
+        self.store.write_vectored(ops).map_err(|source| self.failed("write", source))
+    }
+
+    /// To be held while metadata is changed to name other space and the old space is given back,
+    /// so that a commit sees both or neither. Not to be taken twice by one thread.
+    pub fn change(&self) -> RwLockReadGuard<'_, ()> {
+        self.changes.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds back changes: between this and [`begin_commit`](Self::begin_commit), all metadata is
+    /// staged.
+    pub fn hold_changes(&self) -> RwLockWriteGuard<'_, ()> {
+        self.changes.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, address: u64, length: u64, purpose: Purpose) {
+        // Where nothing was taken, something else may begin.
+        if length == 0 {
+            return;
+        }
+        let mut state = self.state();
+        // Parts of it may be staged at addresses of their own.
+        for start in state.images.starts(address, length) {
+            state.drop_image(start);
+        }
+        state.parking.remove_within(address, length);
+        state.drop_held(address, length);
+        if self.writes_swmr() && !state.allocator.is_fresh(address) {
+            // A reader may still be on its way there.
+            return;
+        }
+        state.allocator.free(address, length, purpose);
+    }
+
+    /// New space for metadata at the end of the file, as far as pages allow.
+    pub fn allocate_at_end(&self, length: u64) -> Result<u64> {
+        self.take(|allocator| allocator.allocate_at_end(length))
+    }
+
+    fn take(&self, from: impl FnOnce(&mut Parts) -> Option<u64>) -> Result<u64> {
+        self.take_from(|state| from(&mut state.allocator))
+    }
+
+    fn take_from(&self, from: impl FnOnce(&mut State) -> Option<u64>) -> Result<u64> {
+        self.require_writable()?;
+        let mut state = self.state();
+        // Space at the end may be where the journal is.
+        self.finish_pending(&mut state)?;
+        from(&mut state).ok_or_else(|| self.full())
+    }
+
+    /// Where the store ends in the part that begins at `start`, in absolute terms.
+    fn stored_end(&self, start: u64) -> Result<u64> {
+        if start == 0 {
+            return self.store_length();
+        }
+        let at = self.absolute(start)?;
+        let room = self.store.room(at).map_err(|source| self.failed("find the size", source))?;
+        Ok(at.saturating_add(room))
+    }
+
+    /// Makes the store reach to the end of the allocated space of a part, which may have unwritten ranges.
+    fn reserve(&self, Extent { start, end }: Extent) -> Result<()> {
+        let wanted = self.absolute(end)?;
+        if self.stored_end(start)? < wanted {
+            self.set_store_length(wanted, "extend the file")?;
+        }
+        Ok(())
+    }
+
+    /// Where a file ends that can have no more.
+    fn full(&self) -> Error {
+        let width = self.sizes.offset;
+        if width >= 8 {
+            return Error::NoSpace(
+                "the file would have more than 2^63 bytes, the most that systems take: store less in one piece, in \
+                 chunks or sparse"
+                    .into(),
+            );
+        }
+        Error::NoSpace(format!(
+            "the file is full: its addresses have {width} byte(s); what it has so far can be copied to a new \
+             file, whose have eight, by `pumice repack`"
+        ))
+    }
+
+    fn absolute(&self, address: u64) -> Result<u64> {
+        self.base.checked_add(address).ok_or_else(|| {
+            DecodeError::new("file", address, "an address below 2^64", "one beyond").into()
+        })
+    }
+
+    fn failed(&self, action: &str, source: std::io::Error) -> Error {
+        if ChangedMeanwhile::is_cause(&source) {
+            return Error::Changed(source.to_string());
+        }
+        Error::Io { action: action.into(), source }
+    }
+
+    // Nothing under the lock panics half-way through a change: poisoning carries no meaning.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MetadataIo for Medium {
+    fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    fn chunk_node_rank(&self) -> u16 {
+        self.chunk_node_rank.load(Ordering::Relaxed)
+    }
+
+    fn read(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.read_up_to(address, length)?;
+        if bytes.len() == length {
+            return Ok(bytes);
+        }
+        let found = format!("{} before the end", bytes.len());
+        Err(DecodeError::new("metadata block", address, format!("{length} byte(s)"), found).into())
+    }
+
+    fn allocate(&self, length: u64) -> Result<u64> {
+        self.allocate_for(DataKind::Header, length)
+    }
+
+    fn allocate_for(&self, kind: DataKind, length: u64) -> Result<u64> {
+        self.look_for_room(length);
+        if !matches!(kind, DataKind::Raw | DataKind::GlobalHeap) {
+            self.note_change(length as usize);
+            // All that is put there is staged.
+            return self.take(|allocator| allocator.allocate_early(length, kind));
+        }
+        self.take_from(|state| {
+            let address = state.allocator.allocate_early(length, kind)?;
+            if length > 0 && !state.allocator.is_fresh(address) {
+                state.hold(address, vec![0; length as usize]);
+            }
+            Some(address)
+        })
+    }
+
+    fn allocate_raw(&self, length: u64) -> Result<u64> {
+        self.allocate_for(DataKind::Raw, length)
+    }
+
+    fn free(&self, address: u64, length: u64) {
+        self.give_back(address, length, Purpose::Metadata);
+    }
+
+    fn free_raw(&self, address: u64, length: u64) {
+        self.give_back(address, length, Purpose::Raw);
+    }
+
+    fn place_anew(&self, address: u64, length: u64) -> Result<Option<u64>> {
+        if !self.writes_swmr() || self.is_fresh(address) {
+            return Ok(None);
+        }
+        let place = self.allocate_for(DataKind::Tree, length)?;
+        self.free(address, length);
+        Ok(Some(place))
+    }
+
+    fn stage_index(&self, address: u64, bytes: Vec<u8>) {
+        // Blocks that wait elsewhere are written without regard to their order.
+        if !self.writes_swmr() {
+            self.state().parking.allowed.insert(address);
+        }
+        self.stage(address, bytes);
+    }
+
+    fn stage(&self, address: u64, mut bytes: Vec<u8>) {
+        // What it takes counts, and it may wait for long.
+        bytes.shrink_to_fit();
+        let mut state = self.state();
+        let length = bytes.len();
+        let old = state.images.replace(address, Some(Arc::new(bytes)));
+        state.held.remove(address);
+        state.staged = (state.staged + length).saturating_sub(old.map_or(0, |old| old.len()));
+        if state.staged > state.spill_at {
+            self.spill(&mut state);
+        }
+    }
+}
+
+impl State {
+    fn drop_image(&mut self, address: u64) {
+        self.held.remove(address);
+        self.parking.remove(address);
+        if let Some(image) = self.images.replace(address, None) {
+            self.staged -= image.len().min(self.staged);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,415 @@
+//! Writing to the global heap: objects come and go, collections are made, filled, reused and freed.
+//!
+//! New objects go to one open collection, which is in memory until it is full or a commit stages it.
+//! Objects that elements no longer refer to are *queued*: they leave their collections in the commit
+//! whose written chunks no longer refer to them, so that what is committed never refers to nothing.
+//! The room that they leave is used again after that, or in that very commit (`leaving.rs`); a collection
+//! without objects is given back. Objects that came since the last commit leave without one (`recent.rs`), and
+//! none leaves while somebody may have a reference to it in hand (`readers.rs`).
+
+use super::found::{Found, Sink, collect};
+use super::leaving::Gone;
+use super::moving::MovePlan;
+use super::open::Open;
+use super::recent::Recent;
+use super::{GlobalHeap, Kept, Loaded};
+use pumice_bytes::Writer as _;
+use pumice_format::Context;
+use pumice_format::global_heap::{self, Collection, MAX_INDEX, MIN_COLLECTION};
+use pumice_medium::{DataKind, MetadataIo};
+use pumice_medium::{Error, Result};
+use pumice_store::WriteOp;
+use pumice_types::Datatype;
+use pumice_types::heaped;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{MutexGuard, PoisonError};
+
+/// Bytes of a collection when many objects are written.
+pub(super) const LARGE_COLLECTION: usize = 64 << 10;
+/// How many collections with room are remembered.
+const ROOMY: usize = 64;
+/// Less room than this is not worth remembering.
+const LEAST_ROOM: usize = 64;
+
+/// What is being written.
+#[derive(Default)]
+pub(super) struct Writing {
+    pub(super) open: Option<Open>,
+    /// Collections with room for more, and how many bytes.
+    pub(super) roomy: BTreeMap<u64, usize>,
+    /// What came since the last commit to collections that are not open.
+    pub(super) recent: BTreeMap<u64, Closed>,
+    /// Those of them that are new and to which no element refers.
+    pub(super) empty: Vec<u64>,
+    /// Whether a commit is under way, which may have written references to anything already.
+    pub(super) committing: bool,
+    /// The same until all of it is done: what it writes may refer to what was given back meanwhile.
+    pub(super) fixing: bool,
+    /// Objects that nothing refers to once the chunks of now are written.
+    pub(super) queued: Vec<Gone>,
+    /// Those that stay until a commit: by collection and index, the moment they were given back.
+    pub(super) staying: BTreeMap<(u64, u32), u64>,
+    /// Those that the commit under way takes out.
+    pub(super) leaving: Vec<Gone>,
+    /// Where collections were that are given back: what is read there, by who has a reference from before, is
+    /// another's.
+    pub(super) freed: HashSet<u64>,
+    /// Bytes of collections that objects were taken out of since the last commit.
+    pub(super) early: usize,
+    /// How objects are being moved.
+    pub(super) moving: Option<MovePlan>,
+    /// How many objects were added, for the size of collections.
+    added: usize,
+}
+
+/// A collection that was open since the last commit.
+pub(super) struct Closed {
+    pub(super) recent: Recent,
+    pub(super) size: usize,
+    /// Bytes that are free in it.
+    pub(super) free: usize,
+}
+
+impl GlobalHeap {
+    /// Stores everything that heaped elements refer to, and makes their references the file's.
+    pub fn store(&self, datatype: &Datatype, elements: &mut [u8], heap: &[u8]) -> Result<()> {
+        heaped::store(datatype, elements, heap, &mut Sink { heap: self })
+    }
+
+    /// Stores an object and gives its id: address and index.
+    pub fn insert(&self, object: &[u8]) -> Result<Vec<u8>> {
+        let (address, index) = self.add(object)?;
+        let mut id = Vec::new();
+        id.put_uint(address, usize::from(self.medium.sizes().offset));
+        id.put_u32(index);
+        Ok(id)
+    }
+
+    /// Notes that nothing refers any more to what elements, as the file has them, refer to. Nobody has a copy of
+    /// them but those who [read](Self::reading) them: space of what came since the last commit is free at once.
+    /// Says whether there was anything else.
+    pub fn discard(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<bool> {
+        let mut found = Vec::new();
+        collect(self, datatype, &mut elements, self.medium.sizes().offset, &mut found)?;
+        let mut writing = self.writing();
+        let moment = self.readers.next();
+        let queued = writing.queued.len();
+        for same in found.chunk_by(|one, other| one.address == other.address) {
+            writing.give_back(same, moment, &self.context());
+        }
+        Ok(writing.queued.len() > queued)
+    }
+
+    /// Whether the next new object needs a new collection as far as is known.
+    pub fn knows_no_room(&self) -> bool {
+        let writing = self.writing();
+        writing.open.is_none() && writing.roomy.is_empty()
+    }
+
+    /// If the last object made a new collection necessary, and what was given back since makes other room: lets
+    /// the next ones have that, and gives what [`return_to`](Self::return_to) is to be told then.
+    pub fn leave_new(&self) -> Result<Option<Vec<(u64, usize)>>> {
+        let mut writing = self.writing();
+        let new = writing.open.as_ref().is_some_and(|open| self.medium.is_fresh(open.address));
+        if !new || writing.queued.is_empty() {
+            return Ok(None);
+        }
+        self.close(&mut writing)?;
+        let roomy = std::mem::take(&mut writing.roomy).into_iter();
+        let (new, old): (Vec<_>, Vec<_>) =
+            roomy.partition(|&(address, _)| self.medium.is_fresh(address));
+        writing.roomy.extend(old);
+        Ok(Some(new))
+    }
+
+    /// Lets objects have collections again that were left, as far as these are still there.
+    pub fn return_to(&self, left: Vec<(u64, usize)>) {
+        let mut writing = self.writing();
+        for (address, room) in left {
+            if writing.recent.contains_key(&address) {
+                writing.roomy.entry(address).or_insert(room);
+            }
+        }
+    }
+
+    /// Notes that nothing refers any more to an object, and nobody knows of it.
+    pub fn discard_object(&self, address: u64, index: u32) {
+        let mut writing = self.writing();
+        let moment = self.readers.next();
+        writing.queue([Gone { address, index, moment }].into_iter());
+    }
+
+    /// Notes that a collection that was read has room, so that later objects find it.
+    pub(super) fn note_room(&self, address: u64, loaded: &Loaded) {
+        if !self.medium.writable() {
+            return;
+        }
+        let context = self.context();
+        let objects = loaded.objects.iter();
+        let (last, used) = objects.fold((0, Collection::header_length(&context)), |sum, object| {
+            let (index, range) = object;
+            (index.max(sum.0), sum.1 + global_heap::object_length(range.len(), &context))
+        });
+        let room = loaded.bytes.len().saturating_sub(used);
+        let mut writing = self.writing();
+        let length = loaded.bytes.len() as u64;
+        if writing.moving.is_some() {
+            return;
+        }
+        // Who reads does not wait for that: then the room stays unknown.
+        if writing.freed.contains(&address) || self.medium.is_kept(address, length) != Some(true) {
+            return;
+        }
+        // Of what was open just now, more is known.
+        let known = writing.recent.contains_key(&address);
+        if !known && writing.open.as_ref().is_none_or(|open| open.address != address) {
+            writing.remember(address, room, u32::from(last) + 1);
+        }
+    }
+
+    /// The bytes of a collection that differs from what the file has.
+    pub(super) fn changed(&self, address: u64) -> Option<Vec<u8>> {
+        let writing = self.writing();
+        match &writing.open {
+            Some(open) if open.address == address => Some(open.bytes.clone()),
+            _ => self.medium.staged(address),
+        }
+    }
+
+    /// A collection as it is, while nobody changes any.
+    pub(super) fn read_alone(&self, address: u64) -> Result<Loaded> {
+        let writing = self.writing();
+        match &writing.open {
+            Some(open) if open.address == address => self.decoded(address, open.bytes.clone()),
+            _ => self.decoded(address, self.closed_bytes(address)?),
+        }
+    }
+
+    /// The bytes of a collection that is not open.
+    pub(super) fn closed_bytes(&self, address: u64) -> Result<Vec<u8>> {
+        match self.medium.staged(address) {
+            Some(bytes) => Ok(bytes),
+            None => self.read_bytes(address, &[]),
+        }
+    }
+
+    /// Takes note that a collection that the file has is about to be made anew, or to go. Whoever reads it
+    /// has asked whether it has [changed](Self::changed), and so waited for what was written before.
+    pub(super) fn note_renewed(&self, address: u64) {
+        self.renewed.add(address);
+        self.kept().drop_one(address);
+    }
+
+    pub(super) fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn context(&self) -> Context {
+        Context::new(self.medium.sizes())
+    }
+
+    /// Adds an object; tells its collection and index.
+    pub fn add(&self, object: &[u8]) -> Result<(u64, u32)> {
+        self.medium.refuse_in_swmr("no value of variable length can be written")?;
+        let context = self.context();
+        let need = global_heap::object_length(object.len(), &context);
+        let mut writing = self.writing();
+        if !writing.open.as_ref().is_some_and(|open| open.has_room(need)) {
+            self.make_room(&mut writing, need)?;
+        }
+        writing.added += 1;
+        let open = writing.open.as_mut().ok_or_else(lost)?;
+        let added = open.add(object, &context);
+        open.recent.live += 1;
+        let address = open.address;
+        drop(writing);
+        // Whoever read the collection before does not know the object.
+        self.kept().drop_one(address);
+        Ok((address, added))
+    }
+
+    /// Lets the open collection have room for an object that takes `need` bytes: without objects that
+    /// nobody needs, or another one.
+    fn make_room(&self, writing: &mut Writing, need: usize) -> Result<()> {
+        let done = self.readers.done();
+        if let Some(open) = &mut writing.open
+            && open.recent.is_worth(open.bytes.len())
+        {
+            open.compact(&open.recent.removable(done), &self.context())?;
+            self.kept().drop_one(open.address);
+            if open.has_room(need) {
+                return Ok(());
+            }
+        }
+        self.close(writing)?;
+        self.free_empty(writing, done);
+        writing.open = Some(self.open(writing, need, done)?);
+        Ok(())
+    }
+
+    /// A collection with room for an object that takes `need` bytes: one that has it, or a new one.
+    fn open(&self, writing: &mut Writing, need: usize, done: u64) -> Result<Open> {
+        if let Some(open) = self.open_roomy(writing, need, done) {
+            return Ok(open);
+        }
+        if !writing.queued.is_empty() {
+            self.take_out_early(writing, done);
+            if let Some(open) = self.open_roomy(writing, need, done) {
+                return Ok(open);
+            }
+        }
+        let context = self.context();
+        let size = Collection::header_length(&context).saturating_add(need).max(writing.usual());
+        let address = match writing.moving {
+            Some(_) => self.medium.allocate_free(DataKind::GlobalHeap, size as u64)?,
+            None => self.medium.allocate_staged(DataKind::GlobalHeap, size as u64)?,
+        };
+        let committed = !self.medium.is_fresh(address);
+        writing.freed.remove(&address);
+        let mut bytes = Vec::with_capacity(size);
+        global_heap::put_header(size as u64, &context, &mut bytes);
+        let used = bytes.len();
+        global_heap::put_free(size - used, &context, &mut bytes);
+        let recent = Recent::new(1, true);
+        Ok(Open { address, bytes, used, next: 1, committed, dirty: true, recent })
+    }
+
+    /// A collection that is known to have the room.
+    fn open_roomy(&self, writing: &mut Writing, need: usize, done: u64) -> Option<Open> {
+        let roomy = writing.roomy.iter().find(|&(_, &room)| room >= need);
+        let address = roomy.map(|(&address, _)| address)?;
+        writing.roomy.remove(&address);
+        self.reopen(writing, address, need, done).ok()
+    }
+
+    /// A collection of the file, its objects put together so that all free space is behind them, if that
+    /// gives the room that is needed.
+    fn reopen(&self, writing: &mut Writing, address: u64, need: usize, done: u64) -> Result<Open> {
+        let bytes = self.closed_bytes(address)?;
+        let known = writing.recent.get(&address);
+        let gone = known.map(|closed| closed.recent.removable(done)).unwrap_or_default();
+        let mut open = Open::without(address, &bytes, &gone, &self.context().at(address))?;
+        if !open.has_room(need) {
+            return Err(lost());
+        }
+        if let Some(Closed { mut recent, .. }) = writing.recent.remove(&address) {
+            recent.remove(&gone);
+            open.next = open.next.max(recent.from);
+            open.committed = !recent.whole || !self.medium.is_fresh(address);
+            open.recent = recent;
+        }
+        Ok(open)
+    }
+
+    /// Writes the open collection: straight to the file if nothing committed can know of it.
+    pub(super) fn close(&self, writing: &mut Writing) -> Result<()> {
+        let Some(open) = writing.open.take() else { return Ok(()) };
+        self.note_renewed(open.address);
+        if open.dirty && open.committed {
+            self.medium.stage(open.address, open.bytes.clone());
+        } else if open.dirty {
+            let write = WriteOp { offset: open.address, bytes: &open.bytes };
+            if let Err(error) = self.medium.put(&mut [write]) {
+                writing.open = Some(open);
+                return Err(error);
+            }
+        }
+        let (size, free) = (open.bytes.len(), open.bytes.len() - open.used);
+        writing.remember(open.address, free, open.next);
+        writing.note_closed(open.address, Closed { recent: open.recent, size, free });
+        Ok(())
+    }
+}
+
+impl Writing {
+    /// Bytes of a new collection, unless one object needs more.
+    fn usual(&self) -> usize {
+        let usual = if self.added > 64 { LARGE_COLLECTION } else { MIN_COLLECTION };
+        self.moving.map_or(usual, |plan| plan.size)
+    }
+
+    /// Takes note that no element refers to objects of one collection any more: those that came since the
+    /// last commit make room at once, unless one is under way.
+    fn give_back(&mut self, found: &[Found], moment: u64, context: &Context) {
+        let address = found[0].address;
+        if self.committing {
+            return self.queue(found.iter().map(|found| found.gone(moment)));
+        }
+        let Some(recent) = recent_in(&mut self.open, &mut self.recent, address) else {
+            self.queued.extend(found.iter().map(|found| found.gone(moment)));
+            return;
+        };
+        for found in found {
+            match found.index >= recent.from {
+                true => {
+                    let bytes = global_heap::object_length(found.bytes, context);
+                    recent.give_back(found.index, moment, bytes);
+                }
+                false => self.queued.push(found.gone(moment)),
+            }
+        }
+        if let Some(closed) = self.recent.remove(&address) {
+            self.note_closed(address, closed);
+        }
+    }
+
+    /// Lets objects leave with a commit.
+    fn queue(&mut self, gone: impl Iterator<Item = Gone>) {
+        for gone in gone {
+            if let Some(recent) = recent_in(&mut self.open, &mut self.recent, gone.address) {
+                recent.queue(gone.index);
+            }
+            self.queued.push(gone);
+        }
+    }
+
+    /// Takes note of what came since the last commit to a collection that is not open.
+    fn note_closed(&mut self, address: u64, closed: Closed) {
+        if closed.recent.whole && closed.recent.live == 0 {
+            self.empty.push(address);
+        } else if closed.recent.is_worth(closed.size) {
+            self.remember(address, closed.free + closed.recent.room, closed.recent.from);
+        }
+        self.recent.insert(address, closed);
+    }
+
+    /// Remembers that a collection has room.
+    pub(super) fn remember(&mut self, address: u64, room: usize, next: u32) {
+        if room < LEAST_ROOM || next > u32::from(MAX_INDEX) {
+            return;
+        }
+        self.roomy.insert(address, room);
+        if self.roomy.len() > ROOMY
+            && let Some(least) = self.roomy.iter().min_by_key(|&(_, &room)| room).map(|(&a, _)| a)
+        {
+            self.roomy.remove(&least);
+        }
+    }
+}
+
+/// What came to a collection since the last commit, if anything did.
+pub(super) fn recent_in<'w>(
+    open: &'w mut Option<Open>,
+    closed: &'w mut BTreeMap<u64, Closed>,
+    address: u64,
+) -> Option<&'w mut Recent> {
+    match open {
+        Some(open) if open.address == address => Some(&mut open.recent),
+        _ => closed.get_mut(&address).map(|closed| &mut closed.recent),
+    }
+}
+
+impl Kept {
+    /// Forgets one collection.
+    fn drop_one(&mut self, address: u64) {
+        self.changes.add(address);
+        if let Some(gone) = self.collections.remove(&address) {
+            self.bytes -= gone.footprint();
+            self.order.retain(|&other| other != address);
+        }
+    }
+}
+
+pub(super) fn lost() -> Error {
+    Error::Internal("a collection of the global heap that was open".into())
+}
