@@ -172,7 +172,9 @@ impl DatasetLayout {
             [] => (record.size, self.geometry.chunk_bytes()),
             [locations, values, ..] => {
                 let cells = locations.unfiltered.min(record.size.saturating_mul(8));
-                let rest: u64 = record.sections.iter().skip(1).map(|s| s.unfiltered).sum();
+                // The file says what it likes.
+                let rest = record.sections.iter().skip(1).map(|section| section.unfiltered);
+                let rest = rest.fold(0, u64::saturating_add);
                 (values.offset.min(record.size), cells.saturating_add(rest))
             }
             [_] => (record.size, record.size),

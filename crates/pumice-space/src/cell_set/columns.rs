@@ -378,23 +378,26 @@ impl CellSet {
         let (Form::Cells(list), &[_, width]) = (&self.form, dims) else { return None };
         let (&[top, left], &[height, across]) = (start, count) else { return None };
         let list = list.cells();
-        if self.cells > Division::MOST
-            || width == 0
-            || height.saturating_mul(SOUGHT) < list.len() as u64
-        {
+        if self.cells > Division::MOST || width == 0 {
+            return None;
+        }
+        // Cells of the block's rows, whatever their column.
+        let (above, below) =
+            (top.saturating_mul(width), top.saturating_add(height).saturating_mul(width));
+        let first = list.partition_point(|cell| u64::from(*cell) < above);
+        let end = first + list[first..].partition_point(|cell| u64::from(*cell) < below);
+        if height.saturating_mul(SOUGHT) < (end - first) as u64 {
             return None;
         }
         let division = Division::by(width);
         let [top, left, height, across] =
             [top, left, height, across].map(|at| at.min(1 << 31) as u32);
-        let (narrow, last) = (width as u32, u64::from(top) + u64::from(height));
+        let narrow = width as u32;
         let inside = |cell: u32| {
             let row = division.of(cell).0 as u32;
             let column = cell.wrapping_sub(row.wrapping_mul(narrow));
             (row.wrapping_sub(top) < height) & (column.wrapping_sub(left) < across)
         };
-        let first = list.partition_point(|cell| u64::from(*cell) < u64::from(top) * width);
-        let end = list.partition_point(|cell| u64::from(*cell) < last.saturating_mul(width));
         let mut found = Vec::new();
         for (part, at) in list[first..end].chunks(COMPARED).zip((first as u32..).step_by(COMPARED))
         {
