@@ -363,14 +363,15 @@ const SOUGHT_RUNS: u64 = 8;
 
 impl CellSet {
     /// The positions of the cells that lie in a block of a matrix of shape `dims`, given by its first
-    /// cell and its shape; `None` if the set's form is no list, or if the block's rows are better sought
-    /// one by one.
+    /// cell and its shape; `None` if the set's form is no list, or if the block is wide
+    /// or its rows are better sought one by one.
     ///
     /// ```
     /// use pumice_space::CellSet;
     ///
-    /// let set = CellSet::from_list(4000, vec![3, 110, 131, 180, 310])?;
-    /// assert_eq!(set.list_in_block(&[80, 50], &[1, 10], &[70, 1]), Some(vec![1, 4]));
+    /// let set = CellSet::from_list(40_000, vec![3, 510, 531, 580, 1015])?;
+    /// assert_eq!(set.list_in_block(&[80, 500], &[1, 10], &[70, 6]), Some(vec![1, 4]));
+    /// assert_eq!(set.list_in_block(&[80, 500], &[1, 10], &[70, 400]), None);
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
     #[inline(always)]
@@ -378,7 +379,9 @@ impl CellSet {
         let (Form::Cells(list), &[_, width]) = (&self.form, dims) else { return None };
         let (&[top, left], &[height, across]) = (start, count) else { return None };
         let list = list.cells();
-        if self.cells > Division::MOST || width == 0 {
+        // Of a wide block, cells that are compared at once have some in it, which are then looked at one by one.
+        let narrow = across.saturating_mul(COMPARED as u64) <= width;
+        if self.cells > Division::MOST || width == 0 || !narrow {
             return None;
         }
         // Cells of the block's rows, whatever their column.

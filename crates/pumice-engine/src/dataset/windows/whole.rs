@@ -44,7 +44,7 @@ impl DatasetState {
         window: &Window,
         into: &mut LinesInto<'_, T>,
     ) -> Result<bool> {
-        let (dims, conversion) = (self.dims(), Conversion::new(&self.datatype, &T::datatype())?);
+        let dims = self.dims();
         let (&[rows, columns], &[height, side]) = (&*dims, self.layout.geometry.chunk()) else {
             return Ok(false);
         };
@@ -54,7 +54,11 @@ impl DatasetState {
             && self.layout.geometry.cells_per_chunk() <= Division::MOST
             && rows.div_ceil(height) <= MANY;
         let sparse = matches!(self.layout.storage, Storage::Sparse(..));
-        if into.by_columns || !(all && fits && sparse && conversion.overwrites_target()) {
+        if into.by_columns || !(all && fits && sparse) {
+            return Ok(false);
+        }
+        let conversion = Conversion::new(&self.datatype, &T::datatype())?;
+        if !conversion.overwrites_target() {
             return Ok(false);
         }
         // What has changed is not in the records.
