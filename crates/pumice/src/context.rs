@@ -1,12 +1,12 @@
 //! What files share: worker threads and the chunk cache.
 
-use pumice_cache::trace::TraceError;
 use pumice_cache::{
     ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, Policy, PolicyKind, Pool,
     Sizing, Stats,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
+use pumice_trace::trace::{self, TraceError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Threads and a chunk cache, shared by all files opened with it.
@@ -133,12 +133,12 @@ impl Context {
         &self,
         to: impl std::io::Write + Send + 'static,
     ) -> std::result::Result<(), TraceError> {
-        self.cache.start_trace(to)
+        trace::start(&self.cache, to)
     }
 
     /// Ends the recording, if there is one; returns the first error that it met.
     pub fn stop_trace(&self) -> std::result::Result<(), TraceError> {
-        self.cache.stop_trace()
+        trace::stop(&self.cache)
     }
 
     pub(crate) fn cache(&self) -> Cache {

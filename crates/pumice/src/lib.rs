@@ -157,7 +157,8 @@ pub use object_copy::CopyOptions;
 pub use path::ObjectPath;
 pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
-pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
+pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats};
+pub use pumice_trace::{simulate, trace};
 
 /// Which chunks leave the cache first: what a policy of one's own is made of, and policies to make it from.
 ///

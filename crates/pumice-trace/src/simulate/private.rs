@@ -18,8 +18,8 @@ use crate::trace::{Access, Trace};
 /// The size of HDF5's private caches.
 ///
 /// ```
-/// use pumice_cache::simulate::PrivateCaches;
-/// use pumice_cache::trace::{Access, Trace};
+/// use pumice_trace::simulate::PrivateCaches;
+/// use pumice_trace::trace::{Access, Trace};
 /// let mut trace = Trace::new();
 /// for chunk in (0..4).chain(0..4) {
 ///     trace.push(chunk, Access { bytes: 1 << 20, ..Access::default() });

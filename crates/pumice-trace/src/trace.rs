@@ -5,7 +5,7 @@
 //! bytes are described in `docs/cache-trace.md`; `trace/coding.rs` writes and reads them.
 //!
 //! ```
-//! use pumice_cache::trace::{Access, Trace};
+//! use pumice_trace::trace::{Access, Trace};
 //! let mut trace = Trace::new();
 //! for chunk in [100, 200, 100] {
 //!     trace.push(chunk, Access { bytes: 4096, ..Access::default() });
@@ -15,14 +15,14 @@
 //! let mut file = Vec::new();
 //! trace.write(&mut file)?;
 //! assert_eq!(Trace::read(file.as_slice())?, trace);
-//! # Ok::<(), pumice_cache::trace::TraceError>(())
+//! # Ok::<(), pumice_trace::trace::TraceError>(())
 //! ```
 
 mod coding;
 mod recorder;
 
 pub use coding::{TraceReader, TraceWriter};
-pub(crate) use recorder::Recorder;
+pub use recorder::{start, stop};
 
 use std::io::{Read, Write};
 

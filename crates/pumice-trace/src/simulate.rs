@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use pumice_cache::PolicyKind;
-//! use pumice_cache::simulate::{optimum, replay};
-//! use pumice_cache::trace::{Access, Trace};
+//! use pumice_trace::simulate::{optimum, replay};
+//! use pumice_trace::trace::{Access, Trace};
 //!
 //! let mut trace = Trace::new();
 //! for _ in 0..100 {
@@ -23,8 +23,8 @@ mod private;
 pub use optimum::optimum;
 pub use private::PrivateCaches;
 
-use crate::config::PolicyKind;
-use crate::policy::{Policy, Usage};
+use pumice_cache::{Policy, PolicyKind, Usage};
+
 use crate::trace::{Access, Trace};
 
 /// What came of a replay.
