@@ -19,6 +19,12 @@ pub enum Error {
     /// state than what could be read now.
     #[error("the file was changed while it was open: {0}; refresh it, or open it again")]
     Changed(String),
+    /// The device did not take what a commit wrote. The file takes no more commits until it is opened again.
+    #[error(
+        "the device did not take what was written ({0}); the file takes no more commits: close it, open it again, and look \
+         which of the last changes are there"
+    )]
+    NotSynced(String),
     /// A program writes the file beside readers (SWMR), or ended without closing it.
     #[error("{0}")]
     BeingWritten(&'static str),
@@ -177,6 +183,7 @@ impl Error {
                 _ => ErrorKind::NotStored,
             },
             Self::Io { source, .. } => kind_of_io(source),
+            Self::NotSynced(_) => ErrorKind::Io,
             Self::Changed(_) => ErrorKind::Changed,
             Self::BeingWritten(_) => ErrorKind::Locked,
             Self::Decode(error) => kind_of_decode(error),

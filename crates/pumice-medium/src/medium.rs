@@ -74,6 +74,8 @@ pub struct Medium {
     seen: AtomicU64,
     /// Whether there is one writer and many readers: a [`Swmr`].
     swmr: AtomicU8,
+    /// Why the device did not take what was written: from then on nothing more is committed.
+    unsynced: OnceLock<String>,
     /// Whether unused space may yet be looked for.
     looks: AtomicBool,
     /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
@@ -154,6 +156,7 @@ impl Medium {
             parked,
             seen: AtomicU64::new(0),
             swmr: AtomicU8::new(Swmr::Off as u8),
+            unsynced: OnceLock::new(),
             looks: AtomicBool::new(false),
             changes: RwLock::new(()),
         }

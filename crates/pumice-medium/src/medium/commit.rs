@@ -16,6 +16,8 @@
 //! else holds then. The superblock is the new one from the start of step 3: all that a
 //! header names is inside the file at any moment.
 //!
+//! After a failed sync nothing more is committed, nor finished: whoever opens the file next does that.
+//!
 //! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
 //! it is handed out.
 
@@ -62,6 +64,7 @@ impl Medium {
     /// Fixes what the commit writes; `None` if there is nothing to write.
     pub fn begin_commit(&self) -> Result<Option<Snapshot>> {
         self.require_writable()?;
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         if let Some((address, length)) = state.allocator.damage() {
@@ -214,6 +217,9 @@ impl Medium {
 
     /// Replaces the blocks of a commit whose journal is written, if there is one.
     pub(super) fn finish_pending(&self, state: &mut State) -> Result<()> {
+        if state.pending.is_some() {
+            self.require_synced()?;
+        }
         let Some(pending) = state.pending.take() else { return Ok(()) };
         let done = self.apply(state, &pending);
         if done.is_err() {
@@ -270,6 +276,7 @@ impl Medium {
     /// Forgets what changed since the last commit, when nothing follows; a commit whose journal is complete is
     /// finished first. Gives the end of the file if the superblock is to be written, as it may be half written.
     pub fn abandon(&self) -> Result<Option<u64>> {
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         state.images.all().into_keys().for_each(|address| state.drop_image(address));
@@ -289,6 +296,7 @@ impl Medium {
 
     /// Writes the superblock outside of a commit: nothing else has changed.
     pub fn write_superblock(&self, bytes: Vec<u8>) -> Result<()> {
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         self.check_unchanged(&state)?;
@@ -346,10 +354,17 @@ impl Medium {
 
     fn wait_for_device(&self) -> Result<()> {
         match self.durability {
-            Durability::Power => {
-                self.store.sync().map_err(|source| self.failed("wait for the device", source))
-            }
+            Durability::Power => self.store.sync().map_err(|source| {
+                let _ = self.unsynced.set(source.to_string());
+                self.failed("wait for the device", source)
+            }),
             _ => Ok(()),
         }
+    }
+
+    /// Fails once a sync has failed. Systems may forget what they could not write, and call the next sync a success:
+    /// a commit that relies on it would say that a state is on the device which nobody can read again.
+    fn require_synced(&self) -> Result<()> {
+        self.unsynced.get().map_or(Ok(()), |cause| Err(Error::NotSynced(cause.clone())))
     }
 }
