@@ -576,7 +576,7 @@ impl Allocator {
     }
 }
 
-/// Adds a range to one of the sets and merges it with its neighbours. A whole page leaves its set.
+/// Adds a range to one of the sets and merges it with its neighbours. A range that fills a page moves to the set of pages.
 fn add_to(sets: &mut [FreeSet; 3], rules: Rules, address: u64, length: u64, set: usize) {
     let Rules::Paged(page) = rules else {
         sets[set].merge(address, length, None);

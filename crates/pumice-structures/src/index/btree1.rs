@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// The usual most children of a node.
+/// The usual capacity of a node, in children, and its memory beside them.
 const MOST_CHILDREN: usize = 2 * USUAL_CHUNK_NODE_RANK as usize;
 const NODE_OVERHEAD: usize = 192;
 
