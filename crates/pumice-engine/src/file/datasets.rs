@@ -1,10 +1,9 @@
-//! The datasets of a file that are in memory: each once, for all who have it open. Those that nobody
-//! holds stay for whoever opens them next, until there are many; then they are forgotten.
+//! The datasets of a file in memory, each once for all handles. Datasets without handles stay until
+//! there are many; then they are forgotten.
 //!
-//! Invariant: what is forgotten has nothing that the next commit must know of. It is written back while
-//! the list is free, for who is in a commit may be waiting for the list; so who has asked for it
-//! meanwhile has saved it from being forgotten. For the same reason no dataset goes while the list is
-//! held.
+//! Invariant: a dataset that is forgotten has nothing for the next commit. It is written back while
+//! the list is free, since a commit may wait for the list; a caller who asks for it meanwhile keeps
+//! it. For the same reason no dataset is dropped while the list is held.
 
 use super::listed::Listed;
 use super::{File, IDLE};
@@ -13,13 +12,14 @@ use crate::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// So many are flushed before they are forgotten: the more, the likelier somebody uses them meanwhile.
+/// Datasets that are flushed before they are forgotten. A larger number makes it likelier that one
+/// is used meanwhile.
 const TOGETHER: usize = 64;
 
-/// What is known of datasets that are not in memory any more.
+/// The state of forgetting datasets.
 #[derive(Default)]
 pub(super) struct Forgetting {
-    /// How many were left by the last one who forgot some. Who does that holds it.
+    /// How many datasets the last pass left. Held during a pass.
     kept: Mutex<usize>,
     /// How often some were forgotten; changes only while the list is held.
     times: AtomicU64,
@@ -33,7 +33,7 @@ impl Forgetting {
 }
 
 impl File {
-    /// The living state of the dataset at `address`, made by `open` if nobody has it open.
+    /// The dataset at `address`; `open` makes it if it is not in memory.
     pub fn dataset(
         &self,
         address: u64,
@@ -52,7 +52,7 @@ impl File {
         }
     }
 
-    /// Takes in a dataset that was just made. Nobody can find it yet.
+    /// Adds a dataset that was just created, which nobody can find yet.
     pub fn new_dataset(&self, made: DatasetState) -> Result<Arc<DatasetState>> {
         self.forget_idle_datasets()?;
         let made = Arc::new(made);
@@ -137,8 +137,8 @@ impl File {
         Ok(())
     }
 
-    /// Forgets an object that is deleted, when `free` has given its space back: who takes that is listed after it.
-    /// The dataset that it was is the caller's to let go of, when nothing is held that it may wait for.
+    /// Forgets a deleted object after `free` has given its space back, so that a new object there
+    /// is listed after it. The caller drops the returned dataset when it holds no locks.
     pub fn forget(&self, address: u64, free: impl FnOnce()) -> Option<Arc<DatasetState>> {
         let (mut datasets, mut objects) = (self.datasets(), self.objects());
         free();

@@ -1,4 +1,4 @@
-//! What is staged, read and kept from being cut off.
+//! Staging, reading, and the length of the file.
 
 use super::*;
 use pumice_store::MemoryStore;
@@ -92,7 +92,7 @@ fn a_commit_never_cuts_off_what_others_write_meanwhile() {
     }
 }
 
-/// A store whose syncs fail when their number comes; all others succeed.
+/// A store whose sync with the number `fails` fails.
 struct Unsteady {
     inner: Arc<MemoryStore>,
     fails: usize,

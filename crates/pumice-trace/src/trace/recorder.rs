@@ -1,4 +1,4 @@
-//! Recording what a cache does.
+//! The recorder of a cache's accesses.
 
 use std::any::Any;
 use std::io::Write;
@@ -10,8 +10,8 @@ use super::{Access, Numbers, TraceError, TraceWriter};
 /// Where a trace goes.
 type Sink = Box<dyn Write + Send>;
 
-/// Writes accesses one after another, in the order in which the cache tells of them. After an error it writes
-/// nothing more.
+/// Writes accesses in the order in which the cache reports them. After an error it writes nothing
+/// more.
 struct Recorder {
     writer: TraceWriter<Sink>,
     numbers: Numbers,

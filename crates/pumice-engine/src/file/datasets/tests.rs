@@ -1,5 +1,5 @@
-//! What others do while a dataset is opened: between the reading of its header and the moment in which it is
-//! listed. Whoever opens it calls back in between, so that nothing here is a matter of luck.
+//! Races with opening a dataset, between reading its header and listing it. The opener calls back
+//! in between, so no test depends on luck.
 
 use super::*;
 use crate::dataset::{DatasetSpec, LayoutSpec};
@@ -18,7 +18,7 @@ fn file() -> Arc<File> {
     File::create(Arc::new(MemoryStore::default()), cache, &CreateOptions::default()).unwrap()
 }
 
-/// A dataset of four cells that can grow, listed and linked; nobody holds it.
+/// A dataset of four cells that can grow, listed and linked, without handles.
 fn made(file: &File, name: &str) -> u64 {
     let layout =
         LayoutSpec::Chunked { chunk: vec![2], filters: Vec::new(), dont_filter_partial: false };
@@ -48,7 +48,7 @@ fn read(dataset: &DatasetState) -> Vec<i32> {
     bytes.chunks(4).map(|value| i32::from_le_bytes(value.try_into().unwrap())).collect()
 }
 
-/// Forgets a dataset, if it can be; says whether it was.
+/// Forgets a dataset if possible; returns whether it did.
 fn forget(file: &File, address: u64) -> bool {
     let idle = file.datasets().get(address).cloned().unwrap();
     file.forget_datasets(&[(address, idle)]).unwrap();
