@@ -141,7 +141,8 @@ impl Context {
         self.cache.stop_trace()
     }
 
-    pub(crate) fn cache(&self) -> Cache {
+    #[doc(hidden)]
+    pub fn cache(&self) -> Cache {
         self.cache.clone()
     }
 }
