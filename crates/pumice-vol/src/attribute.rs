@@ -12,7 +12,6 @@ use crate::order;
 use crate::space;
 use pumice_engine::attribute::{self, Attribute, NewAttribute, Values};
 use pumice_engine::object::Object;
-use pumice_space::Extent;
 use pumice_types::{Conversion, Datatype, Heaped, HeapedConversion};
 use std::ffi::{CString, c_char, c_int, c_void};
 
@@ -385,9 +384,4 @@ unsafe fn each(at: &Handle, iterate: &AttrIterate) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether an extent has no elements.
-pub(crate) fn is_empty(extent: &Extent) -> bool {
-    extent.is_null() || extent.cells() == Some(0)
 }

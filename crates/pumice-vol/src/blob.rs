@@ -53,7 +53,7 @@ pub(crate) unsafe extern "C" fn get(
     // SAFETY: as for `put`.
     let handle = unsafe { Handle::at(object) };
     done(handle.api(), c"blob get", || {
-        let offset = usize::from(handle.engine().medium().sizes().offset);
+        let offset = usize::from(handle.engine().superblock().sizes.offset);
         // SAFETY: as for `put`.
         unsafe {
             let id = std::slice::from_raw_parts(blob.cast::<u8>(), BLOB_ID);

@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{datatype_of, stored};
-use crate::fault::{Fault, Result, answer, checked, done};
+use crate::fault::{Fault, Result, answer, done};
 use crate::handle::{Handle, Kind, List, close, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
@@ -84,21 +84,15 @@ fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
         return Ok(options);
     }
     let mut text = [0u8; 1024];
-    // SAFETY: the buffer is as long as is said. A list without a transform gives an error, which is cleared.
-    let length = unsafe {
-        if (api.H5Pexist)(dxpl, c"data_transform".as_ptr()) <= 0 {
-            return Ok(options);
-        }
+    // SAFETY: the buffer is as long as is said. A list without a transform gives an error.
+    let length = api.quietly(|| unsafe {
         (api.H5Pget_data_transform)(dxpl, text.as_mut_ptr().cast(), text.len())
-    };
+    });
     if length > 0 {
         let end = text.len().min(length as usize);
         let text = std::str::from_utf8(&text[..end]);
         let text = text.map_err(|_| Fault::Invalid("a transform that is no text".into()))?;
         options.transform = Some(text.trim_end_matches('\0').parse::<Transform>()?);
-    } else if length < 0 {
-        // SAFETY: a plain call.
-        unsafe { (api.H5Eclear2)(DEFAULT) };
     }
     Ok(options)
 }
@@ -403,9 +397,4 @@ pub(crate) unsafe extern "C" fn close_dataset(
         unsafe { close(object) };
         Ok(())
     })
-}
-
-/// Fails with the name of the function unless an identifier is one.
-pub(crate) fn opened(id: Hid, what: &'static str) -> Result<Hid> {
-    checked(id, what)
 }

@@ -137,7 +137,10 @@ pub(crate) fn answer<T>(
             Fault::Engine(Error::Internal(format!("a defect of the connector: {text}")))
         }
     };
-    fault.push(api, callback);
+    // An operator that failed has said why.
+    if !matches!(fault, Fault::Stopped(_)) {
+        fault.push(api, callback);
+    }
     failed
 }
 

@@ -215,13 +215,15 @@ struct Search<'a> {
     api: &'a Api,
     file: &'a OpenFile,
     local: bool,
+    /// The kind of identifiers that is being looked at.
+    kind: c_int,
     found: Vec<Hid>,
 }
 
 /// The identifiers of a file's objects that programs have.
 fn identifiers(api: &Api, handle: &Handle, types: c_uint) -> Result<Vec<Hid>> {
     let local = types & file_flags::OBJ_LOCAL != 0;
-    let mut search = Search { api, file: &handle.file, local, found: Vec::new() };
+    let mut search = Search { api, file: &handle.file, local, kind: 0, found: Vec::new() };
     let kinds = [
         (file_flags::OBJ_FILE, id::FILE),
         (file_flags::OBJ_DATASET, id::DATASET),
@@ -230,6 +232,7 @@ fn identifiers(api: &Api, handle: &Handle, types: c_uint) -> Result<Vec<Hid>> {
         (file_flags::OBJ_ATTR, id::ATTR),
     ];
     for (_, kind) in kinds.into_iter().filter(|(flag, _)| types & flag != 0) {
+        search.kind = kind;
         let data: *mut Search<'_> = &mut search;
         // SAFETY: the operator gets the search back, which lives until the call returns.
         let done = unsafe { (api.H5Iiterate)(kind, note, data.cast()) };
@@ -239,10 +242,10 @@ fn identifiers(api: &Api, handle: &Handle, types: c_uint) -> Result<Vec<Hid>> {
 }
 
 /// Notes an identifier if it is of the file.
-unsafe extern "C" fn note(kind: c_int, id: Hid, data: *mut c_void) -> Herr {
+unsafe extern "C" fn note(id: Hid, data: *mut c_void) -> Herr {
     // SAFETY: the data is that of `identifiers`.
     let search = unsafe { &mut *data.cast::<Search<'_>>() };
-    let api = search.api;
+    let (api, kind) = (search.api, search.kind);
     // SAFETY: a plain call. Datatypes without a name have no object.
     if kind == id::DATATYPE && unsafe { (api.H5Tcommitted)(id) } <= 0 {
         return 0;

@@ -32,8 +32,6 @@ pub(crate) struct OpenFile {
     pub(crate) flags: u32,
     /// The access property list, as a copy.
     pub(crate) fapl: List,
-    /// The creation property list, as a copy, if this opening created it.
-    pub(crate) fcpl: Option<List>,
     /// Names of open attributes, which a renaming changes.
     names: Mutex<Vec<(u64, Weak<Mutex<String>>)>>,
     /// The bytes of a file in memory.
@@ -55,7 +53,7 @@ impl OpenFile {
         engine.close_with_last();
         let (names, unnamed) = Default::default();
         let pointer = AtomicUsize::new(0);
-        Self { api, engine, name, flags, fapl, fcpl: None, names, memory: None, unnamed, pointer }
+        Self { api, engine, name, flags, fapl, names, memory: None, unnamed, pointer }
     }
 
     /// The file that a link led to.
@@ -162,11 +160,6 @@ impl List {
             false => unsafe { (self.api.H5Pcopy)(self.id) },
         };
         checked(id, "H5Pcopy")
-    }
-
-    /// Lets go of the list without closing it.
-    pub(crate) fn leave(mut self) -> Hid {
-        std::mem::replace(&mut self.id, INVALID)
     }
 }
 

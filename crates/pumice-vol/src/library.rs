@@ -27,7 +27,11 @@ macro_rules! api {
                     slot,
                     handle,
                     $($name: {
-                        let found = symbol(handle, concat!(stringify!($name), "\0"));
+                        let mut found = symbol(handle, concat!(stringify!($name), "\0"));
+                        if found.is_null() {
+                            // A function whose name got a number when a newer one came.
+                            found = symbol(handle, concat!(stringify!($name), "1\0"));
+                        }
                         if found.is_null() {
                             return Err(concat!(stringify!($name), " is not there").into());
                         }
@@ -43,32 +47,26 @@ macro_rules! api {
     };
 }
 
-type Operator = unsafe extern "C" fn(c_int, Hid, *mut c_void) -> Herr;
+type Operator = unsafe extern "C" fn(Hid, *mut c_void) -> Herr;
 
 api! {
-    H5open: fn() -> Herr;
-    H5Iget_type: fn(Hid) -> c_int;
-    H5Iinc_ref: fn(Hid) -> c_int;
+    H5get_libversion: fn(*mut c_uint, *mut c_uint, *mut c_uint) -> Herr;
     H5Idec_ref: fn(Hid) -> c_int;
     H5Iiterate: fn(c_int, Operator, *mut c_void) -> Herr;
     H5VLobject: fn(Hid) -> *mut c_void;
     H5VLwrap_register: fn(*mut c_void, c_int) -> Hid;
     H5VLregister_opt_operation: fn(c_int, *const c_char, *mut c_int) -> Herr;
     H5VLget_connector_id_by_name: fn(*const c_char) -> Hid;
-    H5VLclose: fn(Hid) -> Herr;
-    H5Eclear2: fn(Hid) -> Herr;
+    H5Eget_auto2: fn(Hid, *mut *mut c_void, *mut *mut c_void) -> Herr;
+    H5Eset_auto2: fn(Hid, *mut c_void, *mut c_void) -> Herr;
+    H5Eget_current_stack: fn() -> Hid;
+    H5Eset_current_stack: fn(Hid) -> Herr;
     H5Epush2: fn() -> Herr;
     H5Tencode: fn(Hid, *mut c_void, *mut usize) -> Herr;
     H5Tdecode: fn(*const c_void) -> Hid;
     H5Tcommitted: fn(Hid) -> c_int;
     H5Tclose: fn(Hid) -> Herr;
-    H5Tcopy: fn(Hid) -> Hid;
-    H5Tget_size: fn(Hid) -> usize;
-    H5Tget_class: fn(Hid) -> c_int;
-    H5Tis_variable_str: fn(Hid) -> c_int;
-    H5Tdetect_class: fn(Hid, c_int) -> c_int;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
-    H5Sdecode: fn(*const c_void) -> Hid;
     H5Sclose: fn(Hid) -> Herr;
     H5Screate: fn(c_int) -> Hid;
     H5Screate_simple: fn(c_int, *const Hsize, *const Hsize) -> Hid;
@@ -76,11 +74,8 @@ api! {
     H5Sget_simple_extent_ndims: fn(Hid) -> c_int;
     H5Sget_simple_extent_dims: fn(Hid, *mut Hsize, *mut Hsize) -> c_int;
     H5Sget_select_type: fn(Hid) -> c_int;
-    H5Sget_select_npoints: fn(Hid) -> i64;
     H5Sis_regular_hyperslab: fn(Hid) -> c_int;
     H5Sget_regular_hyperslab: fn(Hid, *mut Hsize, *mut Hsize, *mut Hsize, *mut Hsize) -> Herr;
-    H5Sget_select_hyper_nblocks: fn(Hid) -> i64;
-    H5Sget_select_hyper_blocklist: fn(Hid, Hsize, Hsize, *mut Hsize) -> Herr;
     H5Sget_select_elem_npoints: fn(Hid) -> i64;
     H5Sget_select_elem_pointlist: fn(Hid, Hsize, Hsize, *mut Hsize) -> Herr;
     H5Sselect_hyperslab: fn(Hid, c_int, *const Hsize, *const Hsize, *const Hsize, *const Hsize) -> Herr;
@@ -89,8 +84,6 @@ api! {
     H5Pcreate: fn(Hid) -> Hid;
     H5Pcopy: fn(Hid) -> Hid;
     H5Pclose: fn(Hid) -> Herr;
-    H5Pexist: fn(Hid, *const c_char) -> c_int;
-    H5Pget: fn(Hid, *const c_char, *mut c_void) -> Herr;
     H5Pset_vol: fn(Hid, Hid, *const c_void) -> Herr;
     H5Pget_layout: fn(Hid) -> c_int;
     H5Pset_layout: fn(Hid, c_int) -> Herr;
@@ -181,6 +174,29 @@ impl Api {
     pub(crate) fn of_caller(slot: usize, caller: usize) -> Result<Self, String> {
         let (handle, _) = library_at(caller)?;
         Self::load(slot, handle)
+    }
+
+    /// Calls the library without its printing errors, and leaves the error stack as it is.
+    pub(crate) fn quietly<T>(&self, call: impl FnOnce() -> T) -> T {
+        let (mut print, mut data) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: plain calls; what was set for printing is set again afterwards.
+        unsafe {
+            let stack = (self.H5Eget_current_stack)();
+            (self.H5Eget_auto2)(DEFAULT, &mut print, &mut data);
+            (self.H5Eset_auto2)(DEFAULT, std::ptr::null_mut(), std::ptr::null_mut());
+            let answer = call();
+            (self.H5Eset_auto2)(DEFAULT, print, data);
+            (self.H5Eset_current_stack)(stack);
+            answer
+        }
+    }
+
+    /// The first number of the library's version.
+    pub(crate) fn major(&self) -> u32 {
+        let (mut major, mut minor, mut release) = (0, 0, 0);
+        // SAFETY: a plain call with places for three numbers.
+        unsafe { (self.H5get_libversion)(&mut major, &mut minor, &mut release) };
+        major
     }
 
     /// The value of a variable that holds an identifier, such as `H5E_VOL_g`; [`INVALID`] if there is none.

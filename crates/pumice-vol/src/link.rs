@@ -2,9 +2,9 @@
 
 use crate::abi::*;
 use crate::fault::{Fault, Result, checked, done};
-use crate::handle::{Handle, address, count_call, put_text, text, token};
+use crate::handle::{Handle, count_call, put_text, text, token};
 use crate::library::Api;
-use crate::location::{self, Parent, link_at, link_by_index, link_class, parent, place};
+use crate::location::{Parent, link_at, link_by_index, link_class, parent, place};
 use crate::order;
 use pumice_engine::object::Object;
 use pumice_engine::{delete, group};
@@ -407,8 +407,9 @@ impl<'a> Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
+        // What an operator has put on the error stack stays.
         // SAFETY: the identifier is ours.
-        unsafe { (self.api.H5Idec_ref)(self.id) };
+        self.api.quietly(|| unsafe { (self.api.H5Idec_ref)(self.id) });
     }
 }
 
@@ -482,18 +483,4 @@ unsafe fn visit_below(
         }
     }
     Ok(())
-}
-
-/// The address of a token at a pointer.
-///
-/// # Safety
-/// The pointer leads to a token.
-pub(crate) unsafe fn address_at(pointer: *const Token) -> u64 {
-    // SAFETY: the caller's promise.
-    address(unsafe { &*pointer })
-}
-
-/// What a path leads to.
-pub(crate) fn target(from: &Handle, name: &str) -> Result<location::Place> {
-    location::follow(from, name)
 }

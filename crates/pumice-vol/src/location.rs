@@ -127,7 +127,7 @@ fn make_groups(from: &Handle, folder: &str) -> Result<Place> {
             Err(_) => {
                 let engine = here.changing_objects()?;
                 let made = group::create(engine, &Default::default())?;
-                group::insert_object(engine, &here.object()?, part, &made)?;
+                group::insert_object(engine, &*here.object()?, part, &made)?;
                 follow(&here, part)?
             }
         };

@@ -13,7 +13,7 @@ use pumice_engine::dataset::DatasetState;
 use pumice_engine::object::Object;
 use pumice_format::messages::{ChunkIndexInfo, Layout, Message, kind};
 use pumice_space::Selection;
-use pumice_structures::chunk::ChunkRecord;
+use pumice_format::index::ChunkRecord;
 use pumice_types::HeapedConversion;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -136,7 +136,7 @@ pub(crate) unsafe extern "C" fn dataset(
                     put(asked.address, address);
                     put(asked.size, size);
                 }
-                6 => read_chunk(state, args.args.cast::<ChunkRead>())?,
+                6 => read_chunk(handle, state, args.args.cast::<ChunkRead>())?,
                 7 => {
                     handle.changing()?;
                     let asked = args.args.cast::<ChunkWrite>().read();
@@ -213,7 +213,7 @@ fn stored(state: &DatasetState, record: Option<&ChunkRecord>) -> (c_uint, u64, H
     match record {
         None => (0, u64::MAX, 0),
         Some(record) => {
-            let base = state.medium().base_address();
+            let base = state.medium().base();
             (record.filter_mask, record.address + base, record.size)
         }
     }
@@ -264,7 +264,7 @@ unsafe fn numbered(handle: &Handle, state: &DatasetState, asked: &Numbered) -> R
 
 /// # Safety
 /// The arguments are those of the operation; the buffer has room for the chunk.
-unsafe fn read_chunk(state: &DatasetState, asked: *mut ChunkRead) -> Result<()> {
+unsafe fn read_chunk(handle: &Handle, state: &DatasetState, asked: *mut ChunkRead) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
         let offset = coordinates(state, (*asked).offset)?;
@@ -273,7 +273,12 @@ unsafe fn read_chunk(state: &DatasetState, asked: *mut ChunkRead) -> Result<()> 
             return Err(Fault::Invalid("chunk not found: the chunk is not stored".into()));
         };
         (*asked).filters = record.filter_mask;
-        let (buffer, size) = ((*asked).buf, (*asked).size);
+        let buffer = (*asked).buf;
+        // Before 2.0 there was no such place, and who called knew the size.
+        let size = match handle.api().major() {
+            0 | 1 => std::ptr::null_mut(),
+            _ => (*asked).size,
+        };
         let room = match size.is_null() {
             false => std::mem::replace(&mut *size, bytes.len()),
             true => bytes.len(),
@@ -297,7 +302,7 @@ fn buffer_size(handle: &Handle, state: &DatasetState, asked: &BufferSize) -> Res
 fn offset(state: &DatasetState) -> u64 {
     match state.layout_message() {
         Layout::Contiguous { address, .. } if *address != u64::MAX => {
-            address + state.medium().base_address()
+            address + state.medium().base()
         }
         _ => u64::MAX,
     }
@@ -382,7 +387,7 @@ pub(crate) unsafe extern "C" fn file(
                     }
                 }
                 FREE_SPACE => {
-                    let free = pumice_engine::measure::file(engine)?.free;
+                    let free = pumice_engine::measure::file(engine)?.free.iter().sum();
                     *args.args.cast::<*mut Hsize>().read() = free;
                 }
                 FILE_INFO => {

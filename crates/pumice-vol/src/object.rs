@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::fault::{Fault, Result, answer, done};
-use crate::handle::{Handle, Kind, address, count_call, put_text, text, token};
+use crate::handle::{Handle, Kind, count_call, put_text, text, token};
 use crate::introspect;
 use crate::library::Api;
 use crate::link::Lent;
@@ -352,9 +352,4 @@ unsafe fn visit_below(
         }
     }
     Ok(())
-}
-
-/// The address of a token.
-pub(crate) fn address_of(token: &Token) -> u64 {
-    address(token)
 }

@@ -110,15 +110,7 @@ unsafe fn regular(api: &Api, space: Hid) -> Result<Selection> {
         );
         checked(got, "H5Sget_regular_hyperslab")?;
         let [start, stride, count, block] = &parts;
-        let axis = |at: usize| HyperslabAxis {
-            start: start[at],
-            // Blocks that touch each other are one to libhdf5; a stride of 0 it never gives.
-            stride: stride[at].max(1),
-            count: count[at],
-            block: block[at],
-        };
-        let axes: Vec<HyperslabAxis> = (0..rank as usize).map(axis).collect();
-        Ok(Selection::hyperslab(&axes)?)
+        Ok(Selection::hyperslab(start, stride, count, block)?)
     }
 }
 
