@@ -1,6 +1,7 @@
 //! Datasets: create, open, read, write, get, specific, close.
 
 use crate::abi::*;
+use crate::convert;
 use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{datatype_of, stored};
@@ -99,7 +100,10 @@ fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
 
 /// One read of several at once.
 struct Job<'a> {
+    api: &'a Api,
     state: &'a DatasetState,
+    type_id: Hid,
+    dxpl: Hid,
     memory_type: Datatype,
     transfer: Transfer,
     options: TransferOptions,
@@ -110,12 +114,11 @@ impl<'a> Job<'a> {
         let (api, state) = (handle.api(), handle.dataset()?);
         let memory_type = datatype_of(api, types)?;
         let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
-        let memory = match memory_type.has_varlen() || state.datatype().has_varlen() {
-            true => None,
-            false => transfer.memory.take(),
-        };
+        let plain = !memory_type.has_varlen() && !state.datatype().has_varlen();
+        let plain = plain && convert::is_known(&memory_type, state.datatype());
+        let memory = if plain { transfer.memory.take() } else { None };
         let options = TransferOptions { memory, ..options(api, dxpl)? };
-        Ok(Self { state, memory_type, transfer, options })
+        Ok(Self { api, state, type_id: types, dxpl, memory_type, transfer, options })
     }
 
     fn bytes(&self) -> Result<usize> {
@@ -135,6 +138,10 @@ impl<'a> Job<'a> {
         let memory_type = &self.memory_type;
         if self.transfer.elements == 0 || self.state.extent()?.is_null() {
             return Ok(());
+        }
+        if !convert::is_known(self.state.datatype(), memory_type) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_converted(buffer) };
         }
         if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
             // SAFETY: the caller's promise.
@@ -161,6 +168,10 @@ impl<'a> Job<'a> {
         if self.transfer.elements == 0 || self.state.extent()?.is_null() {
             return Ok(());
         }
+        if !convert::is_known(memory_type, self.state.datatype()) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.write_converted(buffer) };
+        }
         if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
             // SAFETY: the caller's promise.
             let buffer = unsafe { std::slice::from_raw_parts(buffer, self.bytes()?) };
@@ -186,6 +197,81 @@ impl<'a> Job<'a> {
         };
         let selection = &self.transfer.selection;
         Ok(self.state.write_heaped(selection, &stored.elements, &stored.heap)?)
+    }
+}
+
+impl<'a> Job<'a> {
+    /// A transfer of the same elements in the file's own type, packed in memory.
+    fn own(&self, own: &convert::OwnType<'_>) -> Self {
+        let Transfer { selection, .. } = &self.transfer;
+        let elements = self.count() as u64;
+        let transfer = Transfer { selection: selection.clone(), memory: None, elements };
+        let options = TransferOptions { memory: None, ..self.options.clone() };
+        let (type_id, memory_type) = (own.id, own.datatype.clone());
+        Self { type_id, memory_type, transfer, options, ..*self }
+    }
+
+    /// Where elements are in memory: the transfer's own memory, which the engine was not given.
+    fn places(&self) -> Option<&(pumice_space::Selection, Vec<u64>)> {
+        self.transfer.memory.as_ref()
+    }
+
+    /// Reads elements that libhdf5 converts.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    unsafe fn read_converted(&self, buffer: *mut u8) -> Result<()> {
+        let own = convert::OwnType::new(self.api, self.state.datatype())?;
+        let (count, size) = (self.count(), self.memory_type.size());
+        let widest = size.max(own.datatype.size());
+        let (mut elements, mut background) =
+            (convert::room(count, widest)?, convert::room(count, widest)?);
+        // SAFETY: the rooms are large enough; the caller's promise about the buffer.
+        unsafe {
+            memory::each_place(self.places(), count, |place, at| {
+                let from = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(from, background.as_mut_ptr().add(at * size), size);
+                Ok(())
+            })?;
+            self.own(&own).read(elements.as_mut_ptr())?;
+            let types = (own.id, self.type_id);
+            convert::in_place(self.api, types, count, &mut elements, &mut background, self.dxpl)?;
+            memory::each_place(self.places(), count, |place, at| {
+                let to = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(elements.as_ptr().add(at * size), to, size);
+                Ok(())
+            })
+        }
+    }
+
+    /// Writes elements that libhdf5 converts.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write).
+    unsafe fn write_converted(&self, buffer: *const u8) -> Result<()> {
+        let own = convert::OwnType::new(self.api, self.state.datatype())?;
+        let (count, size) = (self.count(), self.memory_type.size());
+        let widest = size.max(own.datatype.size());
+        let (mut elements, mut background) =
+            (convert::room(count, widest)?, convert::room(count, widest)?);
+        // SAFETY: the rooms are large enough; the caller's promise about the buffer.
+        unsafe {
+            memory::each_place(self.places(), count, |place, at| {
+                let from = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(from, elements.as_mut_ptr().add(at * size), size);
+                Ok(())
+            })?;
+            let own_job = self.own(&own);
+            if matches!(own.datatype, Datatype::Compound(_)) {
+                // Members that memory does not have stay as they are.
+                own_job.read(background.as_mut_ptr())?;
+            }
+            let types = (self.type_id, own.id);
+            convert::in_place(self.api, types, count, &mut elements, &mut background, self.dxpl)?;
+            let written = own_job.write(elements.as_ptr());
+            own.reclaim(&mut elements, count);
+            written
+        }
     }
 }
 

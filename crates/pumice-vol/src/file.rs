@@ -1,6 +1,7 @@
 //! Files: create, open, get, specific, close.
 
 use crate::abi::*;
+use crate::driver_store::{self, DriverStore};
 use crate::fault::{Fault, Result, answer, checked, done};
 use crate::file_lists::{self, Driver};
 use crate::handle::{Handle, Kind, List, OpenFile, close, count_call, put_text, text};
@@ -51,12 +52,17 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
         };
         let mut memory = None;
         let engine = match file_lists::driver(api, fapl)? {
-            Driver::Memory { .. } => {
+            Driver::Memory { saved: true } => on_path(api, name, opening, fapl, &options)?,
+            Driver::Memory { saved: false } => {
                 let store = Arc::new(MemoryStore::default());
                 memory = Some(store.clone());
                 Engine::create(store, cache(), &options)?
             }
             Driver::Path => on_path(api, name, opening, fapl, &options)?,
+            Driver::Other => {
+                let store = Arc::new(DriverStore::open(api, name, flags, fapl)?);
+                Engine::create(store, driver_store::context()?.cache(), &options)?
+            }
             Driver::Family(bytes) => {
                 let options = CreateOptions { member_size: Some(bytes), ..options };
                 on_path(api, name, opening, fapl, &options)?
@@ -117,7 +123,11 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
         options.swmr = flags & (file_flags::SWMR_READ | file_flags::SWMR_WRITE) != 0;
         let mut memory = None;
         let engine = match file_lists::driver(api, fapl)? {
-            Driver::Memory { saved } if !(saved && writes) => {
+            Driver::Other => {
+                let store = Arc::new(DriverStore::open(api, name, flags, fapl)?);
+                Engine::open_for(store, driver_store::context()?.cache(), writes, &options)?
+            }
+            Driver::Memory { saved } if !(saved && writes) || file_lists::image(api, fapl)?.is_some() => {
                 let bytes = match file_lists::image(api, fapl)? {
                     Some(bytes) => bytes,
                     None => std::fs::read(name).map_err(failed("open", name))?,

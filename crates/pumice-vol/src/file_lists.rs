@@ -20,6 +20,8 @@ pub(crate) enum Driver {
     },
     /// In files of so many bytes each.
     Family(u64),
+    /// Wherever a driver of libhdf5 or of the program puts them.
+    Other,
 }
 
 /// The driver that an access list names.
@@ -29,23 +31,21 @@ pub(crate) fn driver(api: &Api, fapl: Hid) -> Result<Driver> {
     }
     // SAFETY: a plain call with a list that is open.
     let driver = unsafe { (api.H5Pget_driver)(fapl) };
-    let is = |names: [&'static std::ffi::CStr; 2]| {
-        names.into_iter().map(|name| api.constant(name)).any(|known| known > 0 && known == driver)
-    };
-    if is([c"H5FD_SEC2_id_g", c"H5FD_SEC2_g"])
-        || is([c"H5FD_STDIO_id_g", c"H5FD_STDIO_g"])
-        || is([c"H5FD_LOG_id_g", c"H5FD_LOG_g"])
+    let is = |variable, start| driver == api.driver(variable, start);
+    if is(c"H5FD_SEC2_id_g", "H5FD_sec2_init\0")
+        || is(c"H5FD_STDIO_id_g", "H5FD_stdio_init\0")
+        || is(c"H5FD_LOG_id_g", "H5FD_log_init\0")
     {
         return Ok(Driver::Path);
     }
-    if is([c"H5FD_CORE_id_g", c"H5FD_CORE_g"]) {
+    if is(c"H5FD_CORE_id_g", "H5FD_core_init\0") {
         let (mut step, mut saved) = (0, false);
         // SAFETY: as above, with places of the right types.
         let got = unsafe { (api.H5Pget_fapl_core)(fapl, &mut step, &mut saved) };
         checked(got, "H5Pget_fapl_core")?;
-        return Ok(if saved { Driver::Path } else { Driver::Memory { saved } });
+        return Ok(Driver::Memory { saved });
     }
-    if is([c"H5FD_FAMILY_id_g", c"H5FD_FAMILY_g"]) {
+    if is(c"H5FD_FAMILY_id_g", "H5FD_family_init\0") {
         let (mut bytes, mut inner) = (0, 0);
         // SAFETY: as above; the inner list is ours to close.
         let got = unsafe {
@@ -58,7 +58,15 @@ pub(crate) fn driver(api: &Api, fapl: Hid) -> Result<Driver> {
         checked(got, "H5Pget_fapl_family")?;
         return Ok(Driver::Family(bytes));
     }
-    Err(Fault::Unsupported("this file driver".into()))
+    for (variable, start, name) in [
+        (c"H5FD_MULTI_id_g", "H5FD_multi_init\0", "multi (or split)"),
+        (c"H5FD_MPIO_id_g", "H5FD_mpio_init\0", "mpio"),
+    ] {
+        if is(variable, start) {
+            return Err(Fault::Unsupported(format!("the file driver {name}")));
+        }
+    }
+    Ok(Driver::Other)
 }
 
 /// The image that a file in memory begins with, if the list has one.

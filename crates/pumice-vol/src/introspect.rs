@@ -97,7 +97,7 @@ pub(crate) unsafe extern "C" fn opt_query(
     let known = match class {
         OF_DATASETS => (1..=10).contains(&operation),
         OF_FILES => operation == own || crate::native::FILE_OPERATIONS.contains(&operation),
-        OF_GROUPS => false,
+        OF_GROUPS => matches!(operation, 0 | 1),
         OF_OBJECTS => matches!(operation, 0 | 1 | 5),
         _ => false,
     };

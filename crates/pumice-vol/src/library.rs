@@ -65,6 +65,16 @@ api! {
     H5Tencode: fn(Hid, *mut c_void, *mut usize) -> Herr;
     H5Tdecode: fn(*const c_void) -> Hid;
     H5Tcommitted: fn(Hid) -> c_int;
+    H5Tconvert: fn(Hid, Hid, usize, *mut c_void, *mut c_void, Hid) -> Herr;
+    H5Treclaim: fn(Hid, Hid, Hid, *mut c_void) -> Herr;
+    H5FDopen: fn(*const c_char, c_uint, Hid, u64) -> *mut c_void;
+    H5FDclose: fn(*mut c_void) -> Herr;
+    H5FDget_eof: fn(*mut c_void, c_int) -> u64;
+    H5FDset_eoa: fn(*mut c_void, c_int, u64) -> Herr;
+    H5FDread: fn(*mut c_void, c_int, Hid, u64, usize, *mut c_void) -> Herr;
+    H5FDwrite: fn(*mut c_void, c_int, Hid, u64, usize, *const c_void) -> Herr;
+    H5FDtruncate: fn(*mut c_void, Hid, bool) -> Herr;
+    H5FDflush: fn(*mut c_void, Hid, bool) -> Herr;
     H5Tclose: fn(Hid) -> Herr;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
     H5Sclose: fn(Hid) -> Herr;
@@ -213,6 +223,20 @@ impl Api {
             INVALID | 0 => find(libc::RTLD_DEFAULT),
             found => found,
         }
+    }
+
+    /// The identifier of a file driver: a variable's value, or what a function answers that makes it.
+    pub(crate) fn driver(&self, variable: &'static CStr, start: &'static str) -> Hid {
+        match self.constant(variable) {
+            INVALID => {}
+            known => return known,
+        }
+        let found = symbol(self.handle, start);
+        if found.is_null() {
+            return INVALID;
+        }
+        // SAFETY: functions of these names have this signature.
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> Hid>(found)() }
     }
 
     /// A class of property lists, by the name of its variable.

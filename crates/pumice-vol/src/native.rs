@@ -148,7 +148,7 @@ pub(crate) unsafe extern "C" fn dataset(
                     let asked = args.args.cast::<BufferSize>().read();
                     *asked.size = buffer_size(handle, state, &asked)?;
                 }
-                9 => *args.args.cast::<*mut u64>().read() = offset(state),
+                9 => *args.args.cast::<*mut u64>().read() = offset(handle, state)?,
                 10 => each(state, &args.args.cast::<Iterate>().read())?,
                 other => return Err(Fault::Unsupported(format!("operation {other} on datasets"))),
             }
@@ -299,13 +299,17 @@ fn buffer_size(handle: &Handle, state: &DatasetState, asked: &BufferSize) -> Res
 }
 
 /// Where the elements of a contiguous dataset begin.
-fn offset(state: &DatasetState) -> u64 {
-    match state.layout_message() {
-        Layout::Contiguous { address, .. } if *address != u64::MAX => {
-            address + state.medium().base()
-        }
-        _ => u64::MAX,
+fn offset(handle: &Handle, state: &DatasetState) -> Result<u64> {
+    if handle.engine().writable() {
+        // The header learns where they are when it is staged.
+        state.flush(handle.engine().cache())?;
     }
+    let object = state.object();
+    let Some(raw) = object.message(kind::LAYOUT) else { return Ok(u64::MAX) };
+    Ok(match Layout::decode(&raw.body, &object.context(&raw))? {
+        Layout::Contiguous { address, .. } if address != u64::MAX => address + state.medium().base(),
+        _ => u64::MAX,
+    })
 }
 
 /// # Safety
@@ -441,28 +445,6 @@ fn image(handle: &Handle) -> Result<Vec<u8>> {
     })
 }
 
-/// `optional` of groups: functions of HDF5 1.6, which are refused.
-///
-/// # Safety
-/// As [`dataset`].
-pub(crate) unsafe extern "C" fn group(
-    object: *mut c_void,
-    args: *mut OptionalArgs,
-    _dxpl: Hid,
-    _req: *mut *mut c_void,
-) -> Herr {
-    // SAFETY: as for `dataset`.
-    let (handle, args) = unsafe { (Handle::at(object), *args) };
-    done(handle.api(), c"group optional", || {
-        let what = match args.op {
-            0 => "H5Giterate (use H5Literate)",
-            1 => "H5Gget_objinfo (use H5Oget_info)",
-            _ => "this operation on groups",
-        };
-        Err(Fault::Unsupported(what.into()))
-    })
-}
-
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct GetComment {
@@ -529,7 +511,7 @@ pub(crate) unsafe extern "C" fn object(
                 }
                 5 => {
                     let asked = args.args.cast::<AskedNative>().read();
-                    *asked.info = native_info(&found.file.engine, &found.object)?;
+                    *asked.info = native_info(&found.object)?;
                 }
                 other => return Err(Fault::Unsupported(format!("operation {other} on objects"))),
             }
@@ -555,13 +537,11 @@ fn set_comment(object: &Object, text: &str) -> Result<()> {
     Ok(object.set(raw.kind, 0, raw.body)?)
 }
 
-fn native_info(engine: &pumice_engine::file::File, object: &Object) -> Result<NativeInfo> {
+fn native_info(object: &Object) -> Result<NativeInfo> {
     let (total, free) = object.space();
-    let space = pumice_engine::measure::object(engine, object)?;
     let messages = object.all_messages();
     let bytes: u64 = messages.iter().map(|message| message.body.len() as u64).sum();
     let present = messages.iter().fold(0, |bits, message| bits | 1u64 << (message.kind & 63));
-    let _ = space;
     Ok(NativeInfo {
         version: object.version().into(),
         messages: messages.len() as c_uint,

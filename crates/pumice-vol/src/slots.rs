@@ -5,7 +5,7 @@
 
 use crate::abi::*;
 use crate::library::{Api, base_of};
-use crate::{attribute, blob, dataset, datatype, file, group, introspect, link, native, object};
+use crate::{attribute, blob, dataset, datatype, file, group, introspect, link, native, object, old_groups};
 use std::ffi::c_void;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -126,7 +126,7 @@ fn made<const SLOT: usize>() -> Class {
             group::open as *const c_void,
             group::get as *const c_void,
             group::specific as *const c_void,
-            native::group as *const c_void,
+            old_groups::optional as *const c_void,
             dataset::close_dataset as *const c_void,
         ],
         link: [
