@@ -90,7 +90,10 @@ impl Store for DriverStore {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let end = offset.saturating_add(bytes.len() as u64);
+        let (end, now) = (offset.saturating_add(bytes.len() as u64), self.len()?);
+        if offset > now {
+            self.set_len(offset)?;
+        }
         self.alone("write", |file| {
             if self.reach(file, end) < 0 {
                 return FAIL;
@@ -102,6 +105,11 @@ impl Store for DriverStore {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        let now = self.len()?;
+        if len > now {
+            // Not every driver makes a file longer by cutting it.
+            return self.write_at(now, &vec![0; (len - now) as usize]);
+        }
         self.alone("change the length", |file| {
             // SAFETY: the file is open; the driver makes it as long as the end that it is told.
             unsafe {

@@ -355,13 +355,25 @@ pub(crate) unsafe extern "C" fn close_file(
         let handle = Handle::at(object);
         (handle.api(), handle.file.clone())
     };
-    done(api, c"file close", || {
+    let closed = done(api, c"file close", || {
         count_call();
+        // libhdf5 keeps the identifier of what could not be closed: the first failure leaves all as it is.
+        if file.engine.writable() && !file.gives_up() {
+            file.engine.commit()?;
+        }
+        Ok(())
+    });
+    if closed < 0 {
+        return closed;
+    }
+    // Of an error from here on the stack tells; the identifier must go.
+    done(api, c"file close", || {
         // SAFETY: libhdf5 does not use the pointer again.
         unsafe { close(object) };
         let engine = file.engine.clone();
         // Gives up what never got a name, and lets go of the file unless objects are open.
         drop(file);
         Ok(engine.close()?)
-    })
+    });
+    OK
 }

@@ -16,7 +16,7 @@ use pumice_space::Extent;
 use pumice_types::Datatype;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How many callbacks have reached the engine: what tests ask to see that the connector did the work.
@@ -40,6 +40,8 @@ pub(crate) struct OpenFile {
     unnamed: Mutex<Vec<u64>>,
     /// The pointer that libhdf5 has for the file itself, or 0.
     pointer: AtomicUsize,
+    /// Whether closing it was tried before.
+    tried: AtomicBool,
 }
 
 impl OpenFile {
@@ -53,7 +55,7 @@ impl OpenFile {
         engine.close_with_last();
         let (names, unnamed) = Default::default();
         let pointer = AtomicUsize::new(0);
-        Self { api, engine, name, flags, fapl, names, memory: None, unnamed, pointer }
+        Self { api, engine, name, flags, fapl, names, memory: None, unnamed, pointer, tried: AtomicBool::new(false) }
     }
 
     /// The file that a link led to.
@@ -65,6 +67,11 @@ impl OpenFile {
 
     fn unnamed(&self) -> MutexGuard<'_, Vec<u64>> {
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether closing it was tried before, and what could not be written is given up.
+    pub(crate) fn gives_up(&self) -> bool {
+        self.tried.swap(true, Ordering::AcqRel)
     }
 
     /// Takes note of an object that has no link yet.

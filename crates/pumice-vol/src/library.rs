@@ -86,6 +86,7 @@ api! {
     H5Sget_select_type: fn(Hid) -> c_int;
     H5Sis_regular_hyperslab: fn(Hid) -> c_int;
     H5Sget_regular_hyperslab: fn(Hid, *mut Hsize, *mut Hsize, *mut Hsize, *mut Hsize) -> Herr;
+    H5Sget_select_bounds: fn(Hid, *mut Hsize, *mut Hsize) -> Herr;
     H5Sget_select_elem_npoints: fn(Hid) -> i64;
     H5Sget_select_elem_pointlist: fn(Hid, Hsize, Hsize, *mut Hsize) -> Herr;
     H5Sselect_hyperslab: fn(Hid, c_int, *const Hsize, *const Hsize, *const Hsize, *const Hsize) -> Herr;

@@ -52,8 +52,32 @@ pub(crate) fn made(api: &Api, extent: &Extent) -> Result<Hid> {
     checked(space, "H5Screate_simple")
 }
 
-/// The selection of a dataspace.
+/// The selection of a dataspace, moved as `H5Soffset_simple` says.
 pub(crate) fn selection(api: &Api, space: Hid) -> Result<Selection> {
+    let selection = unmoved(api, space)?;
+    if selection.is_all() || selection.is_none() || selection.is_unlimited() {
+        return Ok(selection);
+    }
+    // SAFETY: plain calls; the buffers have as many elements as the dataspace has dimensions.
+    let first = unsafe {
+        let rank = checked((api.H5Sget_simple_extent_ndims)(space), "H5Sget_simple_extent_ndims")?;
+        let (mut first, mut last) = (vec![0; rank as usize], vec![0; rank as usize]);
+        let got = (api.H5Sget_select_bounds)(space, first.as_mut_ptr(), last.as_mut_ptr());
+        checked(got, "H5Sget_select_bounds")?;
+        first
+    };
+    let vast = vec![u64::MAX - 1; first.len()];
+    let Some((own, _)) = selection.bounds(&vast) else { return Ok(selection) };
+    if own.as_slice() == first {
+        return Ok(selection);
+    }
+    let offset: Vec<i64> =
+        first.iter().zip(&own).map(|(there, here)| there.wrapping_sub(*here) as i64).collect();
+    Ok(selection.translate(&offset)?)
+}
+
+/// The selection of a dataspace as it was made.
+fn unmoved(api: &Api, space: Hid) -> Result<Selection> {
     // SAFETY: plain calls; buffers are as long as the library says.
     unsafe {
         match checked((api.H5Sget_select_type)(space), "H5Sget_select_type")? {
