@@ -296,7 +296,7 @@ impl File {
     }
 
     /// One that no other file of this process has, or had.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
