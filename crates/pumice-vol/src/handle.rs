@@ -69,6 +69,11 @@ impl OpenFile {
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets the first attempt to close it be the last: whoever owns the driver may not be there for another.
+    pub(crate) fn close_at_once(&self) {
+        self.tried.store(true, Ordering::Release);
+    }
+
     /// Whether closing it was tried before, and what could not be written is given up.
     pub(crate) fn gives_up(&self) -> bool {
         self.tried.swap(true, Ordering::AcqRel)
