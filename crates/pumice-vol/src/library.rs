@@ -166,6 +166,16 @@ api! {
     H5Pget_shared_mesg_nindexes: fn(Hid, *mut c_uint) -> Herr;
     H5Pget_shared_mesg_index: fn(Hid, c_uint, *mut c_uint, *mut c_uint) -> Herr;
     H5Fcreate: fn(*const c_char, c_uint, Hid, Hid) -> Hid;
+    H5Fopen: fn(*const c_char, c_uint, Hid) -> Hid;
+    H5Fflush: fn(Hid, c_int) -> Herr;
+    H5Fget_file_image: fn(Hid, *mut c_void, usize) -> isize;
+    H5Pset_file_image: fn(Hid, *mut c_void, usize) -> Herr;
+    H5Pget_efile_prefix: fn(Hid, *mut c_char, usize) -> isize;
+    H5Pget_virtual_prefix: fn(Hid, *mut c_char, usize) -> isize;
+    H5Gopen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Dopen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Topen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Aopen: fn(Hid, *const c_char, Hid) -> Hid;
     H5Gcreate2: fn(Hid, *const c_char, Hid, Hid, Hid) -> Hid;
     H5Dcreate2: fn(Hid, *const c_char, Hid, Hid, Hid, Hid, Hid) -> Hid;
     H5Acreate2: fn(Hid, *const c_char, Hid, Hid, Hid, Hid) -> Hid;
