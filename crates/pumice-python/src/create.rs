@@ -13,7 +13,7 @@ type Filter = (u16, bool, Vec<u32>);
 /// A part of a virtual dataset: its cells, the file and the dataset that have them, and the cells there.
 type Part = (Selection, String, String, Selection);
 
-/// What the dictionary of options says.
+/// The options in the dictionary.
 #[derive(Default)]
 pub(crate) struct NewDataset {
     shape: Option<Vec<u64>>,

@@ -1,4 +1,4 @@
-//! h5mkgrp: makes groups in a file, and the file if it is not there.
+//! h5mkgrp: makes groups in a file, and the file if it does not exist.
 
 use super::{Outcome, answered, understood};
 use crate::flags::{self, Flag, Takes};

@@ -127,8 +127,8 @@ fn read(dataset: &Dataset, axis: usize, first: u64, count: u64, cells: &Selectio
     Ok(Band { first, count, columns, values })
 }
 
-/// Cells line by line; those of a line stay in their order. Chunks come one beside the other, so that this is
-/// all the sorting that most arrays need.
+/// Cells line by line; those of a line keep their order. Chunks come one beside the other, so most
+/// arrays need no other sorting.
 fn by_line(
     cells: impl Iterator<Item = usize> + Clone,
     line: impl Fn(usize) -> u64,
