@@ -13,6 +13,7 @@ mod commit;
 mod create;
 mod datasets;
 mod keeping;
+mod listed;
 mod looking;
 mod opening;
 mod others;
@@ -31,6 +32,7 @@ use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete};
 use create::{attribute_header, new_header};
 use datasets::Forgetting;
+use listed::Listed;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{Era, FileSpaceInfo, FileSpaceStrategy};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
@@ -86,7 +88,7 @@ pub struct File {
     cached: CachedFile<DatasetLayout>,
     commit: Mutex<()>,
     objects: Mutex<Objects>,
-    datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
+    datasets: Mutex<Listed<DatasetState>>,
     forgetting: Forgetting,
     /// Objects without links that a handle holds: deleted when the last handle is dropped.
     orphans: Mutex<BTreeSet<u64>>,
@@ -111,7 +113,7 @@ pub struct File {
 /// The objects that are in memory.
 #[derive(Default)]
 struct Objects {
-    by_address: BTreeMap<u64, Arc<Object>>,
+    list: Listed<Object>,
     /// How many there were when idle ones were last forgotten.
     kept: usize,
 }
@@ -120,7 +122,7 @@ impl Objects {
     /// Forgets idle objects once there are twice as many as after the last time, so that an object
     /// in use is looked at a bounded number of times.
     fn make_room(&mut self) {
-        if self.by_address.len() < IDLE.max(2 * self.kept) {
+        if self.list.len() < IDLE.max(2 * self.kept) {
             return;
         }
         self.forget_idle();
@@ -128,8 +130,8 @@ impl Objects {
 
     /// Forgets objects that no handle holds and that have nothing to write.
     fn forget_idle(&mut self) {
-        self.by_address.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
-        self.kept = self.by_address.len();
+        drop(self.list.remove_unused(|object| !object.is_dirty()));
+        self.kept = self.list.len();
     }
 }
 
@@ -294,7 +296,7 @@ impl File {
     }
 
     /// One that no other file of this process has, or had.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
@@ -374,14 +376,14 @@ impl File {
 
     /// The object whose header is at `address`.
     pub fn object(&self, address: u64) -> Result<Arc<Object>> {
-        if let Some(object) = self.objects().by_address.get(&address) {
+        if let Some(object) = self.objects().list.get(address) {
             return Ok(object.clone());
         }
         let loaded = Arc::new(self.medium.steady(|| Object::load(&self.medium, address))?);
         let mut objects = self.objects();
         objects.make_room();
         // Another thread may have loaded it meanwhile: there must be only one.
-        Ok(objects.by_address.entry(address).or_insert(loaded).clone())
+        Ok(objects.list.entry(address).or_insert(loaded).clone())
     }
 
     /// Makes a new object; something must link to it.
@@ -423,20 +425,16 @@ impl File {
         let object = Arc::new(object);
         let mut objects = self.objects();
         objects.make_room();
-        objects.by_address.insert(object.address(), object.clone());
+        objects.list.insert(object.address(), object.clone());
         Ok(object)
     }
 
     /// Whether a handle holds an object, beside this file and the caller.
     pub(crate) fn is_held(&self, address: u64) -> bool {
         let datasets = self.datasets();
-        let dataset = datasets.get(&address);
-        if dataset.is_some_and(|dataset| Arc::strong_count(dataset) > 1) {
-            return true;
-        }
-        let own = 1 + usize::from(dataset.is_some());
-        let objects = self.objects();
-        objects.by_address.get(&address).is_some_and(|object| Arc::strong_count(object) > own)
+        // A dataset that is in memory has a handle of its object.
+        let ours = usize::from(datasets.contains(address));
+        datasets.is_used(address, 0) || self.objects().list.is_used(address, ours)
     }
 
     /// Notes that space of deleted objects becomes free with the next commit.

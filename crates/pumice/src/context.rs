@@ -141,7 +141,8 @@ impl Context {
         trace::stop(&self.cache)
     }
 
-    pub(crate) fn cache(&self) -> Cache {
+    #[doc(hidden)]
+    pub fn cache(&self) -> Cache {
         self.cache.clone()
     }
 }

@@ -115,7 +115,7 @@ impl File {
         let snapshot = {
             let _still = self.medium.hold_changes();
             for address in displaced {
-                let Some(dataset) = self.datasets().get(&address).cloned() else { continue };
+                let Some(dataset) = self.datasets().get(address).cloned() else { continue };
                 // All is committed where it is. What could not be moved stays there, but others may
                 // have been before it.
                 if !matches!(dataset.move_down(), Ok(false)) {

@@ -217,8 +217,8 @@ impl File {
         self.stage_datasets()?;
         let mut waiting = 0;
         for object in self.objects_in_memory() {
-            // The list's own and ours. What somebody holds is in memory anyway.
-            let held = Arc::strong_count(&object) > 2;
+            // What somebody holds is in memory anyway; one handle is ours.
+            let held = self.objects().list.is_used(object.address(), 1);
             let bytes = object.spill(held)?;
             waiting += if held { 0 } else { bytes };
         }
@@ -230,7 +230,7 @@ impl File {
     }
 
     pub(super) fn objects_in_memory(&self) -> Vec<Arc<Object>> {
-        self.objects().by_address.values().cloned().collect()
+        self.objects().list.values().cloned().collect()
     }
 
     pub(super) fn open_datasets(&self) -> Vec<Arc<DatasetState>> {

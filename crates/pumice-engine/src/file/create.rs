@@ -103,7 +103,7 @@ impl File {
             false => Self::create_root(&medium, &mut superblock, &spec)?,
         };
         let file = Self::new(medium, superblock, extension, space, cache, options);
-        file.objects().by_address.insert(root.address(), Arc::new(root));
+        file.objects().list.insert(root.address(), Arc::new(root));
         Ok(file)
     }
 

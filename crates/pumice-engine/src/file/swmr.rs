@@ -11,7 +11,7 @@ use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
 use pumice_medium::Swmr;
 use pumice_store::Renewal;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 impl File {
     /// Whether other programs may write the file while it is read, or read it while it is written.
@@ -113,15 +113,8 @@ impl File {
 
     /// Forgets objects and datasets without handles.
     fn forget_unused(&self) {
-        let mut unused = Vec::new();
         let mut datasets = self.datasets();
-        datasets.retain(|_, dataset| {
-            let used = Arc::strong_count(dataset) > 1;
-            if !used {
-                unused.push(dataset.clone());
-            }
-            used
-        });
+        let unused = datasets.remove_unused(|_| true);
         self.forgetting.note();
         drop(datasets);
         // Not while the list is held.

@@ -50,9 +50,9 @@ fn read(dataset: &DatasetState) -> Vec<i32> {
 
 /// Forgets a dataset if possible; returns whether it did.
 fn forget(file: &File, address: u64) -> bool {
-    let idle = file.datasets().get(&address).cloned().unwrap();
+    let idle = file.datasets().get(address).cloned().unwrap();
     file.forget_datasets(&[(address, idle)]).unwrap();
-    !file.datasets().contains_key(&address)
+    !file.datasets().contains(address)
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_dataset_that_was_deleted_while_another_opened_it_is_never_listed_again() {
     });
     let message = opened.err().unwrap().to_string();
     assert!(message.contains("has been deleted"), "{message}");
-    assert!(!file.datasets().contains_key(&address), "another may come to be at its address");
+    assert!(!file.datasets().contains(address), "another may come to be at its address");
     file.commit().unwrap();
     // Its space is free, and the next one that is there is what is found.
     let next = made(&file, "next");
@@ -126,7 +126,7 @@ fn a_dataset_that_was_deleted_while_another_opened_it_is_never_listed_again() {
 fn what_was_listed_at_the_address_of_a_new_dataset_gives_way() {
     let file = file();
     let address = made(&file, "d");
-    let stale = file.datasets().get(&address).cloned().unwrap();
+    let stale = file.datasets().get(address).cloned().unwrap();
     group::remove(&file, &file.root().unwrap(), "d").unwrap();
     delete::discard(&file, address).unwrap();
     file.commit().unwrap();
