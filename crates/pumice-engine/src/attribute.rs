@@ -8,7 +8,7 @@ mod values;
 
 pub use values::{NewAttribute, Values, create, load};
 
-use crate::dense::{Addresses, Dense, Kind, Stored};
+use crate::dense_storage::{Addresses, DenseStorage, Kind, Stored};
 use crate::file::File;
 use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result, shared};
@@ -280,7 +280,7 @@ fn make_dense(
     object: &Object,
     messages: &[RawMessage],
     info: &mut AttributeInfo,
-) -> Result<Box<Dense>> {
+) -> Result<Box<DenseStorage>> {
     let mut all = Vec::new();
     for raw in messages {
         let creation_order = match info.max_creation_order {
@@ -296,9 +296,9 @@ fn make_dense(
 }
 
 /// Makes new dense storage that holds these attributes.
-fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<Dense>> {
+fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<DenseStorage>> {
     let by_order = info.order_index_address.is_some();
-    let mut dense = Box::new(Dense::create(file, Kind::Attributes, by_order)?);
+    let mut dense = Box::new(DenseStorage::create(file, Kind::Attributes, by_order)?);
     let context = Context::new(file.superblock().sizes);
     for stored in all {
         let name = Message::decode(&stored.body, &context)?.name;
@@ -312,7 +312,7 @@ fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<D
 }
 
 /// Moves attributes out of dense storage that cannot be changed in place.
-fn renew(file: &File, dense: &mut Box<Dense>, info: &mut AttributeInfo) -> Result<()> {
+fn renew(file: &File, dense: &mut Box<DenseStorage>, info: &mut AttributeInfo) -> Result<()> {
     if dense.is_changeable() {
         return Ok(());
     }
@@ -372,7 +372,7 @@ fn remove_during(file: &File, object: &Object, name: &str) -> Result<Attribute> 
 fn make_compact(
     file: &File,
     object: &Object,
-    storage: &mut Option<Box<Dense>>,
+    storage: &mut Option<Box<DenseStorage>>,
     info: &mut AttributeInfo,
 ) -> Result<()> {
     let Some(dense) = storage else { return Ok(()) };
@@ -449,7 +449,10 @@ pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
 }
 
 /// The dense storage of an object's attributes, if that is where they are.
-fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<Box<Dense>>>> {
+fn opened<'a>(
+    file: &File,
+    object: &'a Object,
+) -> Result<MutexGuard<'a, Option<Box<DenseStorage>>>> {
     object.require_in(file)?;
     let mut dense = object.dense_attributes();
     if dense.is_none() && object.has(kind::ATTRIBUTE_INFO) {
@@ -460,7 +463,7 @@ fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<B
                 names: info.name_index_address,
                 orders: info.order_index_address.unwrap_or(UNDEFINED),
             };
-            *dense = Some(Box::new(Dense::open(file, Kind::Attributes, addresses)?));
+            *dense = Some(Box::new(DenseStorage::open(file, Kind::Attributes, addresses)?));
         }
     }
     Ok(dense)

@@ -20,14 +20,14 @@ mod others;
 mod refused;
 mod swmr;
 
-pub(crate) use keeping::Kept;
+pub(crate) use keeping::KeptFile;
 pub(crate) use opening::find_superblock;
 
 use crate::dataset::{DatasetState, VirtualView};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::object::Object;
-use crate::open_files::Place;
+use crate::open_files::OpenEntry;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete};
 use create::{attribute_header, new_header};
@@ -103,7 +103,7 @@ pub struct File {
     /// Whether the file is closed with its last user.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
-    place: OnceLock<Place>,
+    place: OnceLock<OpenEntry>,
     /// This file, for those who outlive a call and must not keep it open.
     this: Weak<File>,
     /// One that no other file of this process has, or had.
@@ -184,7 +184,7 @@ impl File {
     }
 
     /// Says where in the list of open files this one is.
-    pub(crate) fn settle(&self, place: Place) {
+    pub(crate) fn settle(&self, place: OpenEntry) {
         self.medium.note_name(place.path());
         // A file is opened once.
         let _ = self.place.set(place);
@@ -237,7 +237,7 @@ impl File {
 
     /// The path that it was opened by, if it was.
     pub fn path(&self) -> Option<&Path> {
-        self.place.get().map(Place::path)
+        self.place.get().map(OpenEntry::path)
     }
 
     /// The options of creation or opening.
@@ -282,7 +282,7 @@ impl File {
 
     /// How this file is locked, and the files that its links lead to.
     pub(crate) fn locking(&self) -> Locking {
-        self.place.get().map_or_else(Locking::from_environment, Place::locking)
+        self.place.get().map_or_else(Locking::from_environment, OpenEntry::locking)
     }
 
     /// How far its virtual datasets reach.

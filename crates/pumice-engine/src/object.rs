@@ -10,7 +10,7 @@
 
 mod unknown;
 
-use crate::dense::Dense;
+use crate::dense_storage::DenseStorage;
 use crate::file::File;
 use crate::group::Links;
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ pub struct Object {
     address: u64,
     state: Mutex<State>,
     links: Mutex<Links>,
-    attributes: Mutex<Option<Box<Dense>>>,
+    attributes: Mutex<Option<Box<DenseStorage>>>,
     /// Whether its blocks were written in the form that they keep while other programs read them.
     settled: AtomicBool,
 }
@@ -190,7 +190,7 @@ impl Object {
     }
 
     /// Its attributes, if they were needed and are in dense storage.
-    pub(crate) fn dense_attributes(&self) -> MutexGuard<'_, Option<Box<Dense>>> {
+    pub(crate) fn dense_attributes(&self) -> MutexGuard<'_, Option<Box<DenseStorage>>> {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

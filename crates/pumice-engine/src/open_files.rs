@@ -117,7 +117,7 @@ pub fn open_path(
         .map_err(at_path)?;
     let readers = Box::new(move || store.lock(locking, false).map(drop));
     let (process, path) = (std::process::id(), path.to_path_buf());
-    file.settle(Place { identity, process, unlock, readers, path, locking });
+    file.settle(OpenEntry { identity, process, unlock, readers, path, locking });
     files.insert(here(identity), Arc::downgrade(&file));
     Ok(file)
 }
@@ -245,7 +245,7 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
 }
 
 /// Where an open file is in the list; leaving it gives up the lock.
-pub(crate) struct Place {
+pub(crate) struct OpenEntry {
     identity: Identity,
     /// The process that opened it.
     process: u32,
@@ -255,7 +255,7 @@ pub(crate) struct Place {
     locking: Locking,
 }
 
-impl Place {
+impl OpenEntry {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -280,7 +280,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenEntry {
     fn drop(&mut self) {
         if std::process::id() != self.process {
             return;

@@ -12,7 +12,7 @@ mod unused;
 pub use unused::unused;
 
 use crate::dataset::DatasetState;
-use crate::dense::{Addresses, Dense, Kind};
+use crate::dense_storage::{Addresses, DenseStorage, Kind};
 use crate::file::File;
 use crate::group::Links;
 use crate::object::Object;
@@ -196,7 +196,7 @@ fn attributes(file: &File, object: &Object, places: &mut Vec<Place>) -> Result<(
         orders: info.order_index_address.unwrap_or(UNDEFINED),
     };
     let recorder = Recorder::new(file.medium(), PlaceKind::Attributes);
-    let mut dense = Dense::open(file, Kind::Attributes, addresses)?;
+    let mut dense = DenseStorage::open(file, Kind::Attributes, addresses)?;
     dense.verify(&**file.medium())?;
     dense.delete(&recorder)?;
     places.extend(recorder.into_places());

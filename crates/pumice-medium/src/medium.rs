@@ -23,7 +23,7 @@ mod space;
 mod swmr;
 
 pub use commit::Snapshot;
-pub use finding::Found;
+pub use finding::SearchResult;
 pub use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 pub use swmr::{Swmr, again};

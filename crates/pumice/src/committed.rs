@@ -24,7 +24,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let make = |file: &Engine| {
             let mut body = Vec::new();
             // Addresses may have another width where a link leads to.

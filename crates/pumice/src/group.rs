@@ -1,7 +1,7 @@
 //! Groups: names and the objects that they lead to.
 
+use crate::destination::Destination;
 use crate::file::Owner;
-use crate::place::Place;
 use crate::{
     Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
     ObjectPath,
@@ -269,7 +269,7 @@ impl Group {
 
     /// Creates a group with unusual properties, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let owner = place.owner().clone();
         let object = place.fill(|file| group::create(file, &options.spec), |object| object)?;
         Ok(Group { owner, object, path: place.path })
@@ -330,7 +330,7 @@ impl Group {
         path: &str,
         mut spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         if !place.is_in(&self.owner) {
             // It was described for this file; addresses may have another width there.
             copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
@@ -412,7 +412,7 @@ impl Group {
     }
 
     /// The place for a new link at `path`; groups on the way are created.
-    pub(crate) fn place_for<'a>(&self, path: &'a str) -> Result<Place<'a>> {
+    pub(crate) fn destination<'a>(&self, path: &'a str) -> Result<Destination<'a>> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
             true => Self::root(self.owner.clone())?,
@@ -421,7 +421,7 @@ impl Group {
         for folder in folders.split('/').filter(|folder| !folder.is_empty() && *folder != ".") {
             parent = parent.group_or_new(folder)?;
         }
-        Place::new(parent, name)
+        Destination::new(parent, name)
     }
 
     /// The missing groups on the way to a new object at `path`, innermost first.

@@ -110,6 +110,7 @@ mod copy;
 mod dataset;
 #[cfg(feature = "derive")]
 mod derived;
+mod destination;
 mod file;
 mod file_copy;
 mod filters;
@@ -124,7 +125,6 @@ mod misuse;
 mod named;
 mod object_copy;
 mod path;
-mod place;
 mod points;
 mod reference;
 mod scales;

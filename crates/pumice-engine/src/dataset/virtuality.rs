@@ -10,7 +10,7 @@ mod endless;
 mod write;
 
 use super::DatasetState;
-use crate::file::{File, Kept};
+use crate::file::{File, KeptFile};
 use crate::{Error, Result, group, outside};
 use endless::{
     block, first_cells, is_numbered, layer, numbered, plain, unlimited_axis, with_trail,
@@ -60,14 +60,14 @@ pub struct Virtual {
     mappings: Vec<VirtualMapping>,
     sources: Mutex<Sources>,
     /// Files of sources that were written to since the last commit.
-    written: Mutex<Vec<Kept>>,
+    written: Mutex<Vec<KeptFile>>,
 }
 
 /// The sources that were looked up.
 #[derive(Default)]
 struct Sources {
     /// Sources in other files that are kept open, by file and path.
-    kept: HashMap<(String, String), (Arc<DatasetState>, Kept)>,
+    kept: HashMap<(String, String), (Arc<DatasetState>, KeptFile)>,
     /// Files that keep this one open, or are this one, by the names that led to them.
     not_kept: HashMap<String, Weak<File>>,
 }
@@ -315,7 +315,7 @@ impl Virtual {
         file: &Arc<File>,
         named: &Arc<File>,
     ) {
-        let kept = Kept::new(self.number, file);
+        let kept = KeptFile::new(self.number, file);
         let mut sources = self.sources();
         let mut before = Sources::default();
         if sources.kept.len().max(sources.not_kept.len()) >= KEPT {

@@ -10,8 +10,8 @@ use crate::{Error, Result};
 use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
 use pumice_medium::Swmr;
 use pumice_store::Renewal;
-use std::sync::atomic::Ordering;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 impl File {
     /// Whether other programs may write the file while it is read, or read it while it is written.

@@ -23,7 +23,7 @@
 //! it is handed out.
 
 use super::images::Blocks;
-use super::parked::Place;
+use super::parked::ParkedRange;
 use super::swmr;
 use super::{Medium, State};
 use crate::journal::{self, Durability};
@@ -40,7 +40,7 @@ pub struct Snapshot {
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
     /// Blocks that wait elsewhere in the file; each of them replaces another.
-    parked: Vec<(u64, Place)>,
+    parked: Vec<(u64, ParkedRange)>,
     /// Where the parts of the file end.
     ends: Vec<u64>,
 }
@@ -49,7 +49,7 @@ pub struct Snapshot {
 pub(super) struct Pending {
     images: Blocks,
     replaced: Vec<u64>,
-    parked: Vec<(u64, Place)>,
+    parked: Vec<(u64, ParkedRange)>,
     ends: Vec<u64>,
     /// The superblock while blocks are replaced, and afterwards.
     superblocks: [Vec<u8>; 2],

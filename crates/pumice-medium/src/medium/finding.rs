@@ -19,7 +19,7 @@ const MOST_ALLOWED: u64 = 64 << 20;
 const AGAIN: u64 = 16;
 
 /// The result of a search.
-pub enum Found {
+pub enum SearchResult {
     /// Addresses and lengths of unused ranges.
     Unused(Vec<(u64, u64)>),
     /// More would have to be read than is allowed.
@@ -29,7 +29,7 @@ pub enum Found {
 }
 
 /// A search of the committed file with a limit of bytes to read.
-pub(super) type Look = Arc<dyn Fn(u64) -> Found + Send + Sync>;
+pub(super) type Look = Arc<dyn Fn(u64) -> SearchResult + Send + Sync>;
 
 /// How unused space is looked for.
 pub(super) struct Looking {
@@ -77,12 +77,12 @@ impl Medium {
         let mut state = self.state();
         let Some(looking) = &mut state.looking else { return };
         match found {
-            Found::TooMuch if growth < MOST_ALLOWED => {
+            SearchResult::TooMuch if growth < MOST_ALLOWED => {
                 looking.due = growth.saturating_mul(AGAIN).max(ALLOWED);
                 return;
             }
-            Found::Unused(ranges) => state.allocator.discover(&ranges),
-            Found::TooMuch | Found::Nothing => {}
+            SearchResult::Unused(ranges) => state.allocator.discover(&ranges),
+            SearchResult::TooMuch | SearchResult::Nothing => {}
         }
         self.stop_looking(&mut state);
     }

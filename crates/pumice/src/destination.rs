@@ -13,14 +13,14 @@ use pumice_format::messages::{Link, LinkTarget};
 use std::sync::Arc;
 
 /// A name in a group, for something that is to come.
-pub(crate) struct Place<'a> {
+pub(crate) struct Destination<'a> {
     group: Group,
     name: &'a str,
     /// The path of the new object.
     pub(crate) path: ObjectPath,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Destination<'a> {
     /// A name in a group whose file is ready for a change.
     pub(crate) fn new(group: Group, name: &'a str) -> Result<Self> {
         group.changing()?;

@@ -49,7 +49,7 @@ pub(crate) struct Stored {
 }
 
 /// Open dense storage.
-pub(crate) struct Dense {
+pub(crate) struct DenseStorage {
     kind: Kind,
     heap: FractalHeap,
     names: Tree,
@@ -112,7 +112,7 @@ impl Kind {
     }
 }
 
-impl Dense {
+impl DenseStorage {
     /// New storage. Its place in the file is taken at once.
     pub(crate) fn create(file: &File, kind: Kind, by_order: bool) -> Result<Self> {
         let heap = FractalHeap::create(file.medium(), kind.shape())?;
