@@ -332,7 +332,7 @@ impl File {
             return Err(Error::Invalid(format!("{datatype}, a datatype without members")));
         }
         if datatype.has_unnamed_members() {
-            let what = format!("a member without a name, in {datatype}");
+            let what = format!("the datatype {datatype} has a member without a name");
             return Err(Error::Invalid(what));
         }
         let needed =

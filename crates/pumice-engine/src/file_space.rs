@@ -345,13 +345,14 @@ fn rules(info: &FileSpaceInfo) -> Rules {
 fn check(info: &FileSpaceInfo) -> Result<()> {
     let page = info.page_size;
     if info.strategy == FileSpaceStrategy::Paged && !(LEAST_PAGE..=1 << 30).contains(&page) {
-        let what = format!("pages of {page} bytes, not of 512 to 2^30");
+        let what = format!("a page has 512 to 2^30 bytes, not {page}");
         return Err(crate::Error::Invalid(what));
     }
     let managed =
         matches!(info.strategy, FileSpaceStrategy::Paged | FileSpaceStrategy::FreeSpaceManagers);
     if info.persist && !managed {
-        let what = "free space that is remembered by a strategy without free-space managers";
+        let what =
+            "free space can be remembered only with the strategies FreeSpaceManagers and Paged";
         return Err(crate::Error::Invalid(what.into()));
     }
     Ok(())

@@ -84,7 +84,7 @@ impl Several {
                 Ok(Some(Self::Multi { whole: path.into(), multi }))
             }
             (Some(_), Some(_)) => {
-                let what = "a family that is also a split or multi file";
+                let what = "a file cannot be a family and a split or multi file: choose one";
                 Err(io::Error::new(io::ErrorKind::InvalidInput, what))
             }
         }

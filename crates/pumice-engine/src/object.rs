@@ -282,7 +282,11 @@ impl Object {
     /// Takes note that there is one hard link more to the object.
     pub fn add_link(&self) -> Result<()> {
         let count = self.link_count().checked_add(1);
-        self.set_link_count(count.ok_or_else(|| Error::Invalid("more links than 2^32".into()))?)
+        self.set_link_count(
+            count.ok_or_else(|| {
+                Error::Invalid("an object cannot have more than 2^32 links".into())
+            })?,
+        )
     }
 
     /// Takes note that one hard link to the object is gone. Returns how many are left.

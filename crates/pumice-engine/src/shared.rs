@@ -67,7 +67,10 @@ impl Committed {
     pub(crate) fn address_in(&self, file: &File) -> Result<u64> {
         match std::ptr::eq(self.file.as_ptr(), file) {
             true => Ok(self.address),
-            false => Err(Error::Invalid("a committed datatype of another file".into())),
+            false => Err(Error::Invalid(
+                "a committed datatype of another file cannot be used; copy it to this file first"
+                    .into(),
+            )),
         }
     }
 }

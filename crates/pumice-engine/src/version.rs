@@ -95,31 +95,34 @@ impl CreateOptions {
     pub(crate) fn check(&self) -> Result<()> {
         let user_block = self.user_block;
         if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
-            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
+            let what = format!("a user block has 512, 1024, 2048, ... bytes, not {user_block}");
             return Err(Error::Invalid(what));
         }
         if self.member_size == Some(0) {
-            return Err(Error::Invalid("a family of files without bytes".into()));
+            return Err(Error::Invalid(
+                "the members of a family of files need at least one byte".into(),
+            ));
         }
         if let Some((offset, length)) = self.widths
             && ![offset, length].iter().all(|bytes| matches!(bytes, 2 | 4 | 8))
         {
             let what =
-                format!("addresses of {offset} and lengths of {length} bytes, not of 2, 4 or 8");
+                format!("addresses and lengths have 2, 4 or 8 bytes, not {offset} and {length}");
             return Err(Error::Invalid(what));
         }
         let ranks = self.group_ranks.iter().flat_map(|&(leaf, internal)| [leaf, internal]);
         if let Some(rank) = ranks.chain(self.chunk_rank).find(|rank| !RANKS.contains(rank)) {
-            let what = format!("nodes of B-trees of rank {rank}, not of {RANKS:?}");
+            let what = format!("the rank of a B-tree's nodes is one of {RANKS:?}, not {rank}");
             return Err(Error::Invalid(what));
         }
         let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
         match high {
-            Some(LibraryVersion::Earliest) => {
-                Err(Error::Invalid("bounds of releases that end with the earliest".into()))
-            }
+            Some(LibraryVersion::Earliest) => Err(Error::Invalid(
+                "the newest release cannot be `Earliest`: name a release".into(),
+            )),
             Some(high) if low > high => {
-                let what = format!("bounds of releases from {low:?} to {high:?}");
+                let what =
+                    format!("the oldest release, {low:?}, is later than the newest, {high:?}");
                 Err(Error::Invalid(what))
             }
             _ => Ok(()),

@@ -103,8 +103,9 @@ impl Tree {
         offset_size: u8,
     ) -> Result<Self> {
         let record_size = u16::try_from(record_size);
-        let record_size =
-            record_size.map_err(|_| Error::Invalid("a B-tree of such large records".into()))?;
+        let record_size = record_size.map_err(|_| {
+            Error::Invalid("the records of a B-tree are too large for the format".into())
+        })?;
         let levels = TreeLevels::new(parameters, record_size, 0, offset_size, UNDEFINED)?;
         Ok(Self::new(tree_type, version, levels, UNDEFINED, NodePointer::default()))
     }

@@ -86,7 +86,7 @@ impl LocalHeap {
     /// Adds a string and gives its offset.
     pub fn insert(&mut self, text: &str) -> Result<u64> {
         if text.contains('\0') {
-            return Err(Error::Invalid("a null byte in a name".into()));
+            return Err(Error::Invalid("a name cannot have a null byte".into()));
         }
         let needed = (text.len() as u64 + 1).next_multiple_of(ALIGN);
         let offset = match self.take(needed)? {

@@ -90,7 +90,11 @@ impl Dataset {
 
     fn copy_to(&self, to: &Dataset, keep: &Keep) -> Result<()> {
         if to.shape() != self.shape() {
-            let what = format!("a copy of shape {:?} for {:?}", to.shape(), self.shape());
+            let what = format!(
+                "a copy of shape {:?} does not fit a dataset of shape {:?}",
+                to.shape(),
+                self.shape()
+            );
             return self.at(Err(Error::Invalid(what)));
         }
         let same_file = std::ptr::eq(self.state.medium(), to.state.medium());
@@ -138,7 +142,11 @@ impl<'a> Copying<'a> {
         if let Keep::Where(mask) = keep
             && mask.shape() != from.shape()
         {
-            let what = format!("a mask of shape {:?} for {:?}", mask.shape(), from.shape());
+            let what = format!(
+                "a mask of shape {:?} does not fit a dataset of shape {:?}",
+                mask.shape(),
+                from.shape()
+            );
             return from.at(Err(Error::Invalid(what)));
         }
         if let Keep::Where(mask) = keep

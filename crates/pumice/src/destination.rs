@@ -61,7 +61,8 @@ impl<'a> Destination<'a> {
     pub(crate) fn link(&self, owner: &Arc<Owner>, object: &Object) -> Result<()> {
         let linked = || -> Result<()> {
             if !self.is_in(owner) {
-                let what = "a hard link between two files; make an external link or a copy";
+                let what =
+                    "a hard link cannot lead to another file; make an external link or a copy";
                 return Err(Error::Invalid(what.into()));
             }
             object.add_link()?;

@@ -179,7 +179,10 @@ where
         let spec = builder.spec().map_err(|error| error.at(original.path()))?;
         if spec.extent.dims() != original.shape() {
             let shape = spec.extent.dims();
-            let what = format!("a copy of shape {shape:?} for {:?}", original.shape());
+            let what = format!(
+                "a copy of shape {shape:?} does not fit a dataset of shape {:?}",
+                original.shape()
+            );
             return Err(Error::Invalid(what).at(original.path()));
         }
         self.keep.insert(from.object().address(), keep);

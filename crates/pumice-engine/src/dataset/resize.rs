@@ -433,7 +433,7 @@ impl DatasetState {
         }
         if let Some(sources) = &self.sources {
             if sources.has_no_end() {
-                let what = "the extent of a virtual dataset that follows its sources";
+                let what = "the extent of a virtual dataset with an unlimited mapping follows its sources and cannot be set";
                 return Err(Error::Invalid(what.into()));
             }
             return sources.check_extent(dims);

@@ -102,7 +102,9 @@ impl DatasetSpec {
     fn fill_message(&self) -> Result<Fill> {
         match (&self.fill, self.undefined_fill) {
             (_, false) => Ok(self.fill.clone().map_or(Fill::Default, Fill::Value)),
-            (Some(_), true) => Err(Error::Invalid("a fill value and none at all".into())),
+            (Some(_), true) => Err(Error::Invalid(
+                "a dataset cannot have a fill value and no fill value: set one or the other".into(),
+            )),
             (None, true) if self.fill_time == FillTime::Allocation => {
                 Err(Error::Invalid("space is to be filled, but there is no fill value".into()))
             }

@@ -114,7 +114,7 @@ impl DatasetState {
             && places.as_points().is_some_and(|points| repeats(points, shape))
         {
             // Two threads must never write to one place.
-            let what = "a read cannot go to points in memory of which one repeats";
+            let what = "a read cannot go to points in memory that repeat";
             return Err(Error::Invalid(what.into()));
         }
         let mut conversion = Conversion::new(&self.datatype, memory_type)?;

@@ -95,11 +95,14 @@ pub(super) fn store(file: &File, mappings: &[VirtualMapping], extent: &Extent) -
     for mapping in mappings {
         let (source, target) = (&mapping.source, &mapping.target);
         if target.rank().is_some_and(|rank| rank != extent.dims().len()) {
-            let what = format!("a part of another rank than {:?}", extent.dims());
+            let what = format!(
+                "a part of a virtual dataset has another rank than its shape {:?}",
+                extent.dims()
+            );
             return Err(Error::Invalid(what));
         }
         if source.is_unlimited() && !target.is_unlimited() {
-            let what = "a source without end for a part that has one";
+            let what = "a source has no end, but its part of the virtual dataset has one";
             return Err(Error::Invalid(what.into()));
         }
     }
@@ -143,7 +146,8 @@ impl Virtual {
         for mapping in self.mappings.iter().filter(|mapping| !mapping.target.is_all()) {
             let Some((_, last)) = mapping.target.bounds(&vast) else { continue };
             if last.iter().zip(dims).any(|(last, side)| last >= side) {
-                let what = format!("{dims:?} has not all parts of the virtual dataset");
+                let what =
+                    format!("the shape {dims:?} does not contain all parts of the virtual dataset");
                 return Err(Error::Invalid(what));
             }
         }
@@ -476,7 +480,8 @@ impl Piece {
         // Elements arrive in the order of the source's cells.
         pairs.sort_unstable_by_key(|pair| pair.cell);
         let cells = source_dims.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
-        let cells = cells.ok_or_else(|| Error::Invalid("a source without end".into()))?;
+        let cells =
+            cells.ok_or_else(|| Error::Invalid("the selection of a source has no end".into()))?;
         let runs = pairs.iter().map(|pair| Run { start: pair.cell, len: pair.len });
         let selection = CellSet::from_runs(cells, runs)?.to_selection(&source_dims)?;
         Ok(Some((selection, pairs)))
@@ -539,7 +544,7 @@ impl Deeper {
                 nesting.set(depth + 1);
                 Ok(Self)
             }
-            _ => Err(Error::Invalid("virtual datasets that lead to each other in a circle".into())),
+            _ => Err(Error::Invalid("virtual datasets lead to each other in a circle".into())),
         })
     }
 }

@@ -156,7 +156,7 @@ fn begin_multi(
     options: &CreateOptions,
 ) -> Result<()> {
     let Some(DriverInfo::Multi(members)) = &extension.driver else {
-        let what = "a store of several parts whose file does not say what they are";
+        let what = "the store has several parts, but the file has no driver information about them";
         return Err(Error::Invalid(what.into()));
     };
     extension.file_space.as_ref().map_or(Ok(()), multi::check_space)?;

@@ -24,7 +24,9 @@ impl File {
     pub fn start_swmr_write(&self) -> Result<()> {
         self.medium.require_writable()?;
         if self.medium.writes_swmr() {
-            return Err(Error::Invalid("SWMR has been started already".into()));
+            return Err(Error::Invalid(
+                "SWMR was started already; it ends when the file is closed".into(),
+            ));
         }
         let version = self.superblock.version;
         if version < 3 {

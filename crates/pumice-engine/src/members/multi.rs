@@ -185,7 +185,7 @@ pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<(
     let mut members: Vec<&MultiMember> = multi.members.iter().collect();
     members.sort_by_key(|member| member.start);
     if members.iter().map(|member| member.start).ne(starts.iter().copied()) {
-        let what = "members in other places than those of the store";
+        let what = "the file's members begin elsewhere than the store's parts";
         return Err(Error::Invalid(what.into()));
     }
     // The bytes before the superblock are not addressed.
@@ -196,7 +196,7 @@ pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<(
         Some(PartSpace { start: relative(start), end: relative(end), limit: relative(limit) })
     };
     let Some(spaces) = members.iter().map(space).collect::<Option<Vec<_>>>() else {
-        let what = "a member with more in use than there are addresses for it";
+        let what = "a member of the file uses more than its range of addresses";
         return Err(Error::Invalid(what.into()));
     };
     let place = |kind| {

@@ -64,7 +64,11 @@ impl FractalHeap {
         let address = medium.allocate_raw(length)?;
         let huge = HugeObject { address, length, filtered: None };
         let next = self.header.last_huge_key.checked_add(1);
-        let full = || Error::Invalid("a heap whose ids are used up".into());
+        let full = || {
+            Error::Invalid(
+                "the heap has used all ids for huge objects; pumice repack makes a new one".into(),
+            )
+        };
         let key = if direct { address } else { next.ok_or_else(full)? };
         let own = Some(key).filter(|_| !direct);
         let record = HeapHeader::encode_huge_record(&huge, own, &context);

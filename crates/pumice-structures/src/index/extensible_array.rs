@@ -134,7 +134,7 @@ impl ExtensibleArray {
     ) -> Result<Self> {
         let slots = Slots::new(shape)?;
         if slots.count().is_some() {
-            return Err(Error::Invalid("an extensible array without unlimited axis".into()));
+            return Err(Error::Invalid("an extensible array needs an unlimited axis".into()));
         }
         let size = format.entry_size();
         let geometry = ExtensibleArrayGeometry::new(parameters, size, format.offset_size, header)?;

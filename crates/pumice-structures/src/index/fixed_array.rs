@@ -81,7 +81,9 @@ impl FixedArray {
     fn new(format: RecordFormat, shape: &IndexShape, page_bits: u8, header: u64) -> Result<Self> {
         let slots = Slots::new(shape)?;
         let Some(entries) = slots.count() else {
-            return Err(Error::Invalid("a fixed array with an unlimited axis".into()));
+            return Err(Error::Invalid(
+                "a fixed array cannot index a dataset with an unlimited axis".into(),
+            ));
         };
         let size = format.entry_size();
         let geometry =

@@ -176,7 +176,7 @@ impl Dataset {
         let (first, lines) = (block.first, self.shape()[block.lines.axis()]);
         let end = first.saturating_add(block.line_count());
         if end > lines {
-            let what = format!("lines {first}..{end} of a matrix of {lines}");
+            let what = format!("lines {first}..{end} are outside of a matrix of {lines} line(s)");
             return self.at(Err(Error::Invalid(what)));
         }
         let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());

@@ -66,7 +66,11 @@ impl Dataset {
         for block in blocks {
             let block = block.borrow();
             if block.shape != self.shape() {
-                let what = format!("an array of {:?} for {:?}", block.shape, self.shape());
+                let what = format!(
+                    "an array of shape {:?} does not fit a dataset of shape {:?}",
+                    block.shape,
+                    self.shape()
+                );
                 return self.at(Err(Error::Invalid(what)));
             }
             let points = Points::columns(block.columns.iter().map(Vec::as_slice));

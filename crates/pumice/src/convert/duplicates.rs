@@ -55,7 +55,7 @@ impl Dataset {
             return self.write_at(points, values);
         }
         if points.len() != values.len() {
-            let what = format!("{} value(s) for {} point(s)", values.len(), points.len());
+            let what = format!("there are {} value(s) for {} point(s)", values.len(), points.len());
             return self.at(Err(Error::Invalid(what)));
         }
         let rank = points.rank();

@@ -46,7 +46,7 @@ impl Dataset {
     pub fn read_scalar<T: H5Type>(&self) -> Result<T> {
         let shape = self.shape();
         if shape.iter().any(|&axis| axis != 1) {
-            let what = format!("a dataset of shape {shape:?} read as one value");
+            let what = format!("a dataset of shape {shape:?} cannot be read as one value");
             return self.at(Err(Error::RankMismatch(what)));
         }
         let one = self.read(..)?.pop();

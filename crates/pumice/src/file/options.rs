@@ -495,11 +495,11 @@ impl FileOptions {
     /// ```
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
         if self.creation.member_size != store.member_size() {
-            let what = "a family in a store that is none, or has members of another size";
+            let what = "the store is not a family, or has members of another size";
             return Err(Error::Invalid(what.into()));
         }
         if self.creation.by_kind.map_or(vec![0], ByKind::starts) != store.starts() {
-            let what = "a file in a store that does not consist of the files that it is to have";
+            let what = "the store does not consist of the members that the file is to have";
             return Err(Error::Invalid(what.into()));
         }
         File::new(Engine::create(store, self.cache(), &self.creation)?)
